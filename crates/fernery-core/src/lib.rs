@@ -1,0 +1,27 @@
+//! The rules of Fernery, and nothing else.
+//!
+//! This crate decides and never acts: no I/O, no clock, no randomness, nothing async. What a rule needs (an instant, a
+//! random fraction, the row as it stands) comes in as a value; what it decides goes out as a value. A refusal is a value
+//! too: nothing in here fails.
+//!
+//! * [`lease`]: the one lease, its two fences, and the page that says who is authoritative
+//! * [`job`]: the states of a job and of an attempt, and the only transitions there are
+//! * [`settle`]: what the end of an attempt means for its job
+//! * [`report`]: what to answer to a worker that reports an end
+//! * [`retry`]: when to try again
+//! * [`names`], [`time`]: ids, names and instants as the wire spells them
+//! * [`limits`]: every limit, in one place
+
+pub mod job;
+pub mod lease;
+pub mod limits;
+pub mod names;
+pub mod report;
+pub mod retry;
+pub mod settle;
+pub mod time;
+
+pub use job::{AttemptOutcome, JobStatus};
+pub use lease::{Holding, LeaseToken, TokenHash};
+pub use names::{AttemptId, BadName, JobId, StreamName, WorkerId};
+pub use time::Timestamp;

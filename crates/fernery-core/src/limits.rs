@@ -1,0 +1,68 @@
+//! Every limit of the engine, in one place. Each is hit by a test.
+
+use std::time::Duration;
+
+/// Characters of a worker's name.
+pub const WORKER_ID_CHARS_MAX: usize = 200;
+/// Characters of a stream's name.
+pub const STREAM_NAME_CHARS_MAX: usize = 200;
+/// Streams that one claim may name.
+pub const CLAIM_STREAMS_MAX: usize = 32;
+/// Jobs that one array claim may ask for, and reports that one array call may carry.
+pub const WORKER_BATCH_MAX: usize = 1_000;
+/// Jobs that one enqueue call may carry.
+pub const ENQUEUE_BATCH_MAX: usize = 10_000;
+/// How long a claim may wait for a job.
+pub const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long a claim waits when it does not say.
+pub const CLAIM_WAIT_DEFAULT: Duration = Duration::from_secs(5);
+/// How long a reader may wait for the end of a job.
+pub const JOB_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// The shortest lease that may be configured.
+pub const LEASE_TTL_MIN: Duration = Duration::from_secs(1);
+/// The longest lease that may be configured: a crashed holder blocks its job this long.
+pub const LEASE_TTL_MAX: Duration = Duration::from_secs(600);
+/// The lease when nothing is configured.
+pub const LEASE_TTL_DEFAULT: Duration = Duration::from_secs(60);
+
+/// Attempts of a job when its producer does not say.
+pub const MAX_ATTEMPTS_DEFAULT: u32 = 5;
+/// The most attempts that a producer may ask for.
+pub const MAX_ATTEMPTS_MAX: u32 = 1_000;
+/// How often a job may be handed back unfinished before it counts as dead: a deploy must not eat attempts, yet a job
+/// that makes every worker shut down must come to rest.
+pub const RELEASES_MAX: u32 = 20;
+/// The longest time-out of one attempt: a week.
+pub const TIMEOUT_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How far ahead a job may be scheduled: ten years.
+pub const DELAY_MAX: Duration = Duration::from_secs(3653 * 24 * 3600);
+/// Bytes of a unique key.
+pub const UNIQUE_KEY_BYTES_MAX: usize = 255;
+
+/// Bytes of one payload or result.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Bytes of one error report's message or stack; what is longer is cut, never refused: a failure must be reportable.
+pub const ERROR_TEXT_BYTES_MAX: usize = 16 << 10;
+/// Bytes of an error's code.
+pub const ERROR_CODE_BYTES_MAX: usize = 200;
+/// Nesting of any JSON document that comes in.
+pub const JSON_DEPTH_MAX: usize = 32;
+/// Bytes of one request body.
+pub const BODY_BYTES_MAX: usize = 16 << 20;
+
+/// Rows of one page when the reader does not say.
+pub const PAGE_ROWS_DEFAULT: u32 = 50;
+/// Rows of one page at most.
+pub const PAGE_ROWS_MAX: u32 = 500;
+/// Rows looked at to fill one page; a filter that matches nothing costs no more than this.
+pub const PAGE_SCAN_MAX: u32 = 5_000;
+
+/// Leases settled by one pass of the reaper before it commits.
+pub const REAP_BATCH: usize = 500;
+/// Scheduled jobs made ready by one transaction.
+pub const PROMOTE_BATCH: usize = 1_000;
+/// Finished jobs dropped by one transaction of retention.
+pub const RETENTION_BATCH: usize = 1_000;
+/// Dead jobs redriven or purged by one transaction.
+pub const DLQ_BATCH: usize = 1_000;
