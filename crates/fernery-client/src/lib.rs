@@ -1,0 +1,1 @@
+//! Wire types and client of Fernery's HTTP interface.

@@ -1,0 +1,182 @@
+//! Claims that wait, and the nudges that wake them.
+//!
+//! A nudge names a stream and no job: the woken claim asks the store again over all its streams, in its own order. So a
+//! nudge that is lost, doubled or late makes a claim slower, never wrong; the engine's backstop poll nudges as well.
+//!
+//! Each waiting claim is woken by at most one nudge at a time, first come first served, and a nudge that reaches a claim
+//! which is just leaving is handed on: of two jobs and two waiters none stays behind.
+
+use fernery_core::{StreamName, Timestamp};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Who waits where.
+#[derive(Debug, Default)]
+pub struct Parking {
+    lot: Mutex<Lot>,
+    next_ticket: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Lot {
+    waiting: HashMap<StreamName, BTreeMap<u64, Arc<Waiter>>>,
+    /// When a stream was last asked for, to tell "no worker polls this" from "all are busy".
+    polled: HashMap<StreamName, Timestamp>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    wake: Notify,
+    /// Which stream nudged it, until it looks.
+    nudged: Mutex<Option<StreamName>>,
+}
+
+/// A place in the lot; leaving it is dropping it.
+#[derive(Debug)]
+pub struct Parked<'a> {
+    parking: &'a Parking,
+    ticket: u64,
+    streams: &'a [StreamName],
+    waiter: Arc<Waiter>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing in here panics while it holds a lock; a poisoned one is still consistent.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Parking {
+    /// Takes a place. Ask the store once more *after* this and before waiting, or a job that came between is missed.
+    pub fn park<'a>(&'a self, streams: &'a [StreamName]) -> Parked<'a> {
+        let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
+        let waiter = Arc::new(Waiter { wake: Notify::new(), nudged: Mutex::new(None) });
+        let parked = Parked { parking: self, ticket, streams, waiter };
+        parked.stand();
+        parked
+    }
+
+    /// Wakes up to `jobs` claims that wait for this stream.
+    pub fn nudge(&self, stream: &StreamName, jobs: usize) {
+        let mut lot = lock(&self.lot);
+        let Some(queue) = lot.waiting.get_mut(stream) else { return };
+        for _ in 0..jobs {
+            let Some((_, waiter)) = queue.pop_first() else { break };
+            *lock(&waiter.nudged) = Some(stream.clone());
+            waiter.wake.notify_one();
+        }
+        if queue.is_empty() {
+            lot.waiting.remove(stream);
+        }
+    }
+
+    /// Wakes every waiting claim.
+    pub fn nudge_all(&self) {
+        for stream in self.streams() {
+            self.nudge(&stream, usize::MAX);
+        }
+    }
+
+    /// The streams that somebody waits for.
+    pub fn streams(&self) -> Vec<StreamName> {
+        lock(&self.lot).waiting.keys().cloned().collect()
+    }
+
+    /// How many places are taken.
+    pub fn waiting(&self) -> usize {
+        lock(&self.lot).waiting.values().map(BTreeMap::len).sum()
+    }
+
+    /// Remembers that these streams were asked for.
+    pub fn polled(&self, streams: &[StreamName], now: Timestamp) {
+        let mut lot = lock(&self.lot);
+        for stream in streams {
+            // A client that asks for ever new names must not fill the memory.
+            if lot.polled.len() < 10_000 || lot.polled.contains_key(stream) {
+                lot.polled.insert(stream.clone(), now);
+            }
+        }
+    }
+
+    /// When a stream was last asked for by anybody, as far as this process knows.
+    pub fn last_polled(&self, stream: &StreamName) -> Option<Timestamp> {
+        lock(&self.lot).polled.get(stream).copied()
+    }
+}
+
+impl Parked<'_> {
+    fn stand(&self) {
+        let mut lot = lock(&self.parking.lot);
+        for stream in self.streams {
+            lot.waiting.entry(stream.clone()).or_default().insert(self.ticket, self.waiter.clone());
+        }
+    }
+
+    /// Waits for a nudge, then stands in line again at its old place. The caller asks the store next.
+    pub async fn nudged(&self) {
+        self.waiter.wake.notified().await;
+        lock(&self.waiter.nudged).take();
+        self.stand();
+    }
+}
+
+impl Drop for Parked<'_> {
+    fn drop(&mut self) {
+        {
+            let mut lot = lock(&self.parking.lot);
+            for stream in self.streams {
+                if let Some(queue) = lot.waiting.get_mut(stream) {
+                    queue.remove(&self.ticket);
+                    if queue.is_empty() {
+                        lot.waiting.remove(stream);
+                    }
+                }
+            }
+        }
+        if let Some(stream) = lock(&self.waiter.nudged).take() {
+            self.parking.nudge(&stream, 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> StreamName {
+        StreamName::stored(text)
+    }
+
+    #[tokio::test]
+    async fn a_nudge_wakes_the_one_who_waited_longest() {
+        let parking = Parking::default();
+        let streams = [name("a"), name("b")];
+        let first = parking.park(&streams);
+        let second = parking.park(&streams[..1]);
+        parking.nudge(&name("a"), 1);
+        first.nudged().await;
+        parking.nudge(&name("a"), 2);
+        tokio::join!(first.nudged(), second.nudged());
+    }
+
+    #[tokio::test]
+    async fn a_nudge_to_somebody_who_leaves_is_handed_on() {
+        let parking = Parking::default();
+        let streams = [name("a")];
+        let first = parking.park(&streams);
+        let second = parking.park(&streams);
+        parking.nudge(&name("a"), 1);
+        drop(first);
+        second.nudged().await;
+    }
+
+    #[test]
+    fn leaving_leaves_nothing_behind() {
+        let parking = Parking::default();
+        let streams = [name("a"), name("b")];
+        drop(parking.park(&streams));
+        assert_eq!(parking.waiting(), 0);
+        assert!(parking.streams().is_empty());
+    }
+}

@@ -1,0 +1,83 @@
+//! What the stores say after a commit, so that nobody has to poll: jobs can be claimed, a job ended, something was
+//! scheduled. All of it may be lost without harm.
+
+use crate::parking::Parking;
+use fernery_core::{JobId, StreamName};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Notify, watch};
+
+/// Shared by an engine and its store.
+#[derive(Debug, Default)]
+pub struct Signals {
+    /// Claims that wait.
+    pub parking: Parking,
+    /// Readers that wait for the end of a job.
+    pub endings: Arc<Endings>,
+    /// Something was scheduled: the promoter looks when it is due.
+    pub scheduled: Notify,
+}
+
+impl Signals {
+    /// Jobs of this stream can be claimed.
+    pub fn claimable(&self, stream: &StreamName, jobs: usize) {
+        self.parking.nudge(stream, jobs);
+    }
+}
+
+/// Readers that wait for the end of a job.
+#[derive(Debug, Default)]
+pub struct Endings {
+    waiting: Mutex<HashMap<JobId, watch::Sender<()>>>,
+    count: AtomicUsize,
+}
+
+impl Endings {
+    /// From now on, the end of this job is signalled. Read the job once more after this and before waiting.
+    pub fn watch(self: &Arc<Self>, job_id: JobId) -> Ending {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = waiting.entry(job_id).or_insert_with(|| watch::channel(()).0);
+        let ending = Ending { endings: self.clone(), job_id, receiver: sender.subscribe() };
+        self.count.store(waiting.len(), Ordering::Release);
+        ending
+    }
+
+    /// A job has ended.
+    pub fn ended(&self, job_id: JobId) {
+        // Nearly always nobody waits, and this is on the path of every completion.
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = waiting.get(&job_id) {
+            sender.send_replace(());
+        }
+    }
+}
+
+/// One reader's wait.
+#[derive(Debug)]
+pub struct Ending {
+    endings: Arc<Endings>,
+    job_id: JobId,
+    receiver: watch::Receiver<()>,
+}
+
+impl Ending {
+    /// Waits for the signal.
+    pub async fn signalled(&mut self) {
+        // The sender lives in the map as long as this does.
+        let _ = self.receiver.changed().await;
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let mut waiting = self.endings.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.get(&self.job_id).is_some_and(|sender| sender.receiver_count() <= 1) {
+            waiting.remove(&self.job_id);
+        }
+        self.endings.count.store(waiting.len(), Ordering::Release);
+    }
+}
