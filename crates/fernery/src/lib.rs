@@ -1,0 +1,3 @@
+//! A durable control plane for bounded work, in one binary.
+
+pub mod config;
