@@ -1,1 +1,3 @@
 //! Wire types and client of Fernery's HTTP interface.
+
+pub mod wire;
