@@ -1,0 +1,155 @@
+//! Finds the server and a token for a command: the environment first, else the files that `fernery up` leaves in the data
+//! directory.
+
+use super::Global;
+use super::failure::{Failure, Outcome};
+use super::screen::remark;
+use crate::config::table::setting;
+use crate::config::{Given, Inputs, Source};
+use fernery_client::{Client, ClientError};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The file in the data directory that holds the URL of the running server.
+pub const URL_FILE: &str = "url";
+/// The file in the data directory that holds the operator's token.
+pub const TOKEN_FILE: &str = "operator.token";
+/// Bytes of either at most.
+const FILE_BYTES_MAX: u64 = 4_096;
+
+/// A variable of the environment; an empty one is not set.
+pub fn env_text(name: &str) -> Outcome<Option<String>> {
+    match std::env::var_os(name).filter(|v| !v.is_empty()).map(std::ffi::OsString::into_string) {
+        None => Ok(None),
+        Some(Ok(text)) => Ok(Some(text)),
+        Some(Err(_)) => Err(Failure::usage(format!("{name}: not UTF-8"))),
+    }
+}
+
+impl Global {
+    /// What the global flags set.
+    pub fn flags(&self) -> Vec<Given> {
+        let data = self.data.clone().map(|data| Given {
+            setting: setting("data").expect("data is in the table"),
+            values: vec![data],
+            source: Source::Flag,
+        });
+        data.into_iter().collect()
+    }
+
+    /// The data directory. The file is read only if nothing closer names it.
+    fn data_dir(&self) -> Outcome<PathBuf> {
+        if let Some(data) = &self.data {
+            return Ok(PathBuf::from(data));
+        }
+        let inputs = Inputs { flags: Vec::new(), config: self.config.clone(), env: &|name| std::env::var_os(name) };
+        Ok(inputs.resolve()?.data()?)
+    }
+
+    fn names_data(&self) -> Outcome<bool> {
+        Ok(self.data.is_some() || env_text("FERNERY_DATA")?.is_some())
+    }
+
+    /// A client of the server that this command is about.
+    pub fn client(&self) -> Outcome<Client> {
+        let url = match &self.url {
+            Some(url) => Some(url.clone()),
+            None => env_text("FERNERY_URL")?,
+        };
+        let token = env_text("FERNERY_TOKEN")?.map(|t| t.trim().to_string());
+        let (url, token) = match (url, token) {
+            (Some(url), Some(token)) => (url, Some(token)),
+            (url, token) => self.from_data_dir(url, token)?,
+        };
+        let ca = std::env::var_os("FERNERY_CA").filter(|v| !v.is_empty()).map(PathBuf::from);
+        Ok(Client::new(&url, token.as_deref(), ca.as_deref())?)
+    }
+
+    fn from_data_dir(&self, url: Option<String>, token: Option<String>) -> Outcome<(String, Option<String>)> {
+        let data = self.data_dir()?;
+        let running = read_line(&data.join(URL_FILE))?;
+        let url = match (url, &running) {
+            (Some(url), _) => url,
+            (None, Some(running)) => running.clone(),
+            (None, None) => {
+                return Err(Failure::failed(
+                    "unreachable",
+                    format!(
+                        "no server runs on {}; `fernery up` starts one, --data names another directory, FERNERY_URL another server",
+                        data.display()
+                    ),
+                ));
+            }
+        };
+        let token = match token {
+            Some(token) => Some(token),
+            // A token is shown to its own server, to this machine, or to whom the caller puts beside its directory.
+            None if !self.names_data()? && !is_loopback(&url) && running.as_deref() != Some(&*url) => None,
+            None => {
+                let path = data.join(TOKEN_FILE);
+                warn_if_open(&path);
+                read_line(&path)?
+            }
+        };
+        Ok((url, token))
+    }
+
+    /// Says which token was refused and what it would take.
+    pub async fn explain_refusal(&self, client: &Client, error: ClientError) -> Failure {
+        let status = match &error {
+            ClientError::Refused { problem, .. } => problem.status,
+            _ => 0,
+        };
+        let from = match env_text("FERNERY_TOKEN") {
+            Ok(Some(_)) => "the token in FERNERY_TOKEN",
+            _ => "the token in the data directory",
+        };
+        let failure = Failure::from(error);
+        match status {
+            401 => failure.hint(format!(
+                "{from} was not accepted by {}: set FERNERY_TOKEN to one of a role that may do this, or --data to the server's data directory",
+                client.url()
+            )),
+            403 => match client.whoami().await.and_then(|reply| reply.read()) {
+                Ok(who) => failure.hint(format!("{from} has the role {} ({:?})", who.role, who.name)),
+                Err(_) => failure.hint(format!("{from} has another role")),
+            },
+            _ => failure,
+        }
+    }
+}
+
+fn is_loopback(url: &str) -> bool {
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or(""));
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The first line of a small file; `None` if there is no such file.
+fn read_line(path: &Path) -> Outcome<Option<String>> {
+    let refused = |why: String| Failure::usage(format!("cannot read {}: {why}", path.display()));
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refused(error.to_string())),
+        Ok(meta) if !meta.is_file() => return Err(refused("it is not a regular file".into())),
+        Ok(_) => {}
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(|e| refused(e.to_string()))?;
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|e| refused(e.to_string()))?;
+    Ok(text.lines().next().map(|line| line.trim().to_string()).filter(|line| !line.is_empty()))
+}
+
+fn warn_if_open(path: &Path) {
+    if let Ok(meta) = std::fs::metadata(path)
+        && meta.mode() & 0o077 != 0
+    {
+        remark(&format!(
+            "warning: {} can be read by others (mode {:o}); `chmod 600` it, or make a new token",
+            path.display(),
+            meta.mode() & 0o777
+        ));
+    }
+}
