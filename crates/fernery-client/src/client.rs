@@ -267,7 +267,7 @@ impl Client {
 
     /// One job, after waiting up to `wait` for its end.
     pub async fn job(&self, id: JobId, wait: Duration) -> Result<Reply<JobDetail>, ClientError> {
-        let wait_ms = (!wait.is_zero()).then(|| wait.as_millis());
+        let wait_ms = (!wait.is_zero()).then_some(wait.as_millis());
         self.get(&format!("/v1/jobs/{id}"), &Query::new().with("wait_ms", wait_ms), wait).await
     }
 

@@ -8,61 +8,81 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// It ran and did not succeed.
-pub const FAILED: u8 = 1;
+pub(super) const FAILED: u8 = 1;
 /// It was called in a way that can never work.
-pub const USAGE: u8 = 2;
+pub(super) const USAGE: u8 = 2;
 /// What it names does not exist.
-pub const NOT_FOUND: u8 = 3;
+pub(super) const NOT_FOUND: u8 = 3;
 /// What it names is in another state, or another's.
-pub const CONFLICT: u8 = 4;
+pub(super) const CONFLICT: u8 = 4;
 
 /// Why a command did not succeed.
 #[derive(Debug)]
-pub struct Failure {
+pub(super) struct Failure {
     exit: u8,
     code: &'static str,
     message: String,
     /// The server's own problem object.
     problem: Option<String>,
+    /// The status that the server refused with.
+    pub(super) status: Option<u16>,
 }
 
 /// What a command answers with.
-pub type Outcome<T = ()> = Result<T, Failure>;
+pub(super) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
     /// It ran and did not succeed.
-    pub fn failed(code: &'static str, message: impl Into<String>) -> Self {
-        Self { exit: FAILED, code, message: message.into(), problem: None }
+    pub(super) fn failed(code: &'static str, message: impl Into<String>) -> Self {
+        Self { exit: FAILED, code, message: message.into(), problem: None, status: None }
     }
 
     /// It was called in a way that can never work.
-    pub fn usage(message: impl Into<String>) -> Self {
-        Self { exit: USAGE, code: "usage", message: message.into(), problem: None }
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: USAGE, code: "usage", message: message.into(), problem: None, status: None }
+    }
+
+    /// What it names is in another state, or another's.
+    pub(super) fn conflict(message: impl Into<String>) -> Self {
+        Self { exit: CONFLICT, code: "conflict", message: message.into(), problem: None, status: None }
+    }
+
+    /// The answer is printed and tells why.
+    pub(super) fn told() -> Self {
+        Self::failed("", "")
+    }
+
+    /// The answer is printed and tells which conflicts there were.
+    pub(super) fn told_conflict() -> Self {
+        Self::conflict("")
     }
 
     /// The reader of the output went away: that is its right.
     fn reader_left() -> Self {
-        Self { exit: 0, code: "", message: String::new(), problem: None }
+        Self { exit: 0, code: "", message: String::new(), problem: None, status: None }
     }
 
     /// Something to say in front of it.
     #[must_use]
-    pub fn context(mut self, text: impl std::fmt::Display) -> Self {
+    pub(super) fn context(mut self, text: impl std::fmt::Display) -> Self {
         self.message = format!("{text}: {}", self.message);
         self
     }
 
     /// Something to say after it.
     #[must_use]
-    pub fn hint(mut self, text: impl std::fmt::Display) -> Self {
+    pub(super) fn hint(mut self, text: impl std::fmt::Display) -> Self {
         self.message = format!("{}; {text}", self.message);
         self
     }
 
     /// Tells it, and turns it into the exit code.
-    pub fn report(self, json: bool) -> ExitCode {
+    pub(super) fn report(self, json: bool) -> ExitCode {
         if self.exit == 0 {
             return ExitCode::SUCCESS;
+        }
+        if self.message.is_empty() {
+            return ExitCode::from(self.exit);
         }
         // Nothing can be done about an output that is closed; the exit code still tells.
         if json {
@@ -79,7 +99,7 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self { exit: USAGE, code: "bad_config", message: error.0, problem: None }
+        Self { exit: USAGE, code: "bad_config", message: error.0, problem: None, status: None }
     }
 }
 
@@ -106,6 +126,7 @@ impl From<ClientError> for Failure {
             }
             ClientError::Unexpected { .. } => Self::failed("unexpected_answer", message),
             ClientError::Refused { problem, body } => Self {
+                status: Some(problem.status),
                 exit: match problem.status {
                     404 => NOT_FOUND,
                     409 => CONFLICT,

@@ -6,9 +6,9 @@ use std::io::{self, IsTerminal, Write};
 
 /// Where a command's answer goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Screen {
+pub(super) struct Screen {
     /// For programs.
-    pub json: bool,
+    pub(super) json: bool,
     colour: bool,
 }
 
@@ -19,7 +19,7 @@ fn is_active(c: char) -> bool {
 }
 
 /// Text from elsewhere, with everything that a terminal would obey made visible.
-pub fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -34,7 +34,7 @@ pub fn plain(text: &str) -> String {
 
 /// JSON that means the same and holds nothing that a terminal would obey: such characters occur in strings only, where
 /// an escape is the same character.
-pub fn json_inert(json: &str) -> String {
+pub(super) fn json_inert(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
@@ -48,7 +48,7 @@ pub fn json_inert(json: &str) -> String {
 
 /// How a cell is painted on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
+pub(super) enum Paint {
     /// As it is.
     Plain,
     /// Less important.
@@ -63,7 +63,7 @@ pub enum Paint {
 
 /// One cell of a table.
 #[derive(Clone, Debug)]
-pub struct Cell(String, Paint);
+pub(super) struct Cell(String, Paint);
 
 impl<T: std::fmt::Display> From<T> for Cell {
     fn from(value: T) -> Self {
@@ -73,12 +73,12 @@ impl<T: std::fmt::Display> From<T> for Cell {
 
 impl Cell {
     /// A value, or a dash where there is none.
-    pub fn maybe(value: Option<impl std::fmt::Display>) -> Self {
+    pub(super) fn maybe(value: Option<impl std::fmt::Display>) -> Self {
         value.map_or_else(|| Self("-".into(), Paint::Dim), Self::from)
     }
 
     /// A state or outcome, painted by what it means.
-    pub fn state(word: &str) -> Self {
+    pub(super) fn state(word: &str) -> Self {
         let paint = match word {
             "SUCCEEDED" => Paint::Good,
             "DEAD" | "FAILED" | "LOST" | "TIMED_OUT" => Paint::Bad,
@@ -92,13 +92,14 @@ impl Cell {
 
 impl Screen {
     /// What stdout is fit for.
-    pub fn new(json: bool) -> Self {
-        let colour = !json && io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    pub(super) fn new(json: bool) -> Self {
+        let colour =
+            !json && io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
         Self { json, colour }
     }
 
     /// One line, already fit for a terminal.
-    pub fn line(&self, text: &str) -> Outcome {
+    pub(super) fn line(&self, text: &str) -> Outcome {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.write_all(b"\n")?;
@@ -106,27 +107,38 @@ impl Screen {
     }
 
     /// A server's answer as it came, once it is known to be JSON.
-    pub fn json_body(&self, body: &[u8]) -> Outcome {
+    pub(super) fn json_body(&self, body: &[u8]) -> Outcome {
         let valid: Result<&RawValue, _> = serde_json::from_slice(body);
         match valid {
             Ok(value) => self.line(&json_inert(value.get())),
-            Err(error) => Err(Failure::failed("unexpected_answer", format!("the server's answer is not JSON: {error}"))),
+            Err(error) => {
+                Err(Failure::failed("unexpected_answer", format!("the server's answer is not JSON: {error}")))
+            }
         }
     }
 
     /// A table. Columns are as wide as their widest cell; the last one is not padded.
-    pub fn table(&self, heads: &[&str], rows: &[Vec<Cell>]) -> Outcome {
-        let mut widths: Vec<usize> = heads.iter().map(|h| h.len()).collect();
+    pub(super) fn table(&self, heads: &[&str], rows: &[Vec<Cell>]) -> Outcome {
+        let mut widths = Vec::new();
+        self.more_rows(heads, rows, &mut widths)
+    }
+
+    /// The next rows of a table; its heads stand over the first ones. `widths` starts empty and only grows.
+    pub(super) fn more_rows(&self, heads: &[&str], rows: &[Vec<Cell>], widths: &mut Vec<usize>) -> Outcome {
+        let first = widths.is_empty();
+        if first {
+            widths.extend(heads.iter().map(|h| h.len()));
+        }
         for row in rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.0.chars().count());
             }
         }
-        let heads = heads.iter().map(|h| Cell((*h).to_string(), Paint::Dim)).collect();
-        for row in std::iter::once(&heads).chain(rows) {
-            self.row(row, &widths)?;
+        if first {
+            let heads: Vec<_> = heads.iter().map(|h| Cell((*h).to_string(), Paint::Dim)).collect();
+            self.row(&heads, widths)?;
         }
-        Ok(())
+        rows.iter().try_for_each(|row| self.row(row, widths))
     }
 
     fn row(&self, row: &[Cell], widths: &[usize]) -> Outcome {
@@ -141,7 +153,7 @@ impl Screen {
     }
 
     /// Names and values below each other.
-    pub fn facts(&self, facts: &[(&str, Cell)]) -> Outcome {
+    pub(super) fn facts(&self, facts: &[(&str, Cell)]) -> Outcome {
         let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, cell) in facts {
             let name = self.painted(&format!("{name:width$}"), Paint::Dim);
@@ -164,7 +176,7 @@ impl Screen {
 }
 
 /// Something to say beside the answer: it goes to stderr, so that the answer stays clean.
-pub fn remark(text: &str) {
+pub(super) fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "{}", plain(text));
 }
 

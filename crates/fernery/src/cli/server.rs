@@ -6,21 +6,21 @@ use super::failure::{Failure, Outcome};
 use super::screen::remark;
 use crate::config::table::setting;
 use crate::config::{Given, Inputs, Source};
-use fernery_client::{Client, ClientError};
+use fernery_client::Client;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The file in the data directory that holds the URL of the running server.
-pub const URL_FILE: &str = "url";
+pub(super) const URL_FILE: &str = "url";
 /// The file in the data directory that holds the operator's token.
-pub const TOKEN_FILE: &str = "operator.token";
+pub(super) const TOKEN_FILE: &str = "operator.token";
 /// Bytes of either at most.
 const FILE_BYTES_MAX: u64 = 4_096;
 
 /// A variable of the environment; an empty one is not set.
-pub fn env_text(name: &str) -> Outcome<Option<String>> {
+pub(super) fn env_text(name: &str) -> Outcome<Option<String>> {
     match std::env::var_os(name).filter(|v| !v.is_empty()).map(std::ffi::OsString::into_string) {
         None => Ok(None),
         Some(Ok(text)) => Ok(Some(text)),
@@ -30,7 +30,7 @@ pub fn env_text(name: &str) -> Outcome<Option<String>> {
 
 impl Global {
     /// What the global flags set.
-    pub fn flags(&self) -> Vec<Given> {
+    pub(super) fn flags(&self) -> Vec<Given> {
         let data = self.data.clone().map(|data| Given {
             setting: setting("data").expect("data is in the table"),
             values: vec![data],
@@ -44,7 +44,8 @@ impl Global {
         if let Some(data) = &self.data {
             return Ok(PathBuf::from(data));
         }
-        let inputs = Inputs { flags: Vec::new(), config: self.config.clone(), env: &|name| std::env::var_os(name) };
+        let inputs =
+            Inputs { flags: Vec::new(), config: self.config.clone(), env: &|name| std::env::var_os(name) };
         Ok(inputs.resolve()?.data()?)
     }
 
@@ -53,7 +54,7 @@ impl Global {
     }
 
     /// A client of the server that this command is about.
-    pub fn client(&self) -> Outcome<Client> {
+    pub(super) fn client(&self) -> Outcome<Client> {
         let url = match &self.url {
             Some(url) => Some(url.clone()),
             None => env_text("FERNERY_URL")?,
@@ -61,13 +62,13 @@ impl Global {
         let token = env_text("FERNERY_TOKEN")?.map(|t| t.trim().to_string());
         let (url, token) = match (url, token) {
             (Some(url), Some(token)) => (url, Some(token)),
-            (url, token) => self.from_data_dir(url, token)?,
+            (url, token) => self.found_in_data_dir(url, token)?,
         };
         let ca = std::env::var_os("FERNERY_CA").filter(|v| !v.is_empty()).map(PathBuf::from);
         Ok(Client::new(&url, token.as_deref(), ca.as_deref())?)
     }
 
-    fn from_data_dir(&self, url: Option<String>, token: Option<String>) -> Outcome<(String, Option<String>)> {
+    fn found_in_data_dir(&self, url: Option<String>, token: Option<String>) -> Outcome<(String, Option<String>)> {
         let data = self.data_dir()?;
         let running = read_line(&data.join(URL_FILE))?;
         let url = match (url, &running) {
@@ -97,24 +98,19 @@ impl Global {
     }
 
     /// Says which token was refused and what it would take.
-    pub async fn explain_refusal(&self, client: &Client, error: ClientError) -> Failure {
-        let status = match &error {
-            ClientError::Refused { problem, .. } => problem.status,
-            _ => 0,
-        };
+    pub(super) async fn explain_refusal(&self, client: &Client, failure: Failure) -> Failure {
         let from = match env_text("FERNERY_TOKEN") {
             Ok(Some(_)) => "the token in FERNERY_TOKEN",
             _ => "the token in the data directory",
         };
-        let failure = Failure::from(error);
-        match status {
-            401 => failure.hint(format!(
-                "{from} was not accepted by {}: set FERNERY_TOKEN to one of a role that may do this, or --data to the server's data directory",
+        match failure.status {
+            Some(401) => failure.hint(format_args!(
+                "{from} was not accepted by {}: set FERNERY_TOKEN to one whose role may do this, or --data to the server's own directory",
                 client.url()
             )),
-            403 => match client.whoami().await.and_then(|reply| reply.read()) {
-                Ok(who) => failure.hint(format!("{from} has the role {} ({:?})", who.role, who.name)),
-                Err(_) => failure.hint(format!("{from} has another role")),
+            Some(403) => match client.whoami().await.and_then(|reply| reply.read()) {
+                Ok(who) => failure.hint(format_args!("{from} has the role {} ({:?})", who.role, who.name)),
+                Err(_) => failure.hint(format_args!("{from} has another role")),
             },
             _ => failure,
         }

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// What the command line sets.
 #[derive(Clone, Debug, Default)]
-pub struct SettingFlags(pub Vec<Given>);
+pub(super) struct SettingFlags(pub(super) Vec<Given>);
 
 /// `--data` is a flag of every command, so it is not among these.
 fn own_flags() -> impl Iterator<Item = &'static Setting> {
@@ -19,9 +19,11 @@ fn flag(setting: &'static Setting) -> Arg {
         Fallback::Follows(rule) => format!(" [default: {rule}]"),
         Fallback::Unset => String::new(),
     };
-    let arg = Arg::new(setting.key)
-        .long(setting.flag())
-        .help(format!("{}{fallback} [env: {}]", setting.help, setting.env()));
+    let arg = Arg::new(setting.key).long(setting.flag()).help(format!(
+        "{}{fallback} [env: {}]",
+        setting.help,
+        setting.env()
+    ));
     match setting.form {
         Form::One => arg.value_name(setting.value_name),
         Form::Many => arg.value_name(setting.value_name).action(ArgAction::Append),

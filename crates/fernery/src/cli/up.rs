@@ -1,0 +1,117 @@
+//! `fernery up`: everything in one process, from the checked settings to the last answer before the end.
+
+use super::data_dir::{self, UrlFile};
+use super::failure::{Failure, Outcome};
+use super::screen::Screen;
+use super::setting_flags::SettingFlags;
+use super::settings::{in_force, warn_of_unknown_env};
+use super::{Global, log};
+use crate::config::{Settings, database};
+use clap::Args;
+use fernery_engine::store::StoreSettings;
+use fernery_engine::{Engine, EngineSettings};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{info, warn};
+
+/// How long requests that are under way may take once the end was asked for.
+const DRAIN_WITHIN: Duration = Duration::from_secs(10);
+
+/// Start the server: everything in one process.
+///
+/// It prints `listening on URL` once it serves. SIGTERM or SIGINT drains it: no new claims, requests under way are
+/// answered, then it ends; a second signal ends it at once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every flag is also FERNERY_… in the environment and a key of the configuration file: flag > environment > file > default.
+A password in --database can be read by every process on this machine; put it into FERNERY_DATABASE or the file.
+
+Examples:
+  fernery up
+  fernery up --listen 127.0.0.1:0 --data /var/lib/fernery
+  FERNERY_DATABASE=postgres://fernery:…@db/fernery fernery up --listen 0.0.0.0:8443 --tls-cert s.crt --tls-key s.key")]
+pub(super) struct Up {
+    #[command(flatten)]
+    flags: SettingFlags,
+}
+
+pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
+    if global.url.is_some() {
+        return Err(Failure::usage("--url names a server to talk to; `fernery up` serves at --listen"));
+    }
+    let (_, settings) = in_force(global, up.flags)?;
+    warn_of_unknown_env();
+    log::start(&settings);
+    data_dir::prepare(&settings.data)?;
+    raise_file_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(serve(&settings, screen));
+    // Whatever is still under way was given its time.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Every waiting claim is a connection, and a connection is a file.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
+    {
+        warn!(%error, current = limit.current, "cannot raise the limit of open files");
+    }
+}
+
+struct EndSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl EndSignals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+fn engine_settings(settings: &Settings) -> EngineSettings {
+    EngineSettings {
+        store: StoreSettings { lease_ttl: settings.lease_ttl, ..StoreSettings::default() },
+        reap_interval: settings.reap_interval,
+        retention: settings.retention,
+    }
+}
+
+async fn serve(settings: &Settings, screen: Screen) -> Outcome {
+    let mut signals = EndSignals::new()?;
+    let shown_database = database::show(&settings.database);
+    let opened = tokio::select! {
+        opened = Engine::open(&settings.database, engine_settings(settings)) => opened,
+        name = signals.next() => {
+            info!(signal = name, "ended before it served");
+            return Ok(());
+        }
+    };
+    let engine = opened
+        .map_err(|error| Failure::failed("database", format!("cannot open {shown_database}: {error}")))?;
+    let outcome = serve_with(settings, screen, &engine, &mut signals).await;
+    engine.close().await;
+    outcome
+}
+
+async fn serve_with(
+    settings: &Settings,
+    screen: Screen,
+    engine: &Engine,
+    signals: &mut EndSignals,
+) -> Outcome {
+    let _ = (settings, screen, engine, UrlFile::write, DRAIN_WITHIN, json!({}));
+    signals.next().await;
+    Ok(())
+}
