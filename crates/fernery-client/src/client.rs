@@ -333,6 +333,7 @@ impl Client {
 
     /// Takes a token back.
     pub async fn revoke_token(&self, token_id: &str) -> Result<Reply<TokenInfo>, ClientError> {
-        self.act(format!("/v1/tokens/{}/revoke", percent_encoded(token_id))).await
+        let path = format!("/v1/tokens/{}", percent_encoded(token_id));
+        self.call(Method::DELETE, &path, Bytes::new(), Duration::ZERO).await
     }
 }

@@ -8,6 +8,7 @@ pub mod duration;
 pub mod file;
 pub mod table;
 
+use crate::http::{TlsFiles, WorkerAuth};
 use fernery_core::limits;
 use fernery_engine::{Database, EngineSettings};
 use std::ffi::OsString;
@@ -86,24 +87,6 @@ impl Given {
     fn text(&self) -> &str {
         self.values.first().map_or("", String::as_str)
     }
-}
-
-/// Who may claim jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkerAuth {
-    /// Whoever has a worker's token.
-    Token,
-    /// Anybody on this machine.
-    None,
-}
-
-/// Certificate and key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The chain, as PEM.
-    pub cert: PathBuf,
-    /// The key, as PEM.
-    pub key: PathBuf,
 }
 
 /// How the log is written.

@@ -5,7 +5,8 @@ use super::failure::Outcome;
 use super::screen::{Cell, Screen, remark};
 use super::setting_flags::SettingFlags;
 use crate::config::table::{OTHER_ENV, SETTINGS, nearest};
-use crate::config::{self, Given, InForce, Inputs, Settings, WorkerAuth, database, duration};
+use crate::config::{self, Given, InForce, Inputs, Settings, database, duration};
+use crate::http::WorkerAuth;
 use clap::Args;
 use serde_json::{Map, Value, json};
 

@@ -7,14 +7,14 @@ use super::setting_flags::SettingFlags;
 use super::settings::{in_force, warn_of_unknown_env};
 use super::{Global, log};
 use crate::config::{Settings, database};
+use crate::http::{self, ServeSettings};
 use clap::Args;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::{Engine, EngineSettings};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing::{info, warn};
+use tracing::info;
 
 /// How long requests that are under way may take once the end was asked for.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
@@ -45,21 +45,13 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
     warn_of_unknown_env();
     log::start(&settings);
     data_dir::prepare(&settings.data)?;
-    raise_file_limit();
+    // Every waiting claim is a connection, and a connection is a file.
+    http::raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(serve(&settings, screen));
     // Whatever is still under way was given its time.
     runtime.shutdown_background();
     outcome
-}
-
-/// Every waiting claim is a connection, and a connection is a file.
-fn raise_file_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
-    {
-        warn!(%error, current = limit.current, "cannot raise the limit of open files");
-    }
 }
 
 struct EndSignals {
@@ -105,13 +97,43 @@ async fn serve(settings: &Settings, screen: Screen) -> Outcome {
     outcome
 }
 
-async fn serve_with(
-    settings: &Settings,
-    screen: Screen,
-    engine: &Engine,
-    signals: &mut EndSignals,
-) -> Outcome {
-    let _ = (settings, screen, engine, UrlFile::write, DRAIN_WITHIN, json!({}));
-    signals.next().await;
-    Ok(())
+async fn serve_with(settings: &Settings, screen: Screen, engine: &Engine, signals: &mut EndSignals) -> Outcome {
+    let refused = |error: std::io::Error| Failure::failed("start", error.to_string());
+    http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
+    let running = http::serve(serve_settings(settings), engine.clone()).await.map_err(refused)?;
+    let url = running.url();
+    let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
+    let line = if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
+    // A server outlives whoever read its first line.
+    let _ = screen.line(&line);
+    info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
+
+    let first = signals.next().await;
+    info!(signal = first, within_s = DRAIN_WITHIN.as_secs(), "draining: no new claims, requests under way are answered");
+    let outcome = tokio::select! {
+        () = running.shutdown() => Ok(()),
+        second = signals.next() => {
+            Err(Failure::failed("ended_at_once", format!("{second} came while draining: ended at once")))
+        }
+    };
+    drop(url_file);
+    outcome
+}
+
+fn serve_settings(settings: &Settings) -> ServeSettings {
+    ServeSettings {
+        tls: settings.tls.clone(),
+        insecure_http: settings.insecure_http,
+        allowed_hosts: settings.allowed_hosts.clone(),
+        worker_auth: settings.worker_auth,
+        lease_ttl: settings.lease_ttl,
+        heartbeat_interval: settings.heartbeat_interval,
+        drain: DRAIN_WITHIN,
+        ..ServeSettings::new(settings.listen)
+    }
+}
+
+/// The URL by which commands on this machine reach a server that listens everywhere.
+fn reachable(url: &str) -> String {
+    url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 }
