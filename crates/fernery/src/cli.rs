@@ -30,7 +30,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const EXIT_CODES: &str = "\
+const AFTER_HELP: &str = "\
+Environment:
+  FERNERY_TOKEN  token to use instead of operator.token in the data directory
+  FERNERY_CA     certificates (PEM) to trust over HTTPS instead of the system's
+
 Exit codes: 0 ok, 1 failed, 2 called wrongly, 3 not found, 4 conflict.
 
 Examples:
@@ -41,7 +45,7 @@ Examples:
 
 /// A durable job engine and control plane, in one binary.
 #[derive(Debug, Parser)]
-#[command(name = "fernery", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+#[command(name = "fernery", version, after_help = AFTER_HELP, arg_required_else_help = true)]
 #[command(infer_subcommands = false, disable_help_subcommand = true, max_term_width = 110)]
 struct Cli {
     #[command(flatten)]
@@ -73,16 +77,16 @@ enum Command {
     /// Start the server: everything in one process
     Up(up::Up),
     /// Enqueue, read, cancel and retry jobs
-    #[command(subcommand, visible_alias = "jobs")]
+    #[command(subcommand)]
     Job(job::Job),
     /// Read, redrive and purge dead jobs
     #[command(subcommand)]
     Dlq(dlq::Dlq),
     /// List, pause and resume streams
-    #[command(subcommand, visible_alias = "streams")]
+    #[command(subcommand)]
     Stream(stream::Stream),
     /// Make, list and revoke tokens
-    #[command(subcommand, visible_alias = "tokens")]
+    #[command(subcommand)]
     Token(token::Token),
     /// Print every setting in force and where it came from
     Config(settings::Config),
@@ -126,13 +130,8 @@ fn run(cli: Cli) -> Outcome {
 
 fn with_server(global: &Global, command: impl AsyncFnOnce(&Client) -> Outcome) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let client = global.client()?;
-        match command(&client).await {
-            Ok(()) => Ok(()),
-            Err(failure) => Err(global.explain_refusal(&client, failure).await),
-        }
-    })
+    let server = global.server()?;
+    runtime.block_on(command(&server.client)).map_err(|failure| server.explain_refusal(failure))
 }
 
 fn print_help(error: &clap::Error) -> Outcome {

@@ -35,7 +35,10 @@ fn a_job_is_followed_from_enqueue_to_its_end() {
     assert_eq!(server.post("worker.token", "/internal/worker/complete", &body).0, 200);
 
     let table = server.run(["job", "show", &id]).exits(0).stdout;
-    assert!(table.contains("SUCCEEDED") && table.contains(r#"{"ok":true}"#) && table.contains("w1"), "{table}");
+    assert!(
+        table.contains("SUCCEEDED") && table.contains(r#"{"ok":true}"#) && table.contains("w1"),
+        "{table}"
+    );
     assert!(!table.contains('\u{1b}'), "no colour where nobody looks");
     let list = server.run(["job", "list", "--status", "succeeded"]).exits(0).stdout;
     assert!(list.contains(&id), "{list}");
@@ -69,7 +72,8 @@ fn payloads_come_from_flags_files_and_pipes() {
     std::fs::write(server.dir.path().join("p.json"), "\u{feff}{\"from\":\"file\"}\n").unwrap();
     let by_file = enqueue(&server, &["--stream", "s", "--payload-file", "p.json"]);
     let piped = server.run_with_stdin(&["job", "enqueue", "--stream", "s"], "{\"from\":\"pipe\"}").exits(0);
-    let dashed = server.run_with_stdin(&["job", "enqueue", "--stream", "s", "--payload-file", "-"], "{\"from\":\"dash\"}");
+    let dashed = server
+        .run_with_stdin(&["job", "enqueue", "--stream", "s", "--payload-file", "-"], "{\"from\":\"dash\"}");
     let nothing = enqueue(&server, &["--stream", "s"]);
     for (id, payload) in [
         (by_file.as_str(), json!({"from": "file"})),
@@ -85,11 +89,27 @@ fn payloads_come_from_flags_files_and_pipes() {
 fn a_job_is_shaped_by_its_flags() {
     let server = Server::start(&[]);
     let own = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
-    let args = ["--priority", "high", "--id", own, "--unique-key", "k", "--max-attempts", "2", "--timeout", "2m", "--delay", "1h"];
+    let args = [
+        "--priority",
+        "high",
+        "--id",
+        own,
+        "--unique-key",
+        "k",
+        "--max-attempts",
+        "2",
+        "--timeout",
+        "2m",
+        "--delay",
+        "1h",
+    ];
     assert_eq!(enqueue(&server, &args), own);
     let job = server.run(["job", "show", own, "--json"]).exits(0).json();
     assert_eq!(job["stream"], "jobs:stream:high");
-    assert_eq!((&job["max_attempts"], &job["timeout_seconds"], &job["unique_key"]), (&json!(2), &json!(120), &json!("k")));
+    assert_eq!(
+        (&job["max_attempts"], &job["timeout_seconds"], &job["unique_key"]),
+        (&json!(2), &json!(120), &json!("k"))
+    );
     assert!(job["run_at"].as_str() > job["created_at"].as_str());
     let why = server.run(["job", "explain", own]).exits(0).stdout;
     assert!(why.contains("scheduled for"), "{why}");
@@ -112,7 +132,8 @@ fn waiting_tells_how_it_ended() {
     assert_eq!(late.json()["status"], "QUEUED");
 
     let waiting = std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| server.run(["job", "enqueue", "--stream", "w", "--wait", "60s", "--json"]));
+        let waiting =
+            scope.spawn(|| server.run(["job", "enqueue", "--stream", "w", "--wait", "60s", "--json"]));
         let body = json!({"worker_id": "w1", "streams": ["w"], "max_wait_ms": 30000});
         let (_, claimed) = server.post("worker.token", "/internal/worker/claim", &body);
         server.bury(&claimed, "E_NO");
@@ -133,17 +154,23 @@ fn many_jobs_come_from_lines_and_lists_go_on_over_pages() {
         }
     }
     std::fs::write(server.dir.path().join("jobs.jsonl"), &lines).unwrap();
-    let sent = server.run(["job", "enqueue", "--stream", "bulk", "--jsonl", "jobs.jsonl", "--json"]).exits(0).json();
+    let sent =
+        server.run(["job", "enqueue", "--stream", "bulk", "--jsonl", "jobs.jsonl", "--json"]).exits(0).json();
     assert_eq!((&sent["created"], &sent["there_before"]), (&json!(2500), &json!(0)));
-    let again = server.run_with_stdin(&["job", "enqueue", "--stream", "bulk", "--jsonl", "-"], &lines).exits(0);
+    let again =
+        server.run_with_stdin(&["job", "enqueue", "--stream", "bulk", "--jsonl", "-"], &lines).exits(0);
     assert_eq!(again.stdout, "0 created, 2500 were there before\n");
 
     let all = server.run(["job", "list", "--stream", "bulk", "--all", "--json"]).exits(0).json();
     assert_eq!((all["jobs"].as_array().unwrap().len(), &all["next_cursor"]), (2500, &json!(null)));
-    let some = server.run(["job", "list", "--stream", "bulk", "--status", "QUEUED", "--limit", "700", "--json"]).exits(0).json();
+    let some = server
+        .run(["job", "list", "--stream", "bulk", "--status", "QUEUED", "--limit", "700", "--json"])
+        .exits(0)
+        .json();
     assert_eq!(some["jobs"].as_array().unwrap().len(), 700);
     let next = some["next_cursor"].as_str().unwrap();
-    let rest = server.run(["job", "list", "--stream", "bulk", "--status", "QUEUED", "--all", "--cursor", next, "--json"]);
+    let rest = server
+        .run(["job", "list", "--stream", "bulk", "--status", "QUEUED", "--all", "--cursor", next, "--json"]);
     assert_eq!(rest.exits(0).json()["jobs"].as_array().unwrap().len(), 1800);
     let table = server.run(["job", "list", "--stream", "bulk"]).exits(0);
     assert_eq!((table.stdout.lines().count(), table.stderr.trim()), (51, "there are more; --all lists them"));
@@ -151,7 +178,9 @@ fn many_jobs_come_from_lines_and_lists_go_on_over_pages() {
     assert_eq!(empty["jobs"], json!([]));
 
     let id = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
-    let clash = format!("{{\"payload\":{{\"a\":1}},\"job_id\":\"{id}\"}}\n{{\"payload\":{{\"a\":2}},\"job_id\":\"{id}\"}}\n");
+    let clash = format!(
+        "{{\"payload\":{{\"a\":1}},\"job_id\":\"{id}\"}}\n{{\"payload\":{{\"a\":2}},\"job_id\":\"{id}\"}}\n"
+    );
     let clash = server.run_with_stdin(&["job", "enqueue", "--stream", "c", "--jsonl", "-"], &clash).exits(4);
     assert!(clash.stdout.starts_with("1 created") && clash.stderr.contains("not stored: 2"), "{clash:?}");
 }
@@ -196,7 +225,19 @@ fn streams_are_paused_and_resumed() {
 #[test]
 fn tokens_are_made_listed_and_revoked() {
     let server = Server::start(&[]);
-    let args = ["token", "new", "--role", "worker", "--name", "ci", "--streams", "build,deploy:*", "--expires", "30d", "--json"];
+    let args = [
+        "token",
+        "new",
+        "--role",
+        "worker",
+        "--name",
+        "ci",
+        "--streams",
+        "build,deploy:*",
+        "--expires",
+        "30d",
+        "--json",
+    ];
     let made = server.run(args).exits(0).json();
     assert_eq!(made["info"]["streams"], json!(["build", "deploy:*"]));
     assert!(made["info"]["expires_at"].is_string());

@@ -15,7 +15,7 @@ fn the_data_directory_is_closed_to_others_and_holds_what_commands_need() {
     let server = Server::start(&[]);
     let mode = |name: &str| std::fs::metadata(server.data().join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(""), 0o700);
-    for name in ["operator.token", "worker.token", "url"] {
+    for name in ["operator.token", "worker.token", "url", "fernery.db"] {
         assert_eq!(mode(name), 0o600, "{name}");
     }
     assert_eq!(std::fs::read_to_string(server.data().join(".gitignore")).unwrap(), "*\n");
@@ -104,15 +104,13 @@ fn sigterm_answers_the_claims_that_wait() {
             let body = json!({"worker_id": "w1", "streams": ["s"], "max_wait_ms": 30000});
             server.post("worker.token", "/internal/worker/claim", &body)
         });
-        // The claim is there once its stream counts as polled.
-        let id = server.run(["job", "enqueue", "--stream", "other"]).exits(0).stdout;
-        assert!(!id.is_empty());
+        while !server.get("/metrics").contains("\nfernery_claims_waiting 1\n") {
+            std::thread::yield_now();
+        }
         server.signal(Signal::TERM);
-        waiting.join()
+        waiting.join().unwrap()
     });
-    if let Ok((status, body)) = answer {
-        assert_eq!((status, &body["claimed"]), (200, &json!(false)));
-    }
+    assert_eq!((answer.0, &answer.1["claimed"]), (200, &json!(false)));
     let (status, _) = server.ended();
     assert_eq!(status.code(), Some(0));
 }
@@ -152,7 +150,8 @@ fn the_log_is_json_if_asked_and_holds_no_secret() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+        .unwrap();
     let first: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert!(first["listening"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{first}");
     let made = run_in(dir.path(), ["token", "new", "--role", "viewer"]).exits(0).stdout;
@@ -180,6 +179,34 @@ fn a_database_that_cannot_be_opened_is_told_without_its_password() {
         let answer = run_in(dir.path(), ["up", "--listen", "127.0.0.1:0", "--database", database]).exits(1);
         let error = answer.stderr.lines().last().unwrap();
         assert!(error.contains(shown) && !answer.stderr.contains("s3cret"), "{answer:?}");
+    }
+}
+
+/// Over HTTPS the command trusts the system's certificates, or those it is told to.
+#[test]
+fn commands_trust_the_certificate_they_are_told_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
+    let (cert, key) = (dir.path().join("s.crt"), dir.path().join("s.key"));
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let server = Server::start_in(dir, &["--tls-cert", "s.crt", "--tls-key", "s.key"]);
+    assert!(server.url.starts_with("https://127.0.0.1:"), "{}", server.url);
+    let listed = |ca: &str| -> Answer {
+        fernery()
+            .current_dir(server.dir.path())
+            .env("FERNERY_CA", ca)
+            .args(["job", "list"])
+            .output()
+            .unwrap()
+            .into()
+    };
+    listed("s.crt").exits(0);
+    let untrusted = server.run(["job", "list"]).exits(1);
+    assert!(untrusted.stderr.contains("certificate"), "{untrusted:?}");
+    for bad in ["missing.crt", "s.key"] {
+        assert!(listed(bad).exits(2).stderr.contains(bad));
     }
 }
 

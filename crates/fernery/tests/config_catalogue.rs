@@ -43,7 +43,11 @@ fn a_bad_file_is_refused_with_its_place_and_the_rule() {
         ("K8", "database = \"mysql://u:s3cret@h/x\"\n", &["sqlite:PATH or postgres://"]),
         ("K8", "database = \"postgres://u:s3cret@x@h/x\"\n", &["%40"]),
         ("K8", "database = \"postgres://u:s3cret@h:port/x\"\n", &["port"]),
-        ("K15", "database = \"postgres://u:${NOT_SET_ANYWHERE}@h/x\"\n", &["${NOT_SET_ANYWHERE} is not set", "fernery.toml:1:12"]),
+        (
+            "K15",
+            "database = \"postgres://u:${NOT_SET_ANYWHERE}@h/x\"\n",
+            &["${NOT_SET_ANYWHERE} is not set", "fernery.toml:1:12"],
+        ),
     ] {
         for command in ["config", "up"] {
             let answer = with_file(text, &[command]).exits(2);
@@ -86,7 +90,11 @@ fn a_file_that_cannot_be_read_is_told_with_its_path() {
         })
         .exits(2);
         for answer in [by_flag, by_env] {
-            assert!(answer.stderr.contains(name) && answer.stderr.contains(why), "{name}: {:?}", answer.stderr);
+            assert!(
+                answer.stderr.contains(name) && answer.stderr.contains(why),
+                "{name}: {:?}",
+                answer.stderr
+            );
         }
     }
     std::os::unix::fs::symlink("nowhere", path("fernery.toml")).unwrap();
@@ -98,7 +106,8 @@ fn a_file_that_cannot_be_read_is_told_with_its_path() {
 #[test]
 fn config_shows_every_value_with_its_source() {
     let dir = tempfile::tempdir().unwrap();
-    let file = "\u{feff}lease_ttl = \"30s\"\r\nretention = \"1d\"\r\ndatabase = \"postgres://fern:${PW}@db/x\"\r\n";
+    let file =
+        "\u{feff}lease_ttl = \"30s\"\r\nretention = \"1d\"\r\ndatabase = \"postgres://fern:${PW}@db/x\"\r\n";
     std::fs::write(dir.path().join("fernery.toml"), file).unwrap();
     let set = |c: &mut Command| {
         c.env("FERNERY_RETENTION", "2d").env("FERNERY_LISTEN", "127.0.0.1:1").env("PW", "s3cret");

@@ -68,8 +68,14 @@ impl fmt::Display for ClientError {
             }
             Self::TimedOut { url, after } => write!(f, "{url} did not answer within {} s", after.as_secs()),
             Self::Refused { problem, .. } => {
-                write!(f, "{}", problem.detail)?;
-                problem.errors.iter().try_for_each(|e| write!(f, "; {}: {}", e.pointer, e.detail))
+                // With one wrong field the detail is often that field's own.
+                if !problem.errors.iter().any(|e| e.detail == problem.detail) {
+                    write!(f, "{}", problem.detail)?;
+                    f.write_str(if problem.errors.is_empty() { "" } else { "; " })?;
+                }
+                let fields: Vec<_> =
+                    problem.errors.iter().map(|e| format!("{}: {}", e.pointer, e.detail)).collect();
+                f.write_str(&fields.join("; "))
             }
             Self::Unexpected { status, why, server } => {
                 let ours = env!("CARGO_PKG_VERSION");

@@ -62,6 +62,13 @@ impl Failure {
         Self { exit: 0, code: "", message: String::new(), problem: None, status: None }
     }
 
+    /// The same in words that fit better.
+    #[must_use]
+    pub(super) fn says(mut self, message: String) -> Self {
+        self.message = message;
+        self
+    }
+
     /// Something to say in front of it.
     #[must_use]
     pub(super) fn context(mut self, text: impl std::fmt::Display) -> Self {

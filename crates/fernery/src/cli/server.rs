@@ -53,22 +53,28 @@ impl Global {
         Ok(self.data.is_some() || env_text("FERNERY_DATA")?.is_some())
     }
 
-    /// A client of the server that this command is about.
-    pub(super) fn client(&self) -> Outcome<Client> {
+    /// The server that this command is about.
+    pub(super) fn server(&self) -> Outcome<Server> {
         let url = match &self.url {
             Some(url) => Some(url.clone()),
             None => env_text("FERNERY_URL")?,
         };
-        let token = env_text("FERNERY_TOKEN")?.map(|t| t.trim().to_string());
+        let token = env_text("FERNERY_TOKEN")?
+            .map(|t| Token { text: t.trim().to_string(), from: "FERNERY_TOKEN".into() });
         let (url, token) = match (url, token) {
             (Some(url), Some(token)) => (url, Some(token)),
             (url, token) => self.found_in_data_dir(url, token)?,
         };
         let ca = std::env::var_os("FERNERY_CA").filter(|v| !v.is_empty()).map(PathBuf::from);
-        Ok(Client::new(&url, token.as_deref(), ca.as_deref())?)
+        let client = Client::new(&url, token.as_ref().map(|t| t.text.as_str()), ca.as_deref())?;
+        Ok(Server { client, token_from: token.map(|t| t.from) })
     }
 
-    fn found_in_data_dir(&self, url: Option<String>, token: Option<String>) -> Outcome<(String, Option<String>)> {
+    fn found_in_data_dir(
+        &self,
+        url: Option<String>,
+        token: Option<Token>,
+    ) -> Outcome<(String, Option<Token>)> {
         let data = self.data_dir()?;
         let running = read_line(&data.join(URL_FILE))?;
         let url = match (url, &running) {
@@ -91,27 +97,36 @@ impl Global {
             None => {
                 let path = data.join(TOKEN_FILE);
                 warn_if_open(&path);
-                read_line(&path)?
+                read_line(&path)?.map(|text| Token { text, from: path.display().to_string() })
             }
         };
         Ok((url, token))
     }
+}
 
-    /// Says which token was refused and what it would take.
-    pub(super) async fn explain_refusal(&self, client: &Client, failure: Failure) -> Failure {
-        let from = match env_text("FERNERY_TOKEN") {
-            Ok(Some(_)) => "the token in FERNERY_TOKEN",
-            _ => "the token in the data directory",
-        };
-        match failure.status {
-            Some(401) => failure.hint(format_args!(
-                "{from} was not accepted by {}: set FERNERY_TOKEN to one whose role may do this, or --data to the server's own directory",
-                client.url()
+struct Token {
+    text: String,
+    from: String,
+}
+
+/// A server, and whose token it is shown.
+pub(super) struct Server {
+    pub(super) client: Client,
+    token_from: Option<String>,
+}
+
+impl Server {
+    /// Says which token was refused.
+    pub(super) fn explain_refusal(&self, failure: Failure) -> Failure {
+        let url = self.client.url();
+        match (failure.status, &self.token_from) {
+            (Some(401), Some(from)) => failure.says(format!(
+                "{url} does not accept the token in {from}: it is another server's, expired or revoked"
             )),
-            Some(403) => match client.whoami().await.and_then(|reply| reply.read()) {
-                Ok(who) => failure.hint(format_args!("{from} has the role {} ({:?})", who.role, who.name)),
-                Err(_) => failure.hint(format_args!("{from} has another role")),
-            },
+            (Some(401), None) => failure.says(format!(
+                "{url} asks for a token: set FERNERY_TOKEN, or --data to the server's own directory"
+            )),
+            (Some(403), Some(from)) => failure.hint(format_args!("the token is the one in {from}")),
             _ => failure,
         }
     }

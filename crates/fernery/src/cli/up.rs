@@ -44,6 +44,8 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
     let (_, settings) = in_force(global, up.flags)?;
     warn_of_unknown_env();
     log::start(&settings);
+    // Whatever the server makes, wherever it was told to, is for its owner alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     data_dir::prepare(&settings.data)?;
     // Every waiting claim is a connection, and a connection is a file.
     http::raise_file_limit();
@@ -97,19 +99,29 @@ async fn serve(settings: &Settings, screen: Screen) -> Outcome {
     outcome
 }
 
-async fn serve_with(settings: &Settings, screen: Screen, engine: &Engine, signals: &mut EndSignals) -> Outcome {
+async fn serve_with(
+    settings: &Settings,
+    screen: Screen,
+    engine: &Engine,
+    signals: &mut EndSignals,
+) -> Outcome {
     let refused = |error: std::io::Error| Failure::failed("start", error.to_string());
     http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
     let running = http::serve(serve_settings(settings), engine.clone()).await.map_err(refused)?;
     let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
-    let line = if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
+    let line =
+        if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
     // A server outlives whoever read its first line.
     let _ = screen.line(&line);
     info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
 
     let first = signals.next().await;
-    info!(signal = first, within_s = DRAIN_WITHIN.as_secs(), "draining: no new claims, requests under way are answered");
+    info!(
+        signal = first,
+        within_s = DRAIN_WITHIN.as_secs(),
+        "draining: no new claims, requests under way are answered"
+    );
     let outcome = tokio::select! {
         () = running.shutdown() => Ok(()),
         second = signals.next() => {

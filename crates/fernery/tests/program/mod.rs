@@ -76,7 +76,8 @@ impl Server {
     pub(crate) fn start_in(dir: TempDir, flags: &[&str]) -> Self {
         let mut command = fernery();
         command.current_dir(dir.path()).args(["up", "--listen", "127.0.0.1:0"]).args(flags);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
@@ -132,21 +133,30 @@ impl Server {
     /// Calls the server as a worker or producer would, with the token in this file; status and body.
     pub(crate) fn post(&self, token_file: &str, path: &str, body: &Value) -> (u16, Value) {
         let token = std::fs::read_to_string(self.data().join(token_file)).unwrap();
-        let address = self.url.strip_prefix("http://").unwrap();
         let body = body.to_string();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n",
             token.trim(),
             body.len()
         );
+        let (status, reply) = self.exchange(&head, &body);
+        (status, serde_json::from_str(&reply).unwrap_or_else(|e| panic!("{e}: {reply}")))
+    }
+
+    /// What anybody may read.
+    pub(crate) fn get(&self, path: &str) -> String {
+        self.exchange(&format!("GET {path} HTTP/1.1\r\n"), "").1
+    }
+
+    fn exchange(&self, head: &str, body: &str) -> (u16, String) {
+        let address = self.url.strip_prefix("http://").unwrap();
         let mut stream = std::net::TcpStream::connect(address).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
+        write!(stream, "{head}Host: {address}\r\nConnection: close\r\n\r\n{body}").unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
         let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or_else(|e| panic!("{e}: {reply}")))
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_string())
     }
 
     /// Claims one job; `None` if there is none.
