@@ -254,13 +254,13 @@ async fn read_body(
         }
         _ => json_only(headers)?,
     }
-    let too_large = || {
-        Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", limits::BODY_BYTES_MAX))
-    };
+    let too_large =
+        || Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", limits::BODY_BYTES_MAX));
     if announced.lower() > limits::BODY_BYTES_MAX as u64 {
         return Err(too_large());
     }
-    let expected = usize::try_from(announced.upper().unwrap_or(limits::BODY_BYTES_MAX as u64)).unwrap_or(usize::MAX);
+    let expected =
+        usize::try_from(announced.upper().unwrap_or(limits::BODY_BYTES_MAX as u64)).unwrap_or(usize::MAX);
     let weight = if expected > SMALL_BODY_BYTES {
         let amount = expected.min(limits::BODY_BYTES_MAX);
         let taken = Weight::take(server, |server| &server.body_bytes, amount, server.settings.body_bytes_max);
@@ -281,7 +281,10 @@ fn json_only(headers: &HeaderMap) -> Result<(), Refused> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let essence = text(CONTENT_TYPE).map(|value| value.split(';').next().unwrap_or_default().trim());
     if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case(JSON)) {
-        return Err(Refusal::new(Code::UnsupportedMediaType, "send the body as Content-Type: application/json"));
+        return Err(Refusal::new(
+            Code::UnsupportedMediaType,
+            "send the body as Content-Type: application/json",
+        ));
     }
     if !text(CONTENT_ENCODING).is_none_or(|encoding| encoding.eq_ignore_ascii_case("identity")) {
         return Err(Refusal::new(Code::UnsupportedMediaType, "send the body without Content-Encoding"));
@@ -328,7 +331,9 @@ async fn unpanicked<T>(mut call: Pin<Box<impl Future<Output = T>>>) -> Option<T>
 fn respond(replied: Replied, worker: bool, progress: Arc<Progress>) -> Response<AnswerBody> {
     let (status, content_type, body, refused) = match replied {
         Ok(reply) => (reply.status, reply.content_type, reply.body, None),
-        Err(refused) => (refused.code.status(), "application/problem+json", refused.body(worker), Some(refused)),
+        Err(refused) => {
+            (refused.code.status(), "application/problem+json", refused.body(worker), Some(refused))
+        }
     };
     let mut response = Response::new(AnswerBody { data: Some(body), progress });
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

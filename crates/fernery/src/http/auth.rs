@@ -163,7 +163,8 @@ mod tests {
     #[test]
     fn a_pattern_is_a_name_or_a_prefix() {
         let patterns = ["build".to_string(), "deploy:*".to_string()];
-        for (stream, allowed) in [("build", true), ("deploy:eu", true), ("builds", false), ("deploy", false)] {
+        for (stream, allowed) in [("build", true), ("deploy:eu", true), ("builds", false), ("deploy", false)]
+        {
             assert_eq!(stream_allowed(&patterns, stream), allowed, "{stream}");
         }
         assert!(stream_allowed(&[], "anything"));

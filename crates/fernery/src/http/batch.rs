@@ -77,8 +77,9 @@ pub async fn fail(call: Call) -> Replied {
     let items: Vec<FailItem> = items(&call)?;
     let _writing = call.writing()?;
     let named: Vec<_> = items.iter().map(|item| (item.job_id, item.attempt_id)).collect();
-    let failures =
-        items.into_iter().map(|item| failure(proof(item.job_id, item.attempt_id, item.lease_token), item.error));
+    let failures = items
+        .into_iter()
+        .map(|item| failure(proof(item.job_id, item.attempt_id, item.lease_token), item.error));
     let answers = call.server.engine().store().fail(failures.collect()).await?;
     reported(&named, &answers, true)
 }

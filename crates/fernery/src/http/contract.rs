@@ -188,7 +188,12 @@ mod tests {
         let (job_id, attempt_id): (JobId, AttemptId) = (id.parse().unwrap(), id.parse().unwrap());
         let proof = Proof { job_id, attempt_id, token_hash: TokenHash([0; 16]) };
         let long = "ä".repeat(100_000);
-        let error = ErrorReport { code: format!("a\0{long}"), message: long.clone(), stack: Some(long), retryable: false };
+        let error = ErrorReport {
+            code: format!("a\0{long}"),
+            message: long.clone(),
+            stack: Some(long),
+            retryable: false,
+        };
         let failure = failure(proof, error);
         assert!(failure.code.starts_with("a\u{fffd}ä") && failure.code.len() <= limits::ERROR_CODE_BYTES_MAX);
         assert!(failure.error.get().len() < 2 * limits::ERROR_TEXT_BYTES_MAX + 1_000);

@@ -35,9 +35,9 @@ pub fn framing(headers: &HeaderMap, head: &[u8]) -> Result<(), Refused> {
     }
     let end = head.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(head.len());
     let names = |name: &[u8]| {
-        head[..end].split(|byte| *byte == b'\n').any(|line| {
-            line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-        })
+        head[..end]
+            .split(|byte| *byte == b'\n')
+            .any(|line| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)))
     };
     if names(b"content-length") {
         let detail = "a request has either Content-Length or Transfer-Encoding, not both";
@@ -90,7 +90,8 @@ impl Hosts {
         if known || (self.any_address && address) {
             return Ok(());
         }
-        let detail = "the Host header does not name this server; a name of its own is added by --allowed-host";
+        let detail =
+            "the Host header does not name this server; a name of its own is added by --allowed-host";
         Err(Refusal::new(Code::Misdirected, detail))
     }
 }

@@ -28,13 +28,17 @@ pub async fn enqueue(mut call: Call) -> Replied {
     }
     let owner = call.caller.only_own().map(str::to_string);
     let at = |n: usize| if many { format!("/{n}") } else { String::new() };
-    let jobs: Vec<NewJob> =
-        requests.into_iter().enumerate().map(|(n, r)| checked(r, &at(n), owner.clone())).collect::<Result<_, _>>()?;
+    let jobs: Vec<NewJob> = requests
+        .into_iter()
+        .enumerate()
+        .map(|(n, r)| checked(r, &at(n), owner.clone()))
+        .collect::<Result<_, _>>()?;
     let named: Vec<Option<JobId>> = jobs.iter().map(|job| job.job_id).collect();
     call.body.clear();
     let _writing = call.writing()?;
     let answers = call.server.engine().store().enqueue(jobs).await?;
-    let mut items = named.into_iter().zip(answers).map(|(job_id, answer)| item(job_id, answer, owner.as_deref()));
+    let mut items =
+        named.into_iter().zip(answers).map(|(job_id, answer)| item(job_id, answer, owner.as_deref()));
     if many {
         let jobs: Vec<EnqueuedItem> = items.collect();
         let conflict = jobs.iter().any(|item| item.outcome == EnqueueOutcome::Conflict);
@@ -69,7 +73,8 @@ fn checked(request: EnqueueRequest, at: &str, producer: Option<String>) -> Resul
     if !request.payload.get().starts_with('{') {
         wrong("payload", "the payload is a JSON object".to_string());
     }
-    let max_attempts = request.max_attempts.map_or(limits::MAX_ATTEMPTS_DEFAULT, |n| u32::try_from(n).unwrap_or(0));
+    let max_attempts =
+        request.max_attempts.map_or(limits::MAX_ATTEMPTS_DEFAULT, |n| u32::try_from(n).unwrap_or(0));
     if !(1..=limits::MAX_ATTEMPTS_MAX).contains(&max_attempts) {
         wrong("max_attempts", format!("1 to {}", limits::MAX_ATTEMPTS_MAX));
     }

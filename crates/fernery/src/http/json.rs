@@ -88,7 +88,10 @@ mod tests {
         let jobs = refused::<Vec<EnqueueRequest>>;
         assert_eq!(jobs(r#"[{"payload":{}},{"payload":{},"a/b":1}]"#), at(Code::UnknownField, "/1/a~1b"));
         let items = refused::<WorkerBatch<FailItem>>;
-        assert_eq!(items(r#"{"worker_id":"w","items":[{"job_id":"x"}]}"#), at(Code::Invalid, "/items/0/job_id"));
+        assert_eq!(
+            items(r#"{"worker_id":"w","items":[{"job_id":"x"}]}"#),
+            at(Code::Invalid, "/items/0/job_id")
+        );
     }
 
     #[test]

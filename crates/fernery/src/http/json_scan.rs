@@ -281,7 +281,10 @@ impl<'a> Scan<'a> {
     fn doubled(&self, key: &Key) -> Refused {
         let (line, column) = self.place(key.start);
         let shown: String = self.decoded(key).chars().take(64).collect();
-        Refusal::new(Code::DuplicateKey, format!("key {shown:?} stands twice, again at line {line} column {column}"))
+        Refusal::new(
+            Code::DuplicateKey,
+            format!("key {shown:?} stands twice, again at line {line} column {column}"),
+        )
     }
 
     fn peek(&self) -> Option<u8> {

@@ -7,9 +7,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every status that the server answers with.
-const STATUSES: &[u16] = &[
-    200, 201, 207, 400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 421, 422, 429, 431, 500, 503, 507,
-];
+const STATUSES: &[u16] =
+    &[200, 201, 207, 400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 421, 422, 429, 431, 500, 503, 507];
 
 /// What is counted.
 #[derive(Debug)]
@@ -62,7 +61,8 @@ impl Metrics {
         let _ = writeln!(text, "# HELP fernery_http_requests_total Requests by route and status.");
         let _ = writeln!(text, "# TYPE fernery_http_requests_total counter");
         for (n, row) in self.answers.iter().enumerate() {
-            let (method, path) = ROUTES.get(n).map_or(("", "unknown"), |route| (route.method.as_str(), route.path));
+            let (method, path) =
+                ROUTES.get(n).map_or(("", "unknown"), |route| (route.method.as_str(), route.path));
             for (status, count) in STATUSES.iter().zip(row) {
                 let count = count.load(Ordering::Relaxed);
                 if count > 0 {
@@ -76,7 +76,13 @@ impl Metrics {
         let load = |counter: &AtomicU64| i128::from(counter.load(Ordering::Relaxed));
         let open = server.open_connections() as i128;
         one(&mut text, "gauge", "fernery_connections", "Connections that are open.", open);
-        one(&mut text, "counter", "fernery_connections_total", "Connections that were accepted.", load(&self.connected));
+        one(
+            &mut text,
+            "counter",
+            "fernery_connections_total",
+            "Connections that were accepted.",
+            load(&self.connected),
+        );
         let help = "Connections that were refused because of the cap.";
         one(&mut text, "counter", "fernery_connections_refused_total", help, load(&self.turned_away));
         let waiting = server.waiting.load(Ordering::Relaxed) as i128;
@@ -95,7 +101,10 @@ impl Metrics {
         let store = server.engine().store();
         let up = match (store.streams().await, store.now().await) {
             (Ok(streams), Ok(now)) => {
-                let _ = writeln!(text, "# HELP fernery_jobs Jobs by stream and state.\n# TYPE fernery_jobs gauge");
+                let _ = writeln!(
+                    text,
+                    "# HELP fernery_jobs Jobs by stream and state.\n# TYPE fernery_jobs gauge"
+                );
                 for stream in &streams {
                     let counts = &stream.counts;
                     for (state, count) in [
@@ -121,7 +130,11 @@ impl Metrics {
                 for stream in &streams {
                     if let Some(since) = stream.oldest_ready_at {
                         let age = now.since(since).as_secs_f64();
-                        let _ = writeln!(text, "fernery_oldest_ready_seconds{{stream=\"{}\"}} {age}", stream.name);
+                        let _ = writeln!(
+                            text,
+                            "fernery_oldest_ready_seconds{{stream=\"{}\"}} {age}",
+                            stream.name
+                        );
                     }
                 }
                 1

@@ -19,6 +19,7 @@ const ALWAYS: &[Code] = &[
     Code::Busy,
     Code::Unavailable,
     Code::StoreCorrupt,
+    Code::StoreBroken,
 ];
 const WITH_TOKEN: &[Code] = &[Code::Unauthorized, Code::Forbidden];
 const WITH_BODY: &[Code] = &[
@@ -87,13 +88,15 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         })
         .collect();
     if let Some((name, _)) = route.path.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
-        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+        parameters
+            .push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
     }
     let mut responses = Map::new();
     for (status, shape) in route.answers {
         let content_type = if route.who == Who::Metrics { "text/plain" } else { "application/json" };
         let schema = shape(generator);
-        let answer = json!({ "description": route.summary, "content": { content_type: { "schema": schema } } });
+        let answer =
+            json!({ "description": route.summary, "content": { content_type: { "schema": schema } } });
         responses.insert(status.to_string(), answer);
     }
     let mut by_status: std::collections::BTreeMap<u16, Vec<&str>> = std::collections::BTreeMap::new();

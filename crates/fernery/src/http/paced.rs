@@ -172,7 +172,8 @@ impl<S> Paced<S> {
 /// A whole answer for a connection that never had a request, and closes.
 pub fn bare_answer(code: Code, detail: &str) -> Vec<u8> {
     let body = Refusal::new(code, detail).body(false);
-    let reason = http::StatusCode::from_u16(code.status()).ok().and_then(|s| s.canonical_reason()).unwrap_or("");
+    let reason =
+        http::StatusCode::from_u16(code.status()).ok().and_then(|s| s.canonical_reason()).unwrap_or("");
     let retry = code.retry_after().map_or(String::new(), |after| format!("retry-after: {after}\r\n"));
     let head = format!(
         "HTTP/1.1 {} {reason}\r\ncontent-type: application/problem+json\r\nx-content-type-options: nosniff\r\n\

@@ -68,7 +68,8 @@ codes!(
     Internal = "internal", 500, "Something went wrong inside";
     Busy = "busy", 503, "Too much at once; try again";
     Unavailable = "unavailable", 503, "The database is away; try again";
-    StoreCorrupt = "store_corrupt", 503, "The database holds something it must not";
+    StoreCorrupt = "store_corrupt", 503, "The database holds a row that makes no sense";
+    StoreBroken = "store_broken", 503, "The database failed; nothing is written until the server starts anew";
     NoSpace = "no_space", 507, "The disk is full";
 );
 
@@ -78,7 +79,7 @@ impl Code {
         match self {
             Self::TooManyWaiting | Self::Busy => Some("1"),
             Self::Unavailable => Some("2"),
-            Self::NoSpace | Self::StoreCorrupt => Some("30"),
+            Self::NoSpace | Self::StoreCorrupt | Self::StoreBroken => Some("30"),
             _ => None,
         }
     }
@@ -149,6 +150,7 @@ impl From<StoreError> for Refused {
             StoreError::Full(_) => Code::NoSpace,
             StoreError::Refused(why) => return Refusal::new(Code::Refused, why.clone()),
             StoreError::Corrupt(_) => Code::StoreCorrupt,
+            StoreError::Broken(_) => Code::StoreBroken,
         };
         match code {
             Code::Busy => tracing::debug!(%error, "store is busy"),
@@ -171,7 +173,8 @@ mod tests {
         );
         for code in Code::ALL {
             let retry = code.retry_after().map_or(String::new(), |s| format!("{s} s"));
-            let _ = writeln!(text, "| `{}` | {} | {} | {retry} |", code.as_str(), code.status(), code.title());
+            let _ =
+                writeln!(text, "| `{}` | {} | {} | {retry} |", code.as_str(), code.status(), code.title());
         }
         text
     }

@@ -11,7 +11,10 @@ use std::sync::atomic::Ordering;
 
 fn health(call: &Call, status: &str) -> Replied {
     let backend = call.server.engine().store().backend().to_string();
-    Reply::json(200, &Health { status: status.to_string(), version: env!("CARGO_PKG_VERSION").to_string(), backend })
+    Reply::json(
+        200,
+        &Health { status: status.to_string(), version: env!("CARGO_PKG_VERSION").to_string(), backend },
+    )
 }
 
 /// `GET /healthz`

@@ -63,9 +63,8 @@ impl Query {
         T::Err: ToString,
     {
         let parse = |text: &str| {
-            text.parse().map_err(|error: T::Err| {
-                Refusal::field(Code::Invalid, format!("?{name}"), error.to_string())
-            })
+            text.parse()
+                .map_err(|error: T::Err| Refusal::field(Code::Invalid, format!("?{name}"), error.to_string()))
         };
         self.text(name).map(parse).transpose()
     }

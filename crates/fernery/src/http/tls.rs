@@ -35,7 +35,8 @@ pub fn acceptor(files: &TlsFiles) -> io::Result<TlsAcceptor> {
     if now < from {
         return Err(refuse(&files.cert, &format!("the certificate is not valid before {from}")));
     }
-    let mode = std::fs::metadata(&files.key).map_err(|e| refuse(&files.key, &e.to_string()))?.permissions().mode();
+    let mode =
+        std::fs::metadata(&files.key).map_err(|e| refuse(&files.key, &e.to_string()))?.permissions().mode();
     if mode & 0o007 != 0 {
         return Err(refuse(&files.key, "everybody may read the key; set its mode to 0600"));
     }

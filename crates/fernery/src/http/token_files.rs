@@ -40,7 +40,8 @@ fn read(path: &Path) -> io::Result<Option<TokenText>> {
     if fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
         return Err(named(path, "others may read it; set its mode to 0600, and revoke it if they may have"));
     }
-    let token = TokenText::parse(text.trim()).ok_or_else(|| named(path, "it holds no token; delete it to get a new one"))?;
+    let token = TokenText::parse(text.trim())
+        .ok_or_else(|| named(path, "it holds no token; delete it to get a new one"))?;
     Ok(Some(token))
 }
 
