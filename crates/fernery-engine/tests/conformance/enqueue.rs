@@ -17,7 +17,7 @@ on_every_backend!(
     a_key_is_free_again_after_every_kind_of_end,
     an_id_is_looked_at_before_a_key,
     a_delayed_job_waits_for_its_time,
-    an_instant_that_has_passed_is_now,
+    a_job_for_an_instant_that_has_passed_starts_now,
     only_a_stored_job_makes_a_stream,
 );
 
@@ -194,18 +194,20 @@ async fn a_delayed_job_waits_for_its_time<B: Backend>() {
     assert_eq!(claim(store, "s").await.job_id, brief.job_id);
 }
 
-async fn an_instant_that_has_passed_is_now<B: Backend>() {
+async fn a_job_for_an_instant_that_has_passed_starts_now<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = &*backend.store();
-    for start in [
-        Start::At(START.before(Duration::from_secs(3600))),
-        Start::At(START),
-        Start::After(Duration::ZERO),
-        Start::Now,
+    let hour_ago = START.before(Duration::from_secs(3600));
+    for (start, run_at) in [
+        (Start::At(hour_ago), hour_ago),
+        (Start::At(START), START),
+        (Start::After(Duration::ZERO), START),
+        (Start::Now, START),
     ] {
         let brief = enqueue(store, NewJob { start, ..job_on("s") }).await;
-        assert_eq!((brief.run_at, brief.created_at), (START, START), "{start:?}");
-        assert_eq!(claim(store, "s").await.job_id, brief.job_id, "{start:?}");
+        assert_eq!((brief.run_at, brief.created_at), (run_at, START), "{start:?}");
+        let claimed = claim(store, "s").await;
+        assert_eq!((claimed.job_id, claimed.message.ready_at), (brief.job_id, START), "{start:?}");
     }
     let later = START.after(Duration::from_secs(1));
     let brief = enqueue(store, NewJob { start: Start::At(later), ..job_on("s") }).await;

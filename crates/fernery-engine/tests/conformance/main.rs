@@ -9,11 +9,18 @@
 /// Makes a test of each promise, on each backend.
 macro_rules! on_every_backend {
     ($($promise:ident),+ $(,)?) => {
-        mod on_model {
+        on_backend!(on_model, Model, $($promise),+);
+        on_backend!(on_sqlite, Sqlite, $($promise),+);
+    };
+}
+
+macro_rules! on_backend {
+    ($module:ident, $backend:ident, $($promise:ident),+) => {
+        mod $module {
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $promise() {
-                    super::$promise::<crate::support::backend::Model>().await;
+                    super::$promise::<crate::support::backend::$backend>().await;
                 }
             )+
         }

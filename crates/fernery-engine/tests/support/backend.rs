@@ -4,6 +4,7 @@ use crate::support::model::{Disk, ModelStore};
 use fernery_core::Timestamp;
 use fernery_engine::door::{Chance, LeaseClock};
 use fernery_engine::signals::Signals;
+use fernery_engine::store::sqlite::SqliteStore;
 use fernery_engine::store::{Store, StoreSettings};
 use std::future::Future;
 use std::sync::Arc;
@@ -82,5 +83,72 @@ impl Backend for Model {
     async fn restart(&mut self) {
         self.store.close().await;
         self.crash().await;
+    }
+}
+
+/// SQLite, in a directory of its own.
+pub(crate) struct Sqlite {
+    dir: tempfile::TempDir,
+    settings: StoreSettings,
+    clock: LeaseClock,
+    signals: Arc<Signals>,
+    store: Arc<dyn Store>,
+}
+
+const DATABASE: &str = "fernery.db";
+const WRITE_AHEAD_LOG: &str = "fernery.db-wal";
+
+impl Sqlite {
+    fn open_in(dir: tempfile::TempDir, settings: StoreSettings, clock: LeaseClock) -> Self {
+        let signals = Arc::new(Signals::default());
+        let path = dir.path().join(DATABASE);
+        let store = SqliteStore::open(&path, settings.clone(), clock.clone(), signals.clone());
+        let store = Arc::new(store.expect("the database opens"));
+        Self { dir, settings, clock, signals, store }
+    }
+}
+
+fn new_dir() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+impl Backend for Sqlite {
+    async fn open(settings: StoreSettings) -> Self {
+        Self::open_in(new_dir(), settings, LeaseClock::manual(START))
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    fn signals(&self) -> Arc<Signals> {
+        self.signals.clone()
+    }
+
+    async fn of_another_process(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    async fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+
+    /// What the disk holds at this moment is all that a killed process leaves, so a copy of it is taken while the store is
+    /// open. The shared-memory file is left behind: its content does not outlive the last process.
+    async fn crash(&mut self) {
+        let dir = new_dir();
+        for file in [DATABASE, WRITE_AHEAD_LOG] {
+            let from = self.dir.path().join(file);
+            if from.exists() {
+                std::fs::copy(from, dir.path().join(file)).expect("a copy");
+            }
+        }
+        *self = Self::open_in(dir, self.settings.clone(), self.clock.clone());
+    }
+
+    async fn restart(&mut self) {
+        self.store.close().await;
+        let dir = std::mem::replace(&mut self.dir, new_dir());
+        *self = Self::open_in(dir, self.settings.clone(), self.clock.clone());
     }
 }

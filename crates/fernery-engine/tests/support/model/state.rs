@@ -7,6 +7,7 @@ use fernery_core::lease::{Message, Tally};
 use fernery_core::report::{Answer, Found, Reported, answer};
 use fernery_core::settle::{Ending, Next, settle};
 use fernery_core::{AttemptId, AttemptOutcome, Holding, JobId, JobStatus, StreamName, Timestamp, TokenHash};
+use fernery_engine::store::endings::unreported;
 use fernery_engine::store::{
     Ask, AttemptView, Beat, BeatAnswer, CancelAnswer, Claimed, DeadFilter, DeadLetter, Enqueued, JobBrief,
     JobView, NewJob, Pass, Proof, RetryAnswer, Start, StoreSettings, StreamCounts, StreamView, TokenRow,
@@ -38,7 +39,8 @@ pub(crate) struct Job {
     job_id: JobId,
     asked: NewJob,
     created_at: Timestamp,
-    run_at: Timestamp,
+    /// From when on the producer wants it to start.
+    wanted_at: Timestamp,
     pub(crate) place: Place,
     claim_version: i64,
     attempts_made: u32,
@@ -102,6 +104,14 @@ impl Job {
         }
     }
 
+    /// As the producer asked for it; while it is scheduled, the end of that wait.
+    fn run_at(&self) -> Timestamp {
+        match self.place {
+            Place::Scheduled { due_at, .. } => due_at,
+            _ => self.wanted_at,
+        }
+    }
+
     pub(crate) fn brief(&self) -> JobBrief {
         JobBrief {
             job_id: self.job_id,
@@ -109,7 +119,7 @@ impl Job {
             status: self.status(),
             max_attempts: self.asked.max_attempts,
             created_at: self.created_at,
-            run_at: self.run_at,
+            run_at: self.run_at(),
             finished_at: self.finished_at(),
             producer: self.asked.producer.clone(),
         }
@@ -243,16 +253,16 @@ impl State {
         if let Some(holder) = new.unique_key.as_deref().and_then(|key| self.key_holder(key)) {
             return Enqueued::DuplicateKey(holder.brief());
         }
-        let due_at = match new.start {
+        let wanted_at = match new.start {
             Start::Now => now,
             Start::After(delay) => now.after(delay),
-            Start::At(at) => at.max(now),
+            Start::At(at) => at,
         };
         let seq = self.next_seq();
         let stream = new.stream.clone();
-        let place = if due_at > now {
+        let place = if wanted_at > now {
             effects.scheduled = true;
-            Place::Scheduled { seq, due_at }
+            Place::Scheduled { seq, due_at: wanted_at }
         } else {
             effects.claimable.push(stream.clone());
             Place::Ready(Message { seq, ready_at: now })
@@ -261,7 +271,7 @@ impl State {
             job_id: new.job_id.unwrap_or_else(|| settings.chance.job_id()),
             asked: new,
             created_at: now,
-            run_at: due_at,
+            wanted_at,
             place,
             claim_version: 0,
             attempts_made: 0,
@@ -325,7 +335,7 @@ impl State {
         &mut self,
         job_id: JobId,
         ending: Ending,
-        evidence: Evidence,
+        mut evidence: Evidence,
         now: Timestamp,
         settings: &StoreSettings,
         effects: &mut Effects,
@@ -335,18 +345,19 @@ impl State {
         let Place::Held(held) = &job.place else { panic!("only a held job has an open attempt") };
         let mut held = held.clone();
         let settled = settle(&held, ending, now, &settings.retry, settings.chance.fraction());
+        if let Some((code, error)) = unreported(settled.outcome, &held) {
+            evidence = Evidence { result: None, error: Some(error), code: Some(code.to_string()) };
+        }
         held.claim_version += 1;
         job.claim_version = held.claim_version;
         job.tally = settled.tally;
         let stream = self.streams.get_mut(&job.asked.stream).expect("a job's stream is stored");
         job.place = match settled.next {
             Next::Queue { due_at: Some(due_at) } => {
-                job.run_at = due_at;
                 effects.scheduled = true;
                 Place::Scheduled { seq, due_at }
             }
             Next::Queue { due_at: None } => {
-                job.run_at = now;
                 effects.claimable.push(job.asked.stream.clone());
                 Place::Ready(Message { seq, ready_at: now })
             }
@@ -359,7 +370,7 @@ impl State {
                 effects.ended.push(job_id);
                 let grave = settled.buried.map(|reason| Grave {
                     reason: reason.as_str(),
-                    code: evidence.code.clone().unwrap_or_else(|| settled.outcome.as_str().to_lowercase()),
+                    code: evidence.code.clone().expect("an end that buries has a code"),
                 });
                 Place::Ended { status, finished_at: now, grave }
             }
@@ -392,8 +403,10 @@ impl State {
                 CancelAnswer::Cancelled
             }
             Place::Held(held) => {
-                held.claim_version += 1;
-                held.cancel_requested = true;
+                if !held.cancel_requested {
+                    held.claim_version += 1;
+                    held.cancel_requested = true;
+                }
                 CancelAnswer::Requested
             }
         }
@@ -415,7 +428,6 @@ impl State {
         }
         job.claim_version += 1;
         job.tally = Tally::default();
-        job.run_at = now;
         job.place = Place::Ready(Message { seq, ready_at: now });
         effects.claimable.push(job.asked.stream.clone());
         RetryAnswer::Requeued
@@ -455,12 +467,10 @@ impl State {
         settings: &StoreSettings,
         effects: &mut Effects,
     ) -> Pass {
-        let expired = |job: &Job| job.holding().filter(|held| held.is_expired(now)).map(|h| h.expires_at);
-        let mut due: Vec<_> =
-            self.jobs.values().filter_map(|job| expired(job).map(|at| (at, job.job_id))).collect();
-        due.sort();
-        due.truncate(limit);
-        for (_, job_id) in &due {
+        let is_expired = |job: &&Job| job.holding().is_some_and(|held| held.is_expired(now));
+        let due: Vec<JobId> =
+            self.jobs.values().filter(is_expired).map(|job| job.job_id).take(limit).collect();
+        for job_id in &due {
             self.end_attempt(*job_id, Ending::Expired, Evidence::default(), now, settings, effects);
         }
         Pass { moved: due.len(), full: due.len() == limit }
@@ -477,9 +487,9 @@ impl State {
             .collect();
         due.sort();
         due.truncate(limit);
-        for (due_at, seq, job_id) in &due {
+        for (_, seq, job_id) in &due {
             let job = self.jobs.get_mut(job_id).expect("listed above");
-            job.place = Place::Ready(Message { seq: *seq, ready_at: *due_at });
+            job.place = Place::Ready(Message { seq: *seq, ready_at: now });
             effects.claimable.push(job.asked.stream.clone());
         }
         Pass { moved: due.len(), full: due.len() == limit }
@@ -522,7 +532,7 @@ impl State {
                 dead: count(|place| matches!(place, Place::Ended { status: JobStatus::Dead, .. })),
                 cancelled: stream.cancelled,
             },
-            oldest_ready_at: self.ready(name).iter().map(|(message, _)| message.ready_at).min(),
+            oldest_ready_at: self.ready(name).first().map(|(message, _)| message.ready_at),
             paused: stream.paused,
         })
     }
