@@ -33,6 +33,8 @@ mod endings;
 mod enqueue;
 mod leases;
 mod operators;
+mod races;
 mod reading;
 #[path = "../support/mod.rs"]
 mod support;
+mod waiting;

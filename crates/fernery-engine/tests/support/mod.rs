@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod backend;
+pub(crate) mod consistency;
 pub(crate) mod dump;
 pub(crate) mod model;
 pub(crate) mod seeded;
