@@ -113,7 +113,7 @@ async fn the_model_answers_as_itself() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn campaign_sqlite_answers_as_the_model() {
-    same_answers::<Sqlite>(150).await;
+    same_answers::<Sqlite>(80).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

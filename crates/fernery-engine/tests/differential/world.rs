@@ -243,8 +243,9 @@ fn new_job(wanted: &Wanted) -> NewJob {
     }
 }
 
+/// What happened `n` before the last; from the last again where that is before the first.
 fn ago<T>(history: &[T], n: usize) -> Option<&T> {
-    history.get(history.len().checked_sub(n + 1)?)
+    history.iter().rev().cycle().nth(n)
 }
 
 fn lines<T: std::fmt::Debug>(answers: &[T]) -> String {
