@@ -1,8 +1,9 @@
 //! The engine: one store, the claims that wait in front of it, and the loops that keep it moving.
 
 use crate::door;
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
+use crate::store::sqlite::SqliteStore;
 use crate::store::{Ask, Claimed, JobView, Pass, Store, StoreSettings};
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
 use std::future::Future;
@@ -72,6 +73,21 @@ const BACKSTOP: Duration = Duration::from_secs(1);
 const UNPOLLED: Duration = Duration::from_secs(60);
 
 impl Engine {
+    /// Opens a database and starts the loops.
+    pub async fn open(database: &Database, settings: EngineSettings) -> StoreResult<Self> {
+        let signals = Arc::new(Signals::default());
+        let store: Arc<dyn Store> = match database {
+            Database::Sqlite(path) => Arc::new(SqliteStore::open(
+                path,
+                settings.store.clone(),
+                door::LeaseClock::system(),
+                signals.clone(),
+            )?),
+            Database::Postgres(_) => return Err(StoreError::Refused("not yet".into())),
+        };
+        Ok(Self::start(store, signals, settings))
+    }
+
     /// Starts the loops over a store that is open.
     pub fn start(store: Arc<dyn Store>, signals: Arc<Signals>, settings: EngineSettings) -> Self {
         let engine = Self {
@@ -189,6 +205,11 @@ impl Engine {
             }
         };
         Ok(Some((view, explanation)))
+    }
+
+    /// Waits until the store has failed for good: the process must be started anew.
+    pub async fn failed(&self) -> StoreError {
+        self.inner.signals.failed().await
     }
 
     /// No new claims from here on; claims that wait return empty.

@@ -13,8 +13,10 @@ pub enum StoreError {
     Full(String),
     /// The call can never succeed as it is.
     Refused(String),
-    /// The database holds something it must not. Stop and look.
+    /// A row makes no sense. The call fails; others go on.
     Corrupt(String),
+    /// The database itself failed (a sync, a torn page). No further write is accepted; start anew to recover.
+    Broken(String),
 }
 
 /// What every verb of the store answers with.
@@ -28,6 +30,7 @@ impl fmt::Display for StoreError {
             Self::Full(why) => write!(f, "no space: {why}"),
             Self::Refused(why) => write!(f, "refused: {why}"),
             Self::Corrupt(why) => write!(f, "corrupt: {why}"),
+            Self::Broken(why) => write!(f, "broken: {why}"),
         }
     }
 }

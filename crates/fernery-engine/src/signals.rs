@@ -1,6 +1,7 @@
 //! What the stores say after a commit, so that nobody has to poll: jobs can be claimed, a job ended, something was
 //! scheduled. All of it may be lost without harm.
 
+use crate::error::StoreError;
 use crate::parking::Parking;
 use fernery_core::{JobId, StreamName};
 use std::collections::HashMap;
@@ -17,12 +18,28 @@ pub struct Signals {
     pub endings: Arc<Endings>,
     /// Something was scheduled: the promoter looks when it is due.
     pub scheduled: Notify,
+    failure: watch::Sender<Option<StoreError>>,
 }
 
 impl Signals {
     /// Jobs of this stream can be claimed.
     pub fn claimable(&self, stream: &StreamName, jobs: usize) {
         self.parking.nudge(stream, jobs);
+    }
+
+    /// The store has failed for good.
+    pub fn fail(&self, error: StoreError) {
+        self.failure.send_replace(Some(error));
+    }
+
+    /// Waits until the store has failed for good.
+    pub async fn failed(&self) -> StoreError {
+        let mut failure = self.failure.subscribe();
+        match failure.wait_for(Option::is_some).await.map(|error| error.clone()) {
+            Ok(Some(error)) => error,
+            // The sender lives as long as `self`.
+            _ => std::future::pending().await,
+        }
     }
 }
 

@@ -33,6 +33,9 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub mod endings;
+pub mod sqlite;
+
 /// What every store is told when it is opened.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {

@@ -1,0 +1,190 @@
+//! Attempts end: by a report, by expiry. Every end goes through `settle`.
+
+use super::read;
+use super::rows;
+use super::write::{Tx, Waiting};
+use crate::error::{StoreError, StoreResult};
+use crate::store::endings::unreported;
+use crate::store::{Completion, Failure, Pass, Proof};
+use fernery_core::report::{self, Answer, Found, Reported};
+use fernery_core::settle::{Ending, Next, Settlement, settle};
+use fernery_core::{Holding, JobId, JobStatus, StreamName};
+use rusqlite::{OptionalExtension, params};
+use serde_json::value::RawValue;
+
+impl Tx<'_> {
+    pub(super) fn complete(&mut self, items: &[Completion]) -> StoreResult<Vec<Answer>> {
+        let mut answers = Vec::with_capacity(items.len());
+        for item in items {
+            let result = Report { code: "", error: None, result: Some(&item.result) };
+            answers.push(self.report(&item.proof, Reported::Success, Ending::Completed, result)?);
+        }
+        Ok(answers)
+    }
+
+    pub(super) fn fail(&mut self, items: &[Failure]) -> StoreResult<Vec<Answer>> {
+        let mut answers = Vec::with_capacity(items.len());
+        for item in items {
+            let ending = Ending::Failed { retryable: item.retryable };
+            let report = Report { code: &item.code, error: Some(&item.error), result: None };
+            answers.push(self.report(&item.proof, Reported::Failure, ending, report)?);
+        }
+        Ok(answers)
+    }
+
+    pub(super) fn release(&mut self, items: &[Proof]) -> StoreResult<Vec<Answer>> {
+        let mut answers = Vec::with_capacity(items.len());
+        for proof in items {
+            answers.push(self.report(proof, Reported::Release, Ending::Released, Report::NONE)?);
+        }
+        Ok(answers)
+    }
+
+    fn report(
+        &mut self,
+        proof: &Proof,
+        reported: Reported,
+        ending: Ending,
+        report: Report<'_>,
+    ) -> StoreResult<Answer> {
+        match self.take_lease(proof)? {
+            Some(held) => {
+                let settlement = self.settle(&held, ending, report)?;
+                Ok(Answer::Accepted { status: settlement.status() })
+            }
+            None => Ok(report::answer(reported, proof.token_hash, self.find(proof)?)),
+        }
+    }
+
+    pub(super) fn take_lease(&mut self, proof: &Proof) -> StoreResult<Option<Holding>> {
+        let (job, attempt) = (proof.job_id.uuid(), proof.attempt_id.uuid());
+        let key = params![job.as_bytes(), attempt.as_bytes(), proof.token_hash.0];
+        Ok(self.hot.lease_take.query_row(key, rows::holding).optional()?)
+    }
+
+    fn find(&self, proof: &Proof) -> StoreResult<Found> {
+        if read::lease(self.db, proof.job_id)?.is_some_and(|held| held.attempt_id == proof.attempt_id) {
+            return Ok(Found::Open);
+        }
+        let (job, attempt) = (proof.job_id.uuid(), proof.attempt_id.uuid());
+        let mut statement = self.db.prepare_cached(include_str!("sql/attempt_find.sql"))?;
+        let closed = statement
+            .query_row(params![job.as_bytes(), attempt.as_bytes()], |row| {
+                Ok(Found::Closed {
+                    token_hash: rows::token_hash(row, 0)?,
+                    outcome: rows::word(row, 1)?,
+                    status: rows::word(row, 2)?,
+                })
+            })
+            .optional()?;
+        Ok(closed.unwrap_or(Found::Nothing))
+    }
+
+    /// Ends the attempt whose lease was just taken. Every end of a job goes through here.
+    pub(super) fn settle(
+        &mut self,
+        held: &Holding,
+        ending: Ending,
+        report: Report<'_>,
+    ) -> StoreResult<Settlement> {
+        let fraction = self.settings.chance.fraction();
+        let s = settle(held, ending, self.clock.calendar(), &self.settings.retry, fraction);
+        let unreported = unreported(s.outcome, held);
+        let error = report.error.or(unreported.as_ref().map(|(_, error)| &**error));
+        let code = unreported.as_ref().map_or(report.code, |(code, _)| code);
+        let (job, attempt) = (held.job_id.uuid(), held.attempt_id.uuid());
+        let claim_version = held.claim_version + 1;
+        self.hot.attempt_insert.execute(params![
+            job.as_bytes(),
+            held.attempt_no,
+            attempt.as_bytes(),
+            held.token_hash.0,
+            held.worker_id,
+            held.started_at.as_millis(),
+            self.now.as_millis(),
+            s.outcome.as_str(),
+            s.status().as_str(),
+            claim_version,
+            report.result.map(|raw| raw.get()),
+            error.map(|raw| raw.get())
+        ])?;
+        self.count(&held.stream).running -= 1;
+        match s.next {
+            Next::Queue { due_at } => {
+                let seq = self.seq()?;
+                self.db
+                    .prepare_cached(include_str!("sql/job_place.sql"))?
+                    .execute(params![job.as_bytes(), seq])?;
+                let waiting = Waiting { claim_version, attempt_no: held.attempt_no, tally: s.tally };
+                self.wait(held.job_id, &held.stream, seq, due_at, waiting)?;
+            }
+            Next::Finish(status) => {
+                self.finish(held.job_id, &held.stream, status, claim_version, held.unique_key.as_deref())?;
+                if let Some(reason) = s.buried {
+                    let mut statement = self.db.prepare_cached(include_str!("sql/dead_letter_insert.sql"))?;
+                    let (stream, at) = (held.stream.as_str(), self.now.as_millis());
+                    statement.execute(params![job.as_bytes(), stream, at, reason.as_str(), code])?;
+                }
+            }
+        }
+        Ok(s)
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        job_id: JobId,
+        stream: &StreamName,
+        status: JobStatus,
+        claim_version: i64,
+        unique_key: Option<&str>,
+    ) -> StoreResult<()> {
+        match status {
+            JobStatus::Dead => self.count(stream).dead += 1,
+            JobStatus::Cancelled => self.count(stream).cancelled += 1,
+            _ => self.count(stream).succeeded += 1,
+        }
+        if status != JobStatus::Succeeded {
+            let mut statement = self.db.prepare_cached(include_str!("sql/job_end.sql"))?;
+            let (id, at) = (job_id.uuid(), self.now.as_millis());
+            statement.execute(params![id.as_bytes(), status.as_str(), at, claim_version])?;
+        }
+        self.free_key(unique_key, job_id)?;
+        self.after.ended.push(job_id);
+        Ok(())
+    }
+
+    pub(super) fn reap(&mut self, limit: usize) -> StoreResult<Pass> {
+        let expired: Vec<Holding> = self
+            .db
+            .prepare_cached(include_str!("sql/leases_expired.sql"))?
+            .query_map(params![self.now.as_millis(), limit], rows::holding)?
+            .collect::<Result<_, _>>()?;
+        for held in &expired {
+            self.take_lease_version(held)?;
+            self.settle(held, Ending::Expired, Report::NONE)?;
+        }
+        Ok(Pass { moved: expired.len(), full: expired.len() == limit })
+    }
+
+    pub(super) fn take_lease_version(&self, held: &Holding) -> StoreResult<()> {
+        let mut statement = self.db.prepare_cached(include_str!("sql/lease_take_version.sql"))?;
+        match statement.execute(params![held.job_id.uuid().as_bytes(), held.claim_version])? {
+            1 => Ok(()),
+            _ => {
+                Err(StoreError::Corrupt(format!("the lease of {} changed under the one writer", held.job_id)))
+            }
+        }
+    }
+}
+
+/// What the holder says about the end.
+#[derive(Clone, Copy)]
+pub(super) struct Report<'a> {
+    code: &'a str,
+    error: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+}
+
+impl Report<'_> {
+    pub(super) const NONE: Self = Self { code: "", error: None, result: None };
+}

@@ -1,0 +1,167 @@
+//! Opening a database file: whose it is, whether it is ours, and which version.
+
+use super::read;
+use crate::door::LeaseClock;
+use crate::error::{StoreError, StoreResult};
+use fernery_core::Timestamp;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// "FERN": tells our files from other programs'.
+const APPLICATION_ID: i32 = 0x4645_524e;
+
+/// Every change of the schema, oldest first. Landed ones are never edited.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_engine.sql")];
+
+/// Two connections that checkpoint at once could damage the file in older versions.
+const SQLITE_MIN: i32 = 3_051_003;
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let text = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full(text),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(text),
+            Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Broken(text)
+            }
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                Self::Unavailable(text)
+            }
+            Some(ErrorCode::TooBig) => Self::Refused(text),
+            _ => Self::Corrupt(text),
+        }
+    }
+}
+
+/// The lock that makes this process the file's only server. Released by the kernel when the process ends, however.
+pub(super) struct Lock(#[allow(dead_code, reason = "held, never read")] File);
+
+/// Locks the database for this process, or says who has it.
+pub(super) fn lock(database: &Path) -> StoreResult<Lock> {
+    let path = beside(database, ".lock");
+    let refuse = |why: String| StoreError::Refused(why);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|e| refuse(format!("cannot open {}: {e}", path.display())))?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let mut holder = String::new();
+        let _ = file.read_to_string(&mut holder);
+        let holder = holder.trim();
+        let who = if holder.is_empty() { "another process".into() } else { format!("process {holder}") };
+        return Err(refuse(format!(
+            "{} is in use by {who}; only one server may open it",
+            database.display()
+        )));
+    }
+    let write = |file: &mut File| {
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        writeln!(file, "{}", std::process::id())
+    };
+    write(&mut file).map_err(|e| refuse(format!("cannot write {}: {e}", path.display())))?;
+    Ok(Lock(file))
+}
+
+fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// SQLite's locks and its shared memory do not work over a network.
+pub(super) fn refuse_network_file(database: &Path) -> StoreResult<()> {
+    const NETWORK: &[(u64, &str)] = &[
+        (0x6969, "NFS"),
+        (0x517b, "SMB"),
+        (0xff53_4d42, "CIFS"),
+        (0xfe53_4d42, "SMB2"),
+        (0x0102_1997, "9P"),
+    ];
+    let folder = database.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let stat = rustix::fs::statfs(folder)
+        .map_err(|e| StoreError::Refused(format!("cannot use folder {}: {e}", folder.display())))?;
+    let kind = (stat.f_type as u64) & 0xffff_ffff;
+    match NETWORK.iter().find(|(magic, _)| *magic == kind) {
+        Some((_, name)) => Err(StoreError::Refused(format!(
+            "{} is on {name}: SQLite needs a local disk; use PostgreSQL for shared storage",
+            folder.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The writing connection, migrated to this version.
+pub(super) fn writer(database: &Path) -> StoreResult<Connection> {
+    if rusqlite::version_number() < SQLITE_MIN {
+        return Err(StoreError::Refused(format!("SQLite {} is too old", rusqlite::version())));
+    }
+    let db = Connection::open(database)
+        .map_err(|e| StoreError::Refused(format!("cannot open {}: {e}", database.display())))?;
+    let foreign = |_| StoreError::Refused(format!("{} is not a database of Fernery's", database.display()));
+    let application: i32 = db.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(foreign)?;
+    let version: usize = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application != APPLICATION_ID && (tables > 0 || version > 0) {
+        return Err(foreign(rusqlite::Error::InvalidQuery));
+    }
+    if version > MIGRATIONS.len() {
+        return Err(StoreError::Refused(format!(
+            "{} has schema version {version}, this program knows up to {}: use the newer program",
+            database.display(),
+            MIGRATIONS.len()
+        )));
+    }
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+         PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
+         PRAGMA busy_timeout = 5000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;
+         PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;",
+    )?;
+    migrate(&db, database, version)?;
+    db.set_prepared_statement_cache_capacity(128);
+    Ok(db)
+}
+
+fn migrate(db: &Connection, database: &Path, from: usize) -> StoreResult<()> {
+    if from > 0 && from < MIGRATIONS.len() {
+        let copy = beside(database, &format!(".before-v{}", MIGRATIONS.len()));
+        if !copy.exists() {
+            db.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
+        }
+    }
+    for (index, sql) in MIGRATIONS.iter().enumerate().skip(from) {
+        db.execute_batch(&format!(
+            "BEGIN IMMEDIATE;\n{sql}\nPRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {};\nCOMMIT;",
+            index + 1
+        ))?;
+    }
+    Ok(())
+}
+
+/// A connection that only reads.
+pub(super) fn reader(database: &Path) -> StoreResult<Connection> {
+    let db = Connection::open_with_flags(
+        database,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    db.execute_batch("PRAGMA busy_timeout = 5000; PRAGMA trusted_schema = OFF; PRAGMA mmap_size = 0;")?;
+    db.set_prepared_statement_cache_capacity(64);
+    Ok(db)
+}
+
+/// Lets the clock go on from the newest instant that the database has seen.
+pub(super) fn set_clock(db: &Connection, clock: &LeaseClock) -> StoreResult<()> {
+    let newest: i64 = db.query_row(include_str!("sql/newest_instant.sql"), [], |row| row.get(0))?;
+    clock.not_before(Timestamp::from_millis(newest));
+    read::tokens(db).map(|_| ())
+}

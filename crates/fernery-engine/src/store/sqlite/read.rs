@@ -1,0 +1,259 @@
+//! Reads: on connections of their own, each call one snapshot.
+
+use super::rows;
+use crate::error::StoreResult;
+use crate::store::{
+    AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, StreamView, TokenRow,
+};
+use fernery_core::{Holding, JobId, JobStatus, StreamName, Timestamp, limits};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::time::Duration;
+
+pub(super) fn brief(db: &Connection, job_id: JobId) -> StoreResult<Option<JobBrief>> {
+    let mut statement = db.prepare_cached(include_str!("sql/job_standing.sql"))?;
+    statement.query_row([job_id.uuid().as_bytes()], rows::brief).optional()?.transpose()
+}
+
+pub(super) fn lease(db: &Connection, job_id: JobId) -> StoreResult<Option<Holding>> {
+    let mut statement = db.prepare_cached(include_str!("sql/lease_of_job.sql"))?;
+    Ok(statement.query_row([job_id.uuid().as_bytes()], rows::holding).optional()?)
+}
+
+pub(super) fn job(db: &Connection, job_id: JobId) -> StoreResult<Option<JobView>> {
+    let Some(brief) = brief(db, job_id)? else { return Ok(None) };
+    let key = [&job_id.uuid().into_bytes()];
+    let mut attempts: Vec<AttemptView> = db
+        .prepare_cached(include_str!("sql/attempts_of_job.sql"))?
+        .query_map(key, rows::attempt)?
+        .collect::<Result<_, _>>()?;
+    let held = lease(db, job_id)?;
+    let cancel_requested = held.as_ref().is_some_and(|held| held.cancel_requested);
+    attempts.extend(held.map(open_attempt));
+    let (payload, unique_key, timeout_ms) = db
+        .prepare_cached(include_str!("sql/job_details.sql"))?
+        .query_row(key, |row| Ok((rows::json(row, 0)?, row.get(1)?, row.get::<_, Option<u64>>(2)?)))?;
+    let timeout = timeout_ms.map(Duration::from_millis);
+    Ok(Some(JobView { brief, payload, unique_key, timeout, cancel_requested, attempts }))
+}
+
+fn open_attempt(held: Holding) -> AttemptView {
+    AttemptView {
+        attempt_id: held.attempt_id,
+        attempt_no: held.attempt_no,
+        worker_id: held.worker_id,
+        started_at: held.started_at,
+        finished_at: None,
+        outcome: None,
+        error: None,
+        result: None,
+        heartbeat_at: Some(held.heartbeat_at),
+        expires_at: Some(held.expires_at),
+        claim_version: held.claim_version,
+    }
+}
+
+/// Where a walk over the jobs goes next: each candidate with the cursor that stands on it.
+type Candidates = Vec<(JobId, Cursor)>;
+
+pub(super) fn jobs(
+    db: &Connection,
+    filter: &JobFilter,
+    after: Option<Cursor>,
+    limit: usize,
+) -> StoreResult<Page<JobBrief>> {
+    let mut found = Vec::new();
+    let mut at = after;
+    let mut looked = 0;
+    while looked < limits::PAGE_SCAN_MAX as usize {
+        let batch = limits::PAGE_ROWS_MAX as usize;
+        let candidates = candidates(db, filter, at.as_ref(), batch)?;
+        let short = candidates.len() < batch;
+        for (job_id, cursor) in candidates {
+            looked += 1;
+            at = Some(cursor);
+            if let Some(brief) = brief(db, job_id)?
+                && matches(filter, &brief)
+            {
+                found.push(brief);
+                if found.len() == limit {
+                    return Ok(Page { rows: found, next: at });
+                }
+            }
+        }
+        if short {
+            // The ready ones are through: the scheduled ones follow.
+            match at {
+                Some(Cursor::Scheduled(_)) => return Ok(Page { rows: found, next: None }),
+                _ if filter.status == Some(JobStatus::Queued) => at = Some(Cursor::Scheduled(None)),
+                _ => return Ok(Page { rows: found, next: None }),
+            }
+        }
+    }
+    Ok(Page { rows: found, next: at })
+}
+
+fn matches(filter: &JobFilter, brief: &JobBrief) -> bool {
+    filter.status.is_none_or(|status| status == brief.status)
+        && filter.stream.as_ref().is_none_or(|stream| *stream == brief.stream)
+        && filter.producer.as_ref().is_none_or(|producer| Some(producer) == brief.producer.as_ref())
+}
+
+fn candidates(
+    db: &Connection,
+    filter: &JobFilter,
+    after: Option<&Cursor>,
+    batch: usize,
+) -> StoreResult<Candidates> {
+    let below = |row: &Row<'_>| rows::job_id(row, 0).map(|id| (id, Cursor::Below(id)));
+    let sql = match (filter.status, after) {
+        (Some(JobStatus::Queued), Some(Cursor::Scheduled(from))) => {
+            let from = from.map(|id| id.uuid().into_bytes());
+            let mut statement = db.prepare_cached(include_str!("sql/list_scheduled_after.sql"))?;
+            let found = statement.query_map(params![from, batch], |row| {
+                rows::job_id(row, 0).map(|id| (id, Cursor::Scheduled(Some(id))))
+            })?;
+            return Ok(found.collect::<Result<_, _>>()?);
+        }
+        (Some(JobStatus::Queued), after) => {
+            let (stream, seq) = match (after, &filter.stream) {
+                (Some(Cursor::Ready { stream, seq }), _) => (stream.as_str(), *seq),
+                (_, Some(stream)) => (stream.as_str(), i64::MIN),
+                _ => ("", i64::MIN),
+            };
+            let mut statement = db.prepare_cached(include_str!("sql/list_ready_after.sql"))?;
+            let found = statement.query_map(params![stream, seq, batch], |row| {
+                let cursor = Cursor::Ready { stream: rows::stream(row, 1)?, seq: row.get(2)? };
+                Ok((rows::job_id(row, 0)?, cursor))
+            })?;
+            let mut found: Candidates = found.collect::<Result<_, _>>()?;
+            if let Some(wanted) = &filter.stream {
+                // Past the wanted stream there is nothing to find.
+                found
+                    .retain(|(_, cursor)| matches!(cursor, Cursor::Ready { stream, .. } if stream == wanted));
+            }
+            return Ok(found);
+        }
+        (Some(JobStatus::Running), _) => include_str!("sql/list_leased_below.sql"),
+        (Some(JobStatus::Dead), _) => include_str!("sql/list_dead_below.sql"),
+        _ => include_str!("sql/list_jobs_below.sql"),
+    };
+    let from = match after {
+        Some(Cursor::Below(id)) => Some(id.uuid().into_bytes()),
+        _ => None,
+    };
+    let mut statement = db.prepare_cached(sql)?;
+    Ok(statement.query_map(params![from, batch], below)?.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn streams(db: &Connection, name: Option<&StreamName>) -> StoreResult<Vec<StreamView>> {
+    let mut statement = db.prepare_cached(include_str!("sql/streams_all.sql"))?;
+    let rows = statement.query_map([name.map(StreamName::as_str)], rows::stream_view)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn claimable(db: &Connection, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
+    let mut statement = db.prepare_cached(include_str!("sql/stream_claimable.sql"))?;
+    let mut found = Vec::new();
+    for stream in streams {
+        if statement.query_row([stream.as_str()], |row| row.get(0))? {
+            found.push(stream);
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn next_due(db: &Connection) -> StoreResult<Option<Timestamp>> {
+    let mut statement = db.prepare_cached(include_str!("sql/scheduled_next.sql"))?;
+    Ok(statement.query_row([], |row| rows::maybe_instant(row, 0))?)
+}
+
+/// The parameters 1 to 4 of the statements over dead letters.
+pub(super) struct DeadParams {
+    pub(super) stream: Option<String>,
+    pub(super) code: Option<String>,
+    pub(super) before: Option<i64>,
+    pub(super) ids: Option<String>,
+}
+
+impl DeadParams {
+    pub(super) fn new(filter: &DeadFilter) -> Self {
+        let ids: Vec<_> = filter.job_ids.iter().map(|id| id.uuid().simple().to_string()).collect();
+        Self {
+            stream: filter.stream.as_ref().map(ToString::to_string),
+            code: filter.code.clone(),
+            before: filter.before.map(Timestamp::as_millis),
+            ids: (!ids.is_empty()).then(|| serde_json::json!(ids).to_string()),
+        }
+    }
+}
+
+pub(super) fn count_dead(db: &Connection, filter: &DeadFilter) -> StoreResult<u64> {
+    let p = DeadParams::new(filter);
+    let mut statement = db.prepare_cached(include_str!("sql/dead_letters_count.sql"))?;
+    Ok(statement.query_row(params![p.stream, p.code, p.before, p.ids], |row| row.get(0))?)
+}
+
+pub(super) fn dead_letters(
+    db: &Connection,
+    filter: &DeadFilter,
+    after: Option<Cursor>,
+    limit: usize,
+) -> StoreResult<Page<DeadLetter>> {
+    let p = DeadParams::new(filter);
+    let below = match after {
+        Some(Cursor::Below(id)) => Some(id.uuid().into_bytes()),
+        _ => None,
+    };
+    let mut statement = db.prepare_cached(include_str!("sql/dead_letters_page.sql"))?;
+    let found = statement.query_map(params![p.stream, p.code, p.before, p.ids, below, limit], |row| {
+        Ok(DeadLetter {
+            job_id: rows::job_id(row, 0)?,
+            stream: rows::stream(row, 1)?,
+            buried_at: rows::instant(row, 2)?,
+            reason: row.get(3)?,
+            code: row.get(4)?,
+        })
+    })?;
+    let rows: Vec<_> = found.collect::<Result<_, _>>()?;
+    let next = rows.last().filter(|_| rows.len() == limit).map(|last| Cursor::Below(last.job_id));
+    Ok(Page { rows, next })
+}
+
+/// Finished jobs past `cutoff`, from the place `cursor` in the order of storing. Moves the cursor; back to zero at the end.
+pub(super) fn retired(
+    db: &Connection,
+    cursor: &mut i64,
+    cutoff: Timestamp,
+    limit: usize,
+) -> StoreResult<(Vec<JobId>, bool)> {
+    let scan = limit.saturating_mul(10);
+    let mut statement = db.prepare_cached(include_str!("sql/list_jobs_by_age.sql"))?;
+    let mut cursor_rows = statement.query(params![*cursor, scan])?;
+    let mut found = Vec::new();
+    let mut looked = 0;
+    while let Some(row) = cursor_rows.next()? {
+        if rows::instant(row, 2)? >= cutoff {
+            // Stored too late to have finished before the cutoff; so are all that follow.
+            *cursor = 0;
+            return Ok((found, false));
+        }
+        looked += 1;
+        *cursor = row.get(0)?;
+        let job_id = rows::job_id(row, 1)?;
+        if brief(db, job_id)?.and_then(|b| b.finished_at).is_some_and(|at| at < cutoff) {
+            found.push(job_id);
+            if found.len() == limit {
+                return Ok((found, true));
+            }
+        }
+    }
+    if looked < scan {
+        *cursor = 0;
+    }
+    Ok((found, looked == scan))
+}
+
+pub(super) fn tokens(db: &Connection) -> StoreResult<Vec<TokenRow>> {
+    let mut statement = db.prepare_cached(include_str!("sql/tokens_all.sql"))?;
+    Ok(statement.query_map([], rows::token)?.collect::<Result<_, _>>()?)
+}

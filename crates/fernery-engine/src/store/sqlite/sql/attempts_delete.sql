@@ -1,0 +1,2 @@
+-- Forgets the history of a job.
+DELETE FROM attempts WHERE job_id = ?1

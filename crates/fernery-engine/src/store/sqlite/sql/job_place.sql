@@ -1,0 +1,2 @@
+-- A job that waits again has a new place.
+UPDATE jobs SET seq = ?2 WHERE job_id = ?1

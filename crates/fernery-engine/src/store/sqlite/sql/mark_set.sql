@@ -1,0 +1,1 @@
+UPDATE marks SET value = ?2 WHERE name = ?1

@@ -1,0 +1,2 @@
+-- Streams that nobody may claim from.
+SELECT name FROM streams WHERE paused

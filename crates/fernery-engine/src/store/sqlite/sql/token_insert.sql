@@ -1,0 +1,3 @@
+INSERT INTO tokens (token_id, name, role, streams, secret_hash, created_at, expires_at, revoked_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (token_id) DO NOTHING

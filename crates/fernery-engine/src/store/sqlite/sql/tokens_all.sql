@@ -1,0 +1,1 @@
+SELECT token_id, name, role, streams, secret_hash, created_at, expires_at, revoked_at FROM tokens ORDER BY created_at, token_id

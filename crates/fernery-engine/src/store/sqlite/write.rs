@@ -1,0 +1,177 @@
+//! The writer's transaction: its statements, counts and clock, and what is said to others once it is durable.
+//!
+//! The verbs lie beside it: `enter`, `hold`, `end`, `operate`. They load, let `fernery-core` decide, and apply.
+
+use super::rows;
+use crate::door::LeaseClock;
+use crate::error::{StoreError, StoreResult};
+use crate::signals::Signals;
+use crate::store::{StoreSettings, StreamCounts};
+use fernery_core::lease::Tally;
+use fernery_core::{JobId, StreamName, Timestamp};
+use rusqlite::{Connection, Statement, params};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Places are reserved in blocks: one write of the mark for this many.
+const SEQ_BLOCK: i64 = 1 << 20;
+
+/// The writer's transaction and what it needs between transactions.
+pub(super) struct Tx<'c> {
+    pub(super) db: &'c Connection,
+    pub(super) hot: Hot<'c>,
+    pub(super) settings: StoreSettings,
+    pub(super) clock: LeaseClock,
+    signals: Arc<Signals>,
+    pub(super) paused: HashSet<StreamName>,
+    next_seq: i64,
+    reserved_seq: i64,
+    /// Set by an error after which the file must not be trusted until it is opened anew.
+    damage: Option<StoreError>,
+    /// One instant for the whole transaction.
+    pub(super) now: Timestamp,
+    changes: HashMap<StreamName, StreamCounts>,
+    pub(super) after: After,
+}
+
+/// What is said to others once the transaction is durable.
+#[derive(Default)]
+pub(super) struct After {
+    pub(super) claimable: HashMap<StreamName, usize>,
+    pub(super) ended: Vec<JobId>,
+    pub(super) scheduled: bool,
+}
+
+/// The statements of the hot path, prepared once.
+pub(super) struct Hot<'c> {
+    begin: Statement<'c>,
+    pub(super) job_insert: Statement<'c>,
+    pub(super) ready_insert: Statement<'c>,
+    pub(super) ready_pick: Statement<'c>,
+    pub(super) ready_remove_through: Statement<'c>,
+    pub(super) lease_insert: Statement<'c>,
+    pub(super) lease_take: Statement<'c>,
+    pub(super) lease_renew: Statement<'c>,
+    pub(super) attempt_insert: Statement<'c>,
+    stream_add: Statement<'c>,
+}
+
+/// A place in line, with what travels with the job.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) claim_version: i64,
+    pub(super) attempt_no: u32,
+    pub(super) tally: Tally,
+}
+
+impl<'c> Tx<'c> {
+    pub(super) fn new(
+        db: &'c Connection,
+        settings: StoreSettings,
+        clock: LeaseClock,
+        signals: Arc<Signals>,
+    ) -> StoreResult<Self> {
+        let hot = Hot {
+            begin: db.prepare("BEGIN IMMEDIATE")?,
+            job_insert: db.prepare(include_str!("sql/job_insert.sql"))?,
+            ready_insert: db.prepare(include_str!("sql/ready_insert.sql"))?,
+            ready_pick: db.prepare(include_str!("sql/ready_pick.sql"))?,
+            ready_remove_through: db.prepare(include_str!("sql/ready_remove_through.sql"))?,
+            lease_insert: db.prepare(include_str!("sql/lease_insert.sql"))?,
+            lease_take: db.prepare(include_str!("sql/lease_take.sql"))?,
+            lease_renew: db.prepare(include_str!("sql/lease_renew.sql"))?,
+            attempt_insert: db.prepare(include_str!("sql/attempt_insert.sql"))?,
+            stream_add: db.prepare(include_str!("sql/stream_add.sql"))?,
+        };
+        let paused = db
+            .prepare(include_str!("sql/streams_paused.sql"))?
+            .query_map([], |row| rows::stream(row, 0))?
+            .collect::<Result<_, _>>()?;
+        let next_seq = db.query_row(include_str!("sql/mark_get.sql"), ["seq"], |row| row.get(0))?;
+        let now = clock.now();
+        Ok(Self {
+            db,
+            hot,
+            settings,
+            clock,
+            signals,
+            paused,
+            next_seq,
+            reserved_seq: next_seq,
+            damage: None,
+            now,
+            changes: HashMap::new(),
+            after: After::default(),
+        })
+    }
+
+    pub(super) fn refuse_after_damage(&self) -> StoreResult<()> {
+        self.damage.clone().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn begin(&mut self) -> StoreResult<()> {
+        self.now = self.clock.now();
+        self.hot.begin.execute([])?;
+        Ok(())
+    }
+
+    /// Adds what the batch changed to the counts, one row a stream.
+    pub(super) fn flush(&mut self) -> StoreResult<()> {
+        for (stream, c) in self.changes.drain() {
+            let counts =
+                params![stream.as_str(), c.ready, c.scheduled, c.running, c.succeeded, c.dead, c.cancelled];
+            self.hot.stream_add.execute(counts)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn committed(&mut self) {
+        let after = std::mem::take(&mut self.after);
+        for (stream, jobs) in &after.claimable {
+            self.signals.claimable(stream, *jobs);
+        }
+        for job_id in after.ended {
+            self.signals.endings.ended(job_id);
+        }
+        if after.scheduled {
+            self.signals.scheduled.notify_one();
+        }
+    }
+
+    pub(super) fn rolled_back(&mut self, error: &StoreError) {
+        self.changes.clear();
+        self.after = After::default();
+        // Places given out in it are skipped; the mark that covers them may be undone with it.
+        self.reserved_seq = self.next_seq;
+        if let Ok(paused) = self.load_paused() {
+            self.paused = paused;
+        }
+        if matches!(error, StoreError::Broken(_)) {
+            tracing::error!(%error, "the database failed; no further write is accepted until it is opened anew");
+            self.damage = Some(error.clone());
+            self.signals.fail(error.clone());
+        }
+    }
+
+    fn load_paused(&self) -> StoreResult<HashSet<StreamName>> {
+        let mut statement = self.db.prepare_cached(include_str!("sql/streams_paused.sql"))?;
+        Ok(statement.query_map([], |row| rows::stream(row, 0))?.collect::<Result<_, _>>()?)
+    }
+
+    pub(super) fn count(&mut self, stream: &StreamName) -> &mut StreamCounts {
+        if !self.changes.contains_key(stream) {
+            self.changes.insert(stream.clone(), StreamCounts::default());
+        }
+        self.changes.entry(stream.clone()).or_default()
+    }
+
+    pub(super) fn seq(&mut self) -> StoreResult<i64> {
+        if self.next_seq >= self.reserved_seq {
+            self.reserved_seq = self.next_seq + SEQ_BLOCK;
+            let mut statement = self.db.prepare_cached(include_str!("sql/mark_set.sql"))?;
+            statement.execute(params!["seq", self.reserved_seq])?;
+        }
+        self.next_seq += 1;
+        Ok(self.next_seq - 1)
+    }
+}

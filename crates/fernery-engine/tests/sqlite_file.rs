@@ -1,0 +1,101 @@
+//! Promises about the database file itself: whose it is, which version, and what survives closing.
+
+use fernery_core::{StreamName, WorkerId};
+use fernery_engine::store::sqlite::SqliteStore;
+use fernery_engine::store::{Ask, NewJob, Store, StoreSettings};
+use fernery_engine::{Database, Engine, EngineSettings, StoreError, door};
+use serde_json::value::RawValue;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn open(path: &Path) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open(path, StoreSettings::default(), door::LeaseClock::system(), Arc::default())
+}
+
+fn job(stream: &str) -> NewJob {
+    let payload = RawValue::from_string(r#"{"n":1.10}"#.into()).expect("valid JSON");
+    NewJob::new(StreamName::stored(stream), payload)
+}
+
+fn ask(stream: &str) -> Ask {
+    Ask { worker_id: WorkerId::stored("w"), streams: [StreamName::stored(stream)].into(), max: 1 }
+}
+
+#[tokio::test]
+async fn a_second_server_on_the_same_file_is_told_the_holders_process_id() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    let first = open(&path).expect("the first opens");
+    match open(&path).err() {
+        Some(StoreError::Refused(why)) => {
+            assert!(why.contains(&format!("process {}", std::process::id())), "{why}");
+        }
+        other => panic!("{other:?}"),
+    }
+    first.close().await;
+    open(&path).expect("free again once closed");
+}
+
+#[tokio::test]
+async fn a_database_from_the_future_or_of_another_program_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    open(&path).expect("opens").close().await;
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch("PRAGMA user_version = 999").expect("written");
+    drop(db);
+    assert!(matches!(open(&path), Err(StoreError::Refused(why)) if why.contains("999")));
+
+    let other = folder.path().join("other.db");
+    let db = rusqlite::Connection::open(&other).expect("opens");
+    db.execute_batch("CREATE TABLE t (x)").expect("written");
+    drop(db);
+    assert!(
+        matches!(open(&other), Err(StoreError::Refused(why)) if why.contains("not a database of Fernery's"))
+    );
+
+    let text = folder.path().join("text.db");
+    std::fs::write(&text, "not a database, and long enough to be read as one ".repeat(100)).expect("written");
+    assert!(matches!(open(&text), Err(StoreError::Refused(_))));
+    assert!(matches!(open(&folder.path().join("missing/fernery.db")), Err(StoreError::Refused(_))));
+}
+
+#[tokio::test]
+async fn what_was_answered_is_there_after_a_crash() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    let store = open(&path).expect("opens");
+    store.enqueue(vec![job("a"), job("a")]).await.expect("stored");
+    let held = store.claim(ask("a")).await.expect("claimed");
+    assert_eq!(held[0].payload.get(), r#"{"n":1.10}"#, "numbers survive as written");
+    // The files as a crash would leave them.
+    let copy = folder.path().join("copy.db");
+    for suffix in ["", "-wal"] {
+        let from = folder.path().join(format!("fernery.db{suffix}"));
+        std::fs::copy(from, folder.path().join(format!("copy.db{suffix}"))).expect("copied");
+    }
+    let again = open(&copy).expect("recovers");
+    let view = again.job(held[0].job_id).await.expect("read").expect("there");
+    assert_eq!(view.attempts[0].attempt_id, held[0].attempt_id);
+    let counts = again.stream(StreamName::stored("a")).await.expect("read").expect("there").counts;
+    assert_eq!((counts.ready, counts.running), (1, 1));
+}
+
+#[tokio::test]
+async fn an_engine_in_two_lines_wakes_a_waiting_claim() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = Database::Sqlite(folder.path().join("fernery.db"));
+    let engine = Engine::open(&database, EngineSettings::default()).await.expect("opens");
+    let waiting = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.claim(ask("a"), Duration::from_secs(20)).await }
+    });
+    while engine.waiting_claims() == 0 {
+        tokio::task::yield_now().await;
+    }
+    engine.store().enqueue(vec![job("a")]).await.expect("stored");
+    let claimed = waiting.await.expect("ran").expect("claimed");
+    assert_eq!(claimed.len(), 1);
+    engine.close().await;
+}
