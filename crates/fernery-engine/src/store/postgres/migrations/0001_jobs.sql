@@ -147,26 +147,22 @@ CREATE TABLE fernery.tokens (
     revoked_at  timestamptz
 );
 
--- Where a job stands, from the one table that holds it. Each lookup is by key and fenced by LIMIT, so that no statistics
--- can talk the planner into reading a whole table for a handful of jobs.
-CREATE VIEW fernery.job_state AS
-SELECT j.job_id, j.stream,
-       CASE WHEN l.found THEN 'RUNNING'
-            WHEN r.found OR s.found THEN 'QUEUED'
-            WHEN j.ended IS NOT NULL THEN j.ended
-            ELSE 'SUCCEEDED'
-       END AS status,
-       j.max_attempts, j.created_at,
-       coalesce(s.due_at, j.run_at) AS run_at,
-       CASE WHEN l.found OR r.found OR s.found THEN NULL
-            WHEN j.ended IS NOT NULL THEN j.ended_at
-            ELSE a.finished_at
-       END AS finished_at,
-       j.producer
+-- Where a job stands: leased, waiting, or ended. Each lookup is by key and fenced by LIMIT, so that no statistics can talk
+-- the planner into reading a whole table for a handful of jobs.
+CREATE VIEW fernery.job_standing AS
+SELECT j.job_id, j.stream, j.max_attempts, j.created_at, coalesce(s.due_at, j.run_at) AS run_at, j.producer,
+       l.resource_id IS NOT NULL AS leased, r.job_id IS NOT NULL OR s.job_id IS NOT NULL AS waiting,
+       j.ended, j.ended_at, a.outcome AS last_outcome, a.finished_at AS last_finished_at
 FROM fernery.jobs j
-LEFT JOIN LATERAL (SELECT true AS found FROM fernery.leases WHERE resource_id = j.job_id LIMIT 1) l ON true
-LEFT JOIN LATERAL (SELECT true AS found FROM fernery.ready WHERE stream = j.stream AND seq = j.seq LIMIT 1) r ON true
-LEFT JOIN LATERAL (SELECT true AS found, due_at FROM fernery.scheduled WHERE job_id = j.job_id LIMIT 1) s ON true
 LEFT JOIN LATERAL (
-    SELECT finished_at FROM fernery.attempts WHERE job_id = j.job_id ORDER BY attempt_no DESC LIMIT 1
+    SELECT resource_id FROM fernery.leases WHERE resource_id = j.job_id LIMIT 1
+) l ON true
+LEFT JOIN LATERAL (
+    SELECT job_id FROM fernery.ready WHERE stream = j.stream AND seq = j.seq AND job_id = j.job_id LIMIT 1
+) r ON true
+LEFT JOIN LATERAL (
+    SELECT job_id, due_at FROM fernery.scheduled WHERE job_id = j.job_id LIMIT 1
+) s ON true
+LEFT JOIN LATERAL (
+    SELECT outcome, finished_at FROM fernery.attempts WHERE job_id = j.job_id ORDER BY attempt_no DESC LIMIT 1
 ) a ON true;

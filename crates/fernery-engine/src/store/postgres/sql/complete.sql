@@ -24,4 +24,4 @@ WITH clock AS MATERIALIZED (
     INSERT INTO fernery.stream_deltas (stream, running, succeeded)
     SELECT stream, -count(*), count(*) FROM gone GROUP BY stream
 )
-SELECT resource_id FROM gone;
+SELECT resource_id, attempt_id, token_hash FROM gone;

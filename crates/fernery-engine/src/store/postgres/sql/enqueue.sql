@@ -1,6 +1,6 @@
 -- Stores jobs, each with its place in line and, if it has one, its unique key; all in this one statement.
--- A job whose key or id is taken is left out, and nothing of it is written but a key that the caller must undo: which
--- can happen only to a job with both, so those run inside a transaction.
+-- A job whose key or id is taken is left out. Nothing of it is written, except where the key was free and the id was not:
+-- the caller sees it by the number of keys in the last column and rolls back.
 WITH clock AS MATERIALIZED (
     SELECT fernery.fernery_now() AS now
 ), asked AS MATERIALIZED (
@@ -38,4 +38,4 @@ WITH clock AS MATERIALIZED (
     SELECT stream, count(*) FILTER (WHERE run_at <= created_at), count(*) FILTER (WHERE run_at > created_at)
     FROM stored GROUP BY stream
 )
-SELECT job_id, created_at, run_at FROM stored;
+SELECT job_id, created_at, run_at, (SELECT count(*) FROM keyed) FROM stored;

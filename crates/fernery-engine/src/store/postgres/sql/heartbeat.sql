@@ -8,4 +8,4 @@ SET heartbeat_at = clock.now,
     claim_version = l.claim_version + 1
 FROM clock, unnest($1::uuid[], $2::bytea[]) AS i(job_id, token_hash)
 WHERE l.resource_id = ANY ($1::uuid[]) AND l.resource_id = i.job_id AND l.token_hash = i.token_hash
-RETURNING l.resource_id, l.expires_at, l.cancel_requested;
+RETURNING l.resource_id, l.expires_at, l.cancel_requested, l.token_hash;

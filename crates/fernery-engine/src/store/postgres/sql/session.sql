@@ -3,7 +3,7 @@
 SELECT set_config('statement_timeout', '5s', false),
        set_config('lock_timeout', '1s', false),
        set_config('idle_in_transaction_session_timeout', '5s', false),
-       set_config('client_connection_check_interval', '1s', false),
+       CASE WHEN version() LIKE '%linux%' THEN set_config('client_connection_check_interval', '1s', false) END,
        set_config('plan_cache_mode', 'force_generic_plan', false),
        set_config('enable_seqscan', 'off', false),
        set_config('enable_bitmapscan', 'off', false),
