@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
@@ -39,6 +40,7 @@ pub struct SqliteStore {
     writer: Mutex<Option<Writer>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: Arc<Mutex<Vec<Connection>>>,
+    reading: Arc<Semaphore>,
     clock: LeaseClock,
     /// Where retention goes on.
     retire_from: Arc<Mutex<i64>>,
@@ -69,9 +71,16 @@ impl SqliteStore {
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())
             .spawn(move || {
-                match Tx::new(&db, settings, writer_clock, signals) {
-                    Ok(tx) => writer::run(&db, tx, &inbox),
-                    Err(error) => tracing::error!(%error, "the writer could not start"),
+                let work = || {
+                    let tx = Tx::new(&db, settings, writer_clock, signals.clone())?;
+                    writer::run(&db, tx, &inbox);
+                    Ok(())
+                };
+                // Without its writer the store is of no use, and whoever serves it must know.
+                let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+                    .unwrap_or_else(|_| Err(StoreError::Broken("the writer panicked".into())));
+                if let Err(error) = ended {
+                    signals.fail(error);
                 }
                 if let Err((_, error)) = db.close() {
                     tracing::error!(%error, "closing the database failed; it is recovered when opened again");
@@ -84,6 +93,7 @@ impl SqliteStore {
             writer: Mutex::new(Some(writer)),
             thread: Mutex::new(Some(thread)),
             readers: Arc::default(),
+            reading: Arc::new(Semaphore::new(READERS_MAX)),
             clock,
             retire_from: Arc::default(),
             wrote: AtomicBool::new(false),
@@ -109,6 +119,8 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
     {
+        let closed = |_| StoreError::Unavailable("the store is closed".into());
+        let turn = self.reading.clone().acquire_owned().await.map_err(closed)?;
         let readers = self.readers.clone();
         let path = self.path.clone();
         let task = tokio::task::spawn_blocking(move || {
@@ -123,18 +135,16 @@ impl SqliteStore {
                 drop(snapshot);
                 answer
             })();
-            let mut readers = lock(&readers);
-            if readers.len() < READERS_KEPT {
-                readers.push(db);
-            }
+            lock(&readers).push(db);
+            drop(turn);
             answer
         });
         task.await.unwrap_or_else(|e| Err(StoreError::Unavailable(format!("a read was stopped: {e}"))))
     }
 }
 
-/// Reading connections kept open between reads.
-const READERS_KEPT: usize = 4;
+/// Reads at once, and so reading connections: more would only compete for the same cores.
+const READERS_MAX: usize = 8;
 
 /// Claimed jobs on their way to the caller. Dropped on the way, they go back.
 struct Delivery {
@@ -165,8 +175,9 @@ impl Store for SqliteStore {
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>> {
         let writer = self.writer()?;
         let back = writer.clone();
-        let mut delivery =
-            writer.call(move |tx| Ok(Delivery { claimed: tx.claim(&ask)?, writer: back.clone() })).await?;
+        let mut delivery = writer
+            .call_if_wanted(move |tx| Ok(Delivery { claimed: tx.claim(&ask)?, writer: back.clone() }))
+            .await?;
         Ok(std::mem::take(&mut delivery.claimed))
     }
 
@@ -303,6 +314,7 @@ impl Store for SqliteStore {
             // The thread ends when the last caller's writer is gone; waiting for it must not block the others.
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
+        self.reading.close();
         lock(&self.readers).clear();
     }
 }

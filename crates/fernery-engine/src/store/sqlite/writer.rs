@@ -27,6 +27,8 @@ trait Call: Send {
 }
 
 struct Work<F, T> {
+    /// Not done at all once nobody waits for it.
+    only_if_wanted: bool,
     work: F,
     done: Option<T>,
     reply: oneshot::Sender<StoreResult<T>>,
@@ -38,7 +40,9 @@ where
     T: Send,
 {
     fn run(&mut self, tx: &mut Tx<'_>) -> StoreResult<()> {
-        self.done = Some((self.work)(tx)?);
+        if !(self.only_if_wanted && self.reply.is_closed()) {
+            self.done = Some((self.work)(tx)?);
+        }
         Ok(())
     }
 
@@ -71,15 +75,32 @@ impl Writer {
         T: Send + 'static,
         F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
+        self.ask(work, false).await
+    }
+
+    /// As [`Writer::call`], but not at all if the caller has gone when its turn comes.
+    pub(super) async fn call_if_wanted<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
+    {
+        self.ask(work, true).await
+    }
+
+    async fn ask<T, F>(&self, work: F, only_if_wanted: bool) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
-        self.post(Work { work, done: None, reply })?;
+        self.post(Work { only_if_wanted, work, done: None, reply })?;
         answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the writer has stopped".into())))
     }
 
     /// Runs `work` in the next transaction; nobody waits for it.
     pub(super) fn send(&self, work: impl FnMut(&mut Tx<'_>) -> StoreResult<()> + Send + 'static) {
         let (reply, _) = oneshot::channel();
-        if let Err(error) = self.post(Work { work, done: None, reply }) {
+        if let Err(error) = self.post(Work { only_if_wanted: false, work, done: None, reply }) {
             error!(%error, "a claim could not be given back; its lease runs out instead");
         }
     }
