@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 const ID: &str = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
 
 #[tokio::test]
@@ -288,7 +290,7 @@ async fn bodies_are_plain_json_in_utf8() {
     let server = TestServer::start().await;
     let bearer = format!("Bearer {}", server.operator);
     let good = r#"{"stream":"s","payload":{}}"#;
-    let cases: &[(&[(&str, &str)], u16)] = &[
+    let cases: &[(Headers<'_>, u16)] = &[
         (&[], 415),                                                                   // H13
         (&[("content-type", "text/plain")], 415),                                     // H13
         (&[("content-type", "application/x-www-form-urlencoded")], 415),              // H13
@@ -325,7 +327,7 @@ async fn who_asks_and_for_whom_is_checked_before_anything_is_read() {
     let auth = ("authorization", bearer.as_str());
     let kind = ("content-type", "application/json");
     let good = r#"{"stream":"s","payload":{}}"#;
-    let cases: &[(&[(&str, &str)], u16, &str)] = &[
+    let cases: &[(Headers<'_>, u16, &str)] = &[
         (&[kind], 401, "unauthorized"),                                         // H31
         (&[auth, auth, kind], 400, "bad_request"),                              // H35
         (&[auth, kind, ("host", "evil.com")], 421, "misdirected"),              // H36
@@ -413,6 +415,19 @@ async fn a_long_poll_outlives_every_time_out_of_the_connection() {
     let body = json!({ "worker_id": "w", "streams": ["s"], "max_wait_ms": 400 });
     let answer = server.work("claim", &body).await;
     assert_eq!((answer.status, answer.json()), (200, json!({ "claimed": false })));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn big_bodies_count_against_one_budget_and_only_while_they_are_used() {
+    let server = TestServer::start_with(|settings| settings.body_bytes_max = 300_000).await;
+    let job = |bytes: usize| json!({ "stream": "s", "payload": { "x": "a".repeat(bytes) } });
+    for _ in 0..5 {
+        assert_eq!(server.post("/v1/jobs", &job(200_000)).await.status, 201);
+    }
+    let refused = server.post("/v1/jobs", &job(400_000)).await;
+    assert_eq!((refused.status, refused.code()), (503, "busy".into()));
+    assert!(refused.headers.contains_key("retry-after"));
     server.stop().await;
 }
 
