@@ -3,6 +3,7 @@
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
+use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Ask, Claimed, JobView, Pass, Store, StoreSettings};
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
@@ -83,7 +84,9 @@ impl Engine {
                 door::LeaseClock::system(),
                 signals.clone(),
             )?),
-            Database::Postgres(_) => return Err(StoreError::Refused("not yet".into())),
+            Database::Postgres(url) => {
+                Arc::new(PostgresStore::open(url, settings.store.clone(), signals.clone()).await?)
+            }
         };
         Ok(Self::start(store, signals, settings))
     }

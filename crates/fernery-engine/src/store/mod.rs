@@ -34,6 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub mod endings;
+pub mod postgres;
 pub mod sqlite;
 
 /// What every store is told when it is opened.

@@ -1,0 +1,51 @@
+//! What is said to others once a transaction is durable.
+
+use super::Shared;
+use fernery_core::settle::Next;
+use fernery_core::{JobId, StreamName, Timestamp};
+use std::collections::HashMap;
+
+#[derive(Debug, Default)]
+pub(super) struct After {
+    pub(super) claimable: HashMap<StreamName, usize>,
+    pub(super) ended: Vec<JobId>,
+    pub(super) scheduled: bool,
+}
+
+impl After {
+    /// A job of this stream waits, now or from `due_at` on.
+    pub(super) fn waits(&mut self, stream: &StreamName, due_at: Option<Timestamp>) {
+        if due_at.is_some() {
+            self.scheduled = true;
+            return;
+        }
+        match self.claimable.get_mut(stream) {
+            Some(jobs) => *jobs += 1,
+            None => drop(self.claimable.insert(stream.clone(), 1)),
+        }
+    }
+
+    /// An attempt of this job was settled.
+    pub(super) fn settled(&mut self, job_id: JobId, stream: &StreamName, next: Next) {
+        match next {
+            Next::Queue { due_at } => self.waits(stream, due_at),
+            Next::Finish(_) => self.ended.push(job_id),
+        }
+    }
+}
+
+impl Shared {
+    /// Nudges whoever waits, here and in other processes.
+    pub(super) fn announce(&self, after: After) {
+        for job_id in after.ended {
+            self.signals.endings.ended(job_id);
+        }
+        if after.scheduled {
+            self.signals.scheduled.notify_one();
+        }
+        for (stream, jobs) in &after.claimable {
+            self.signals.claimable(stream, *jobs);
+        }
+        self.herald.tell(after.claimable);
+    }
+}

@@ -1,0 +1,205 @@
+//! Jobs are claimed, and go back if their claimer left before it was told.
+
+use super::Shared;
+use super::after::After;
+use super::columns::{self, cell, count, instant, job_id, json, maybe_instant, millis, rows_limit};
+use super::grouper::Verb;
+use super::trouble::{Tries, Trouble};
+use crate::error::{StoreError, StoreResult};
+use crate::store::{Ask, Claimed, Proof};
+use fernery_core::lease::Message;
+use fernery_core::{AttemptId, LeaseToken, TokenHash};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_postgres::Row;
+use tracing::warn;
+use uuid::Uuid;
+
+pub(super) struct Claim {
+    pub(super) shared: Arc<Shared>,
+    pub(super) undelivered: mpsc::UnboundedSender<Vec<Proof>>,
+}
+
+/// What each row of a claim gets if there is one: made before, so that a claim whose reply was lost can be found.
+struct Slots<'a> {
+    attempt_ids: Vec<Uuid>,
+    tokens: Vec<LeaseToken>,
+    hashes: Vec<TokenHash>,
+    workers: Vec<&'a str>,
+}
+
+impl Verb for Claim {
+    type Call = Ask;
+    type Reply = Delivery;
+
+    fn items(ask: &Ask) -> usize {
+        ask.max
+    }
+
+    fn together(first: &Ask, other: &Ask) -> bool {
+        first.streams == other.streams
+    }
+
+    async fn run(&self, asks: &[Ask]) -> StoreResult<Vec<Delivery>> {
+        let mut tries = Tries::new(self.shared.settings.chance);
+        let mut slots = self.slots(asks);
+        let claimed = loop {
+            match self.take(asks, &slots).await {
+                Ok(claimed) => break claimed,
+                Err(trouble) => {
+                    let maybe = matches!(trouble, Trouble::Maybe(_));
+                    tries.again(trouble).await?;
+                    if maybe {
+                        let found = self.taken_before(&slots, &mut tries).await?;
+                        if !found.is_empty() {
+                            break found;
+                        }
+                        // Should the lost statement still be on its way, it and the next one must not share ids.
+                        slots = self.slots(asks);
+                    }
+                }
+            }
+        };
+        let mut deliveries: Vec<Delivery> =
+            asks.iter().map(|_| Delivery { claimed: Vec::new(), back: self.undelivered.clone() }).collect();
+        let mut ends = Vec::with_capacity(asks.len());
+        let mut end = 0;
+        for ask in asks {
+            end += ask.max;
+            ends.push(end);
+        }
+        for (slot, claimed) in claimed {
+            let owner = ends.partition_point(|end| *end <= slot);
+            match deliveries.get_mut(owner) {
+                Some(delivery) => delivery.claimed.push(claimed),
+                None => return Err(StoreError::Corrupt("a claim took more than was asked".into())),
+            }
+        }
+        Ok(deliveries)
+    }
+}
+
+impl Claim {
+    fn slots<'a>(&self, asks: &'a [Ask]) -> Slots<'a> {
+        let chance = self.shared.settings.chance;
+        let workers: Vec<&str> =
+            asks.iter().flat_map(|ask| std::iter::repeat_n(ask.worker_id.as_str(), ask.max)).collect();
+        let tokens: Vec<LeaseToken> = workers.iter().map(|_| chance.lease_token()).collect();
+        Slots {
+            attempt_ids: workers.iter().map(|_| chance.attempt_id().uuid()).collect(),
+            hashes: tokens.iter().map(LeaseToken::hash).collect(),
+            tokens,
+            workers,
+        }
+    }
+
+    async fn take(&self, asks: &[Ask], slots: &Slots<'_>) -> Result<Vec<(usize, Claimed)>, Trouble> {
+        let Some(first) = asks.first() else { return Ok(Vec::new()) };
+        let streams: Vec<&str> = first.streams.iter().map(|stream| stream.as_str()).collect();
+        let hashes: Vec<&[u8]> = slots.hashes.iter().map(|hash| hash.0.as_slice()).collect();
+        let limit = rows_limit(slots.tokens.len());
+        let ttl_ms = millis(self.shared.settings.lease_ttl);
+        let session = self.shared.pool.session().await?;
+        let rows = session
+            .query(
+                include_str!("sql/claim.sql"),
+                &[&streams, &limit, &slots.attempt_ids, &hashes, &slots.workers, &ttl_ms],
+            )
+            .await?;
+        drop(session);
+        Ok(rows.iter().map(|row| slots.claimed(row)).collect::<StoreResult<_>>()?)
+    }
+
+    async fn taken_before(&self, slots: &Slots<'_>, tries: &mut Tries) -> StoreResult<Vec<(usize, Claimed)>> {
+        loop {
+            let found = async {
+                let session = self.shared.pool.session().await?;
+                session.query(include_str!("sql/claimed_before.sql"), &[&slots.attempt_ids]).await
+            };
+            match found.await {
+                Ok(rows) => return rows.iter().map(|row| slots.claimed(row)).collect(),
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+    }
+}
+
+impl Slots<'_> {
+    fn claimed(&self, row: &Row) -> StoreResult<(usize, Claimed)> {
+        let slot = usize::try_from(cell::<i64>(row, 0)? - 1).unwrap_or(usize::MAX);
+        let (Some(attempt_id), Some(lease_token)) = (self.attempt_ids.get(slot), self.tokens.get(slot))
+        else {
+            return Err(StoreError::Corrupt("a claim took more than was asked".into()));
+        };
+        let claimed = Claimed {
+            job_id: job_id(row, 1)?,
+            attempt_id: AttemptId::from_uuid(*attempt_id),
+            lease_token: *lease_token,
+            stream: columns::stream(row, 2)?,
+            message: Message { seq: cell(row, 3)?, ready_at: instant(row, 4)? },
+            payload: json(row, 5)?,
+            attempt_no: count(row, 6)?,
+            max_attempts: count(row, 7)?,
+            expires_at: instant(row, 8)?,
+            timeout_at: maybe_instant(row, 9)?,
+        };
+        Ok((slot, claimed))
+    }
+}
+
+/// Claimed jobs on their way to the caller. Dropped on the way, they go back.
+pub(super) struct Delivery {
+    claimed: Vec<Claimed>,
+    back: mpsc::UnboundedSender<Vec<Proof>>,
+}
+
+impl Delivery {
+    pub(super) fn accept(mut self) -> Vec<Claimed> {
+        std::mem::take(&mut self.claimed)
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if self.claimed.is_empty() {
+            return;
+        }
+        let proofs = self.claimed.iter().map(|c| Proof {
+            job_id: c.job_id,
+            attempt_id: c.attempt_id,
+            token_hash: c.lease_token.hash(),
+        });
+        // Nobody takes them back once the store is closed: then the leases run out.
+        let _ = self.back.send(proofs.collect());
+    }
+}
+
+/// Puts undelivered jobs back until the store is closed.
+pub(super) async fn take_back(shared: Arc<Shared>, mut undelivered: mpsc::UnboundedReceiver<Vec<Proof>>) {
+    while let Some(mut proofs) = undelivered.recv().await {
+        while let Ok(more) = undelivered.try_recv() {
+            proofs.extend(more);
+        }
+        proofs.sort_unstable_by_key(|proof| proof.job_id);
+        let mut tries = Tries::new(shared.settings.chance);
+        while let Err(trouble) = unclaim(&shared, &proofs).await {
+            if let Err(error) = tries.again(trouble).await {
+                warn!(%error, jobs = proofs.len(), "undelivered jobs could not be put back; their leases run out");
+                break;
+            }
+        }
+    }
+}
+
+async fn unclaim(shared: &Shared, proofs: &[Proof]) -> Result<(), Trouble> {
+    let ids: Vec<Uuid> = proofs.iter().map(|proof| proof.job_id.uuid()).collect();
+    let hashes: Vec<&[u8]> = proofs.iter().map(|proof| proof.token_hash.0.as_slice()).collect();
+    let session = shared.pool.session().await?;
+    let mut after = After::default();
+    for row in session.query(include_str!("sql/unclaim.sql"), &[&ids, &hashes]).await? {
+        after.waits(&columns::stream(&row, 0)?, None);
+    }
+    drop(session);
+    shared.announce(after);
+    Ok(())
+}

@@ -1,0 +1,268 @@
+//! Group commit above the database: calls of one kind that arrive while its statement is in flight share the next one.
+//!
+//! An idle system adds no wait: a call that finds a free lane starts at once. Under load the lanes are full, calls queue,
+//! and each lane takes all that fit into one statement: the longer a commit takes, the more calls share the next one.
+
+use crate::error::{StoreError, StoreResult};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Batches of one kind in flight: one that commits and one that runs meanwhile.
+const LANES: usize = 2;
+/// Items of one batch; a single call that is larger runs alone.
+const BATCH_ITEMS_MAX: usize = 1_000;
+/// Calls that may wait for a lane.
+const QUEUE_CALLS_MAX: usize = 10_000;
+/// Items that may wait for a lane.
+const QUEUE_ITEMS_MAX: usize = 100_000;
+/// How long the calls of a failed batch are run one by one.
+const ONE_BY_ONE_MAX: Duration = Duration::from_secs(3);
+
+/// A kind of call that can share a statement.
+pub(super) trait Verb: Send + Sync + 'static {
+    type Call: Send + Sync + 'static;
+    type Reply: Send + 'static;
+
+    /// How much of a batch the call takes.
+    fn items(call: &Self::Call) -> usize;
+
+    /// Whether two calls can share a statement.
+    fn together(_first: &Self::Call, _other: &Self::Call) -> bool {
+        true
+    }
+
+    /// Runs a batch; one reply for each call, in order.
+    fn run(&self, calls: &[Self::Call]) -> impl Future<Output = StoreResult<Vec<Self::Reply>>> + Send;
+}
+
+pub(super) struct Grouper<V: Verb> {
+    inner: Arc<Inner<V>>,
+}
+
+struct Inner<V: Verb> {
+    verb: V,
+    queue: Mutex<Queue<V>>,
+}
+
+struct Queue<V: Verb> {
+    waiting: VecDeque<(V::Call, oneshot::Sender<StoreResult<V::Reply>>)>,
+    items: usize,
+    lanes: usize,
+}
+
+impl<V: Verb> Grouper<V> {
+    pub(super) fn new(verb: V) -> Self {
+        let queue = Mutex::new(Queue { waiting: VecDeque::new(), items: 0, lanes: 0 });
+        Self { inner: Arc::new(Inner { verb, queue }) }
+    }
+
+    /// Hands in a call and waits for its reply. If the future is dropped, the call still runs.
+    pub(super) async fn call(&self, call: V::Call) -> StoreResult<V::Reply> {
+        let (sender, reply) = oneshot::channel();
+        {
+            let mut queue = self.inner.lock();
+            let items = V::items(&call);
+            if queue.waiting.len() >= QUEUE_CALLS_MAX
+                || (queue.items + items > QUEUE_ITEMS_MAX && !queue.waiting.is_empty())
+            {
+                return Err(StoreError::Busy("too many calls wait for the database".into()));
+            }
+            queue.items += items;
+            queue.waiting.push_back((call, sender));
+            if queue.lanes < LANES {
+                queue.lanes += 1;
+                tokio::spawn(Inner::lane(self.inner.clone()));
+            }
+        }
+        reply.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the call was given up".into())))
+    }
+}
+
+/// Gives the lane back however the task ends.
+struct Lane<V: Verb> {
+    inner: Arc<Inner<V>>,
+    given_back: bool,
+}
+
+impl<V: Verb> Drop for Lane<V> {
+    fn drop(&mut self) {
+        if !self.given_back {
+            self.inner.lock().lanes -= 1;
+        }
+    }
+}
+
+impl<V: Verb> Lane<V> {
+    /// What to run next; where nothing waits, the lane is given back under the same lock, or a call could come between
+    /// and find no lane.
+    fn next_batch(&mut self) -> Option<Batch<V>> {
+        let mut queue = self.inner.lock();
+        if queue.waiting.is_empty() {
+            queue.lanes -= 1;
+            drop(queue);
+            self.given_back = true;
+            return None;
+        }
+        Some(queue.take_batch())
+    }
+}
+
+impl<V: Verb> Inner<V> {
+    fn lock(&self) -> MutexGuard<'_, Queue<V>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn lane(inner: Arc<Self>) {
+        let mut lane = Lane { inner, given_back: false };
+        while let Some((calls, replies)) = lane.next_batch() {
+            lane.inner.answer(&calls, replies).await;
+        }
+    }
+
+    async fn answer(&self, calls: &[V::Call], replies: Vec<oneshot::Sender<StoreResult<V::Reply>>>) {
+        match self.verb.run(calls).await {
+            Ok(answers) => {
+                for (sender, answer) in replies.into_iter().zip(answers) {
+                    // A reply that nobody waits for is dropped; what that means is the reply's own business.
+                    let _ = sender.send(Ok(answer));
+                }
+            }
+            Err(error) if calls.len() > 1 && is_of_one_call(&error) => {
+                let since = crate::door::stop_watch();
+                for (call, sender) in calls.iter().zip(replies) {
+                    let answer = if since.elapsed() > ONE_BY_ONE_MAX {
+                        Err(error.clone())
+                    } else {
+                        let alone = self.verb.run(std::slice::from_ref(call)).await;
+                        alone.and_then(|mut answers| {
+                            answers
+                                .pop()
+                                .ok_or_else(|| StoreError::Corrupt("a call without an answer".into()))
+                        })
+                    };
+                    let _ = sender.send(answer);
+                }
+            }
+            Err(error) => {
+                for sender in replies {
+                    let _ = sender.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Whether the error can be the fault of one call among those that shared the batch.
+fn is_of_one_call(error: &StoreError) -> bool {
+    matches!(error, StoreError::Refused(_) | StoreError::Busy(_) | StoreError::Corrupt(_))
+}
+
+type Batch<V> = (Vec<<V as Verb>::Call>, Vec<oneshot::Sender<StoreResult<<V as Verb>::Reply>>>);
+
+impl<V: Verb> Queue<V> {
+    /// The first call and all that can go with it, in order.
+    fn take_batch(&mut self) -> Batch<V> {
+        let mut calls: Vec<V::Call> = Vec::new();
+        let mut replies = Vec::new();
+        let mut left = VecDeque::new();
+        let mut items = 0;
+        while let Some((call, sender)) = self.waiting.pop_front() {
+            let size = V::items(&call);
+            match calls.first() {
+                Some(_) if items + size > BATCH_ITEMS_MAX => {
+                    self.waiting.push_front((call, sender));
+                    break;
+                }
+                Some(first) if !V::together(first, &call) => {
+                    left.push_back((call, sender));
+                    continue;
+                }
+                _ => {}
+            }
+            items += size;
+            calls.push(call);
+            replies.push(sender);
+        }
+        while let Some(skipped) = left.pop_back() {
+            self.waiting.push_front(skipped);
+        }
+        self.items -= items;
+        (calls, replies)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::Semaphore;
+
+    /// Answers each call with the size of its batch; refuses batches that hold a zero.
+    struct Echo {
+        gate: Arc<Semaphore>,
+    }
+
+    impl Verb for Echo {
+        type Call = u32;
+        type Reply = usize;
+
+        fn items(_: &u32) -> usize {
+            1
+        }
+
+        fn together(first: &u32, other: &u32) -> bool {
+            first % 2 == other % 2
+        }
+
+        async fn run(&self, calls: &[u32]) -> StoreResult<Vec<usize>> {
+            let _pass = self.gate.acquire().await;
+            if calls.contains(&0) {
+                return Err(StoreError::Refused("a zero".into()));
+            }
+            Ok(vec![calls.len(); calls.len()])
+        }
+    }
+
+    async fn answers(calls: &[u32]) -> Vec<StoreResult<usize>> {
+        let gate = Arc::new(Semaphore::new(0));
+        let grouper = Arc::new(Grouper::new(Echo { gate: gate.clone() }));
+        let mut tasks = Vec::new();
+        for call in calls {
+            let (grouper, call) = (grouper.clone(), *call);
+            tasks.push(tokio::spawn(async move { grouper.call(call).await }));
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(1);
+        let mut answers = Vec::new();
+        for task in tasks {
+            answers.push(task.await.unwrap());
+        }
+        answers
+    }
+
+    #[tokio::test]
+    async fn calls_that_arrive_while_the_lanes_are_full_share_the_next_batch() {
+        assert_eq!(answers(&[1, 1, 1, 1, 1]).await, [Ok(1), Ok(1), Ok(3), Ok(3), Ok(3)]);
+    }
+
+    #[tokio::test]
+    async fn calls_that_do_not_go_together_run_apart() {
+        assert_eq!(answers(&[1, 1, 1, 2, 1, 2]).await, [Ok(1), Ok(1), Ok(2), Ok(2), Ok(2), Ok(2)]);
+    }
+
+    #[tokio::test]
+    async fn a_call_fails_alone() {
+        let refused = Err(StoreError::Refused("a zero".into()));
+        assert_eq!(answers(&[2, 2, 2, 0, 2]).await, [Ok(1), Ok(1), Ok(1), refused, Ok(1)]);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_caller_takes_nobody_with_it() {
+        let gate = Arc::new(Semaphore::new(0));
+        let grouper = Grouper::new(Echo { gate: gate.clone() });
+        drop(tokio::time::timeout(Duration::ZERO, grouper.call(1)).await);
+        gate.add_permits(1);
+        assert_eq!(grouper.call(1).await, Ok(1));
+    }
+}

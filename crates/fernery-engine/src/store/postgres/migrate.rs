@@ -1,0 +1,63 @@
+//! Brings the schema to this program's version, once, however many processes start together.
+
+use super::pool::Session;
+use super::trouble::Trouble;
+use crate::error::{StoreError, StoreResult};
+use tracing::info;
+
+/// In order; the first is version 1.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_jobs.sql")];
+
+/// PostgreSQL 14: the oldest that all statements run on.
+const SERVER_VERSION_MIN: i32 = 140_000;
+
+pub(super) async fn migrate(session: &Session<'_>) -> StoreResult<()> {
+    migrate_or_trouble(session).await.map_err(Trouble::into_error)
+}
+
+async fn migrate_or_trouble(session: &Session<'_>) -> Result<(), Trouble> {
+    let wanted = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
+    // Without the lock first: whoever finds the schema in place needs no right to change it.
+    if let Some(version) = version(session).await? {
+        refuse_future(version, wanted)?;
+        if version == wanted {
+            return Ok(());
+        }
+    }
+    session.run(include_str!("sql/migrate_begin.sql")).await?;
+    let found = version(session).await?.unwrap_or(0);
+    refuse_future(found, wanted)?;
+    for (step, version) in MIGRATIONS.iter().zip(1..).filter(|(_, version)| *version > found) {
+        session.run(step).await?;
+        session.query(include_str!("sql/migrate_mark.sql"), &[&version]).await?;
+        info!(version, "migrated the database");
+    }
+    session.run("COMMIT").await
+}
+
+async fn version(session: &Session<'_>) -> Result<Option<i32>, Trouble> {
+    let rows = session.query(include_str!("sql/migrate_look.sql"), &[]).await?;
+    let row =
+        rows.first().ok_or_else(|| StoreError::Corrupt("the database does not say its version".into()))?;
+    let server: i32 = super::columns::cell(row, 0)?;
+    if server < SERVER_VERSION_MIN {
+        let why = format!("PostgreSQL 14 or later is needed; this server is {}", server / 10_000);
+        return Err(StoreError::Refused(why).into());
+    }
+    let made: bool = super::columns::cell(row, 1)?;
+    if !made {
+        return Ok(None);
+    }
+    let rows = session.query(include_str!("sql/migrate_version.sql"), &[]).await?;
+    Ok(rows.first().map(|row| super::columns::cell(row, 0)).transpose()?)
+}
+
+fn refuse_future(found: i32, wanted: i32) -> StoreResult<()> {
+    if found > wanted {
+        return Err(StoreError::Refused(format!(
+            "the database has schema version {found}, this program knows versions up to {wanted}: \
+             it was used by a newer fernery; use that one or a newer one"
+        )));
+    }
+    Ok(())
+}

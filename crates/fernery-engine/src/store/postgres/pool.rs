@@ -1,0 +1,214 @@
+//! Connections: few, kept, replaced when they are lost. Each knows its statements.
+
+use super::columns::Param;
+use super::target::Target;
+use super::trouble::Trouble;
+use crate::error::StoreError;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+use tokio_postgres::{Client, Row, Statement};
+
+/// Connections of one process. Once statements are batched, more than a few only get into each other's way.
+const CONNECTIONS_MAX: usize = 10;
+/// How long a call waits for one of them.
+const CONNECTION_WAIT: Duration = Duration::from_secs(5);
+/// Beyond the server's own `statement_timeout`: what is not answered by then never will be.
+const ANSWER_WAIT: Duration = Duration::from_millis(6_500);
+
+pub(super) struct Pool {
+    target: Target,
+    permits: Semaphore,
+    idle: Mutex<Vec<Link>>,
+}
+
+/// An open connection and the statements that it has prepared.
+struct Link {
+    client: Client,
+    prepared: Mutex<HashMap<(usize, usize), Statement>>,
+}
+
+impl Link {
+    async fn statement(&self, sql: &'static str) -> Result<Statement, tokio_postgres::Error> {
+        // A statement is a constant of this program, so where it lies names it.
+        let key = (sql.as_ptr().addr(), sql.len());
+        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = self.client.prepare(sql).await?;
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(key, statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Pool {
+    pub(super) fn new(target: Target) -> Self {
+        Self { target, permits: Semaphore::new(CONNECTIONS_MAX), idle: Mutex::default() }
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Takes a connection out of the pool, or makes one.
+    pub(super) async fn session(&self) -> Result<Session<'_>, Trouble> {
+        let permit = match timeout(CONNECTION_WAIT, self.permits.acquire()).await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) => {
+                return Err(Trouble::Final(StoreError::Unavailable("the store is closed".into())));
+            }
+            Err(_) => {
+                return Err(Trouble::Final(StoreError::Busy("every database connection is in use".into())));
+            }
+        };
+        let link = match self.take_idle() {
+            Some(link) => link,
+            None => {
+                let client = self.target.connect().await.map_err(Trouble::or_later)?;
+                Link { client, prepared: Mutex::default() }
+            }
+        };
+        let (unanswered, in_transaction) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Ok(Session { pool: self, link: Some(link), unanswered, in_transaction, _permit: permit })
+    }
+
+    fn take_idle(&self) -> Option<Link> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(link) = idle.pop() {
+            if !link.client.is_closed() {
+                return Some(link);
+            }
+        }
+        None
+    }
+
+    pub(super) fn close(&self) {
+        self.permits.close();
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// A connection in use. It goes back into the pool only if everything that was asked was answered and no transaction is
+/// open: whoever is dropped in the middle takes the connection with it, and the server rolls back.
+pub(super) struct Session<'p> {
+    pool: &'p Pool,
+    link: Option<Link>,
+    unanswered: AtomicUsize,
+    in_transaction: AtomicBool,
+    _permit: SemaphorePermit<'p>,
+}
+
+impl Session<'_> {
+    fn link(&self) -> Result<&Link, Trouble> {
+        self.link.as_ref().ok_or_else(|| Trouble::Away("no connection".into()))
+    }
+
+    async fn ask<T, F>(&self, committing: bool, work: F) -> Result<T, Trouble>
+    where
+        F: Future<Output = Result<T, tokio_postgres::Error>>,
+    {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        match timeout(ANSWER_WAIT, work).await {
+            Ok(Ok(answer)) => {
+                self.unanswered.fetch_sub(1, Ordering::Relaxed);
+                Ok(answer)
+            }
+            Ok(Err(error)) => {
+                let trouble = Trouble::from_driver(&error, committing);
+                // A connection that led to the wrong place or nowhere is not kept.
+                if !matches!(trouble, Trouble::Away(_) | Trouble::Maybe(_)) {
+                    self.unanswered.fetch_sub(1, Ordering::Relaxed);
+                }
+                Err(trouble)
+            }
+            Err(_) if committing => Err(Trouble::Maybe("the database does not answer".into())),
+            Err(_) => Err(Trouble::Away("the database does not answer".into())),
+        }
+    }
+
+    /// Runs one statement: outside a transaction it is one of its own, and durable when this answers.
+    pub(super) async fn query(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<Row>, Trouble> {
+        let link = self.link()?;
+        let committing = !self.in_transaction.load(Ordering::Relaxed);
+        self.ask(committing, async {
+            let statement = link.statement(sql).await?;
+            link.client.query(&statement, params).await
+        })
+        .await
+    }
+
+    /// Opens a transaction with its first statement, in one round trip.
+    pub(super) async fn begin_with(
+        &self,
+        begin: &'static str,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Trouble> {
+        let link = self.link()?;
+        self.in_transaction.store(true, Ordering::Relaxed);
+        // The driver sends in the order in which these are first polled.
+        let (began, rows) =
+            tokio::join!(self.ask(false, link.client.batch_execute(begin)), self.query(sql, params));
+        began?;
+        rows
+    }
+
+    /// Runs the last statement of a transaction and commits it, in one round trip. If the statement fails, so does the
+    /// commit: the server then rolls back.
+    pub(super) async fn commit_with(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Trouble> {
+        let link = self.link()?;
+        // Before, so that the commit does not leave ahead of a statement that is only being prepared.
+        self.ask(false, link.statement(sql)).await?;
+        let (rows, done) = tokio::join!(
+            self.ask(true, async {
+                let statement = link.statement(sql).await?;
+                link.client.query(&statement, params).await
+            }),
+            self.commit()
+        );
+        let rows = rows?;
+        done?;
+        Ok(rows)
+    }
+
+    pub(super) async fn commit(&self) -> Result<(), Trouble> {
+        self.end("COMMIT", true).await
+    }
+
+    pub(super) async fn rollback(&self) -> Result<(), Trouble> {
+        self.end("ROLLBACK", false).await
+    }
+
+    async fn end(&self, how: &'static str, committing: bool) -> Result<(), Trouble> {
+        self.ask(committing, self.link()?.client.batch_execute(how)).await?;
+        self.in_transaction.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Runs statements that take no parameters, as they are.
+    pub(super) async fn run(&self, sql: &str) -> Result<(), Trouble> {
+        let committing = !self.in_transaction.load(Ordering::Relaxed);
+        self.ask(committing, self.link()?.client.batch_execute(sql)).await
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        let clean = *self.unanswered.get_mut() == 0 && !*self.in_transaction.get_mut();
+        if let Some(link) = self.link.take()
+            && clean
+            && !link.client.is_closed()
+            && !self.pool.permits.is_closed()
+        {
+            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+        }
+    }
+}

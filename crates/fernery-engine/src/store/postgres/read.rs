@@ -1,0 +1,212 @@
+//! Reads of jobs: each statement is one snapshot.
+
+use super::PostgresStore;
+use super::columns::{
+    self, Param, attempt_id, brief, cell, count, instant, job_id, json, maybe_instant, maybe_json,
+    rows_limit, word,
+};
+use super::trouble::{Tries, Trouble};
+use crate::error::StoreResult;
+use crate::store::{AttemptView, Cursor, JobBrief, JobFilter, JobView, Page};
+use fernery_core::{Holding, JobId, JobStatus, limits};
+use std::time::Duration;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+/// Opens a transaction in which all statements see the same.
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// The largest id that a page may hold; `None` if there is none left.
+pub(super) fn below(after: Option<&Cursor>) -> Option<Uuid> {
+    match after {
+        Some(Cursor::Below(id)) => id.uuid().as_u128().checked_sub(1).map(Uuid::from_u128),
+        _ => Some(Uuid::max()),
+    }
+}
+
+impl PostgresStore {
+    /// Runs a statement that changes nothing, again if the connection is lost.
+    pub(super) async fn read(&self, sql: &'static str, params: &[Param<'_>]) -> StoreResult<Vec<Row>> {
+        let mut tries = Tries::new(self.shared.settings.chance);
+        loop {
+            let rows = async { self.shared.pool.session().await?.query(sql, params).await };
+            match rows.await {
+                Ok(rows) => return Ok(rows),
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+    }
+
+    /// Runs a statement that is a transaction of its own, again only if the last try changed nothing.
+    pub(super) async fn write_once(&self, sql: &'static str, params: &[Param<'_>]) -> StoreResult<Vec<Row>> {
+        let mut tries = Tries::new(self.shared.settings.chance);
+        loop {
+            let rows = async { self.shared.pool.session().await?.query(sql, params).await };
+            match rows.await {
+                Ok(rows) => return Ok(rows),
+                Err(trouble) => tries.again_if_undone(trouble).await?,
+            }
+        }
+    }
+
+    pub(super) async fn standing(&self, id: JobId) -> StoreResult<Option<JobBrief>> {
+        let rows = self.read(include_str!("sql/standing_by_id.sql"), &[&[id.uuid()].as_slice()]).await?;
+        rows.first().map(brief).transpose()
+    }
+
+    pub(super) async fn job_view(&self, id: JobId) -> StoreResult<Option<JobView>> {
+        let mut tries = Tries::new(self.shared.settings.chance);
+        loop {
+            match self.job_snapshot(id).await {
+                Ok(view) => return Ok(view),
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+    }
+
+    async fn job_snapshot(&self, id: JobId) -> Result<Option<JobView>, Trouble> {
+        let (one, list) = (id.uuid(), [id.uuid()]);
+        let (one, list): ([Param<'_>; 1], [Param<'_>; 1]) = ([&one], [&list.as_slice()]);
+        let session = self.shared.pool.session().await?;
+        let rows = session.begin_with(SNAPSHOT, include_str!("sql/job_details.sql"), &one).await?;
+        let Some(row) = rows.first() else {
+            session.rollback().await?;
+            return Ok(None);
+        };
+        let (closed, open) = tokio::join!(
+            session.query(include_str!("sql/attempts_of_job.sql"), &one),
+            session.query(include_str!("sql/leases_seen.sql"), &list),
+        );
+        let (closed, open) = (closed?, open?);
+        session.commit().await?;
+        let mut attempts = closed.iter().map(attempt).collect::<StoreResult<Vec<_>>>()?;
+        let held = open.first().map(columns::holding).transpose()?;
+        let cancel_requested = held.as_ref().is_some_and(|held| held.cancel_requested);
+        attempts.extend(held.map(open_attempt));
+        let timeout_ms: Option<i64> = cell(row, 14)?;
+        Ok(Some(JobView {
+            brief: brief(row)?,
+            payload: json(row, 12)?,
+            unique_key: cell(row, 13)?,
+            timeout: timeout_ms.map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or_default())),
+            cancel_requested,
+            attempts,
+        }))
+    }
+
+    pub(super) async fn jobs_page(
+        &self,
+        filter: &JobFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<JobBrief>> {
+        let batch = limits::PAGE_ROWS_MAX as usize;
+        let (mut found, mut at, mut looked) = (Vec::new(), after, 0);
+        while looked < limits::PAGE_SCAN_MAX as usize {
+            let candidates = self.candidates(filter, at.as_ref(), batch).await?;
+            let short = candidates.len() < batch;
+            for (brief, cursor) in candidates {
+                looked += 1;
+                at = Some(cursor);
+                if matches(filter, &brief) {
+                    found.push(brief);
+                    if found.len() == limit {
+                        return Ok(Page { rows: found, next: at });
+                    }
+                }
+            }
+            if short {
+                // The ready ones are through: the scheduled ones follow.
+                match at {
+                    Some(Cursor::Scheduled(_)) => return Ok(Page { rows: found, next: None }),
+                    _ if filter.status == Some(JobStatus::Queued) => at = Some(Cursor::Scheduled(None)),
+                    _ => return Ok(Page { rows: found, next: None }),
+                }
+            }
+        }
+        Ok(Page { rows: found, next: at })
+    }
+
+    /// The next jobs that may match, each with the cursor that stands on it.
+    async fn candidates(
+        &self,
+        filter: &JobFilter,
+        after: Option<&Cursor>,
+        batch: usize,
+    ) -> StoreResult<Vec<(JobBrief, Cursor)>> {
+        let batch = rows_limit(batch);
+        let wanted = filter.stream.as_ref().map(|stream| stream.as_str());
+        let rows = match (filter.status, after) {
+            (Some(JobStatus::Queued), Some(Cursor::Scheduled(from))) => {
+                let from = from.map(JobId::uuid);
+                self.read(include_str!("sql/list_scheduled_after.sql"), &[&from, &batch]).await?
+            }
+            (Some(JobStatus::Queued), after) => {
+                let (stream, seq) = match after {
+                    Some(Cursor::Ready { stream, seq }) => (stream.as_str(), *seq),
+                    _ => (wanted.unwrap_or(""), i64::MIN),
+                };
+                let params: [Param<'_>; 4] = [&stream, &seq, &wanted, &batch];
+                self.read(include_str!("sql/list_ready_after.sql"), &params).await?
+            }
+            (status, after) => {
+                let Some(from) = below(after) else { return Ok(Vec::new()) };
+                let sql = match status {
+                    Some(JobStatus::Running) => include_str!("sql/list_leased_below.sql"),
+                    Some(JobStatus::Dead) => include_str!("sql/list_dead_below.sql"),
+                    _ => include_str!("sql/list_jobs_below.sql"),
+                };
+                self.read(sql, &[&from, &batch]).await?
+            }
+        };
+        let on = |row: &Row| -> StoreResult<Cursor> {
+            let id = job_id(row, 0)?;
+            Ok(match (filter.status, after) {
+                (Some(JobStatus::Queued), Some(Cursor::Scheduled(_))) => Cursor::Scheduled(Some(id)),
+                (Some(JobStatus::Queued), _) => {
+                    Cursor::Ready { stream: columns::stream(row, 1)?, seq: cell(row, 12)? }
+                }
+                _ => Cursor::Below(id),
+            })
+        };
+        rows.iter().map(|row| Ok((brief(row)?, on(row)?))).collect()
+    }
+}
+
+fn matches(filter: &JobFilter, brief: &JobBrief) -> bool {
+    filter.status.is_none_or(|status| status == brief.status)
+        && filter.stream.as_ref().is_none_or(|stream| *stream == brief.stream)
+        && filter.producer.as_ref().is_none_or(|producer| Some(producer) == brief.producer.as_ref())
+}
+
+fn attempt(row: &Row) -> StoreResult<AttemptView> {
+    Ok(AttemptView {
+        attempt_id: attempt_id(row, 0)?,
+        attempt_no: count(row, 1)?,
+        worker_id: cell(row, 2)?,
+        started_at: instant(row, 3)?,
+        finished_at: maybe_instant(row, 4)?,
+        outcome: Some(word(row, 5)?),
+        error: maybe_json(row, 6)?,
+        result: maybe_json(row, 7)?,
+        heartbeat_at: None,
+        expires_at: None,
+        claim_version: cell(row, 8)?,
+    })
+}
+
+fn open_attempt(held: Holding) -> AttemptView {
+    AttemptView {
+        attempt_id: held.attempt_id,
+        attempt_no: held.attempt_no,
+        worker_id: held.worker_id,
+        started_at: held.started_at,
+        finished_at: None,
+        outcome: None,
+        error: None,
+        result: None,
+        heartbeat_at: Some(held.heartbeat_at),
+        expires_at: Some(held.expires_at),
+        claim_version: held.claim_version,
+    }
+}

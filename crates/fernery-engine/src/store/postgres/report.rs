@@ -1,0 +1,286 @@
+//! Holders report: signs of life, success, failure, return.
+//!
+//! The write comes first, under the fence. Only what it did not match is looked up, and answered by `fernery-core`.
+
+use super::Shared;
+use super::after::After;
+use super::columns::{self, At, Json, cell, instant, job_id, millis, token_hash, word};
+use super::grouper::Verb;
+use super::settle::{Decided, Report};
+use super::trouble::{Tries, Trouble};
+use crate::error::{StoreError, StoreResult};
+use crate::store::{Beat, BeatAnswer, Completion, Failure, Proof};
+use fernery_core::report::{self, Answer, Found, Reported};
+use fernery_core::settle::Ending;
+use fernery_core::{Holding, JobId, JobStatus, TokenHash};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Deals the answers to a batch out to its calls.
+fn dealt<A, C>(calls: &[Vec<C>], answers: Vec<A>) -> Vec<Vec<A>> {
+    let mut answers = answers.into_iter();
+    calls.iter().map(|call| answers.by_ref().take(call.len()).collect()).collect()
+}
+
+pub(super) struct Heartbeat(pub(super) Arc<Shared>);
+
+impl Verb for Heartbeat {
+    type Call = Vec<Beat>;
+    type Reply = Vec<BeatAnswer>;
+
+    fn items(call: &Vec<Beat>) -> usize {
+        call.len()
+    }
+
+    async fn run(&self, calls: &[Vec<Beat>]) -> StoreResult<Vec<Vec<BeatAnswer>>> {
+        let beats: Vec<Beat> = calls.iter().flatten().copied().collect();
+        let mut tries = Tries::new(self.0.settings.chance);
+        loop {
+            match self.beat(&beats).await {
+                Ok(answers) => return Ok(dealt(calls, answers)),
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+    }
+}
+
+impl Heartbeat {
+    async fn beat(&self, beats: &[Beat]) -> Result<Vec<BeatAnswer>, Trouble> {
+        let mut sent: Vec<(JobId, TokenHash)> = beats.iter().map(|b| (b.job_id, b.token_hash)).collect();
+        sent.sort_unstable();
+        sent.dedup();
+        let ids: Vec<Uuid> = sent.iter().map(|(id, _)| id.uuid()).collect();
+        let hashes: Vec<&[u8]> = sent.iter().map(|(_, hash)| hash.0.as_slice()).collect();
+        let ttl_ms = millis(self.0.settings.lease_ttl);
+        let session = self.0.pool.session().await?;
+        let mut renewed = HashMap::new();
+        for row in session.query(include_str!("sql/heartbeat.sql"), &[&ids, &hashes, &ttl_ms]).await? {
+            let answer =
+                BeatAnswer::Extended { expires_at: instant(&row, 1)?, cancel_requested: cell(&row, 2)? };
+            renewed.insert((job_id(&row, 0)?, token_hash(&row, 3)?), answer);
+        }
+        let unmatched: Vec<Uuid> = beats
+            .iter()
+            .filter(|b| !renewed.contains_key(&(b.job_id, b.token_hash)))
+            .map(|b| b.job_id.uuid())
+            .collect();
+        let mut known = HashSet::new();
+        if !unmatched.is_empty() {
+            for row in session.query(include_str!("sql/known_jobs.sql"), &[&unmatched]).await? {
+                known.insert(job_id(&row, 0)?);
+            }
+        }
+        let answer = |beat: &Beat| match renewed.get(&(beat.job_id, beat.token_hash)) {
+            Some(answer) => *answer,
+            None if known.contains(&beat.job_id) => BeatAnswer::LeaseLost,
+            None => BeatAnswer::Unknown,
+        };
+        Ok(beats.iter().map(answer).collect())
+    }
+}
+
+pub(super) struct Complete(pub(super) Arc<Shared>);
+
+impl Verb for Complete {
+    type Call = Vec<Completion>;
+    type Reply = Vec<Answer>;
+
+    fn items(call: &Vec<Completion>) -> usize {
+        call.len()
+    }
+
+    async fn run(&self, calls: &[Vec<Completion>]) -> StoreResult<Vec<Vec<Answer>>> {
+        let items: Vec<&Completion> = calls.iter().flatten().collect();
+        let mut tries = Tries::new(self.0.settings.chance);
+        loop {
+            match self.complete(&items).await {
+                Ok(answers) => return Ok(dealt(calls, answers)),
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+    }
+}
+
+impl Complete {
+    async fn complete(&self, items: &[&Completion]) -> Result<Vec<Answer>, Trouble> {
+        // Sorted by job, so that batches lock in the same order; of the same report twice the first one stands.
+        let mut sent: Vec<usize> = (0..items.len()).collect();
+        sent.sort_by_key(|n| key(&items[*n].proof));
+        sent.dedup_by_key(|n| key(&items[*n].proof));
+        let of_sent = || sent.iter().map(|n| items[*n]);
+        let ids: Vec<Uuid> = of_sent().map(|item| item.proof.job_id.uuid()).collect();
+        let attempts: Vec<Uuid> = of_sent().map(|item| item.proof.attempt_id.uuid()).collect();
+        let hashes: Vec<&[u8]> = of_sent().map(|item| item.proof.token_hash.0.as_slice()).collect();
+        let results: Vec<Json<'_>> = of_sent().map(|item| Json(&item.result)).collect();
+        let session = self.0.pool.session().await?;
+        let rows =
+            session.query(include_str!("sql/complete.sql"), &[&ids, &attempts, &hashes, &results]).await?;
+        drop(session);
+        let mut closed = HashSet::with_capacity(rows.len());
+        for row in &rows {
+            closed.insert((job_id(row, 0)?, columns::attempt_id(row, 1)?, token_hash(row, 2)?));
+        }
+        let mut answers: Vec<Option<Answer>> = vec![None; items.len()];
+        let mut after = After::default();
+        for n in sent {
+            if closed.contains(&key(&items[n].proof)) {
+                answers[n] = Some(Answer::Accepted { status: JobStatus::Succeeded });
+                after.ended.push(items[n].proof.job_id);
+            }
+        }
+        self.0.announce(after);
+        self.0.answer_unmatched(Reported::Success, items.iter().map(|item| item.proof), answers).await
+    }
+}
+
+fn key(proof: &Proof) -> (JobId, fernery_core::AttemptId, TokenHash) {
+    (proof.job_id, proof.attempt_id, proof.token_hash)
+}
+
+impl Shared {
+    /// Answers the reports whose fenced write matched nothing, from what is found of their attempts.
+    async fn answer_unmatched(
+        &self,
+        reported: Reported,
+        proofs: impl Iterator<Item = Proof>,
+        mut answers: Vec<Option<Answer>>,
+    ) -> Result<Vec<Answer>, Trouble> {
+        if answers.iter().any(Option::is_none) {
+            let open: Vec<(usize, Proof)> =
+                proofs.enumerate().filter(|(n, _)| answers[*n].is_none()).collect();
+            let ids: Vec<Uuid> = open.iter().map(|(_, proof)| proof.job_id.uuid()).collect();
+            let attempts: Vec<Uuid> = open.iter().map(|(_, proof)| proof.attempt_id.uuid()).collect();
+            let session = self.pool.session().await?;
+            let rows = session.query(include_str!("sql/found_attempts.sql"), &[&ids, &attempts]).await?;
+            let mut found: HashMap<usize, Found> = HashMap::new();
+            for row in &rows {
+                let what = if cell(row, 1)? {
+                    Found::Open
+                } else {
+                    let (outcome, status) = (word(row, 3)?, word(row, 4)?);
+                    Found::Closed { token_hash: token_hash(row, 2)?, outcome, status }
+                };
+                found.insert(usize::try_from(cell::<i64>(row, 0)?).unwrap_or(0), what);
+            }
+            for (place, (n, proof)) in open.iter().enumerate() {
+                let found = found.get(&(place + 1)).copied().unwrap_or(Found::Nothing);
+                answers[*n] = Some(report::answer(reported, proof.token_hash, found));
+            }
+        }
+        let count = answers.len();
+        let answers: Vec<Answer> = answers.into_iter().flatten().collect();
+        if answers.len() == count {
+            Ok(answers)
+        } else {
+            Err(StoreError::Corrupt("a report without an answer".into()).into())
+        }
+    }
+}
+
+/// A report that core decides about: a failure or a return.
+pub(super) trait Decidable: Send + Sync + 'static {
+    const REPORTED: Reported;
+    fn proof(&self) -> Proof;
+    fn ending(&self) -> Ending;
+    fn report(&self) -> Report<'_>;
+}
+
+impl Decidable for Failure {
+    const REPORTED: Reported = Reported::Failure;
+
+    fn proof(&self) -> Proof {
+        self.proof
+    }
+
+    fn ending(&self) -> Ending {
+        Ending::Failed { retryable: self.retryable }
+    }
+
+    fn report(&self) -> Report<'_> {
+        Report { code: &self.code, error: Some(&self.error) }
+    }
+}
+
+impl Decidable for Proof {
+    const REPORTED: Reported = Reported::Release;
+
+    fn proof(&self) -> Proof {
+        *self
+    }
+
+    fn ending(&self) -> Ending {
+        Ending::Released
+    }
+
+    fn report(&self) -> Report<'_> {
+        Report::NONE
+    }
+}
+
+/// Fail and release: load the leases under lock, decide, apply, in one transaction.
+pub(super) struct Settle<R> {
+    shared: Arc<Shared>,
+    reports: std::marker::PhantomData<fn() -> R>,
+}
+
+impl<R> Settle<R> {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, reports: std::marker::PhantomData }
+    }
+}
+
+impl<R: Decidable> Verb for Settle<R> {
+    type Call = Vec<R>;
+    type Reply = Vec<Answer>;
+
+    fn items(call: &Vec<R>) -> usize {
+        call.len()
+    }
+
+    async fn run(&self, calls: &[Vec<R>]) -> StoreResult<Vec<Vec<Answer>>> {
+        let items: Vec<&R> = calls.iter().flatten().collect();
+        let mut tries = Tries::new(self.shared.settings.chance);
+        loop {
+            match self.settle(&items).await {
+                Ok(answers) => return Ok(dealt(calls, answers)),
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+    }
+}
+
+impl<R: Decidable> Settle<R> {
+    async fn settle(&self, items: &[&R]) -> Result<Vec<Answer>, Trouble> {
+        let ids: Vec<Uuid> = items.iter().map(|item| item.proof().job_id.uuid()).collect();
+        let session = self.shared.pool.session().await?;
+        let rows = session.begin_with("BEGIN", include_str!("sql/leases_locked.sql"), &[&ids]).await?;
+        let mut held: HashMap<JobId, (Holding, At)> = HashMap::with_capacity(rows.len());
+        for row in &rows {
+            held.insert(job_id(row, 0)?, (columns::holding(row)?, cell(row, 19)?));
+        }
+        let mut answers: Vec<Option<Answer>> = vec![None; items.len()];
+        let mut decided = Vec::new();
+        for (n, item) in items.iter().enumerate() {
+            let proof = item.proof();
+            let proven = |(held, _): &(Holding, At)| {
+                held.attempt_id == proof.attempt_id && held.token_hash == proof.token_hash
+            };
+            if held.get(&proof.job_id).is_some_and(proven)
+                && let Some((held, now)) = held.remove(&proof.job_id)
+            {
+                let one = Decided::new(held, item.ending(), item.report(), now.0, &self.shared.settings);
+                answers[n] = Some(Answer::Accepted { status: one.settlement.status() });
+                decided.push(one);
+            }
+        }
+        if decided.is_empty() {
+            session.rollback().await?;
+        } else {
+            let after = super::settle::apply_and_commit(&session, &decided).await?;
+            self.shared.announce(after);
+        }
+        drop(session);
+        self.shared.answer_unmatched(R::REPORTED, items.iter().map(|item| item.proof()), answers).await
+    }
+}

@@ -1,0 +1,5 @@
+-- How many dead jobs match.
+SELECT count(*)
+FROM fernery.dead_letters d
+WHERE ($1::text IS NULL OR d.stream = $1) AND ($2::text IS NULL OR d.code = $2)
+  AND ($3::timestamptz IS NULL OR d.buried_at < $3) AND ($4::uuid[] IS NULL OR d.job_id = ANY ($4));

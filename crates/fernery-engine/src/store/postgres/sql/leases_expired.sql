@@ -1,0 +1,14 @@
+-- Reads up to $1 expired leases of attempts and locks them, leaving alone what somebody else has in hand: another reaper,
+-- or a holder that reports at the last moment. The table holds only what runs now, so this reads all of it.
+WITH clock AS MATERIALIZED (
+    SELECT fernery.fernery_now() AS now
+), locked AS MATERIALIZED (
+    SELECT l.*, clock.now FROM fernery.leases l, clock
+    WHERE l.expires_at <= clock.now AND l.attempt_id IS NOT NULL
+    ORDER BY l.resource_id
+    LIMIT $1
+    FOR UPDATE OF l SKIP LOCKED
+)
+SELECT resource_id, attempt_id, token_hash, owner_id, stream, seq, ready_at, started_at, heartbeat_at, expires_at,
+       timeout_at, claim_version, attempt_no, failed, lost, released, max_attempts, cancel_requested, unique_key, now
+FROM locked;

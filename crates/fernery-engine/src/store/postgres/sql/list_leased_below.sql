@@ -1,0 +1,5 @@
+-- Running jobs from $1 down, newest id first, and where they stand.
+SELECT s.*
+FROM (SELECT resource_id AS job_id FROM fernery.leases WHERE resource_id <= $1 ORDER BY resource_id DESC LIMIT $2) c
+CROSS JOIN LATERAL (SELECT * FROM fernery.job_standing WHERE job_id = c.job_id LIMIT 1) s
+ORDER BY c.job_id DESC;

@@ -1,0 +1,2 @@
+-- The one clock.
+SELECT fernery.fernery_now();

@@ -1,0 +1,2 @@
+-- When the next scheduled job is due.
+SELECT min(due_at) FROM fernery.scheduled;

@@ -1,0 +1,170 @@
+//! Where the database is and how to get there: the URL, read once, and the connections made from it.
+
+use super::tls::{self, Verify};
+use super::trouble::Trouble;
+use crate::error::{StoreError, StoreResult};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tracing::debug;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// After this long without a sign of life a peer counts as gone; the kernel's own default is hours.
+const PEER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection as the driver makes it: the half that speaks for it, to be polled.
+pub(super) type Wire = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+#[derive(Clone)]
+pub(super) struct Target {
+    config: Config,
+    tls: MakeRustlsConnect,
+}
+
+impl Target {
+    /// Reads `postgres://user:password@host:port/database?…` with libpq's parameters. No message repeats the URL: it
+    /// holds the password.
+    pub(super) fn parse(url: &str) -> StoreResult<Self> {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        if !base.starts_with("postgres://") && !base.starts_with("postgresql://") {
+            return Err(StoreError::Refused("a PostgreSQL URL starts with postgres://".into()));
+        }
+        let mut kept = Vec::new();
+        let (mut ssl_mode, mut root_cert) = (None, None);
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("sslmode", mode)) => ssl_mode = Some(mode.to_string()),
+                Some(("sslrootcert", path)) => root_cert = Some(PathBuf::from(decoded(path)?)),
+                _ => kept.push(pair),
+            }
+        }
+        let rest = if kept.is_empty() { base.to_string() } else { format!("{base}?{}", kept.join("&")) };
+        let mut config = Config::from_str(&rest).map_err(|e| {
+            let why = std::error::Error::source(&e).map_or_else(String::new, |why| format!(": {why}"));
+            StoreError::Refused(format!("the PostgreSQL URL cannot be read{why}"))
+        })?;
+        let ca_given = root_cert.is_some();
+        let (mode, verify) = match ssl_mode.as_deref().unwrap_or("prefer") {
+            "disable" => (SslMode::Disable, Verify::Nothing),
+            "prefer" | "allow" => (SslMode::Prefer, Verify::Nothing),
+            // As libpq: a certificate authority that is named is meant to be used.
+            "require" if ca_given => (SslMode::Require, Verify::Authority),
+            "require" => (SslMode::Require, Verify::Nothing),
+            "verify-ca" => (SslMode::Require, Verify::Authority),
+            "verify-full" => (SslMode::Require, Verify::AuthorityAndName),
+            _ => {
+                return Err(StoreError::Refused(
+                    "sslmode is one of disable, prefer, require, verify-ca, verify-full".into(),
+                ));
+            }
+        };
+        config.ssl_mode(mode);
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(PEER_TIMEOUT);
+        }
+        if !query.contains("keepalives_idle=") {
+            config.keepalives_idle(PEER_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("fernery");
+        }
+        Ok(Self { config, tls: tls::connector(verify, root_cert.as_deref())? })
+    }
+
+    /// Makes a connection and the half that must be polled for it to move.
+    pub(super) async fn wire(&self) -> Result<(Client, Wire), Trouble> {
+        self.config.connect(self.tls.clone()).await.map_err(|e| match Trouble::from_driver(&e, false) {
+            Trouble::Away(_) if e.as_db_error().is_none() => Trouble::Away(because(&e)),
+            trouble => trouble,
+        })
+    }
+
+    /// Makes a connection that is ready for use.
+    pub(super) async fn connect(&self) -> Result<Client, Trouble> {
+        let (client, wire) = self.wire().await?;
+        tokio::spawn(async move {
+            if let Err(error) = wire.await {
+                debug!(%error, "a database connection was lost");
+            }
+        });
+        client
+            .batch_execute(include_str!("sql/session.sql"))
+            .await
+            .map_err(|e| Trouble::from_driver(&e, false))?;
+        Ok(client)
+    }
+}
+
+/// The whole chain of causes: "error connecting to server" alone helps nobody.
+fn because(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        let next_text = next.to_string();
+        if !text.ends_with(&next_text) {
+            text = format!("{text}: {next_text}");
+        }
+        cause = next.source();
+    }
+    text
+}
+
+fn decoded(text: &str) -> StoreResult<String> {
+    let refused = || {
+        StoreError::Refused("a percent sign in the PostgreSQL URL is not followed by two hex digits".into())
+    };
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        rest = tail;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()).ok_or_else(refused)?;
+        bytes.push(u8::from_str_radix(hex, 16).map_err(|_| refused())?);
+        rest = &tail[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| refused())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_libpq_understands_is_understood() {
+        for good in [
+            "postgres://u:p@h/db",
+            "postgresql://u@h:6432/db?sslmode=disable&connect_timeout=2&application_name=a",
+            "postgres://u:p%3F@h1,h2/db?target_session_attrs=read-write&sslmode=require",
+            "postgres:///db?host=%2Ftmp&options=-c%20search_path%3Dx",
+        ] {
+            assert!(Target::parse(good).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_bad_url_is_refused_without_its_password() {
+        for bad in [
+            "mysql://u:secret@h/db",
+            "postgres://u:secret@h/db?sslmode=maybe",
+            "postgres://u:secret@h:port/db",
+            "postgres://u:secret@h/db?no_such_parameter=1",
+            "postgres://u:secret@h/db?sslmode=verify-full&sslrootcert=%2Fno%2Fsuch%2Ffile",
+            "postgres://u:secret@h/db?sslrootcert=%2",
+        ] {
+            match Target::parse(bad) {
+                Err(StoreError::Refused(why)) => assert!(!why.contains("secret"), "{bad}: {why}"),
+                other => panic!("{bad}: {:?}", other.map(|_| ())),
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Pages of the model: the whole list, from behind the cursor, cut at the limit.
+
+use super::state::{Job, Place, State};
+use fernery_core::JobStatus;
+use fernery_engine::store::{Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, Page};
+
+impl State {
+    pub(crate) fn dead_page(
+        &self,
+        filter: &DeadFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Page<DeadLetter> {
+        let newest_first = self.dead(filter).into_iter().rev();
+        cut(newest_first.map(|letter| (Cursor::Below(letter.job_id), letter)), after, limit)
+    }
+
+    pub(crate) fn job_page(&self, filter: &JobFilter, after: Option<Cursor>, limit: usize) -> Page<JobBrief> {
+        let wanted = |job: &&Job| {
+            let brief = job.brief();
+            filter.status.is_none_or(|status| status == brief.status)
+                && filter.stream.as_ref().is_none_or(|stream| *stream == brief.stream)
+                && (filter.producer.is_none() || filter.producer == brief.producer)
+        };
+        let mut rows: Vec<(Cursor, JobBrief)> = self
+            .jobs
+            .values()
+            .rev()
+            .filter(wanted)
+            .map(|job| (Cursor::Below(job.brief().job_id), job.brief()))
+            .collect();
+        if filter.status == Some(JobStatus::Queued) {
+            rows = self
+                .queued_in_claim_order()
+                .into_iter()
+                .filter(|job| wanted(job))
+                .map(|job| (job.queue_cursor(), job.brief()))
+                .collect();
+        }
+        cut(rows.into_iter(), after, limit)
+    }
+
+    /// Ready jobs by stream and place, then the scheduled ones by id.
+    fn queued_in_claim_order(&self) -> Vec<&Job> {
+        let ready = self.streams.keys().flat_map(|stream| self.ready(stream)).map(|(_, id)| &self.jobs[&id]);
+        let scheduled = self.jobs.values().filter(|job| matches!(job.place, Place::Scheduled { .. }));
+        ready.chain(scheduled).collect()
+    }
+}
+
+impl Job {
+    fn queue_cursor(&self) -> Cursor {
+        let brief = self.brief();
+        match self.place {
+            Place::Ready(message) => Cursor::Ready { stream: brief.stream, seq: message.seq },
+            _ => Cursor::Scheduled(Some(brief.job_id)),
+        }
+    }
+}
+
+/// The page behind `after` in a list that names the cursor of each row.
+fn cut<T>(rows: impl Iterator<Item = (Cursor, T)>, after: Option<Cursor>, limit: usize) -> Page<T> {
+    let mut behind =
+        rows.skip_while(|(cursor, _)| after.as_ref().is_some_and(|after| !is_behind(after, cursor)));
+    let page: Vec<(Cursor, T)> = behind.by_ref().take(limit).collect();
+    let last = page.last().map(|(cursor, _)| cursor.clone());
+    Page {
+        next: last.filter(|_| behind.next().is_some()),
+        rows: page.into_iter().map(|(_, row)| row).collect(),
+    }
+}
+
+/// Whether a row lies behind a cursor. Rows may have come and gone since the cursor was given out.
+fn is_behind(after: &Cursor, row: &Cursor) -> bool {
+    match (after, row) {
+        (Cursor::Below(after), Cursor::Below(row)) => row < after,
+        (Cursor::Ready { stream, seq }, Cursor::Ready { stream: row_stream, seq: row_seq }) => {
+            (row_stream, row_seq) > (stream, seq)
+        }
+        (Cursor::Ready { .. } | Cursor::Scheduled(None), Cursor::Scheduled(_)) => true,
+        (Cursor::Scheduled(Some(after)), Cursor::Scheduled(Some(row))) => row > after,
+        _ => false,
+    }
+}

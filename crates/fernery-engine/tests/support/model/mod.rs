@@ -1,0 +1,235 @@
+//! The model: a store that is correct by being simple. It is the specification that the databases are held against.
+//!
+//! One lock, one [`State`], a clock that moves only when told. It decides nothing itself: what an end means is said by
+//! `settle`, what a report is answered by `answer`, both of `fernery-core`. It is written from the docs of the [`Store`]
+//! trait, never from the SQL.
+
+mod list;
+mod state;
+
+use async_trait::async_trait;
+use fernery_core::report::{Answer, Reported};
+use fernery_core::settle::Ending;
+use fernery_core::{JobId, StreamName, Timestamp};
+use fernery_engine::door::LeaseClock;
+use fernery_engine::error::StoreResult;
+use fernery_engine::signals::Signals;
+use fernery_engine::store::{
+    Ask, Beat, BeatAnswer, CancelAnswer, Claimed, Completion, Cursor, DeadFilter, DeadLetter, Enqueued,
+    Failure, JobBrief, JobFilter, JobView, NewJob, Page, Pass, Proof, RetryAnswer, Store, StoreSettings,
+    StreamView, TokenRow,
+};
+use state::{Effects, Evidence, State};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What survives a crash of the model: the "disk" that several [`ModelStore`]s may be opened on.
+#[derive(Clone, Default)]
+pub(crate) struct Disk(Arc<Mutex<State>>);
+
+/// A store in memory.
+pub(crate) struct ModelStore {
+    disk: Disk,
+    settings: StoreSettings,
+    clock: LeaseClock,
+    signals: Arc<Signals>,
+}
+
+impl ModelStore {
+    pub(crate) fn open(
+        disk: Disk,
+        settings: StoreSettings,
+        clock: LeaseClock,
+        signals: Arc<Signals>,
+    ) -> Self {
+        Self { disk, settings, clock, signals }
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&State) -> T) -> StoreResult<T> {
+        Ok(look(&self.disk.0.lock().expect("no verb panics")))
+    }
+
+    /// One transaction; then the signals, after it as after a commit.
+    fn write<T>(&self, act: impl FnOnce(&mut State, Timestamp, &mut Effects) -> T) -> StoreResult<T> {
+        let mut effects = Effects::default();
+        let done = {
+            let mut state = self.disk.0.lock().expect("no verb panics");
+            act(&mut state, self.clock.now(), &mut effects)
+        };
+        for stream in &effects.claimable {
+            self.signals.claimable(stream, 1);
+        }
+        for job_id in effects.ended {
+            self.signals.endings.ended(job_id);
+        }
+        if effects.scheduled {
+            self.signals.scheduled.notify_one();
+        }
+        Ok(done)
+    }
+}
+
+#[async_trait]
+impl Store for ModelStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Enqueued>> {
+        self.write(|state, now, effects| {
+            jobs.into_iter().map(|job| state.enqueue(job, now, &self.settings, effects)).collect()
+        })
+    }
+
+    async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>> {
+        self.write(|state, now, _| state.claim(&ask, now, &self.settings))
+    }
+
+    async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
+        self.write(|state, now, _| {
+            beats.into_iter().map(|beat| state.heartbeat(beat, now, self.settings.lease_ttl)).collect()
+        })
+    }
+
+    async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
+        self.write(|state, now, effects| {
+            let mut complete = |item: Completion| {
+                let evidence = Evidence { result: Some(item.result), ..Evidence::default() };
+                let end = (Reported::Success, Ending::Completed);
+                state.report(item.proof, end, evidence, now, &self.settings, effects)
+            };
+            items.into_iter().map(&mut complete).collect()
+        })
+    }
+
+    async fn fail(&self, items: Vec<Failure>) -> StoreResult<Vec<Answer>> {
+        self.write(|state, now, effects| {
+            let mut fail = |item: Failure| {
+                let evidence = Evidence { error: Some(item.error), code: Some(item.code), result: None };
+                let end = (Reported::Failure, Ending::Failed { retryable: item.retryable });
+                state.report(item.proof, end, evidence, now, &self.settings, effects)
+            };
+            items.into_iter().map(&mut fail).collect()
+        })
+    }
+
+    async fn release(&self, items: Vec<Proof>) -> StoreResult<Vec<Answer>> {
+        self.write(|state, now, effects| {
+            let mut release = |proof: Proof| {
+                let end = (Reported::Release, Ending::Released);
+                state.report(proof, end, Evidence::default(), now, &self.settings, effects)
+            };
+            items.into_iter().map(&mut release).collect()
+        })
+    }
+
+    async fn cancel(&self, job_id: JobId, force: bool) -> StoreResult<CancelAnswer> {
+        self.write(|state, now, effects| state.cancel(job_id, force, now, &self.settings, effects))
+    }
+
+    async fn retry(&self, job_id: JobId) -> StoreResult<RetryAnswer> {
+        self.write(|state, now, effects| state.retry(job_id, now, effects))
+    }
+
+    async fn redrive(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass> {
+        self.write(|state, now, effects| state.redrive(&filter, limit, now, effects))
+    }
+
+    async fn purge(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass> {
+        self.write(|state, _, _| state.purge(&filter, limit))
+    }
+
+    async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64> {
+        self.read(|state| state.dead(&filter).len() as u64)
+    }
+
+    async fn dead_letters(
+        &self,
+        filter: DeadFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<DeadLetter>> {
+        self.read(|state| state.dead_page(&filter, after, limit))
+    }
+
+    async fn job(&self, job_id: JobId) -> StoreResult<Option<JobView>> {
+        self.read(|state| state.jobs.get(&job_id).map(state::Job::view))
+    }
+
+    async fn jobs(
+        &self,
+        filter: JobFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<JobBrief>> {
+        self.read(|state| state.job_page(&filter, after, limit))
+    }
+
+    async fn streams(&self) -> StoreResult<Vec<StreamView>> {
+        self.read(|state| state.streams.keys().filter_map(|name| state.stream_view(name)).collect())
+    }
+
+    async fn stream(&self, name: StreamName) -> StoreResult<Option<StreamView>> {
+        self.read(|state| state.stream_view(&name))
+    }
+
+    async fn set_paused(&self, name: StreamName, paused: bool) -> StoreResult<bool> {
+        self.write(|state, _, effects| {
+            let Some(stream) = state.streams.get_mut(&name) else { return false };
+            stream.paused = paused;
+            if !paused {
+                effects.claimable.extend(state.ready(&name).iter().map(|_| name.clone()));
+            }
+            true
+        })
+    }
+
+    async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
+        self.read(|state| streams.into_iter().filter(|name| state.is_claimable(name)).collect())
+    }
+
+    async fn reap(&self, limit: usize) -> StoreResult<Pass> {
+        self.write(|state, now, effects| state.reap(limit, now, &self.settings, effects))
+    }
+
+    async fn promote(&self, limit: usize) -> StoreResult<Pass> {
+        self.write(|state, now, effects| state.promote(limit, now, effects))
+    }
+
+    async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
+        self.read(State::next_due)
+    }
+
+    async fn retain(&self, age: Duration, limit: usize) -> StoreResult<Pass> {
+        self.write(|state, now, _| state.retain(age, limit, now))
+    }
+
+    async fn tidy(&self) -> StoreResult<()> {
+        Ok(())
+    }
+
+    async fn tokens(&self) -> StoreResult<Vec<TokenRow>> {
+        self.read(|state| state.tokens.values().cloned().collect())
+    }
+
+    async fn add_token(&self, token: TokenRow) -> StoreResult<bool> {
+        self.write(|state, _, _| match state.tokens.contains_key(&token.token_id) {
+            true => false,
+            false => state.tokens.insert(token.token_id.clone(), token).is_none(),
+        })
+    }
+
+    async fn revoke_token(&self, token_id: String) -> StoreResult<bool> {
+        self.write(|state, now, _| {
+            let Some(token) = state.tokens.get_mut(&token_id) else { return false };
+            token.revoked_at.get_or_insert(now);
+            true
+        })
+    }
+
+    async fn now(&self) -> StoreResult<Timestamp> {
+        Ok(self.clock.now())
+    }
+
+    fn backend(&self) -> &'static str {
+        "model"
+    }
+
+    async fn close(&self) {}
+}
