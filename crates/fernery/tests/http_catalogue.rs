@@ -10,13 +10,19 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
+on_both_backends!(
+    bad_bodies_are_named,
+    typed_numbers_are_strict_and_payload_numbers_are_not_touched,
+    sizes_are_refused_by_the_limit_that_they_pass,
+    ids_paths_and_queries_that_make_no_sense_are_refused,
+    a_store_that_is_away_is_never_a_success,
+);
+
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
 const ID: &str = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
 
-#[tokio::test]
-async fn bad_bodies_are_named() {
-    let server = TestServer::start().await;
+async fn bad_bodies_are_named(server: TestServer) {
     let deep = |depth: usize| {
         let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
         format!(r#"{{"stream":"s","payload":{{"a":{open}{close}}}}}"#)
@@ -82,9 +88,7 @@ async fn bad_bodies_are_named() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn typed_numbers_are_strict_and_payload_numbers_are_not_touched() {
-    let server = TestServer::start().await;
+async fn typed_numbers_are_strict_and_payload_numbers_are_not_touched(server: TestServer) {
     // H19, H55
     for number in
         ["1e400", "-0", "9223372036854775808", "18446744073709551616", "1.5", "0", "1001", "1000000000", "-1"]
@@ -136,9 +140,7 @@ async fn claims_are_bounded() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn sizes_are_refused_by_the_limit_that_they_pass() {
-    let server = TestServer::start().await;
+async fn sizes_are_refused_by_the_limit_that_they_pass(server: TestServer) {
     let big = "x".repeat((1 << 20) + 1);
     let answer = server.post("/v1/jobs", &json!({ "stream": "s", "payload": { "x": big } })).await;
     assert_eq!(
@@ -181,9 +183,7 @@ async fn sizes_are_refused_by_the_limit_that_they_pass() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn ids_paths_and_queries_that_make_no_sense_are_refused() {
-    let server = TestServer::start().await;
+async fn ids_paths_and_queries_that_make_no_sense_are_refused(server: TestServer) {
     let long = "a".repeat(5_000);
     let cases: &[(&str, u16, &str)] = &[
         ("/v1/jobs/x", 400, "bad_id"),                                        // H20
@@ -480,9 +480,7 @@ async fn connections_and_waiting_claims_beyond_the_cap_are_told_to_come_again() 
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_store_that_is_away_is_never_a_success() {
-    let server = TestServer::start().await;
+async fn a_store_that_is_away_is_never_a_success(server: TestServer) {
     assert_eq!(server.get("/readyz").await.status, 200);
     server.engine.store().close().await;
     // H64

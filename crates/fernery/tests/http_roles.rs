@@ -10,6 +10,13 @@ use server::TestServer;
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
 
+on_both_backends!(
+    a_producer_reads_its_own_jobs_and_learns_nothing_of_others,
+    every_token_that_does_not_work_gets_the_same_words,
+    a_token_is_refused_from_its_expiry_on,
+    a_revoke_by_another_process_is_seen_within_a_second,
+);
+
 fn concrete(path: &str) -> String {
     path.replace("{id}", "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f").replace("{name}", "s")
 }
@@ -84,9 +91,7 @@ async fn a_worker_token_may_be_limited_to_streams() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_producer_reads_its_own_jobs_and_learns_nothing_of_others() {
-    let server = TestServer::start().await;
+async fn a_producer_reads_its_own_jobs_and_learns_nothing_of_others(server: TestServer) {
     let (mine, other) = (server.token("producer").await, server.token("producer").await);
     let job = json!({ "stream": "s", "payload": { "secret": 1 }, "unique_key": "k" }).to_string();
     let made = server.call(&mine, "POST", "/v1/jobs", &job).await;
@@ -110,9 +115,7 @@ async fn a_producer_reads_its_own_jobs_and_learns_nothing_of_others() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn every_token_that_does_not_work_gets_the_same_words() {
-    let server = TestServer::start().await;
+async fn every_token_that_does_not_work_gets_the_same_words(server: TestServer) {
     let made = server.post("/v1/tokens", &json!({ "role": "viewer", "name": "v" })).await.json();
     let (revoked, id) =
         (made["token"].as_str().expect("a token"), made["info"]["token_id"].as_str().expect("an id"));
@@ -140,9 +143,7 @@ async fn every_token_that_does_not_work_gets_the_same_words() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_token_is_refused_from_its_expiry_on() {
-    let server = TestServer::start().await;
+async fn a_token_is_refused_from_its_expiry_on(server: TestServer) {
     let past = json!({ "role": "viewer", "name": "v", "expires_at": "2020-01-01T00:00:00Z" });
     assert_eq!(server.post("/v1/tokens", &past).await.pointers(), ["/expires_at"]);
     let token = fernery::http::token::TokenText::random();
@@ -161,9 +162,7 @@ async fn a_token_is_refused_from_its_expiry_on() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_revoke_by_another_process_is_seen_within_a_second() {
-    let server = TestServer::start().await;
+async fn a_revoke_by_another_process_is_seen_within_a_second(server: TestServer) {
     let token = server.token("viewer").await;
     assert_eq!(server.call(&token, "GET", "/v1/whoami", "").await.status, 200);
     // Straight into the store, as another process would.
