@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::future::Future;
 
 /// How ids and instants are written: as they are, or as names that are the same on every backend.
-pub(crate) trait Naming {
+pub(crate) trait Naming: Sync {
     fn job(&self, job_id: JobId) -> String;
     fn attempt(&self, attempt_id: AttemptId) -> String;
     fn instant(&self, at: Timestamp) -> String;
