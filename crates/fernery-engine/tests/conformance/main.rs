@@ -11,6 +11,7 @@ macro_rules! on_every_backend {
     ($($promise:ident),+ $(,)?) => {
         on_backend!(on_model, Model, $($promise),+);
         on_backend!(on_sqlite, Sqlite, $($promise),+);
+        on_backend!(on_postgres, Postgres, $($promise),+);
     };
 }
 

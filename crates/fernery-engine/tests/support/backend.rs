@@ -1,6 +1,7 @@
 //! The backends as a test sees them: opened empty, with a clock to step, to be killed and opened again.
 
 use crate::support::model::{Disk, ModelStore};
+pub(crate) use crate::support::postgres::Postgres;
 use fernery_core::Timestamp;
 use fernery_engine::door::{Chance, LeaseClock};
 use fernery_engine::signals::Signals;

@@ -5,5 +5,6 @@ pub(crate) mod backend;
 pub(crate) mod consistency;
 pub(crate) mod dump;
 pub(crate) mod model;
+pub(crate) mod postgres;
 pub(crate) mod seeded;
 pub(crate) mod singly;
