@@ -1,3 +1,5 @@
 //! A durable control plane for bounded work, in one binary.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    fernery::cli::main()
+}

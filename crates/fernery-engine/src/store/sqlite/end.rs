@@ -59,7 +59,11 @@ impl Tx<'_> {
     pub(super) fn take_lease(&mut self, proof: &Proof) -> StoreResult<Option<Holding>> {
         let (job, attempt) = (proof.job_id.uuid(), proof.attempt_id.uuid());
         let key = params![job.as_bytes(), attempt.as_bytes(), proof.token_hash.0];
-        Ok(self.hot.lease_take.query_row(key, rows::holding).optional()?)
+        let held = self.hot.lease_proven.query_row(key, rows::holding).optional()?;
+        if held.is_some() {
+            self.hot.lease_take.execute(key)?;
+        }
+        Ok(held)
     }
 
     fn find(&self, proof: &Proof) -> StoreResult<Found> {

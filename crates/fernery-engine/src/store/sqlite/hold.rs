@@ -7,7 +7,7 @@ use crate::error::StoreResult;
 use crate::store::{Ask, Beat, BeatAnswer, Claimed, Proof};
 use fernery_core::lease::Message;
 use fernery_core::{Holding, StreamName, Timestamp};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use std::time::Duration;
 
 impl Tx<'_> {
@@ -103,19 +103,22 @@ impl Tx<'_> {
         let mut answers = Vec::with_capacity(beats.len());
         for beat in beats {
             let id = beat.job_id.uuid();
-            let renewed = self
-                .hot
-                .lease_renew
-                .query_row(
-                    params![id.as_bytes(), beat.token_hash.0, self.now.as_millis(), until.as_millis()],
-                    |row| {
-                        Ok(BeatAnswer::Extended {
-                            expires_at: rows::instant(row, 0)?,
-                            cancel_requested: row.get(1)?,
-                        })
-                    },
-                )
-                .optional()?;
+            let key = params![id.as_bytes(), beat.token_hash.0, self.now.as_millis(), until.as_millis()];
+            let renewed = match self.hot.lease_renew.execute(key)? {
+                0 => None,
+                _ => {
+                    let told = self.hot.lease_renewed.query_row(
+                        params![id.as_bytes(), beat.token_hash.0],
+                        |row| {
+                            Ok(BeatAnswer::Extended {
+                                expires_at: rows::instant(row, 0)?,
+                                cancel_requested: row.get(1)?,
+                            })
+                        },
+                    )?;
+                    Some(told)
+                }
+            };
             answers.push(match renewed {
                 Some(answer) => answer,
                 None if read::brief(self.db, beat.job_id)?.is_some() => BeatAnswer::LeaseLost,

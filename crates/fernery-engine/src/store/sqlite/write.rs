@@ -50,8 +50,10 @@ pub(super) struct Hot<'c> {
     pub(super) ready_pick: Statement<'c>,
     pub(super) ready_remove_through: Statement<'c>,
     pub(super) lease_insert: Statement<'c>,
+    pub(super) lease_proven: Statement<'c>,
     pub(super) lease_take: Statement<'c>,
     pub(super) lease_renew: Statement<'c>,
+    pub(super) lease_renewed: Statement<'c>,
     pub(super) attempt_insert: Statement<'c>,
     stream_add: Statement<'c>,
 }
@@ -78,8 +80,10 @@ impl<'c> Tx<'c> {
             ready_pick: db.prepare(include_str!("sql/ready_pick.sql"))?,
             ready_remove_through: db.prepare(include_str!("sql/ready_remove_through.sql"))?,
             lease_insert: db.prepare(include_str!("sql/lease_insert.sql"))?,
+            lease_proven: db.prepare(include_str!("sql/lease_proven.sql"))?,
             lease_take: db.prepare(include_str!("sql/lease_take.sql"))?,
             lease_renew: db.prepare(include_str!("sql/lease_renew.sql"))?,
+            lease_renewed: db.prepare(include_str!("sql/lease_renewed.sql"))?,
             attempt_insert: db.prepare(include_str!("sql/attempt_insert.sql"))?,
             stream_add: db.prepare(include_str!("sql/stream_add.sql"))?,
         };

@@ -2,4 +2,3 @@
 UPDATE leases
 SET heartbeat_at = ?3, expires_at = min(?4, coalesce(timeout_at, ?4)), claim_version = claim_version + 1
 WHERE resource_id = ?1 AND token_hash = ?2
-RETURNING expires_at, cancel_requested

@@ -1,5 +1,2 @@
--- Ends a lease for whoever proves to hold it: job, attempt and token.
-DELETE FROM leases
-WHERE resource_id = ?1 AND attempt_id = ?2 AND token_hash = ?3
-RETURNING resource_id, attempt_id, token_hash, owner_id, stream, seq, ready_at, started_at, heartbeat_at, expires_at,
-          timeout_at, claim_version, attempt_no, failed, lost, released, max_attempts, cancel_requested, unique_key
+-- Ends a lease for whoever proves to hold it. (No RETURNING: it costs SQLite a temporary table per statement.)
+DELETE FROM leases WHERE resource_id = ?1 AND attempt_id = ?2 AND token_hash = ?3

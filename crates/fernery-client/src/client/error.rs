@@ -1,0 +1,101 @@
+//! Why a call brought no answer, in terms of what the caller can do next.
+
+use crate::wire::Problem;
+use bytes::Bytes;
+use std::fmt;
+use std::time::Duration;
+
+/// Why a call failed.
+#[derive(Clone, Debug)]
+pub enum ClientError {
+    /// The server's URL cannot be used.
+    BadUrl(String),
+    /// The token holds characters that no token has.
+    BadToken,
+    /// The certificates to trust cannot be used.
+    BadCa(String),
+    /// The request cannot be written as JSON.
+    BadRequest(String),
+    /// Nobody answered there: nothing was sent.
+    Unreachable {
+        /// Where.
+        url: String,
+        /// Why.
+        why: String,
+    },
+    /// The connection broke after the call was sent: it may have been carried out.
+    Broken {
+        /// Where.
+        url: String,
+        /// Why.
+        why: String,
+    },
+    /// No answer came in time: the call may have been carried out.
+    TimedOut {
+        /// Where.
+        url: String,
+        /// After how long.
+        after: Duration,
+    },
+    /// The server refused.
+    Refused {
+        /// What it said.
+        problem: Box<Problem>,
+        /// What it said, as it came.
+        body: Bytes,
+    },
+    /// An answer that this version does not understand.
+    Unexpected {
+        /// The HTTP status.
+        status: u16,
+        /// What could not be read.
+        why: String,
+        /// What the server calls itself.
+        server: Option<String>,
+    },
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadUrl(why) => write!(f, "the server's URL cannot be used: {why}"),
+            Self::BadToken => f.write_str("the token holds characters that no token has"),
+            Self::BadCa(why) => write!(f, "the certificates to trust cannot be used: {why}"),
+            Self::BadRequest(why) => write!(f, "the request cannot be written: {why}"),
+            Self::Unreachable { url, why } => write!(f, "no server answers at {url} ({why})"),
+            Self::Broken { url, why } => {
+                write!(f, "the connection to {url} broke before the answer came ({why})")
+            }
+            Self::TimedOut { url, after } => write!(f, "{url} did not answer within {} s", after.as_secs()),
+            Self::Refused { problem, .. } => {
+                // With one wrong field the detail is often that field's own.
+                if !problem.errors.iter().any(|e| e.detail == problem.detail) {
+                    write!(f, "{}", problem.detail)?;
+                    f.write_str(if problem.errors.is_empty() { "" } else { "; " })?;
+                }
+                let fields: Vec<_> =
+                    problem.errors.iter().map(|e| format!("{}: {}", e.pointer, e.detail)).collect();
+                f.write_str(&fields.join("; "))
+            }
+            Self::Unexpected { status, why, server } => {
+                let ours = env!("CARGO_PKG_VERSION");
+                let theirs = server.as_deref().unwrap_or("a server that does not name itself");
+                write!(
+                    f,
+                    "fernery {ours} does not understand the answer of {theirs} (status {status}: {why})"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+/// The cause that says most: the layers above it only say that they failed.
+pub(super) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

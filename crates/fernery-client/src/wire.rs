@@ -1,0 +1,66 @@
+//! Every request and response of the HTTP interface, as both sides write and read them.
+//!
+//! The server is authoritative: its OpenAPI document is generated from these types. Requests to `/v1` refuse fields they
+//! do not know; requests to `/internal/worker` ignore them. Responses may grow, so readers ignore what they do not know.
+//!
+//! Payloads, results and errors are [`RawValue`](serde_json::value::RawValue): they pass through to the byte, so that no
+//! number loses a digit on its way.
+
+mod batch;
+mod contract;
+mod jobs;
+mod operator;
+mod schema;
+
+pub use batch::*;
+pub use contract::*;
+pub use jobs::*;
+pub use operator::*;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An error as RFC 9457 has it (`application/problem+json`).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// Where the code is explained.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The code in words; the same for every problem of this code.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// A stable word for programs.
+    pub code: String,
+    /// What is wrong with this very request.
+    pub detail: String,
+    /// Which fields are wrong, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldProblem>,
+    /// Always `false`; on the worker endpoints only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok: Option<bool>,
+    /// Whether the attempt named is closed, so that its message may be forgotten; on the worker endpoints only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack: Option<bool>,
+}
+
+/// One field that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FieldProblem {
+    /// Where it is: a JSON pointer into the body, or `?name` for a query parameter.
+    pub pointer: String,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// Whether the process is up.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Health {
+    /// `ok`, `starting` or `draining`.
+    pub status: String,
+    /// The version of the server.
+    pub version: String,
+    /// `sqlite` or `postgres`.
+    pub backend: String,
+}

@@ -1,0 +1,58 @@
+//! Schemas of the names and instants that the core types check by themselves.
+
+use fernery_core::limits;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+macro_rules! text_schema {
+    ($($name:ident = $schema:tt),+ $(,)?) => {
+        $(
+            pub(crate) struct $name;
+
+            impl JsonSchema for $name {
+                fn inline_schema() -> bool {
+                    true
+                }
+
+                fn schema_name() -> Cow<'static, str> {
+                    stringify!($name).into()
+                }
+
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    json_schema!($schema)
+                }
+            }
+        )+
+    };
+}
+
+text_schema!(
+    Id = { "type": "string", "format": "uuid" },
+    Instant = { "type": "string", "format": "date-time" },
+    Stream = {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": limits::STREAM_NAME_CHARS_MAX,
+        "pattern": "^[A-Za-z0-9_.:/-]+$"
+    },
+    Streams = {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": limits::CLAIM_STREAMS_MAX,
+        "items": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": limits::STREAM_NAME_CHARS_MAX,
+            "pattern": "^[A-Za-z0-9_.:/-]+$"
+        }
+    },
+    Worker = { "type": "string", "minLength": 1, "maxLength": limits::WORKER_ID_CHARS_MAX },
+    Status = { "type": "string", "enum": ["QUEUED", "RUNNING", "SUCCEEDED", "DEAD", "CANCELLED"] },
+    Outcome = {
+        "type": "string",
+        "enum": ["SUCCEEDED", "FAILED", "LOST", "TIMED_OUT", "CANCELLED", "RELEASED"]
+    },
+    Anything = { "description": "Any JSON, kept to the byte." },
+    Object = { "type": "object", "description": "Any JSON object, kept to the byte." },
+    Number = { "type": "integer", "minimum": 0 },
+);

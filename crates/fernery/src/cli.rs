@@ -1,0 +1,160 @@
+//! The command line: finds the server by itself, shows tables to people and JSON to programs, and tells every failure in
+//! one line with an exit code of its own.
+//!
+//! Commands change nothing on their own: all but `up` and `config` are calls to a server, which is authoritative.
+
+mod data_dir;
+mod dlq;
+mod enqueue;
+mod enqueue_lines;
+mod failure;
+mod input;
+mod job;
+mod log;
+mod pages;
+mod screen;
+mod server;
+mod setting_flags;
+mod settings;
+mod stream;
+mod token;
+mod up;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Parser, Subcommand};
+use failure::{Failure, Outcome};
+use fernery_client::Client;
+use screen::Screen;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const AFTER_HELP: &str = "\
+Environment:
+  FERNERY_TOKEN  token to use instead of operator.token in the data directory
+  FERNERY_CA     certificates (PEM) to trust over HTTPS instead of the system's
+
+Exit codes: 0 ok, 1 failed, 2 called wrongly, 3 not found, 4 conflict.
+
+Examples:
+  fernery up                                                   start the server in this directory
+  fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
+  fernery job list --status QUEUED
+  fernery config                                               what is in force, and why";
+
+/// A durable job engine and control plane, in one binary.
+#[derive(Debug, Parser)]
+#[command(name = "fernery", version, after_help = AFTER_HELP, arg_required_else_help = true)]
+#[command(infer_subcommands = false, disable_help_subcommand = true, max_term_width = 110)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Flags of every command.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+struct Global {
+    /// Data directory: tokens, the SQLite database and the server's URL [default: .fernery] [env: FERNERY_DATA]
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<String>,
+    /// Configuration file [default: fernery.toml if it is there] [env: FERNERY_CONFIG]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Server to talk to [default: the one that runs on the data directory] [env: FERNERY_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    url: Option<String>,
+    /// Print JSON on stdout, for errors too
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the server: everything in one process
+    Up(up::Up),
+    /// Enqueue, read, cancel and retry jobs
+    #[command(subcommand)]
+    Job(job::Job),
+    /// Read, redrive and purge dead jobs
+    #[command(subcommand)]
+    Dlq(dlq::Dlq),
+    /// List, pause and resume streams
+    #[command(subcommand)]
+    Stream(stream::Stream),
+    /// Make, list and revoke tokens
+    #[command(subcommand)]
+    Token(token::Token),
+    /// Print every setting in force and where it came from
+    Config(settings::Config),
+}
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    let outcome = match Cli::try_parse_from(&args) {
+        Ok(cli) => run(cli),
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            print_help(&error)
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json => {
+            let _ = error.print();
+            return ExitCode::from(failure::USAGE);
+        }
+        Err(error) => Err(usage(&error)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(json),
+    }
+}
+
+fn run(cli: Cli) -> Outcome {
+    let screen = Screen::new(cli.global.json);
+    let global = cli.global;
+    match cli.command {
+        Command::Up(up) => up::run(up, &global, screen),
+        Command::Config(config) => settings::run(config, &global, screen),
+        Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
+        Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
+        Command::Stream(stream) => {
+            with_server(&global, async |client| stream::run(stream, client, screen).await)
+        }
+        Command::Token(token) => with_server(&global, async |client| token::run(token, client, screen).await),
+    }
+}
+
+fn with_server(global: &Global, command: impl AsyncFnOnce(&Client) -> Outcome) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let server = global.server()?;
+    runtime.block_on(command(&server.client)).map_err(|failure| server.explain_refusal(failure))
+}
+
+fn print_help(error: &clap::Error) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    let text = error.render();
+    // Colour only where a person looks.
+    match std::io::IsTerminal::is_terminal(&out) {
+        true => write!(out, "{}", text.ansi())?,
+        false => write!(out, "{text}")?,
+    }
+    Ok(out.flush()?)
+}
+
+fn usage(error: &clap::Error) -> Failure {
+    if let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg)
+        && error.kind() == ErrorKind::UnknownArgument
+        && arg.starts_with("--token")
+    {
+        return Failure::usage(
+            "a token on the command line can be read by every process on this machine; \
+             set FERNERY_TOKEN, or use --data to find operator.token",
+        );
+    }
+    let text = error.render().to_string();
+    Failure::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
+}

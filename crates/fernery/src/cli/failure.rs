@@ -1,0 +1,148 @@
+//! How a command fails: one line for people, one object for programs, and an exit code that scripts can tell apart.
+
+use super::screen::{json_inert, plain};
+use crate::config::ConfigError;
+use fernery_client::ClientError;
+use serde_json::json;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// It ran and did not succeed.
+pub(super) const FAILED: u8 = 1;
+/// It was called in a way that can never work.
+pub(super) const USAGE: u8 = 2;
+/// What it names does not exist.
+pub(super) const NOT_FOUND: u8 = 3;
+/// What it names is in another state, or another's.
+pub(super) const CONFLICT: u8 = 4;
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    exit: u8,
+    code: &'static str,
+    message: String,
+    /// The server's own problem object.
+    problem: Option<String>,
+    /// The status that the server refused with.
+    pub(super) status: Option<u16>,
+}
+
+/// What a command answers with.
+pub(super) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    /// It ran and did not succeed.
+    pub(super) fn failed(code: &'static str, message: impl Into<String>) -> Self {
+        Self { exit: FAILED, code, message: message.into(), problem: None, status: None }
+    }
+
+    /// It was called in a way that can never work.
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: USAGE, code: "usage", message: message.into(), problem: None, status: None }
+    }
+
+    /// What it names is in another state, or another's.
+    pub(super) fn conflict(message: impl Into<String>) -> Self {
+        Self { exit: CONFLICT, code: "conflict", message: message.into(), problem: None, status: None }
+    }
+
+    /// The answer is printed and tells why.
+    pub(super) fn told() -> Self {
+        Self::failed("", "")
+    }
+
+    /// The answer is printed and tells which conflicts there were.
+    pub(super) fn told_conflict() -> Self {
+        Self::conflict("")
+    }
+
+    /// The reader of the output went away: that is its right.
+    fn reader_left() -> Self {
+        Self { exit: 0, code: "", message: String::new(), problem: None, status: None }
+    }
+
+    /// The same in words that fit better.
+    #[must_use]
+    pub(super) fn says(mut self, message: String) -> Self {
+        self.message = message;
+        self
+    }
+
+    /// Something to say in front of it.
+    #[must_use]
+    pub(super) fn context(mut self, text: impl std::fmt::Display) -> Self {
+        self.message = format!("{text}: {}", self.message);
+        self
+    }
+
+    /// Something to say after it.
+    #[must_use]
+    pub(super) fn hint(mut self, text: impl std::fmt::Display) -> Self {
+        self.message = format!("{}; {text}", self.message);
+        self
+    }
+
+    /// Tells it, and turns it into the exit code.
+    pub(super) fn report(self, json: bool) -> ExitCode {
+        if self.exit == 0 {
+            return ExitCode::SUCCESS;
+        }
+        if self.message.is_empty() {
+            return ExitCode::from(self.exit);
+        }
+        // Nothing can be done about an output that is closed; the exit code still tells.
+        if json {
+            let object = self.problem.clone().unwrap_or_else(|| {
+                json!({"code": self.code, "detail": self.message, "exit_code": self.exit}).to_string()
+            });
+            let _ = writeln!(io::stdout(), "{}", json_inert(&object));
+        } else {
+            let _ = writeln!(io::stderr(), "error: {}", plain(&self.message));
+        }
+        ExitCode::from(self.exit)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self { exit: USAGE, code: "bad_config", message: error.0, problem: None, status: None }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::reader_left(),
+            _ => Self::failed("output", error.to_string()),
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let message = error.to_string();
+        match error {
+            ClientError::BadUrl(_) | ClientError::BadToken | ClientError::BadCa(_) => Self::usage(message),
+            ClientError::BadRequest(_) => Self::failed("bad_request", message),
+            ClientError::Unreachable { .. } => {
+                Self::failed("unreachable", message).hint("`fernery up` starts one")
+            }
+            ClientError::Broken { .. } | ClientError::TimedOut { .. } => {
+                Self::failed("no_answer", message).hint("whether the call was carried out is unknown")
+            }
+            ClientError::Unexpected { .. } => Self::failed("unexpected_answer", message),
+            ClientError::Refused { problem, body } => Self {
+                status: Some(problem.status),
+                exit: match problem.status {
+                    404 => NOT_FOUND,
+                    409 => CONFLICT,
+                    _ => FAILED,
+                },
+                code: "refused",
+                message,
+                problem: String::from_utf8(body.to_vec()).ok().map(|text| text.trim_end().to_string()),
+            },
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What a command reads: a file that is named, or stdin.
+
+use super::failure::{Failure, Outcome};
+use fernery_core::Timestamp;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+/// Opens a file that a person named; `-` is stdin.
+pub(super) fn open(path: &Path) -> Outcome<(Box<dyn Read>, Option<u64>)> {
+    if path == Path::new("-") {
+        return Ok((Box::new(std::io::stdin()), None));
+    }
+    let refused =
+        |why: &dyn std::fmt::Display| Failure::usage(format!("cannot read {}: {why}", path.display()));
+    let meta = std::fs::metadata(path).map_err(|e| refused(&e))?;
+    if meta.is_dir() {
+        return Err(refused(&"it is a directory"));
+    }
+    let file = File::open(path).map_err(|e| refused(&e))?;
+    Ok((Box::new(file), meta.is_file().then_some(meta.len())))
+}
+
+/// Reads at most `max` bytes of text.
+pub(super) fn read_text(path: &Path, max: usize) -> Outcome<String> {
+    let (reader, _) = open(path)?;
+    let refused = |why: String| Failure::usage(format!("cannot read {}: {why}", path.display()));
+    let mut bytes = Vec::new();
+    reader.take(max as u64 + 1).read_to_end(&mut bytes).map_err(|e| refused(e.to_string()))?;
+    if bytes.len() > max {
+        return Err(refused(format!("it is larger than {max} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8".into()))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text))
+}
+
+/// A duration on the command line.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    crate::config::duration::parse(text)
+}
+
+/// An instant on the command line.
+pub(super) fn instant(text: &str) -> Result<Timestamp, String> {
+    text.parse()
+}

@@ -1,0 +1,96 @@
+//! Lists that come in pages: as many rows as were asked for, however the server cuts them.
+
+use super::failure::{Failure, Outcome};
+use super::screen::{Cell, Screen, json_inert, remark};
+use clap::Args;
+use fernery_client::ClientError;
+use fernery_client::client::Reply;
+use fernery_core::limits;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// How much of a list.
+#[derive(Debug, Args)]
+pub(super) struct Paging {
+    /// Rows at most
+    #[arg(long, value_name = "N", default_value_t = limits::PAGE_ROWS_DEFAULT, conflicts_with = "all",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Everything there is
+    #[arg(long)]
+    all: bool,
+    /// Go on where a list stopped: its `next_cursor`
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+/// A list that people and programs can read.
+pub(super) struct Listing<T> {
+    /// Under which key a page holds its rows.
+    pub(super) key: &'static str,
+    /// What stands over the columns.
+    pub(super) heads: &'static [&'static str],
+    /// The rows of a page.
+    pub(super) rows: fn(T) -> Vec<Vec<Cell>>,
+}
+
+/// Prints a list, asking `fetch` for page after page with the rows wanted and the place to start from.
+pub(super) async fn list<T: DeserializeOwned>(
+    screen: Screen,
+    listing: &Listing<T>,
+    paging: &Paging,
+    fetch: impl AsyncFn(u32, Option<String>) -> Result<Reply<T>, ClientError>,
+) -> Outcome {
+    let mut left = if paging.all { usize::MAX } else { paging.limit as usize };
+    let mut cursor = paging.cursor.clone();
+    let mut widths = Vec::new();
+    let mut printed = 0;
+    loop {
+        let wanted = u32::try_from(left).unwrap_or(u32::MAX).min(limits::PAGE_ROWS_MAX);
+        let reply = fetch(wanted, cursor).await?;
+        let (items, next) = raw_page(listing.key, &reply)?;
+        if screen.json {
+            print_items(listing.key, &items, printed)?;
+        } else {
+            screen.more_rows(listing.heads, &(listing.rows)(reply.read()?), &mut widths)?;
+        }
+        printed += items.len();
+        left = left.saturating_sub(items.len());
+        cursor = next;
+        if left == 0 || cursor.is_none() {
+            break;
+        }
+    }
+    if screen.json {
+        let next = serde_json::to_string(&cursor).unwrap_or_else(|_| "null".into());
+        let open = if printed == 0 { format!("{{\"{}\":[", listing.key) } else { String::new() };
+        return screen.line(&format!("{open}],\"next_cursor\":{}}}", json_inert(&next)));
+    }
+    if cursor.is_some() {
+        remark("there are more; --all lists them");
+    }
+    Ok(())
+}
+
+fn raw_page<'a, T>(key: &str, reply: &'a Reply<T>) -> Outcome<(Vec<&'a RawValue>, Option<String>)> {
+    let unexpected =
+        |why: String| ClientError::Unexpected { status: reply.status, why, server: reply.server.clone() };
+    let bad = |e: serde_json::Error| Failure::from(unexpected(e.to_string()));
+    let page: BTreeMap<String, &RawValue> = serde_json::from_slice(&reply.body).map_err(bad)?;
+    let Some(items) = page.get(key) else { return Err(unexpected(format!("no {key} in it")).into()) };
+    let next =
+        page.get("next_cursor").map_or(Ok(None), |next| serde_json::from_str(next.get())).map_err(bad)?;
+    Ok((serde_json::from_str(items.get()).map_err(bad)?, next))
+}
+
+/// Items go out page by page, each as it came, so that a long list needs no memory.
+fn print_items(key: &str, items: &[&RawValue], printed: usize) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    for (i, item) in items.iter().enumerate() {
+        let before = if printed + i == 0 { format!("{{\"{key}\":[") } else { ",".into() };
+        write!(out, "{before}{}", json_inert(item.get()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! `fernery token`: who may call the server.
+
+use super::failure::{Failure, Outcome};
+use super::input;
+use super::screen::{Cell, Screen, remark};
+use clap::Subcommand;
+use fernery_client::Client;
+use fernery_client::wire::{NewTokenRequest, Role, TokenInfo};
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Token {
+    /// Make a token; its secret is printed now and never again
+    #[command(after_help = "\
+Roles: operator (everything), worker (claims and reports), producer (enqueues, reads its own jobs), viewer (reads).
+
+Examples:
+  fernery token new --role worker --name ci --streams 'build,deploy:*' --expires 30d
+  FERNERY_TOKEN=$(fernery token new --role producer)")]
+    New {
+        /// What it may do: operator, worker, producer or viewer
+        #[arg(long)]
+        role: Role,
+        /// What people call it [default: the role]
+        #[arg(long)]
+        name: Option<String>,
+        /// worker only: names of streams, or prefixes that end in *
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        streams: Vec<String>,
+        /// Refuse it after this long, as in 30d
+        #[arg(long, value_name = "DURATION", value_parser = input::duration)]
+        expires: Option<Duration>,
+    },
+    /// List tokens, without their secrets
+    #[command(after_help = "\
+Example:
+  fernery token list")]
+    List,
+    /// Take a token back; the next request with it is refused
+    #[command(after_help = "\
+Example:
+  fernery token revoke 4f1c2a9d8e7b")]
+    Revoke {
+        /// The id that `fernery token list` shows, not the secret
+        id: String,
+    },
+}
+
+pub(super) async fn run(token: Token, client: &Client, screen: Screen) -> Outcome {
+    match token {
+        Token::New { role, name, streams, expires } => {
+            if !streams.is_empty() && role != Role::Worker {
+                return Err(Failure::usage(format!("--streams limits worker tokens, not {role} tokens")));
+            }
+            let request = NewTokenRequest {
+                role,
+                name: name.unwrap_or_else(|| role.to_string()),
+                streams: streams.iter().map(|s| s.trim().to_string()).collect(),
+                expires_at: None,
+                expires_in_seconds: expires.map(|d| d.as_secs().max(1)),
+            };
+            let reply = client.new_token(&request).await?;
+            if screen.json {
+                return screen.json_body(&reply.body);
+            }
+            let made = reply.read()?;
+            // Only the secret goes to stdout, so that it can be put into a variable or a file.
+            remark(&format!(
+                "token {} for the role {}; it is shown only now:",
+                made.info.token_id, made.info.role
+            ));
+            screen.line(&super::screen::plain(&made.token))
+        }
+        Token::List => {
+            let reply = client.tokens().await?;
+            if screen.json {
+                return screen.json_body(&reply.body);
+            }
+            let rows: Vec<_> = reply.read()?.tokens.into_iter().map(row).collect();
+            screen.table(&["TOKEN", "NAME", "ROLE", "STREAMS", "CREATED", "EXPIRES", "REVOKED"], &rows)
+        }
+        Token::Revoke { id } => {
+            let reply = client.revoke_token(&id).await?;
+            let line = format!("{} is revoked", super::screen::plain(&id));
+            if screen.json { screen.json_body(&reply.body) } else { screen.line(&line) }
+        }
+    }
+}
+
+fn row(token: TokenInfo) -> Vec<Cell> {
+    let streams = if token.streams.is_empty() { "all".to_string() } else { token.streams.join(",") };
+    vec![
+        token.token_id.into(),
+        token.name.into(),
+        token.role.into(),
+        streams.into(),
+        token.created_at.into(),
+        Cell::maybe(token.expires_at),
+        Cell::maybe(token.revoked_at),
+    ]
+}

@@ -1,0 +1,151 @@
+//! `fernery up`: everything in one process, from the checked settings to the last answer before the end.
+
+use super::data_dir::{self, UrlFile};
+use super::failure::{Failure, Outcome};
+use super::screen::Screen;
+use super::setting_flags::SettingFlags;
+use super::settings::{in_force, warn_of_unknown_env};
+use super::{Global, log};
+use crate::config::{Settings, database};
+use crate::http::{self, ServeSettings};
+use clap::Args;
+use fernery_engine::store::StoreSettings;
+use fernery_engine::{Engine, EngineSettings};
+use serde_json::json;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::info;
+
+/// How long requests that are under way may take once the end was asked for.
+const DRAIN_WITHIN: Duration = Duration::from_secs(10);
+
+/// Start the server: everything in one process.
+///
+/// It prints `listening on URL` once it serves. SIGTERM or SIGINT drains it: no new claims, requests under way are
+/// answered, then it ends; a second signal ends it at once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every flag is also FERNERY_… in the environment and a key of the configuration file: flag > environment > file > default.
+A password in --database can be read by every process on this machine; put it into FERNERY_DATABASE or the file.
+
+Examples:
+  fernery up
+  fernery up --listen 127.0.0.1:0 --data /var/lib/fernery
+  FERNERY_DATABASE=postgres://fernery:…@db/fernery fernery up --listen 0.0.0.0:8443 --tls-cert s.crt --tls-key s.key")]
+pub(super) struct Up {
+    #[command(flatten)]
+    flags: SettingFlags,
+}
+
+pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
+    if global.url.is_some() {
+        return Err(Failure::usage("--url names a server to talk to; `fernery up` serves at --listen"));
+    }
+    let (_, settings) = in_force(global, up.flags)?;
+    warn_of_unknown_env();
+    log::start(&settings);
+    // Whatever the server makes, wherever it was told to, is for its owner alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    data_dir::prepare(&settings.data)?;
+    // Every waiting claim is a connection, and a connection is a file.
+    http::raise_file_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(serve(&settings, screen));
+    // Whatever is still under way was given its time.
+    runtime.shutdown_background();
+    outcome
+}
+
+struct EndSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl EndSignals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+fn engine_settings(settings: &Settings) -> EngineSettings {
+    EngineSettings {
+        store: StoreSettings { lease_ttl: settings.lease_ttl, ..StoreSettings::default() },
+        reap_interval: settings.reap_interval,
+        retention: settings.retention,
+    }
+}
+
+async fn serve(settings: &Settings, screen: Screen) -> Outcome {
+    let mut signals = EndSignals::new()?;
+    let shown_database = database::show(&settings.database);
+    let opened = tokio::select! {
+        opened = Engine::open(&settings.database, engine_settings(settings)) => opened,
+        name = signals.next() => {
+            info!(signal = name, "ended before it served");
+            return Ok(());
+        }
+    };
+    let engine = opened
+        .map_err(|error| Failure::failed("database", format!("cannot open {shown_database}: {error}")))?;
+    let outcome = serve_with(settings, screen, &engine, &mut signals).await;
+    engine.close().await;
+    outcome
+}
+
+async fn serve_with(
+    settings: &Settings,
+    screen: Screen,
+    engine: &Engine,
+    signals: &mut EndSignals,
+) -> Outcome {
+    let refused = |error: std::io::Error| Failure::failed("start", error.to_string());
+    http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
+    let running = http::serve(serve_settings(settings), engine.clone()).await.map_err(refused)?;
+    let url = running.url();
+    let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
+    let line =
+        if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
+    // A server outlives whoever read its first line.
+    let _ = screen.line(&line);
+    info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
+
+    let first = signals.next().await;
+    info!(
+        signal = first,
+        within_s = DRAIN_WITHIN.as_secs(),
+        "draining: no new claims, requests under way are answered"
+    );
+    let outcome = tokio::select! {
+        () = running.shutdown() => Ok(()),
+        second = signals.next() => {
+            Err(Failure::failed("ended_at_once", format!("{second} came while draining: ended at once")))
+        }
+    };
+    drop(url_file);
+    outcome
+}
+
+fn serve_settings(settings: &Settings) -> ServeSettings {
+    ServeSettings {
+        tls: settings.tls.clone(),
+        insecure_http: settings.insecure_http,
+        allowed_hosts: settings.allowed_hosts.clone(),
+        worker_auth: settings.worker_auth,
+        lease_ttl: settings.lease_ttl,
+        heartbeat_interval: settings.heartbeat_interval,
+        drain: DRAIN_WITHIN,
+        ..ServeSettings::new(settings.listen)
+    }
+}
+
+/// The URL by which commands on this machine reach a server that listens everywhere.
+fn reachable(url: &str) -> String {
+    url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+}

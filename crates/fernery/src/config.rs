@@ -1,0 +1,395 @@
+//! What is in force: flag before environment before file before default, checked as a whole before anything starts.
+//!
+//! Every value goes through here as text with its source, so that a refusal can name the flag, the variable or the line
+//! that it came from, and `fernery config` shows exactly what `fernery up` would use.
+
+pub mod database;
+pub mod duration;
+pub mod file;
+pub mod table;
+
+use crate::http::{TlsFiles, WorkerAuth};
+use fernery_core::limits;
+use fernery_engine::{Database, EngineSettings};
+use std::ffi::OsString;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use table::{Fallback, Form, SETTINGS, Setting};
+
+/// The commented file with every default in it.
+pub const DEFAULT_FILE: &str = include_str!("config/fernery.toml");
+
+/// Where the file is looked for when nobody names one.
+pub const DEFAULT_PATH: &str = "fernery.toml";
+
+/// Why the configuration was refused; it holds no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(pub String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The command line.
+    Flag,
+    /// The environment.
+    Environment,
+    /// The file, at this line and column.
+    File {
+        /// `path:line:column`.
+        place: String,
+    },
+    /// Nobody said anything.
+    Default,
+}
+
+/// A value as somebody gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Of which setting.
+    pub setting: &'static Setting,
+    /// One text, or several where the setting is a list.
+    pub values: Vec<String>,
+    /// By whom.
+    pub source: Source,
+}
+
+impl Given {
+    /// The source as people name it.
+    pub fn origin(&self) -> String {
+        match &self.source {
+            Source::Flag => format!("--{}", self.setting.flag()),
+            Source::Environment => self.setting.env(),
+            Source::File { place } => place.clone(),
+            Source::Default => match self.setting.fallback {
+                Fallback::Follows(rule) => format!("default: {rule}"),
+                _ => "default".into(),
+            },
+        }
+    }
+
+    fn refused(&self, why: impl fmt::Display) -> ConfigError {
+        ConfigError(match &self.source {
+            Source::File { place } => format!("{place}: {}: {why}", self.setting.key),
+            _ => format!("{}: {why}", self.origin()),
+        })
+    }
+
+    fn text(&self) -> &str {
+        self.values.first().map_or("", String::as_str)
+    }
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// All settings, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where to serve.
+    pub listen: SocketAddr,
+    /// The data directory.
+    pub data: PathBuf,
+    /// Where jobs are kept.
+    pub database: Database,
+    /// How long a claim holds.
+    pub lease_ttl: Duration,
+    /// How often workers report.
+    pub heartbeat_interval: Duration,
+    /// How often expired leases are looked for.
+    pub reap_interval: Duration,
+    /// How long finished jobs are kept.
+    pub retention: Duration,
+    /// Names that requests may use.
+    pub allowed_hosts: Vec<String>,
+    /// Who may claim.
+    pub worker_auth: WorkerAuth,
+    /// Serve HTTPS with these.
+    pub tls: Option<TlsFiles>,
+    /// Plain HTTP off loopback is meant.
+    pub insecure_http: bool,
+    /// What is logged: a level, or targets with theirs.
+    pub log_level: String,
+    /// How it is logged.
+    pub log_format: LogFormat,
+}
+
+/// Everything that may set something.
+pub struct Inputs<'a> {
+    /// What the command line says.
+    pub flags: Vec<Given>,
+    /// The file that the command line names.
+    pub config: Option<PathBuf>,
+    /// The environment.
+    pub env: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// What is in force and why.
+#[derive(Debug)]
+pub struct InForce {
+    /// The file that was read.
+    pub file: Option<PathBuf>,
+    /// One row per setting, in the order of the table.
+    pub rows: Vec<Given>,
+}
+
+impl Inputs<'_> {
+    fn env_text(&self, name: &str) -> Result<Option<String>, ConfigError> {
+        match (self.env)(name).filter(|value| !value.is_empty()) {
+            None => Ok(None),
+            Some(value) => {
+                value.into_string().map(Some).map_err(|_| ConfigError(format!("{name}: not UTF-8")))
+            }
+        }
+    }
+
+    fn file(&self) -> Result<Option<file::ConfigFile>, ConfigError> {
+        let named = match &self.config {
+            Some(path) => Some((path.clone(), "--config")),
+            None => self.env_text("FERNERY_CONFIG")?.map(|path| (PathBuf::from(path), "FERNERY_CONFIG")),
+        };
+        let lookup = |name: &str| (self.env)(name).and_then(|v| v.into_string().ok());
+        match named {
+            Some((path, by)) => {
+                file::read(&path, &lookup).map(Some).map_err(|e| ConfigError(format!("{by}: {e}")))
+            }
+            // A dangling link is a mistake to be told; only no entry at all means that there is no file.
+            None if Path::new(DEFAULT_PATH).symlink_metadata().is_err() => Ok(None),
+            None => file::read(Path::new(DEFAULT_PATH), &lookup).map(Some),
+        }
+    }
+
+    /// Picks the winner for every setting. Nothing is checked yet but the form of the file.
+    pub fn resolve(mut self) -> Result<InForce, ConfigError> {
+        let file = self.file()?;
+        let path = file.as_ref().map(|f| f.path.clone());
+        let mut from_file = file.map(|f| f.given).unwrap_or_default();
+        let mut rows = Vec::new();
+        for setting in SETTINGS {
+            let take = |from: &mut Vec<Given>| {
+                from.iter().position(|g| g.setting == setting).map(|i| from.swap_remove(i))
+            };
+            let in_file = take(&mut from_file);
+            rows.push(match take(&mut self.flags) {
+                Some(given) => given,
+                None => match self.env_text(&setting.env())? {
+                    Some(text) => {
+                        Given { setting, values: split(setting, &text), source: Source::Environment }
+                    }
+                    None => in_file.unwrap_or_else(|| Given::fallback(setting)),
+                },
+            });
+        }
+        Ok(InForce { file: path, rows })
+    }
+}
+
+fn split(setting: &Setting, text: &str) -> Vec<String> {
+    match setting.form {
+        Form::Many => {
+            text.split(',').map(|part| part.trim().to_string()).filter(|part| !part.is_empty()).collect()
+        }
+        Form::One | Form::Switch => vec![text.to_string()],
+    }
+}
+
+impl Given {
+    fn fallback(setting: &'static Setting) -> Self {
+        let values = match setting.fallback {
+            Fallback::Value(text) => vec![text.to_string()],
+            Fallback::Follows(_) | Fallback::Unset => Vec::new(),
+        };
+        Self { setting, values, source: Source::Default }
+    }
+
+    fn duration(&self) -> Result<Duration, ConfigError> {
+        duration::parse(self.text()).map_err(|why| self.refused(why))
+    }
+
+    fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
+        choices.iter().find(|(name, _)| *name == self.text()).map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+            self.refused(format_args!("expected {}, not {:?}", names.join(" or "), self.text()))
+        })
+    }
+}
+
+impl InForce {
+    fn row(&self, key: &str) -> &Given {
+        self.rows.iter().find(|row| row.setting.key == key).expect("every key of the table has a row")
+    }
+
+    /// Where relative paths of this row start.
+    fn base(&self, row: &Given) -> &Path {
+        match (&row.source, &self.file) {
+            (Source::File { .. }, Some(file)) => file.parent().unwrap_or(Path::new("")),
+            _ => Path::new(""),
+        }
+    }
+
+    fn path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
+        let row = self.row(key);
+        match row.values.first() {
+            None => Ok(None),
+            Some(text) if text.is_empty() || text.contains('\0') => Err(row.refused("expected a path")),
+            Some(text) => Ok(Some(self.base(row).join(text))),
+        }
+    }
+
+    /// The data directory alone: all that a command needs to find its server.
+    pub fn data(&self) -> Result<PathBuf, ConfigError> {
+        Ok(self.path("data")?.unwrap_or_default())
+    }
+
+    /// Checks everything, each value and how they fit together.
+    pub fn check(&self) -> Result<Settings, ConfigError> {
+        let data = self.data()?;
+        let database = self.row("database");
+        let database = match database.values.first() {
+            None => Database::Sqlite(data.join("fernery.db")),
+            Some(text) => database::parse(text, self.base(database)).map_err(|why| database.refused(why))?,
+        };
+        let (lease_ttl, heartbeat_interval, reap_interval) = self.intervals()?;
+        let (cert, key) = (self.path("tls_cert")?, self.path("tls_key")?);
+        let tls = match (cert, key) {
+            (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
+            (None, None) => None,
+            (Some(_), None) => return Err(self.row("tls_cert").refused("needs tls_key beside it")),
+            (None, Some(_)) => return Err(self.row("tls_key").refused("needs tls_cert beside it")),
+        };
+        let settings = Settings {
+            listen: self.listen()?,
+            data,
+            database,
+            lease_ttl,
+            heartbeat_interval,
+            reap_interval,
+            retention: self.row("retention").duration()?,
+            allowed_hosts: self.allowed_hosts()?,
+            worker_auth: self
+                .row("worker_auth")
+                .choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])?,
+            tls,
+            insecure_http: self.row("insecure_http").choice(&[
+                ("true", true),
+                ("false", false),
+                ("1", true),
+                ("0", false),
+            ])?,
+            log_level: self.log_level()?,
+            log_format: self
+                .row("log_format")
+                .choice(&[("human", LogFormat::Human), ("json", LogFormat::Json)])?,
+        };
+        self.check_exposure(&settings)?;
+        Ok(settings)
+    }
+
+    fn listen(&self) -> Result<SocketAddr, ConfigError> {
+        let row = self.row("listen");
+        let text = row.text();
+        let numeric = match text.strip_prefix("localhost:") {
+            Some(port) => format!("127.0.0.1:{port}"),
+            None => text.to_string(),
+        };
+        numeric.parse().map_err(|_| {
+            row.refused(format_args!(
+                "expected an IP address and a port, as in 127.0.0.1:8080, [::1]:8080 or localhost:0, not {text:?}"
+            ))
+        })
+    }
+
+    fn intervals(&self) -> Result<(Duration, Duration, Duration), ConfigError> {
+        let row = self.row("lease_ttl");
+        let ttl = row.duration()?;
+        if !(limits::LEASE_TTL_MIN..=limits::LEASE_TTL_MAX).contains(&ttl) {
+            let shown = duration::show(ttl);
+            return Err(row.refused(format_args!("a lease lasts from 1s to 600s, not {shown}")));
+        }
+        let shown_ttl = duration::show(ttl);
+        let row = self.row("heartbeat_interval");
+        let heartbeat = if row.values.is_empty() { ttl / 3 } else { row.duration()? };
+        if heartbeat >= ttl / 2 {
+            return Err(row.refused(format_args!(
+                "{} is not less than half of lease_ttl ({shown_ttl}): one lost heartbeat would cost the lease",
+                duration::show(heartbeat)
+            )));
+        }
+        let row = self.row("reap_interval");
+        let reap =
+            if row.values.is_empty() { EngineSettings::default_reap_interval(ttl) } else { row.duration()? };
+        if reap > ttl {
+            return Err(row.refused(format_args!(
+                "{} is longer than lease_ttl ({shown_ttl}): expired leases would wait for the reaper",
+                duration::show(reap)
+            )));
+        }
+        Ok((ttl, heartbeat, reap))
+    }
+
+    fn allowed_hosts(&self) -> Result<Vec<String>, ConfigError> {
+        let row = self.row("allowed_host");
+        for name in &row.values {
+            let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+            let address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
+            if !address && (name.is_empty() || name.len() > 253 || !name.bytes().all(plain)) {
+                return Err(row.refused(format_args!(
+                    "{name:?} is no host name; expected one like fernery.example, without scheme and port"
+                )));
+            }
+        }
+        Ok(row.values.clone())
+    }
+
+    fn log_level(&self) -> Result<String, ConfigError> {
+        let row = self.row("log_level");
+        for part in row.text().split(',') {
+            let level = part.split_once('=').map_or(part, |(_, level)| level);
+            if !["off", "error", "warn", "info", "debug", "trace"].contains(&level) {
+                return Err(row.refused(format_args!(
+                    "expected error, warn, info, debug or trace, alone or as target=level, not {level:?}"
+                )));
+            }
+        }
+        Ok(row.text().to_string())
+    }
+
+    /// What others can reach is encrypted or said to be so; what needs no token is reached from here alone.
+    fn check_exposure(&self, settings: &Settings) -> Result<(), ConfigError> {
+        if settings.listen.ip().is_loopback() {
+            return Ok(());
+        }
+        let row = self.row("listen");
+        if settings.worker_auth == WorkerAuth::None {
+            return Err(self.row("worker_auth").refused(format_args!(
+                "none is for loopback only, and {} can be reached from elsewhere",
+                settings.listen
+            )));
+        }
+        if settings.tls.is_none() && !settings.insecure_http {
+            return Err(row.refused(format_args!(
+                "{} can be reached from elsewhere: set tls_cert and tls_key, or insecure_http if a proxy in front does TLS",
+                settings.listen
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

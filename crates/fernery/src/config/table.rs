@@ -1,0 +1,129 @@
+//! The one table of settings. Flags, names in the environment, keys of the file and the output of `fernery config` all
+//! come from it.
+
+use Fallback::{Follows, Unset, Value};
+
+/// How a setting is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One text.
+    One,
+    /// A list: the flag repeated, commas in the environment, an array in the file.
+    Many,
+    /// On or off.
+    Switch,
+}
+
+/// What holds when nobody says anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// This value.
+    Value(&'static str),
+    /// It follows another setting, by this rule.
+    Follows(&'static str),
+    /// Nothing.
+    Unset,
+}
+
+/// One setting.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its key in the file. The flag has hyphens for underscores, the environment `FERNERY_` and capitals.
+    pub key: &'static str,
+    /// What stands for its value in `--help`.
+    pub value_name: &'static str,
+    /// How it is written.
+    pub form: Form,
+    /// What holds when nobody says anything.
+    pub fallback: Fallback,
+    /// One line for people.
+    pub help: &'static str,
+}
+
+impl Setting {
+    /// The long flag, without its hyphens in front.
+    pub fn flag(&self) -> String {
+        self.key.replace('_', "-")
+    }
+
+    /// The name in the environment.
+    pub fn env(&self) -> String {
+        format!("FERNERY_{}", self.key.to_ascii_uppercase())
+    }
+}
+
+/// Names in the environment that are no settings: they tell the command line where to look, or are secrets.
+pub const OTHER_ENV: &[&str] = &["FERNERY_CONFIG", "FERNERY_URL", "FERNERY_TOKEN", "FERNERY_CA"];
+
+const fn one(key: &'static str, value_name: &'static str, fallback: Fallback, help: &'static str) -> Setting {
+    Setting { key, value_name, form: Form::One, fallback, help }
+}
+
+/// Every setting, in the order in which people meet them.
+pub static SETTINGS: &[Setting] = &[
+    one("listen", "ADDR:PORT", Value("127.0.0.1:8080"), "Where to serve; port 0 picks a free one"),
+    one("data", "DIR", Value(".fernery"), "Directory of tokens, the SQLite database and the server's URL"),
+    one(
+        "database",
+        "URL",
+        Follows("sqlite:<data>/fernery.db"),
+        "sqlite:PATH or postgres://user:password@host/name",
+    ),
+    one("lease_ttl", "DURATION", Value("60s"), "How long a claim or a heartbeat holds; 1s to 600s"),
+    one(
+        "heartbeat_interval",
+        "DURATION",
+        Follows("lease_ttl / 3"),
+        "How often workers are told to report; less than half of lease_ttl",
+    ),
+    one(
+        "reap_interval",
+        "DURATION",
+        Follows("lease_ttl / 2, at most 5s"),
+        "How often expired leases are looked for; at most lease_ttl",
+    ),
+    one("retention", "DURATION", Value("7d"), "How long finished jobs are kept"),
+    Setting {
+        key: "allowed_host",
+        value_name: "NAME",
+        form: Form::Many,
+        fallback: Unset,
+        help: "Host name that requests may use beside loopback and the listen address; repeatable",
+    },
+    one(
+        "worker_auth",
+        "token|none",
+        Value("token"),
+        "Whether workers need a token; none is for loopback only",
+    ),
+    one("tls_cert", "FILE", Unset, "Certificate chain (PEM) to serve HTTPS with"),
+    one("tls_key", "FILE", Unset, "Private key (PEM) of that certificate"),
+    Setting {
+        key: "insecure_http",
+        value_name: "",
+        form: Form::Switch,
+        fallback: Value("false"),
+        help: "Serve plain HTTP off loopback: a proxy in front does TLS",
+    },
+    one(
+        "log_level",
+        "LEVEL",
+        Value("info"),
+        "error, warn, info, debug or trace; also per target: info,fernery=debug",
+    ),
+    one("log_format", "human|json", Value("human"), "How the log on stderr is written"),
+];
+
+/// The setting with this key.
+pub fn setting(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|s| s.key == key)
+}
+
+/// The name among `known` that a person most likely meant.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}

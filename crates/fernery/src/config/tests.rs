@@ -1,0 +1,142 @@
+//! The table, the default file and the order of precedence agree.
+
+use super::*;
+use table::setting;
+
+fn no_env(_: &str) -> Option<OsString> {
+    None
+}
+
+fn flag(key: &str, value: &str) -> Given {
+    Given { setting: setting(key).unwrap(), values: vec![value.into()], source: Source::Flag }
+}
+
+fn with_flags(flags: Vec<Given>) -> Result<Settings, String> {
+    let rows = SETTINGS
+        .iter()
+        .map(|s| flags.iter().find(|g| g.setting == s).cloned().unwrap_or_else(|| Given::fallback(s)))
+        .collect();
+    InForce { file: None, rows }.check().map_err(|e| e.0)
+}
+
+#[test]
+fn the_default_file_is_the_defaults_in_code() {
+    let as_shipped = file::parse(Path::new("fernery.toml"), DEFAULT_FILE, &|_| None).unwrap();
+    assert_eq!(as_shipped, [], "as shipped it changes nothing");
+
+    let switched_on: String = DEFAULT_FILE
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => format!("{rest}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let given = file::parse(Path::new("fernery.toml"), &switched_on, &|_| None).unwrap();
+    let rows: Vec<_> = SETTINGS
+        .iter()
+        .map(|s| given.iter().find(|g| g.setting == s).cloned().unwrap_or(Given::fallback(s)))
+        .collect();
+    let from_file = InForce { file: Some("fernery.toml".into()), rows }.check().unwrap();
+    assert_eq!(from_file, with_flags(Vec::new()).unwrap());
+
+    for s in SETTINGS {
+        let line = format!("\n#{} = ", s.key);
+        let example = format!("\n#   {} = ", s.key);
+        assert!(
+            DEFAULT_FILE.contains(&line) != (s.fallback == Fallback::Unset && s.form != Form::Many),
+            "{} has its default in the file",
+            s.key
+        );
+        assert!(DEFAULT_FILE.contains(&line) || DEFAULT_FILE.contains(&example), "{} is in the file", s.key);
+    }
+}
+
+#[test]
+fn the_engines_defaults_are_ours() {
+    let ours = with_flags(Vec::new()).unwrap();
+    let engine = EngineSettings::default();
+    assert_eq!(ours.lease_ttl, engine.store.lease_ttl);
+    assert_eq!(ours.reap_interval, engine.reap_interval);
+    assert_eq!(ours.retention, engine.retention);
+}
+
+#[test]
+fn intervals_that_are_not_set_follow_the_lease() {
+    let settings = with_flags(vec![flag("lease_ttl", "3s")]).unwrap();
+    assert_eq!(settings.heartbeat_interval, Duration::from_secs(1));
+    assert_eq!(settings.reap_interval, Duration::from_millis(1500));
+}
+
+#[test]
+fn combinations_that_would_hurt_are_refused_with_the_rule() {
+    for (flags, why) in [
+        (vec![flag("lease_ttl", "999ms")], "1s to 600s"),
+        (vec![flag("lease_ttl", "601s")], "1s to 600s"),
+        (vec![flag("lease_ttl", "60")], "has no unit"),
+        (vec![flag("heartbeat_interval", "30s")], "less than half of lease_ttl (60s)"),
+        (vec![flag("reap_interval", "61s")], "longer than lease_ttl (60s)"),
+        (vec![flag("listen", "0.0.0.0:80")], "insecure_http"),
+        (vec![flag("listen", "[::]:80")], "insecure_http"),
+        (vec![flag("listen", "example.com:80")], "IP address and a port"),
+        (vec![flag("listen", "127.0.0.1")], "IP address and a port"),
+        (
+            vec![flag("listen", "0.0.0.0:80"), flag("insecure_http", "true"), flag("worker_auth", "none")],
+            "loopback only",
+        ),
+        (vec![flag("worker_auth", "nobody")], "token or none"),
+        (vec![flag("tls_cert", "a")], "needs tls_key"),
+        (vec![flag("tls_key", "a")], "needs tls_cert"),
+        (vec![flag("allowed_host", "http://x")], "without scheme and port"),
+        (vec![flag("log_level", "loud")], "error, warn, info"),
+        (vec![flag("log_format", "xml")], "human or json"),
+        (vec![flag("insecure_http", "maybe")], "true or false"),
+        (vec![flag("retention", "0s")], "no time at all"),
+        (vec![flag("data", "")], "expected a path"),
+        (vec![flag("database", "mysql://u:s3cret@h/d")], "sqlite:PATH"),
+    ] {
+        let error = with_flags(flags.clone()).unwrap_err();
+        assert!(error.contains(why) && !error.contains("s3cret"), "{flags:?} gave {error}");
+        assert!(error.starts_with("--"), "names the flag: {error}");
+    }
+}
+
+#[test]
+fn flag_wins_over_environment_over_file_over_default() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.toml");
+    std::fs::write(
+        &path,
+        "\u{feff}listen = \"127.0.0.1:1\"\r\nlease_ttl = \"10s\"\r\nretention = \"1d\"\r\n",
+    )
+    .unwrap();
+    let env = |name: &str| match name {
+        "FERNERY_LISTEN" => Some("127.0.0.1:2".into()),
+        "FERNERY_LEASE_TTL" => Some("20s".into()),
+        "FERNERY_ALLOWED_HOST" => Some("a, b".into()),
+        "FERNERY_DATABASE" => Some("".into()),
+        _ => None,
+    };
+    let inputs = Inputs { flags: vec![flag("listen", "127.0.0.1:3")], config: Some(path.clone()), env: &env };
+    let in_force = inputs.resolve().unwrap();
+    let settings = in_force.check().unwrap();
+    assert_eq!(settings.listen.port(), 3);
+    assert_eq!(settings.lease_ttl, Duration::from_secs(20));
+    assert_eq!(settings.retention, Duration::from_secs(86_400));
+    assert_eq!(settings.allowed_hosts, ["a", "b"]);
+    assert_eq!(in_force.row("listen").origin(), "--listen");
+    assert_eq!(in_force.row("lease_ttl").origin(), "FERNERY_LEASE_TTL");
+    assert_eq!(in_force.row("retention").origin(), format!("{}:3:1", path.display()));
+    assert_eq!(in_force.row("database").origin(), "default: sqlite:<data>/fernery.db");
+    assert_eq!(settings.data, Path::new(".fernery"));
+}
+
+#[test]
+fn relative_paths_of_the_file_start_where_the_file_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.toml");
+    std::fs::write(&path, "data = \"d\"\ndatabase = \"sqlite:x.db\"\n").unwrap();
+    let settings =
+        Inputs { flags: vec![], config: Some(path), env: &no_env }.resolve().unwrap().check().unwrap();
+    assert_eq!(settings.data, dir.path().join("d"));
+    assert_eq!(settings.database, Database::Sqlite(dir.path().join("x.db")));
+}

@@ -1,0 +1,389 @@
+//! A request's way from its head to its answer.
+//!
+//! In this order: sizes and framing, the route, whose page sent it, who calls, what the role may do, the body, the call
+//! itself. What is refused early is refused without reading the body. Nothing of the request but what the call needs is
+//! kept while it runs: ten thousand claims wait at once.
+
+use super::Server;
+use super::auth::{Caller, WorkerAuth, token_needed};
+use super::guards;
+use super::json;
+use super::paced::Progress;
+use super::problem::{Code, Refusal, Refused};
+use super::query::Query;
+use super::routes::{self, BodyRule, Route, Who};
+use bytes::{Bytes, BytesMut};
+use fernery_client::wire::Role;
+use fernery_core::limits;
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::request::Parts;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use serde::Serialize;
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use tokio::time::timeout;
+use tracing::{error, warn};
+
+/// What a call gets of its request.
+#[derive(Debug)]
+pub struct Call {
+    /// What all requests share.
+    pub server: Arc<Server>,
+    /// Who calls.
+    pub caller: Caller,
+    /// The variable part of the path, decoded.
+    pub param: String,
+    /// The query, all parameters known.
+    pub query: Query,
+    /// The body, unread.
+    pub body: Bytes,
+}
+
+impl Call {
+    /// Counts this call against the limit of what may be in the store at once.
+    pub fn writing(&self) -> Result<Weight, Refused> {
+        Weight::take(&self.server, |server| &server.writing, 1, self.server.settings.writing_max)
+            .ok_or_else(|| Refusal::new(Code::Busy, Code::Busy.title()))
+    }
+
+    /// Counts this call against the limit of what may wait at once.
+    pub fn waiting(&self) -> Result<Weight, Refused> {
+        Weight::take(&self.server, |server| &server.waiting, 1, self.server.settings.waiting_max)
+            .ok_or_else(|| Refusal::new(Code::TooManyWaiting, Code::TooManyWaiting.title()))
+    }
+
+    /// The rows that a page is to have.
+    pub fn page_rows(&self) -> Result<usize, Refused> {
+        let asked = self.query.number("limit", 1..=u64::from(limits::PAGE_ROWS_MAX))?;
+        Ok(asked.unwrap_or(u64::from(limits::PAGE_ROWS_DEFAULT)) as usize)
+    }
+
+    /// Refuses a body with fields where there are none to give.
+    pub fn no_fields(&self) -> Result<(), Refused> {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Nothing {}
+        if self.body.is_empty() { Ok(()) } else { json::read::<Nothing>(&self.body).map(drop) }
+    }
+}
+
+/// What a call answers.
+#[derive(Debug)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// What the body is.
+    pub content_type: &'static str,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// The content type of nearly everything.
+pub const JSON: &str = "application/json";
+
+impl Reply {
+    /// JSON.
+    pub fn json(status: u16, value: &impl Serialize) -> Result<Self, Refused> {
+        let body = serde_json::to_vec(value).map_err(|error| {
+            error!(%error, "an answer could not be written");
+            Refusal::new(Code::Internal, Code::Internal.title())
+        })?;
+        Ok(Self { status, content_type: JSON, body: body.into() })
+    }
+}
+
+/// What every call returns.
+pub type Replied = Result<Reply, Refused>;
+
+/// A running call; boxed, so that a connection is no bigger than the call it waits for.
+pub type Pending = Pin<Box<dyn Future<Output = Replied> + Send>>;
+
+/// Answers one request, whatever happens.
+pub async fn answer(
+    server: Arc<Server>,
+    progress: Arc<Progress>,
+    request: Request<Incoming>,
+) -> Response<AnswerBody> {
+    let framing = progress.serving(|head| guards::framing(request.headers(), head));
+    let route = routes::find(request.method(), request.uri().path());
+    let known = route.as_ref().ok().map(|(route, _)| *route);
+    let worker = known.is_some_and(|route| route.who == Who::Workers);
+    let metrics = server.clone();
+    let replied = match unpanicked(Box::pin(handle(server, &progress, request, framing, route))).await {
+        Some(replied) => replied,
+        None => Err(Refusal::new(Code::Internal, Code::Internal.title())),
+    };
+    let status = replied.as_ref().map_or_else(|refused| refused.code.status(), |reply| reply.status);
+    metrics.metrics.answered(known.map(Route::index), status);
+    respond(replied, worker, progress)
+}
+
+async fn handle(
+    server: Arc<Server>,
+    progress: &Progress,
+    request: Request<Incoming>,
+    framing: Result<(), Refused>,
+    route: Result<(&'static Route, String), Refused>,
+) -> Replied {
+    let (parts, incoming) = request.into_parts();
+    let admitted = match framing {
+        Ok(()) => admit(&server, &parts, route).await,
+        Err(refused) => Err(refused),
+    };
+    let (route, param, caller, query) = match admitted {
+        Ok(admitted) => admitted,
+        Err(refused) => {
+            if !incoming.is_end_stream() {
+                progress.leave_unread();
+            }
+            return Err(refused);
+        }
+    };
+    let (body, _weight) = match read_body(&server, route, &parts.headers, incoming).await {
+        Ok(read) => read,
+        Err(refused) => {
+            progress.leave_unread();
+            return Err(refused);
+        }
+    };
+    // The headers hold on to the connection's read buffer; a claim may wait for long.
+    drop(parts);
+    let call = Call { server, caller, param, query, body };
+    (route.run)(call).await
+}
+
+async fn admit(
+    server: &Server,
+    parts: &Parts,
+    route: Result<(&'static Route, String), Refused>,
+) -> Result<(&'static Route, String, Caller, Query), Refused> {
+    guards::sizes(parts)?;
+    guards::no_token_in_query(parts.uri.query())?;
+    let (route, param) = route?;
+    if !route.any_host {
+        server.hosts.check(parts)?;
+    }
+    guards::same_site(parts)?;
+    let caller = match route.who {
+        Who::Open => Caller(None),
+        _ => server.tokens.caller(server.engine(), &parts.headers).await?,
+    };
+    permit(server, route, &caller)?;
+    let known: Vec<&str> = route.query.iter().map(|(name, _)| *name).collect();
+    let query = Query::read(parts.uri.query(), &known)?;
+    Ok((route, param, caller, query))
+}
+
+/// Whether this caller may call this route.
+fn permit(server: &Server, route: &Route, caller: &Caller) -> Result<(), Refused> {
+    let role = caller.0.as_ref().map(|token| token.role);
+    let without_token = match route.who {
+        Who::Open => true,
+        Who::Workers => server.settings.worker_auth == WorkerAuth::None,
+        Who::Metrics => server.settings.listen.ip().is_loopback(),
+        Who::Anybody | Who::Roles(_) => false,
+    };
+    match role {
+        None if without_token => Ok(()),
+        None => Err(token_needed()),
+        Some(role) if route.who.allows(role) || (without_token && route.who != Who::Workers) => Ok(()),
+        Some(role) => {
+            let token_id = caller.0.as_ref().map_or("", |token| token.row.token_id.as_str());
+            warn!(token_id, %role, route = route.path, "refused: wrong role");
+            let needed: Vec<&str> =
+                Role::ALL.iter().filter(|role| route.who.allows(**role)).map(|role| role.as_str()).collect();
+            let detail = format!("this needs a token with the role {}; yours is {role}", needed.join(" or "));
+            Err(Refusal::new(Code::Forbidden, detail))
+        }
+    }
+}
+
+/// Bytes and requests that count against a limit while this lives.
+#[derive(Debug)]
+pub struct Weight {
+    server: Arc<Server>,
+    counter: fn(&Server) -> &AtomicUsize,
+    amount: usize,
+}
+
+impl Weight {
+    /// Counts `amount` unless that passes `max`.
+    pub fn take(
+        server: &Arc<Server>,
+        counter: fn(&Server) -> &AtomicUsize,
+        amount: usize,
+        max: usize,
+    ) -> Option<Self> {
+        let before = counter(server).fetch_add(amount, Ordering::Relaxed);
+        let weight = Self { server: server.clone(), counter, amount };
+        (before + amount <= max).then_some(weight)
+    }
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        (self.counter)(&self.server).fetch_sub(self.amount, Ordering::Relaxed);
+    }
+}
+
+/// Bodies up to this size are not counted: the cap on connections bounds them.
+const SMALL_BODY_BYTES: usize = 64 << 10;
+
+async fn read_body(
+    server: &Arc<Server>,
+    route: &Route,
+    headers: &HeaderMap,
+    incoming: Incoming,
+) -> Result<(Bytes, Option<Weight>), Refused> {
+    let announced = incoming.size_hint();
+    match route.body {
+        BodyRule::None => return Ok((Bytes::new(), None)),
+        BodyRule::Optional(_) if incoming.is_end_stream() => return Ok((Bytes::new(), None)),
+        _ if incoming.is_end_stream() => {
+            return Err(Refusal::new(Code::EmptyBody, "the request has no body; it needs a JSON document"));
+        }
+        _ => json_only(headers)?,
+    }
+    let too_large =
+        || Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", limits::BODY_BYTES_MAX));
+    if announced.lower() > limits::BODY_BYTES_MAX as u64 {
+        return Err(too_large());
+    }
+    let expected =
+        usize::try_from(announced.upper().unwrap_or(limits::BODY_BYTES_MAX as u64)).unwrap_or(usize::MAX);
+    let weight = if expected > SMALL_BODY_BYTES {
+        let amount = expected.min(limits::BODY_BYTES_MAX);
+        let taken = Weight::take(server, |server| &server.body_bytes, amount, server.settings.body_bytes_max);
+        Some(taken.ok_or_else(|| Refusal::new(Code::Busy, "too many large requests at once"))?)
+    } else {
+        None
+    };
+    let read = timeout(server.settings.pace.body, collect(incoming, limits::BODY_BYTES_MAX)).await;
+    match read {
+        Ok(Ok(Some(body))) => Ok((body, weight)),
+        Ok(Ok(None)) => Err(too_large()),
+        Ok(Err(_)) => Err(Refusal::new(Code::BadRequest, "the body ended before its announced length")),
+        Err(_) => Err(Refusal::new(Code::BodyTimeout, Code::BodyTimeout.title())),
+    }
+}
+
+fn json_only(headers: &HeaderMap) -> Result<(), Refused> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let essence = text(CONTENT_TYPE).map(|value| value.split(';').next().unwrap_or_default().trim());
+    if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case(JSON)) {
+        return Err(Refusal::new(
+            Code::UnsupportedMediaType,
+            "send the body as Content-Type: application/json",
+        ));
+    }
+    if !text(CONTENT_ENCODING).is_none_or(|encoding| encoding.eq_ignore_ascii_case("identity")) {
+        return Err(Refusal::new(Code::UnsupportedMediaType, "send the body without Content-Encoding"));
+    }
+    Ok(())
+}
+
+/// The whole body, or `None` if it is longer than `max`.
+async fn collect(mut incoming: Incoming, max: usize) -> hyper::Result<Option<Bytes>> {
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    while let Some(frame) = incoming.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if first.len().max(all.len()) + data.len() > max {
+            return Ok(None);
+        }
+        // Nearly every body comes in one piece, which needs no copy.
+        if first.is_empty() && all.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.extend_from_slice(&first);
+            first = Bytes::new();
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok(Some(if all.is_empty() { first } else { all.freeze() }))
+}
+
+/// Runs a call so that a bug in it costs one answer and not the connection's task. `None` if it panicked.
+async fn unpanicked<T>(mut call: Pin<Box<impl Future<Output = T>>>) -> Option<T> {
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
+        Ok(Poll::Ready(value)) => Poll::Ready(Some(value)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(_) => {
+            error!("a call panicked");
+            Poll::Ready(None)
+        }
+    })
+    .await
+}
+
+fn respond(replied: Replied, worker: bool, progress: Arc<Progress>) -> Response<AnswerBody> {
+    let (status, content_type, body, refused) = match replied {
+        Ok(reply) => (reply.status, reply.content_type, reply.body, None),
+        Err(refused) => {
+            (refused.code.status(), "application/problem+json", refused.body(worker), Some(refused))
+        }
+    };
+    let mut response = Response::new(AnswerBody { data: Some(body), progress });
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(refused) = refused {
+        if refused.code == Code::Unauthorized {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"fernery\""));
+        }
+        if let Some(after) = refused.code.retry_after() {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(after));
+        }
+        if let Some(allow) = refused.allow.as_deref().and_then(|allow| HeaderValue::from_str(allow).ok()) {
+            headers.insert(ALLOW, allow);
+        }
+    }
+    response
+}
+
+/// A body of one piece that tells the connection when it is gone.
+#[derive(Debug)]
+pub struct AnswerBody {
+    data: Option<Bytes>,
+    progress: Arc<Progress>,
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.data.as_ref().is_none_or(Bytes::is_empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.data.as_ref().map_or(0, |data| data.len() as u64))
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.progress.answered();
+    }
+}

@@ -1,0 +1,201 @@
+//! The four calls of the worker contract, one job at a time.
+
+use super::Server;
+use super::answer::{Call, Replied, Reply, Weight};
+use super::json;
+use super::problem::{Code, Refusal, Refused};
+use fernery_client::wire::{
+    ClaimRequest, ClaimResponse, CompleteRequest, CompleteResponse, ErrorReport, FailRequest, FailResponse,
+    HeartbeatRequest, HeartbeatResponse, LeasedJob,
+};
+use fernery_core::report::Answer;
+use fernery_core::{JobStatus, StreamName, Timestamp, WorkerId, limits};
+use fernery_engine::door;
+use fernery_engine::store::{Ask, Beat, BeatAnswer, Claimed, Completion, Failure, Proof};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// `POST /internal/worker/claim`
+pub async fn claim(call: Call) -> Replied {
+    let request: ClaimRequest = json::read(&call.body)?;
+    let claimed = take(call, request.worker_id, request.streams, 1, request.max_wait_ms).await?;
+    let (server, claimed) = claimed;
+    let response = match claimed.into_iter().next() {
+        Some(job) => ClaimResponse::Claimed(Box::new(leased(&server, job))),
+        None => ClaimResponse::Nothing,
+    };
+    Reply::json(200, &response)
+}
+
+/// Claims, for one job or many. Takes the call, so that nothing of the request lives while it waits.
+pub(super) async fn take(
+    call: Call,
+    worker_id: WorkerId,
+    streams: Vec<StreamName>,
+    max: usize,
+    max_wait_ms: Option<u64>,
+) -> Result<(Arc<Server>, Vec<Claimed>), Refused> {
+    let Call { server, caller, body, .. } = call;
+    drop(body);
+    if !(1..=limits::CLAIM_STREAMS_MAX).contains(&streams.len()) {
+        let detail = format!("name 1 to {} streams", limits::CLAIM_STREAMS_MAX);
+        return Err(Refusal::field(Code::Invalid, "/streams", detail));
+    }
+    let wait_max = limits::CLAIM_WAIT_MAX;
+    let wait = max_wait_ms.map_or(limits::CLAIM_WAIT_DEFAULT, Duration::from_millis);
+    if wait > wait_max {
+        let detail = format!("a claim waits 0 to {} milliseconds", wait_max.as_millis());
+        return Err(Refusal::field(Code::Invalid, "/max_wait_ms", detail));
+    }
+    caller.may_claim(&streams)?;
+    drop(caller);
+    let _waiting = Weight::take(&server, |server| &server.waiting, 1, server.settings.waiting_max)
+        .ok_or_else(|| Refusal::new(Code::TooManyWaiting, Code::TooManyWaiting.title()))?;
+    let ask = Ask { worker_id, streams: streams.into(), max };
+    let claimed = server.engine().claim(ask, wait).await?;
+    Ok((server, claimed))
+}
+
+/// A claimed job as the wire has it.
+pub(super) fn leased(server: &Server, job: Claimed) -> LeasedJob {
+    LeasedJob {
+        job_id: job.job_id,
+        attempt_id: job.attempt_id,
+        lease_token: job.lease_token,
+        stream: job.stream,
+        message_id: job.message.to_string(),
+        payload: job.payload,
+        lease_ttl_seconds: whole_seconds(server.settings.lease_ttl),
+        heartbeat_interval_seconds: whole_seconds(server.settings.heartbeat_interval),
+        attempt_no: job.attempt_no,
+        max_attempts: job.max_attempts,
+        server_time: server_time(server, job.expires_at),
+        lease_expires_at: job.expires_at,
+    }
+}
+
+fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs().max(1)
+}
+
+/// Now, by the clock that set `expires_at`, without asking the database for it again. A lease that a time-out cuts short
+/// reaches less than a whole TTL ahead; then this process's clock is the better guess.
+fn server_time(server: &Server, expires_at: Timestamp) -> Timestamp {
+    expires_at.before(server.settings.lease_ttl).max(door::wall_clock().min(expires_at))
+}
+
+/// `POST /internal/worker/heartbeat`
+pub async fn heartbeat(call: Call) -> Replied {
+    let request: HeartbeatRequest = json::read(&call.body)?;
+    let _writing = call.writing()?;
+    let beat = Beat { job_id: request.job_id, token_hash: request.lease_token.hash() };
+    let answers = call.server.engine().store().heartbeat(vec![beat]).await?;
+    match only(answers)? {
+        BeatAnswer::Extended { expires_at, cancel_requested } => {
+            let server_time = server_time(&call.server, expires_at);
+            let lease_expires_at = expires_at;
+            Reply::json(200, &HeartbeatResponse { ok: true, lease_expires_at, cancel_requested, server_time })
+        }
+        BeatAnswer::LeaseLost => Err(Refusal::new(Code::LeaseLost, LOST)),
+        BeatAnswer::Unknown => Err(Refusal::new(Code::NotFound, "there is no such job")),
+    }
+}
+
+/// `POST /internal/worker/complete`
+pub async fn complete(call: Call) -> Replied {
+    let request: CompleteRequest = json::read(&call.body)?;
+    result_fits(&request.result, "/result")?;
+    let _writing = call.writing()?;
+    let proof = Proof {
+        job_id: request.job_id,
+        attempt_id: request.attempt_id,
+        token_hash: request.lease_token.hash(),
+    };
+    let item = Completion { proof, result: request.result };
+    let answers = call.server.engine().store().complete(vec![item]).await?;
+    settled(only(answers)?)?;
+    Reply::json(200, &CompleteResponse { ok: true, ack: true })
+}
+
+/// `POST /internal/worker/fail`
+pub async fn fail(call: Call) -> Replied {
+    let request: FailRequest = json::read(&call.body)?;
+    let _writing = call.writing()?;
+    let proof = Proof {
+        job_id: request.job_id,
+        attempt_id: request.attempt_id,
+        token_hash: request.lease_token.hash(),
+    };
+    let answers = call.server.engine().store().fail(vec![failure(proof, request.error)]).await?;
+    let status = settled(only(answers)?)?;
+    let (requeued, dlq) = (status == JobStatus::Queued, status == JobStatus::Dead);
+    Reply::json(200, &FailResponse { ok: true, ack: true, requeued, dlq })
+}
+
+const LOST: &str = "this lease_token is not, or no longer, the holder's; drop the work";
+
+/// Where an accepted report left the job; every other answer is a refusal.
+fn settled(answer: Answer) -> Result<JobStatus, Refused> {
+    let (code, detail) = match answer {
+        Answer::Accepted { status } | Answer::Duplicate { status } => return Ok(status),
+        Answer::AttemptClosed => (Code::AttemptClosed, Code::AttemptClosed.title()),
+        Answer::LeaseLost { .. } => (Code::LeaseLost, LOST),
+        Answer::Unknown => (Code::NotFound, "there is no such attempt of this job"),
+    };
+    let mut refused = Refusal::new(code, detail);
+    refused.ack = answer.ack();
+    Err(refused)
+}
+
+fn only<T>(answers: Vec<T>) -> Result<T, Refused> {
+    answers.into_iter().next().ok_or_else(|| Refusal::new(Code::Internal, "the store gave no answer"))
+}
+
+/// Refuses a result that is too long; the lease stays.
+pub(super) fn result_fits(result: &RawValue, pointer: &str) -> Result<(), Refused> {
+    if result.get().len() <= limits::PAYLOAD_BYTES_MAX {
+        return Ok(());
+    }
+    let detail = format!("a result has at most {} bytes; the lease is kept", limits::PAYLOAD_BYTES_MAX);
+    Err(Refusal::field(Code::TooLarge, pointer, detail))
+}
+
+/// A failure as it is stored: what is too long is cut, what cannot be stored is replaced, nothing is refused.
+pub(super) fn failure(proof: Proof, mut error: ErrorReport) -> Failure {
+    error.code = error.code.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    cut(&mut error.code, limits::ERROR_CODE_BYTES_MAX);
+    cut(&mut error.message, limits::ERROR_TEXT_BYTES_MAX);
+    if let Some(stack) = &mut error.stack {
+        cut(stack, limits::ERROR_TEXT_BYTES_MAX);
+    }
+    let raw = serde_json::value::to_raw_value(&error).unwrap_or_else(|_| RawValue::NULL.to_owned());
+    Failure { proof, retryable: error.retryable, code: error.code, error: raw }
+}
+
+fn cut(text: &mut String, bytes_max: usize) {
+    text.truncate(text.floor_char_boundary(bytes_max));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fernery_core::{AttemptId, JobId, TokenHash};
+
+    #[test]
+    fn a_failure_of_any_length_can_be_reported() {
+        let id = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
+        let (job_id, attempt_id): (JobId, AttemptId) = (id.parse().unwrap(), id.parse().unwrap());
+        let proof = Proof { job_id, attempt_id, token_hash: TokenHash([0; 16]) };
+        let long = "ä".repeat(100_000);
+        let error = ErrorReport {
+            code: format!("a\0{long}"),
+            message: long.clone(),
+            stack: Some(long),
+            retryable: false,
+        };
+        let failure = failure(proof, error);
+        assert!(failure.code.starts_with("a\u{fffd}ä") && failure.code.len() <= limits::ERROR_CODE_BYTES_MAX);
+        assert!(failure.error.get().len() < 2 * limits::ERROR_TEXT_BYTES_MAX + 1_000);
+    }
+}

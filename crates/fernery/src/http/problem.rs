@@ -1,0 +1,200 @@
+//! Every way in which a request can be refused: one closed list of codes, each with its status and its title.
+//!
+//! `docs/reference/errors.md` is this list; a test keeps them equal.
+
+use bytes::Bytes;
+use fernery_client::wire::{FieldProblem, Problem};
+use fernery_engine::StoreError;
+use tracing::error;
+
+macro_rules! codes {
+    ($($variant:ident = $word:literal, $status:literal, $title:literal;)+) => {
+        /// A stable word for programs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code {
+            $(#[doc = $title] $variant,)+
+        }
+
+        impl Code {
+            /// All of them, by status.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// As the wire spells it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+
+            /// The HTTP status.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)+ }
+            }
+
+            /// What it means, for people.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)+ }
+            }
+        }
+    };
+}
+
+codes!(
+    BadRequest = "bad_request", 400, "The request is malformed";
+    EmptyBody = "empty_body", 400, "The request needs a JSON body";
+    BadJson = "bad_json", 400, "The body is not JSON";
+    TooDeep = "too_deep", 400, "The body is nested too deeply";
+    DuplicateKey = "duplicate_key", 400, "An object of the body has the same key twice";
+    BadId = "bad_id", 400, "The id in the path is no UUID";
+    BadCursor = "bad_cursor", 400, "The cursor does not belong to this list";
+    TokenInQuery = "token_in_query", 400, "A token belongs in the Authorization header, never in a URL";
+    Unauthorized = "unauthorized", 401, "A valid token is needed";
+    Forbidden = "forbidden", 403, "This token may not do that";
+    CrossSite = "cross_site", 403, "A page of another site may not write here";
+    NotFound = "not_found", 404, "There is no such thing";
+    MethodNotAllowed = "method_not_allowed", 405, "This path does not know the method";
+    BodyTimeout = "body_timeout", 408, "The body did not arrive in time";
+    Conflict = "conflict", 409, "What is stored stands against it";
+    LeaseLost = "lease_lost", 409, "The caller is not, or no longer, the holder";
+    AttemptClosed = "attempt_closed", 409, "The attempt was closed by another report of its holder";
+    TooLarge = "too_large", 413, "A size limit is exceeded";
+    UriTooLong = "uri_too_long", 414, "The URI is longer than 8 KiB";
+    UnsupportedMediaType = "unsupported_media_type", 415, "The body must be plain application/json";
+    Misdirected = "misdirected", 421, "The Host header does not name this server";
+    Invalid = "invalid", 422, "A field has a value that it cannot have";
+    UnknownField = "unknown_field", 422, "A field is not known";
+    ReservedStream = "reserved_stream", 422, "The stream belongs to the pipeline";
+    Refused = "refused", 422, "The store refuses the call as it is";
+    TooManyWaiting = "too_many_waiting", 429, "Too many claims wait";
+    HeadersTooLarge = "headers_too_large", 431, "More than 100 headers, or more than 32 KiB of them";
+    Internal = "internal", 500, "Something went wrong inside";
+    Busy = "busy", 503, "Too much at once; try again";
+    Unavailable = "unavailable", 503, "The database is away; try again";
+    StoreCorrupt = "store_corrupt", 503, "The database holds a row that makes no sense";
+    StoreBroken = "store_broken", 503, "The database failed; nothing is written until the server starts anew";
+    NoSpace = "no_space", 507, "The disk is full";
+);
+
+impl Code {
+    /// After how many seconds the same request is worth another try.
+    pub const fn retry_after(self) -> Option<&'static str> {
+        match self {
+            Self::TooManyWaiting | Self::Busy => Some("1"),
+            Self::Unavailable => Some("2"),
+            Self::NoSpace | Self::StoreCorrupt | Self::StoreBroken => Some("30"),
+            _ => None,
+        }
+    }
+}
+
+/// A request that is refused, and why.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The code.
+    pub code: Code,
+    /// What is wrong with this very request.
+    pub detail: String,
+    /// Which fields are wrong.
+    pub errors: Vec<FieldProblem>,
+    /// Whether the attempt that a worker named is closed.
+    pub ack: bool,
+    /// The methods that the path knows, where the method was wrong.
+    pub allow: Option<String>,
+}
+
+/// Boxed, because it is rare and results travel.
+pub type Refused = Box<Refusal>;
+
+impl Refusal {
+    /// A refusal without fields.
+    pub fn new(code: Code, detail: impl Into<String>) -> Refused {
+        Box::new(Self { code, detail: detail.into(), errors: Vec::new(), ack: false, allow: None })
+    }
+
+    /// A refusal of one field.
+    pub fn field(code: Code, pointer: impl Into<String>, detail: impl Into<String>) -> Refused {
+        let detail = detail.into();
+        let errors = vec![FieldProblem { pointer: pointer.into(), detail: detail.clone() }];
+        Box::new(Self { errors, ..*Self::new(code, detail) })
+    }
+
+    /// A refusal of several fields.
+    pub fn fields(errors: Vec<FieldProblem>) -> Refused {
+        let detail = match errors.as_slice() {
+            [one] => one.detail.clone(),
+            many => format!("{} fields have values that they cannot have", many.len()),
+        };
+        Box::new(Self { errors, ..*Self::new(Code::Invalid, detail) })
+    }
+
+    /// The body. `worker` adds what the worker contract wants in every answer.
+    pub fn body(&self, worker: bool) -> Bytes {
+        let problem = Problem {
+            kind: format!("urn:fernery:error:{}", self.code.as_str()),
+            title: self.code.title().to_string(),
+            status: self.code.status(),
+            code: self.code.as_str().to_string(),
+            detail: self.detail.clone(),
+            errors: self.errors.clone(),
+            ok: worker.then_some(false),
+            ack: worker.then_some(self.ack),
+        };
+        serde_json::to_vec(&problem).unwrap_or_default().into()
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        // What the database says may name files and statements; callers get the kind, the log gets the rest.
+        let code = match &error {
+            StoreError::Busy(_) => Code::Busy,
+            StoreError::Unavailable(_) => Code::Unavailable,
+            StoreError::Full(_) => Code::NoSpace,
+            StoreError::Refused(why) => return Refusal::new(Code::Refused, why.clone()),
+            StoreError::Corrupt(_) => Code::StoreCorrupt,
+            StoreError::Broken(_) => Code::StoreBroken,
+        };
+        match code {
+            Code::Busy => tracing::debug!(%error, "store is busy"),
+            _ => error!(%error, "store failed"),
+        }
+        Refusal::new(code, code.title())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    fn table() -> String {
+        let mut text = String::from(
+            "# Error codes\n\nEvery error is `application/problem+json` (RFC 9457) with a stable `code`. On the worker \
+             endpoints the body also has\n`\"ok\": false` and `ack`. Answers with a time in the last column carry \
+             `Retry-After`.\n\n| code | status | meaning | retry after |\n|---|---|---|---|\n",
+        );
+        for code in Code::ALL {
+            let retry = code.retry_after().map_or(String::new(), |s| format!("{s} s"));
+            let _ =
+                writeln!(text, "| `{}` | {} | {} | {retry} |", code.as_str(), code.status(), code.title());
+        }
+        text
+    }
+
+    #[test]
+    fn the_table_of_codes_in_the_docs_is_this_list() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors.md");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference")).unwrap();
+            std::fs::write(path, table()).unwrap();
+        }
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(kept, table(), "run the test with UPDATE=1 to rewrite docs/reference/errors.md");
+    }
+
+    #[test]
+    fn codes_are_words_and_stand_by_status() {
+        let statuses: Vec<u16> = Code::ALL.iter().map(|c| c.status()).collect();
+        assert!(statuses.is_sorted());
+        let words: std::collections::BTreeSet<_> = Code::ALL.iter().map(|c| c.as_str()).collect();
+        assert_eq!(words.len(), Code::ALL.len());
+    }
+}

@@ -1,0 +1,58 @@
+//! The process itself: is it up, is it ready, what does it count, what can it do, who are you.
+
+use super::answer::{Call, JSON, Replied, Reply};
+use super::auth::token_needed;
+use super::openapi;
+use super::problem::{Code, Refusal};
+use bytes::Bytes;
+use fernery_client::wire::{Health, WhoAmI};
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
+
+fn health(call: &Call, status: &str) -> Replied {
+    let backend = call.server.engine().store().backend().to_string();
+    Reply::json(
+        200,
+        &Health { status: status.to_string(), version: env!("CARGO_PKG_VERSION").to_string(), backend },
+    )
+}
+
+/// `GET /healthz`
+pub async fn healthz(call: Call) -> Replied {
+    health(&call, "ok")
+}
+
+/// `GET /readyz`
+pub async fn readyz(call: Call) -> Replied {
+    if call.server.draining.load(Ordering::Acquire) {
+        return Err(Refusal::new(Code::Unavailable, "the server is going down"));
+    }
+    call.server.engine().store().now().await?;
+    health(&call, "ok")
+}
+
+/// `GET /metrics`
+pub async fn metrics(call: Call) -> Replied {
+    let text = call.server.metrics.render(&call.server).await;
+    Ok(Reply { status: 200, content_type: "text/plain; version=0.0.4; charset=utf-8", body: text.into() })
+}
+
+/// `GET /openapi.json`
+pub async fn openapi(_: Call) -> Replied {
+    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| openapi::text().into());
+    Ok(Reply { status: 200, content_type: JSON, body: DOCUMENT.clone() })
+}
+
+/// `GET /v1/whoami`
+pub async fn whoami(call: Call) -> Replied {
+    let token = call.caller.0.ok_or_else(token_needed)?;
+    let row = &token.row;
+    let me = WhoAmI {
+        token_id: row.token_id.clone(),
+        name: row.name.clone(),
+        role: token.role,
+        streams: row.streams.clone(),
+        expires_at: row.expires_at,
+    };
+    Reply::json(200, &me)
+}

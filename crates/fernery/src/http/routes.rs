@@ -1,0 +1,313 @@
+//! The one table of what can be called. Router, role check, OpenAPI document and metrics labels are read from it.
+
+use super::answer::{Call, Pending};
+use super::problem::{Code, Refusal, Refused};
+use super::query::decode;
+use super::{batch, contract, dlq, jobs, process, streams, tokens};
+use fernery_client::wire::{self, Role};
+use http::Method;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Writes a type's schema.
+pub type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Everybody, without a token.
+    Open,
+    /// Every token.
+    Anybody,
+    /// Workers and operators; everybody on loopback with `--worker-auth none`.
+    Workers,
+    /// Everybody on loopback; elsewhere viewers and operators.
+    Metrics,
+    /// These roles.
+    Roles(&'static [Role]),
+}
+
+impl Who {
+    /// Whether a token of this role may.
+    pub fn allows(self, role: Role) -> bool {
+        match self {
+            Self::Open | Self::Anybody => true,
+            Self::Workers => matches!(role, Role::Operator | Role::Worker),
+            Self::Metrics => matches!(role, Role::Operator | Role::Viewer),
+            Self::Roles(roles) => roles.contains(&role),
+        }
+    }
+}
+
+/// Whether a route has a body.
+#[derive(Clone, Copy, Debug)]
+pub enum BodyRule {
+    /// It has none; one that is sent is not read.
+    None,
+    /// JSON, or nothing at all.
+    Optional(Shape),
+    /// JSON.
+    Json(Shape),
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path; `{…}` stands for one segment.
+    pub path: &'static str,
+    /// Who may call it.
+    pub who: Who,
+    /// One line for people.
+    pub summary: &'static str,
+    /// The query parameters it knows, and what they mean.
+    pub query: &'static [(&'static str, &'static str)],
+    /// What it reads.
+    pub body: BodyRule,
+    /// What it answers when it does not refuse.
+    pub answers: &'static [(u16, Shape)],
+    /// How it may refuse, beyond what every route may.
+    pub errors: &'static [Code],
+    /// Whether it answers under every Host name.
+    pub any_host: bool,
+    /// The call itself.
+    pub run: fn(Call) -> Pending,
+}
+
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+fn text(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "string" })
+}
+
+fn object(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "object" })
+}
+
+fn one_or_many<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let one = generator.subschema_for::<T>();
+    schemars::json_schema!({
+        "oneOf": [one, {
+            "type": "array", "minItems": 1, "maxItems": fernery_core::limits::ENQUEUE_BATCH_MAX, "items": one
+        }]
+    })
+}
+
+fn either<A: JsonSchema, B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let (a, b) = (generator.subschema_for::<A>(), generator.subschema_for::<B>());
+    schemars::json_schema!({ "anyOf": [a, b] })
+}
+
+const OPERATOR: Who = Who::Roles(&[Role::Operator]);
+const PRODUCERS: Who = Who::Roles(&[Role::Operator, Role::Producer]);
+const READERS: Who = Who::Roles(&[Role::Operator, Role::Viewer]);
+const JOB_READERS: Who = Who::Roles(&[Role::Operator, Role::Viewer, Role::Producer]);
+const REPORT: &[Code] = &[Code::NotFound, Code::LeaseLost, Code::AttemptClosed];
+
+const LIMIT: (&str, &str) = ("limit", "Rows of the page: 1 to 500, 50 if absent.");
+const CURSOR: (&str, &str) = ("cursor", "`next_cursor` of the page before.");
+
+macro_rules! routes {
+    ($($method:ident $path:literal, $who:expr, $summary:literal, $body:expr,
+        [$($status:literal $shape:expr),+], $run:path $(, query: $query:expr)? $(, errors: $errors:expr)?
+        $(, any_host: $any_host:literal)?;)+) => {
+        &[$(Route {
+            method: Method::$method,
+            path: $path,
+            who: $who,
+            summary: $summary,
+            query: { let _query: &[(&str, &str)] = &[]; $(let _query = $query;)? _query },
+            body: $body,
+            answers: &[$(($status, $shape as Shape),)+],
+            errors: { let _errors: &[Code] = &[]; $(let _errors = $errors;)? _errors },
+            any_host: { let _any = false; $(let _any = $any_host;)? _any },
+            run: |call| Box::pin($run(call)),
+        },)+]
+    };
+}
+
+/// Every route.
+pub static ROUTES: &[Route] = routes![
+    POST "/internal/worker/claim", Who::Workers, "Take a job under a lease, waiting for one if there is none.",
+        BodyRule::Json(of::<wire::ClaimRequest>), [200 of::<wire::ClaimResponse>], contract::claim,
+        errors: &[Code::TooManyWaiting];
+    POST "/internal/worker/heartbeat", Who::Workers, "Extend a lease, and hear whether the job is to be cancelled.",
+        BodyRule::Json(of::<wire::HeartbeatRequest>), [200 of::<wire::HeartbeatResponse>], contract::heartbeat,
+        errors: &[Code::NotFound, Code::LeaseLost];
+    POST "/internal/worker/complete", Who::Workers, "Report success.",
+        BodyRule::Json(of::<wire::CompleteRequest>), [200 of::<wire::CompleteResponse>], contract::complete,
+        errors: REPORT;
+    POST "/internal/worker/fail", Who::Workers, "Report failure; the answer says whether it is tried again.",
+        BodyRule::Json(of::<wire::FailRequest>), [200 of::<wire::FailResponse>], contract::fail,
+        errors: REPORT;
+    POST "/v1/worker/claim", Who::Workers, "Take up to `max` jobs, waiting for the first if there is none.",
+        BodyRule::Json(of::<wire::ClaimManyRequest>), [200 of::<wire::ClaimManyResponse>], batch::claim,
+        errors: &[Code::TooManyWaiting];
+    POST "/v1/worker/heartbeat", Who::Workers, "Extend many leases.",
+        BodyRule::Json(of::<wire::WorkerBatch<wire::HeartbeatItem>>), [200 of::<wire::BatchResponse>], batch::heartbeat;
+    POST "/v1/worker/complete", Who::Workers, "Report many successes.",
+        BodyRule::Json(of::<wire::WorkerBatch<wire::CompleteItem>>), [200 of::<wire::BatchResponse>], batch::complete;
+    POST "/v1/worker/fail", Who::Workers, "Report many failures.",
+        BodyRule::Json(of::<wire::WorkerBatch<wire::FailItem>>), [200 of::<wire::BatchResponse>], batch::fail;
+    POST "/v1/worker/release", Who::Workers, "Hand jobs back unfinished; it costs them no attempt.",
+        BodyRule::Json(of::<wire::WorkerBatch<wire::ReleaseItem>>), [200 of::<wire::BatchResponse>], batch::release;
+    POST "/v1/jobs", PRODUCERS, "Enqueue a job, or an array of them.",
+        BodyRule::Json(one_or_many::<wire::EnqueueRequest>),
+        [201 either::<wire::EnqueuedJob, wire::EnqueueManyResponse>, 200 of::<wire::EnqueuedJob>,
+         207 of::<wire::EnqueueManyResponse>], jobs::enqueue,
+        errors: &[Code::Conflict, Code::ReservedStream];
+    GET "/v1/jobs", JOB_READERS, "List jobs: newest first, QUEUED ones in the order of their turn.",
+        BodyRule::None, [200 of::<wire::JobPage>], jobs::list,
+        query: &[("status", "Only in this state."), ("stream", "Only of this stream."), LIMIT, CURSOR],
+        errors: &[Code::BadCursor];
+    GET "/v1/jobs/{id}", JOB_READERS, "Read a job with its attempts.",
+        BodyRule::None, [200 of::<wire::JobDetail>], jobs::read,
+        query: &[("wait_ms", "Wait this long for its end: 0 to 60000.")],
+        errors: &[Code::BadId, Code::NotFound];
+    GET "/v1/jobs/{id}/explain", JOB_READERS, "Say why a job does not run.",
+        BodyRule::None, [200 of::<wire::ExplainResponse>], jobs::explain,
+        errors: &[Code::BadId, Code::NotFound];
+    POST "/v1/jobs/{id}/cancel", OPERATOR, "End a job that waits; ask for the end of one that runs.",
+        BodyRule::Optional(of::<wire::CancelRequest>), [200 of::<wire::CancelResponse>], jobs::cancel,
+        errors: &[Code::BadId, Code::NotFound, Code::Conflict];
+    POST "/v1/jobs/{id}/retry", OPERATOR, "Start a DEAD or CANCELLED job over.",
+        BodyRule::Optional(object), [200 of::<wire::RetryResponse>], jobs::retry,
+        errors: &[Code::BadId, Code::NotFound, Code::Conflict];
+    GET "/v1/dlq", READERS, "List DEAD jobs, newest first.",
+        BodyRule::None, [200 of::<wire::DeadLetterPage>], dlq::list,
+        query: &[("stream", "Only of this stream."), ("code", "Only with this error code."),
+            ("before", "Only buried before this instant."), LIMIT, CURSOR],
+        errors: &[Code::BadCursor];
+    POST "/v1/dlq/redrive", OPERATOR, "Start the DEAD jobs that match over.",
+        BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive;
+    POST "/v1/dlq/purge", OPERATOR, "Delete the DEAD jobs that match.",
+        BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::purge;
+    GET "/v1/streams", READERS, "List all streams with their counts.",
+        BodyRule::None, [200 of::<wire::StreamList>], streams::list;
+    GET "/v1/streams/{name}", READERS, "Read a stream's counts. A `/` in its name is written %2F.",
+        BodyRule::None, [200 of::<wire::StreamDetail>], streams::read,
+        errors: &[Code::NotFound];
+    POST "/v1/streams/{name}/pause", OPERATOR, "Let nobody claim from a stream.",
+        BodyRule::Optional(object), [200 of::<wire::StreamDetail>], streams::pause,
+        errors: &[Code::NotFound];
+    POST "/v1/streams/{name}/resume", OPERATOR, "Allow claims from a stream again.",
+        BodyRule::Optional(object), [200 of::<wire::StreamDetail>], streams::resume,
+        errors: &[Code::NotFound];
+    GET "/v1/tokens", OPERATOR, "List all tokens, without their secrets.",
+        BodyRule::None, [200 of::<wire::TokenList>], tokens::list;
+    POST "/v1/tokens", OPERATOR, "Make a token. Its secret is shown once.",
+        BodyRule::Json(of::<wire::NewTokenRequest>), [201 of::<wire::NewTokenResponse>], tokens::make;
+    DELETE "/v1/tokens/{id}", OPERATOR, "Revoke a token; it stops working at the next request.",
+        BodyRule::None, [200 of::<wire::TokenInfo>], tokens::revoke,
+        errors: &[Code::NotFound];
+    GET "/v1/whoami", Who::Anybody, "Say whose token this is.",
+        BodyRule::None, [200 of::<wire::WhoAmI>], process::whoami;
+    GET "/healthz", Who::Open, "The process runs.",
+        BodyRule::None, [200 of::<wire::Health>], process::healthz, any_host: true;
+    GET "/readyz", Who::Open, "The database answers and the server is not going down.",
+        BodyRule::None, [200 of::<wire::Health>], process::readyz, any_host: true;
+    GET "/metrics", Who::Metrics, "Figures for Prometheus.",
+        BodyRule::None, [200 text], process::metrics;
+    GET "/openapi.json", Who::Open, "This interface as an OpenAPI document.",
+        BodyRule::None, [200 object], process::openapi;
+];
+
+impl Route {
+    /// Its place in the table.
+    pub fn index(&self) -> usize {
+        ROUTES.iter().position(|route| std::ptr::eq(route, self)).unwrap_or(0)
+    }
+
+    /// The segments before and after the variable one.
+    fn around(&self) -> Option<(&'static str, &'static str)> {
+        let (before, rest) = self.path.split_once('{')?;
+        Some((before, rest.split_once('}')?.1))
+    }
+}
+
+/// Paths without a variable part, each with the rows of its methods.
+static FIXED: LazyLock<HashMap<&'static str, Vec<&'static Route>>> = LazyLock::new(|| {
+    let mut fixed: HashMap<_, Vec<_>> = HashMap::new();
+    for route in ROUTES.iter().filter(|route| route.around().is_none()) {
+        fixed.entry(route.path).or_default().push(route);
+    }
+    fixed
+});
+
+/// Finds the row for a request, and the variable part of its path.
+pub fn find(method: &Method, path: &str) -> Result<(&'static Route, String), Refused> {
+    let mut param = String::new();
+    let mut on_path: Vec<&'static Route> = Vec::new();
+    match FIXED.get(path) {
+        Some(routes) => {
+            if let [route] = routes.as_slice()
+                && route.method == *method
+            {
+                return Ok((route, param));
+            }
+            on_path.clone_from(routes);
+        }
+        None => {
+            for route in ROUTES {
+                let Some((before, after)) = route.around() else { continue };
+                let middle = path.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+                let Some(middle) = middle.filter(|middle| !middle.contains('/')) else { continue };
+                let broken = || Refusal::new(Code::BadRequest, "the path is not well encoded");
+                param = decode(middle, false).ok_or_else(broken)?;
+                on_path.push(route);
+            }
+        }
+    }
+    // A HEAD is a GET whose body stays here.
+    let wanted = if method == Method::HEAD { &Method::GET } else { method };
+    if let Some(route) = on_path.iter().find(|route| route.method == *wanted) {
+        return Ok((route, param));
+    }
+    if on_path.is_empty() && !matches!(*method, Method::TRACE | Method::CONNECT) {
+        return Err(Refusal::new(Code::NotFound, "there is nothing at this path"));
+    }
+    let mut allow: Vec<&str> = on_path.iter().map(|route| route.method.as_str()).collect();
+    if allow.contains(&"GET") {
+        allow.push("HEAD");
+    }
+    let mut refused = Refusal::new(Code::MethodNotAllowed, Code::MethodNotAllowed.title());
+    refused.allow = Some(allow.join(", "));
+    Err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(method: Method, path: &str) -> Result<(&'static str, String), (Code, Option<String>)> {
+        find(&method, path)
+            .map(|(route, param)| (route.path, param))
+            .map_err(|refused| (refused.code, refused.allow))
+    }
+
+    #[test]
+    fn every_row_is_found_under_its_own_path() {
+        for route in ROUTES {
+            let path = route.path.replace("{id}", "x").replace("{name}", "a%2Fb%3Ac");
+            let (at, param) = found(route.method.clone(), &path).unwrap();
+            assert_eq!(at, route.path);
+            assert!(["", "x", "a/b:c"].contains(&param.as_str()));
+        }
+    }
+
+    #[test]
+    fn a_wrong_method_is_told_the_right_ones() {
+        let allow = |text: &str| Err((Code::MethodNotAllowed, Some(text.to_string())));
+        assert_eq!(found(Method::PUT, "/v1/jobs"), allow("POST, GET, HEAD"));
+        assert_eq!(found(Method::GET, "/internal/worker/claim"), allow("POST"));
+        assert_eq!(found(Method::OPTIONS, "/v1/tokens/x"), allow("DELETE"));
+        assert_eq!(found(Method::TRACE, "/nowhere"), allow(""));
+        assert_eq!(found(Method::GET, "/nowhere").unwrap_err().0, Code::NotFound);
+        assert_eq!(found(Method::GET, "/v1/streams/a/b").unwrap_err().0, Code::NotFound);
+        assert_eq!(found(Method::GET, "/v1/streams/a/pause"), allow("POST"));
+    }
+}

@@ -1,0 +1,8 @@
+//! A durable control plane for bounded work, in one binary.
+//!
+//! This library is the binary's inside, so that tests and other binaries can reach it; what a program embeds is
+//! `fernery-engine`.
+
+pub mod cli;
+pub mod config;
+pub mod http;
