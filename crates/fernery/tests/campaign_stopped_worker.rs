@@ -24,7 +24,7 @@ call() {
 }
 field() { printf '%s' "$claim" | sed -n 's/.*"'"$1"'":"\([^"]*\)".*/\1/p'; }
 claim=$(call /internal/worker/claim '{"worker_id":"stopped","streams":["s"],"max_wait_ms":5000}')
-field job_id
+echo "$(field job_id)"
 read -r _
 call /internal/worker/complete "{\"worker_id\":\"stopped\",\"job_id\":\"$(field job_id)\",\"attempt_id\":\"$(field attempt_id)\",\"lease_token\":\"$(field lease_token)\",\"result\":{\"late\":true}}"
 echo
