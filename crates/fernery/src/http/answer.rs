@@ -47,6 +47,8 @@ pub struct Call {
     pub query: Query,
     /// The body, unread.
     pub body: Bytes,
+    /// Counts a big body while the call lives.
+    pub weight: Option<Weight>,
 }
 
 impl Call {
@@ -149,7 +151,7 @@ async fn handle(
             return Err(refused);
         }
     };
-    let (body, _weight) = match read_body(&server, route, &parts.headers, incoming).await {
+    let (body, weight) = match read_body(&server, route, &parts.headers, incoming).await {
         Ok(read) => read,
         Err(refused) => {
             progress.leave_unread();
@@ -158,7 +160,7 @@ async fn handle(
     };
     // The headers hold on to the connection's read buffer; a claim may wait for long.
     drop(parts);
-    let call = Call { server, caller, param, query, body };
+    let call = Call { server, caller, param, query, body, weight };
     (route.run)(call).await
 }
 
@@ -224,9 +226,20 @@ impl Weight {
         amount: usize,
         max: usize,
     ) -> Option<Self> {
-        let before = counter(server).fetch_add(amount, Ordering::Relaxed);
-        let weight = Self { server: server.clone(), counter, amount };
-        (before + amount <= max).then_some(weight)
+        let mut weight = Self { server: server.clone(), counter, amount: 0 };
+        weight.grow(amount, max).then_some(weight)
+    }
+
+    /// Counts `more` on top unless all together pass `max`; then nothing changes.
+    fn grow(&mut self, more: usize, max: usize) -> bool {
+        let counter = (self.counter)(&self.server);
+        let fits = counter.fetch_add(more, Ordering::Relaxed) + more <= max;
+        if fits {
+            self.amount += more;
+        } else {
+            counter.fetch_sub(more, Ordering::Relaxed);
+        }
+        fits
     }
 }
 
@@ -245,7 +258,6 @@ async fn read_body(
     headers: &HeaderMap,
     incoming: Incoming,
 ) -> Result<(Bytes, Option<Weight>), Refused> {
-    let announced = incoming.size_hint();
     match route.body {
         BodyRule::None => return Ok((Bytes::new(), None)),
         BodyRule::Optional(_) if incoming.is_end_stream() => return Ok((Bytes::new(), None)),
@@ -254,27 +266,56 @@ async fn read_body(
         }
         _ => json_only(headers)?,
     }
-    let too_large =
-        || Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", limits::BODY_BYTES_MAX));
-    if announced.lower() > limits::BODY_BYTES_MAX as u64 {
-        return Err(too_large());
+    if incoming.size_hint().lower() > limits::BODY_BYTES_MAX as u64 {
+        return Err(body_too_large());
     }
-    let expected =
-        usize::try_from(announced.upper().unwrap_or(limits::BODY_BYTES_MAX as u64)).unwrap_or(usize::MAX);
-    let weight = if expected > SMALL_BODY_BYTES {
-        let amount = expected.min(limits::BODY_BYTES_MAX);
-        let taken = Weight::take(server, |server| &server.body_bytes, amount, server.settings.body_bytes_max);
-        Some(taken.ok_or_else(|| Refusal::new(Code::Busy, "too many large requests at once"))?)
-    } else {
-        None
-    };
-    let read = timeout(server.settings.pace.body, collect(incoming, limits::BODY_BYTES_MAX)).await;
-    match read {
-        Ok(Ok(Some(body))) => Ok((body, weight)),
-        Ok(Ok(None)) => Err(too_large()),
-        Ok(Err(_)) => Err(Refusal::new(Code::BadRequest, "the body ended before its announced length")),
+    match timeout(server.settings.pace.body, collect(server, incoming)).await {
+        Ok(read) => read,
         Err(_) => Err(Refusal::new(Code::BodyTimeout, Code::BodyTimeout.title())),
     }
+}
+
+fn body_too_large() -> Refused {
+    Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", limits::BODY_BYTES_MAX))
+}
+
+/// The whole body, counted as it comes.
+async fn collect(server: &Arc<Server>, mut incoming: Incoming) -> Result<(Bytes, Option<Weight>), Refused> {
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    let mut weight = None;
+    while let Some(frame) = incoming.frame().await {
+        let frame = frame
+            .map_err(|_| Refusal::new(Code::BadRequest, "the body ended before its announced length"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        let bytes = first.len() + all.len() + data.len();
+        if bytes > limits::BODY_BYTES_MAX {
+            return Err(body_too_large());
+        }
+        if bytes > SMALL_BODY_BYTES {
+            let max = server.settings.body_bytes_max;
+            let fits = match &mut weight {
+                None => {
+                    weight = Weight::take(server, |server| &server.body_bytes, bytes, max);
+                    weight.is_some()
+                }
+                Some(weight) => weight.grow(data.len(), max),
+            };
+            if !fits {
+                return Err(Refusal::new(Code::Busy, "too many large requests at once"));
+            }
+        }
+        // Nearly every body comes in one piece, which needs no copy.
+        if first.is_empty() && all.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.extend_from_slice(&std::mem::take(&mut first));
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok((if all.is_empty() { first } else { all.freeze() }, weight))
 }
 
 fn json_only(headers: &HeaderMap) -> Result<(), Refused> {
@@ -290,29 +331,6 @@ fn json_only(headers: &HeaderMap) -> Result<(), Refused> {
         return Err(Refusal::new(Code::UnsupportedMediaType, "send the body without Content-Encoding"));
     }
     Ok(())
-}
-
-/// The whole body, or `None` if it is longer than `max`.
-async fn collect(mut incoming: Incoming, max: usize) -> hyper::Result<Option<Bytes>> {
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
-    while let Some(frame) = incoming.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        if first.len().max(all.len()) + data.len() > max {
-            return Ok(None);
-        }
-        // Nearly every body comes in one piece, which needs no copy.
-        if first.is_empty() && all.is_empty() {
-            first = data;
-            continue;
-        }
-        if all.is_empty() {
-            all.extend_from_slice(&first);
-            first = Bytes::new();
-        }
-        all.extend_from_slice(&data);
-    }
-    Ok(Some(if all.is_empty() { first } else { all.freeze() }))
 }
 
 /// Runs a call so that a bug in it costs one answer and not the connection's task. `None` if it panicked.

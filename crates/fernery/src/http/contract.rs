@@ -36,8 +36,8 @@ pub(super) async fn take(
     max: usize,
     max_wait_ms: Option<u64>,
 ) -> Result<(Arc<Server>, Vec<Claimed>), Refused> {
-    let Call { server, caller, body, .. } = call;
-    drop(body);
+    let Call { server, caller, body, weight, .. } = call;
+    drop((body, weight));
     if !(1..=limits::CLAIM_STREAMS_MAX).contains(&streams.len()) {
         let detail = format!("name 1 to {} streams", limits::CLAIM_STREAMS_MAX);
         return Err(Refusal::field(Code::Invalid, "/streams", detail));
