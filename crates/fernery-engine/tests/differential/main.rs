@@ -113,7 +113,7 @@ async fn the_model_answers_as_itself() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn campaign_sqlite_answers_as_the_model() {
-    same_answers::<Sqlite>(80).await;
+    same_answers::<Sqlite>(50).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -123,7 +123,7 @@ async fn sqlite_answers_as_the_model_on_a_few_seeds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn campaign_postgres_answers_as_the_model() {
-    same_answers::<Postgres>(12).await;
+    same_answers::<Postgres>(6).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
