@@ -61,10 +61,17 @@ impl Parking {
     pub fn nudge(&self, stream: &StreamName, jobs: usize) {
         let mut lot = lock(&self.lot);
         let Some(queue) = lot.waiting.get_mut(stream) else { return };
-        for _ in 0..jobs {
-            let Some((_, waiter)) = queue.pop_first() else { break };
-            *lock(&waiter.nudged) = Some(stream.clone());
-            waiter.wake.notify_one();
+        let mut left = jobs;
+        while left > 0
+            && let Some((_, waiter)) = queue.pop_first()
+        {
+            let mut nudged = lock(&waiter.nudged);
+            // Nudged for another stream and not yet looking: it takes one job, so this nudge is for somebody else.
+            if nudged.is_none() {
+                *nudged = Some(stream.clone());
+                waiter.wake.notify_one();
+                left -= 1;
+            }
         }
         if queue.is_empty() {
             lot.waiting.remove(stream);
@@ -169,6 +176,16 @@ mod tests {
         parking.nudge(&name("a"), 1);
         drop(first);
         second.nudged().await;
+    }
+
+    #[tokio::test]
+    async fn a_job_in_each_of_two_streams_wakes_two_claims_that_wait_for_both() {
+        let parking = Parking::default();
+        let streams = [name("a"), name("b")];
+        let (first, second) = (parking.park(&streams), parking.park(&streams));
+        parking.nudge(&name("a"), 1);
+        parking.nudge(&name("b"), 1);
+        tokio::join!(first.nudged(), second.nudged());
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod support;
 mod world;
 
 use operation::Operation;
-use support::backend::{Backend, Model, Sqlite, settings};
+use support::backend::{Backend, Model, Postgres, Sqlite, settings};
 use support::dump::dump_named;
 use support::seeded::Seeded;
 use world::World;
@@ -23,7 +23,7 @@ use world::World;
 /// Operations of one case.
 const OPERATIONS: usize = 120;
 /// How many lists are tried to make a failing one shorter.
-const SHRINKING_RUNS_MAX: usize = 300;
+const SHRINKING_RUNS_MAX: usize = 150;
 
 fn number_from(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
@@ -119,4 +119,14 @@ async fn campaign_sqlite_answers_as_the_model() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_answers_as_the_model_on_a_few_seeds() {
     same_answers::<Sqlite>(10).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn campaign_postgres_answers_as_the_model() {
+    same_answers::<Postgres>(40).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_answers_as_the_model_on_a_few_seeds() {
+    same_answers::<Postgres>(5).await;
 }

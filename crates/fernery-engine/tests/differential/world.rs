@@ -1,6 +1,6 @@
 //! One backend in the middle of a run, and the history by which operations name jobs and claims.
 
-use crate::operation::{DeadOf, Forgery, JobRef, Operation, Shown, Wanted, When};
+use crate::operation::{DeadOf, Forgery, JobRef, Operation, Retryable, Shown, Wanted, When};
 use crate::support::backend::{Backend, START};
 use crate::support::dump::{Naming, brief_text};
 use crate::support::singly::{ask, json, stream};
@@ -8,7 +8,7 @@ use fernery_core::{AttemptId, JobId, LeaseToken, Timestamp};
 use fernery_engine::store::{
     Beat, BeatAnswer, Claimed, Completion, DeadFilter, Enqueued, Failure, NewJob, Pass, Proof, Start, Store,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -66,29 +66,32 @@ impl<B: Backend> World<B> {
             }
             Operation::Heartbeat(shown) => {
                 let beat = |proof: Proof| Beat { job_id: proof.job_id, token_hash: proof.token_hash };
-                let beats = shown.iter().map(|shown| beat(self.proof(*shown))).collect();
+                let mut beats: Vec<Beat> = shown.iter().map(|shown| beat(self.proof(*shown))).collect();
+                // The same beat twice in one array may be one renewal or two.
+                let mut seen = HashSet::new();
+                beats.retain(|beat| seen.insert((beat.job_id, beat.token_hash)));
                 let answers = store.heartbeat(beats).await.expect("heartbeat");
                 answers.iter().map(|answer| self.beat(*answer) + "\n").collect()
             }
             Operation::Complete(shown) => {
-                let completion = |(n, shown): (usize, &Shown)| Completion {
-                    proof: self.proof(*shown),
+                let completion = |(n, proof): (usize, Proof)| Completion {
+                    proof,
                     result: json(&format!(r#"{{"claims":{},"n":{n}}}"#, self.claims.len())),
                 };
-                let items = shown.iter().enumerate().map(completion).collect();
+                let items = self.proofs(shown.iter()).enumerate().map(completion).collect();
                 lines(&store.complete(items).await.expect("complete"))
             }
             Operation::Fail(reports) => {
-                let failure = |(shown, retryable, code): &(Shown, _, &str)| {
-                    let crate::operation::Retryable(retryable) = *retryable;
+                let failure = |(proof, (_, retryable, code)): (Proof, &(_, Retryable, &str))| {
                     let error = json(&format!(r#"{{"code":"{code}","claims":{}}}"#, self.claims.len()));
-                    Failure { proof: self.proof(*shown), retryable, code: (*code).to_string(), error }
+                    Failure { proof, retryable: retryable.0, code: (*code).to_string(), error }
                 };
-                let items = reports.iter().map(failure).collect();
+                let proofs = self.proofs(reports.iter().map(|(shown, ..)| shown));
+                let items = proofs.zip(reports).map(failure).collect();
                 lines(&store.fail(items).await.expect("fail"))
             }
             Operation::Release(shown) => {
-                let proofs = shown.iter().map(|shown| self.proof(*shown)).collect();
+                let proofs = self.proofs(shown.iter()).collect();
                 lines(&store.release(proofs).await.expect("release"))
             }
             Operation::Cancel { job, force } => {
@@ -181,6 +184,15 @@ impl<B: Backend> World<B> {
             }
             other => format!("{other:?}"),
         }
+    }
+
+    /// The proofs of one array, no attempt under two tokens: which of two such items is looked at first is nobody's promise.
+    fn proofs<'a>(&self, shown: impl Iterator<Item = &'a Shown>) -> impl Iterator<Item = Proof> {
+        let mut tokens = HashMap::new();
+        let proofs: Vec<Proof> = shown.map(|shown| self.proof(*shown)).collect();
+        proofs.into_iter().filter(move |proof| {
+            *tokens.entry((proof.job_id, proof.attempt_id)).or_insert(proof.token_hash) == proof.token_hash
+        })
     }
 
     fn proof(&self, shown: Shown) -> Proof {

@@ -35,7 +35,7 @@ impl Naming for Verbatim {
 }
 
 /// Small, so that every list of more than a few rows is read across pages.
-const PAGE_ROWS: usize = 3;
+const PAGE_ROWS: usize = 5;
 
 /// The whole of a store, ids and instants as they are.
 pub(crate) async fn dump(store: &dyn Store) -> String {
