@@ -1,7 +1,8 @@
 //! The four calls of the worker contract, one job at a time.
 
 use super::Server;
-use super::answer::{Call, Replied, Reply, Weight};
+use super::answer::{Call, Replied, Reply};
+use super::body::Weight;
 use super::json;
 use super::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{
