@@ -32,6 +32,8 @@ impl Verb for Claim {
     type Call = Ask;
     type Reply = Delivery;
 
+    const FOR_ITS_CALLER_ONLY: bool = true;
+
     fn items(ask: &Ask) -> usize {
         ask.max
     }

@@ -10,10 +10,9 @@ use super::grouper::Verb;
 use super::trouble::{Tries, Trouble};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Enqueued, JobBrief, NewJob, Start};
-use fernery_core::{JobId, JobStatus};
+use fernery_core::{JobId, JobStatus, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
 /// Rounds in which other processes may take and free the same keys before the caller is told to come again.
@@ -31,6 +30,28 @@ impl Entry {
     pub(super) fn new(job: NewJob, chance: crate::door::Chance) -> Self {
         let content_hash = job.job_id.map(|_| job.content_hash());
         Self { job_id: job.job_id.unwrap_or_else(|| chance.job_id()), job, content_hash }
+    }
+
+    /// From when on it may start if it is stored at `now`, as the statements have it.
+    fn run_at(&self, now: Timestamp) -> Timestamp {
+        match self.job.start {
+            Start::Now => now,
+            Start::After(delay) => now.after(delay),
+            Start::At(at) => at,
+        }
+    }
+
+    fn brief(&self, created_at: Timestamp, run_at: Timestamp) -> JobBrief {
+        JobBrief {
+            job_id: self.job_id,
+            stream: self.job.stream.clone(),
+            status: JobStatus::Queued,
+            max_attempts: self.job.max_attempts,
+            created_at,
+            run_at,
+            finished_at: None,
+            producer: self.job.producer.clone(),
+        }
     }
 }
 
@@ -71,7 +92,12 @@ impl Enqueue {
         }
         let mut tries = Tries::new(self.0.settings.chance);
         let stored = loop {
-            match self.store(entries, &sent).await {
+            let tried = if tries.unsure {
+                self.store(entries, &sent).await
+            } else {
+                self.store_first(entries, &sent).await
+            };
+            match tried {
                 Ok(stored) => break stored,
                 Err(trouble) => tries.again(trouble).await?,
             }
@@ -93,6 +119,35 @@ impl Enqueue {
         Ok(())
     }
 
+    /// The first try: nothing of it can be stored yet, unless a producer made an id or a key.
+    async fn store_first(
+        &self,
+        entries: &[&Entry],
+        sent: &[usize],
+    ) -> Result<HashMap<JobId, JobBrief>, Trouble> {
+        let ours = |n: &usize| entries[*n].content_hash.is_none() && entries[*n].job.unique_key.is_none();
+        if !sent.iter().all(ours) {
+            return self.store(entries, sent).await;
+        }
+        let sent: Vec<&Entry> = sent.iter().map(|n| entries[*n]).collect();
+        let c = Columns::of(&sent);
+        let session = self.0.pool.session().await?;
+        let params: [Param<'_>; 8] = [
+            &c.job_id,
+            &c.stream,
+            &c.payload,
+            &c.max_attempts,
+            &c.timeout_ms,
+            &c.producer,
+            &c.delay_ms,
+            &c.start_at,
+        ];
+        let rows = session.query(include_str!("sql/enqueue_new.sql"), &params).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))?;
+        let now = instant(row, 0)?;
+        Ok(sent.iter().map(|entry| (entry.job_id, entry.brief(now, entry.run_at(now)))).collect())
+    }
+
     /// Stores what is free of `sent`; answers what it stored.
     async fn store(&self, entries: &[&Entry], sent: &[usize]) -> Result<HashMap<JobId, JobBrief>, Trouble> {
         let session = self.0.pool.session().await?;
@@ -112,7 +167,7 @@ impl Enqueue {
         for row in &rows {
             let id = job_id(row, 0)?;
             if let Some(entry) = by_id.get(&id) {
-                stored.insert(id, created(entry, row)?);
+                stored.insert(id, entry.brief(instant(row, 1)?, instant(row, 2)?));
             }
         }
         if with_keys {
@@ -163,19 +218,6 @@ impl Enqueue {
         }
         Ok(())
     }
-}
-
-fn created(entry: &Entry, row: &Row) -> StoreResult<JobBrief> {
-    Ok(JobBrief {
-        job_id: entry.job_id,
-        stream: entry.job.stream.clone(),
-        status: JobStatus::Queued,
-        max_attempts: entry.job.max_attempts,
-        created_at: instant(row, 1)?,
-        run_at: instant(row, 2)?,
-        finished_at: None,
-        producer: entry.job.producer.clone(),
-    })
 }
 
 /// The batch column by column, as the statement takes it.

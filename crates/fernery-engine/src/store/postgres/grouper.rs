@@ -25,6 +25,9 @@ pub(super) trait Verb: Send + Sync + 'static {
     type Call: Send + Sync + 'static;
     type Reply: Send + 'static;
 
+    /// Whether a call is not made if its caller has left before it starts.
+    const FOR_ITS_CALLER_ONLY: bool = false;
+
     /// How much of a batch the call takes.
     fn items(call: &Self::Call) -> usize;
 
@@ -98,17 +101,18 @@ impl<V: Verb> Drop for Lane<V> {
 }
 
 impl<V: Verb> Lane<V> {
-    /// What to run next; where nothing waits, the lane is given back under the same lock, or a call could come between
+    /// What to run next; where nothing is left, the lane is given back under the same lock, or a call could come between
     /// and find no lane.
     fn next_batch(&mut self) -> Option<Batch<V>> {
         let mut queue = self.inner.lock();
-        if queue.waiting.is_empty() {
+        let batch = queue.take_batch();
+        if batch.0.is_empty() {
             queue.lanes -= 1;
             drop(queue);
             self.given_back = true;
             return None;
         }
-        Some(queue.take_batch())
+        Some(batch)
     }
 }
 
@@ -173,6 +177,10 @@ impl<V: Verb> Queue<V> {
         let mut items = 0;
         while let Some((call, sender)) = self.waiting.pop_front() {
             let size = V::items(&call);
+            if V::FOR_ITS_CALLER_ONLY && sender.is_closed() {
+                self.items -= size;
+                continue;
+            }
             match calls.first() {
                 Some(_) if items + size > BATCH_ITEMS_MAX => {
                     self.waiting.push_front((call, sender));
