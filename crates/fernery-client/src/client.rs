@@ -337,3 +337,6 @@ impl Client {
         self.call(Method::DELETE, &path, Bytes::new(), Duration::ZERO).await
     }
 }
+
+#[cfg(test)]
+mod tests;

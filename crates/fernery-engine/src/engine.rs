@@ -144,6 +144,7 @@ impl Engine {
         let parked = parking.park(&streams);
         loop {
             let claimed = self.store().claim(ask.clone()).await?;
+            parked.answered();
             if !claimed.is_empty() || self.is_draining() {
                 return Ok(claimed);
             }

@@ -40,6 +40,8 @@ pub struct Parked<'a> {
     ticket: u64,
     streams: &'a [StreamName],
     waiter: Arc<Waiter>,
+    /// The nudge that the store is being asked about. Whoever hangs up meanwhile hands it on.
+    unanswered: Mutex<Option<StreamName>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -52,7 +54,7 @@ impl Parking {
     pub fn park<'a>(&'a self, streams: &'a [StreamName]) -> Parked<'a> {
         let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
         let waiter = Arc::new(Waiter { wake: Notify::new(), nudged: Mutex::new(None) });
-        let parked = Parked { parking: self, ticket, streams, waiter };
+        let parked = Parked { parking: self, ticket, streams, waiter, unanswered: Mutex::new(None) };
         parked.stand();
         parked
     }
@@ -120,11 +122,18 @@ impl Parked<'_> {
         }
     }
 
-    /// Waits for a nudge, then stands in line again at its old place. The caller asks the store next.
+    /// Waits for a nudge, then stands in line again at its old place. The caller asks the store next, and says so with
+    /// [`Parked::answered`] once it has the answer: until then the nudge may still be needed by somebody else.
     pub async fn nudged(&self) {
         self.waiter.wake.notified().await;
-        lock(&self.waiter.nudged).take();
+        let nudge = lock(&self.waiter.nudged).take();
+        *lock(&self.unanswered) = nudge;
         self.stand();
+    }
+
+    /// The store has answered what was asked because of the last nudge: that nudge is spent.
+    pub fn answered(&self) {
+        lock(&self.unanswered).take();
     }
 }
 
@@ -141,7 +150,8 @@ impl Drop for Parked<'_> {
                 }
             }
         }
-        if let Some(stream) = lock(&self.waiter.nudged).take() {
+        let owed = [lock(&self.unanswered).take(), lock(&self.waiter.nudged).take()];
+        for stream in owed.into_iter().flatten() {
             self.parking.nudge(&stream, 1);
         }
     }
@@ -186,6 +196,18 @@ mod tests {
         parking.nudge(&name("a"), 1);
         parking.nudge(&name("b"), 1);
         tokio::join!(first.nudged(), second.nudged());
+    }
+
+    #[tokio::test]
+    async fn a_nudge_is_handed_on_by_who_leaves_before_the_store_has_answered() {
+        let parking = Parking::default();
+        let streams = [name("a")];
+        let (first, second) = (parking.park(&streams), parking.park(&streams));
+        parking.nudge(&name("a"), 1);
+        first.nudged().await;
+        drop(first);
+        second.nudged().await;
+        second.answered();
     }
 
     #[test]

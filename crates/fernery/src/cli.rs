@@ -20,6 +20,7 @@ mod stream;
 mod token;
 mod up;
 
+use crate::bench::{self, BenchArgs};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use failure::{Failure, Outcome};
@@ -90,6 +91,7 @@ enum Command {
     Token(token::Token),
     /// Print every setting in force and where it came from
     Config(settings::Config),
+    Bench(BenchArgs),
 }
 
 /// The whole program.
@@ -119,12 +121,22 @@ fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
+        Command::Bench(args) => run_bench(args),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {
             with_server(&global, async |client| stream::run(stream, client, screen).await)
         }
         Command::Token(token) => with_server(&global, async |client| token::run(token, client, screen).await),
+    }
+}
+
+fn run_bench(args: BenchArgs) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match runtime.block_on(bench::run(args)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::failed("target_missed", "a figure missed its target (\"reached\": false)")),
+        Err(error) => Err(Failure::failed("bench", format!("{error:#}"))),
     }
 }
 

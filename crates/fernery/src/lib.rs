@@ -3,6 +3,7 @@
 //! This library is the binary's inside, so that tests and other binaries can reach it; what a program embeds is
 //! `fernery-engine`.
 
+mod bench;
 pub mod cli;
 pub mod config;
 pub mod http;

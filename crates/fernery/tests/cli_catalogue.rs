@@ -1,4 +1,4 @@
-//! Bad calls, as the program answers them. The numbers are those of the catalogue of bad input.
+//! The catalogue of bad calls, C1 to C16, as the program answers them.
 
 mod program;
 
@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// A port on which nobody answers.
 const NOBODY: &str = "http://127.0.0.1:1";
@@ -147,6 +147,10 @@ fn a_file_that_cannot_be_read_is_told_with_its_path() {
         "unknown.jsonl",
         b"{\"stream\":\"s\",\"payload\":{}}\n{\"stream\":\"s\",\"payload\":{},\"colour\":1}\n",
     );
+    // Only the server knows how often a job may be tried.
+    file("refused.jsonl", b"{\"payload\":{}}\n\n{\"payload\":{},\"max_attempts\":5000}\n");
+    let fifo = Command::new("mkfifo").arg(server.dir.path().join("fifo")).status().unwrap();
+    assert!(fifo.success());
     file("no_stream.jsonl", b"{\"payload\":{}}\n");
     for (args, said) in [
         (&["--payload-file", "/"][..], "/: it is a directory"),
@@ -158,11 +162,14 @@ fn a_file_that_cannot_be_read_is_told_with_its_path() {
         (&["--payload", "{"], "not JSON"),
         (&["--payload", "7"], "not a JSON object"),
         (&["--payload", ""], "not JSON"),
+        (&["--payload-file", "fifo"], "fifo: it is a pipe"),
+        (&["--jsonl", "refused.jsonl"], "line 3: "),
         (&["--jsonl", "/"], "/: it is a directory"),
         (&["--jsonl", "missing.jsonl"], "missing.jsonl: No such file"),
         (&["--jsonl", "unknown.jsonl"], "line 2: unknown field `colour`"),
     ] {
-        let answer = server.run(["job", "enqueue", "--stream", "s"].iter().chain(args)).exits(2);
+        let code = if args.contains(&"refused.jsonl") { 1 } else { 2 };
+        let answer = server.run(["job", "enqueue", "--stream", "s"].iter().chain(args)).exits(code);
         assert!(answer.stderr.contains(said), "{args:?}: {answer:?}");
     }
     let answer = server.run(["job", "enqueue", "--jsonl", "no_stream.jsonl"]).exits(2);

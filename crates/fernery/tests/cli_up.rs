@@ -210,6 +210,31 @@ fn commands_trust_the_certificate_they_are_told_to() {
     }
 }
 
+/// K9: certificate and key are checked when the server starts.
+#[test]
+fn a_certificate_that_cannot_be_used_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "open"] {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+        let key = dir.path().join(format!("{name}.key"));
+        std::fs::write(dir.path().join(format!("{name}.crt")), made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        let mode = if name == "open" { 0o644 } else { 0o600 };
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for (cert, key, named) in [
+        ("a.crt", "b.key", "b.key"),
+        ("open.crt", "open.key", "open.key"),
+        ("missing.crt", "a.key", "missing.crt"),
+        ("a.crt", "missing.key", "missing.key"),
+        ("a.key", "a.key", "a.key"),
+    ] {
+        let args = ["up", "--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key];
+        let answer = run_in(dir.path(), args).exits(2);
+        assert!(answer.stderr.contains(named) && answer.stdout.is_empty(), "{answer:?}");
+    }
+}
+
 #[test]
 fn an_address_in_use_is_told() {
     let server = Server::start(&[]);

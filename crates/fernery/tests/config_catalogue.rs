@@ -1,4 +1,4 @@
-//! Bad and good configuration, as the program answers it. The numbers are those of the catalogue of bad input.
+//! The catalogue of bad configuration, K1 to K15, as the program answers it; and the good one beside it.
 
 mod program;
 

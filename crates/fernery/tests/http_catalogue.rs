@@ -10,11 +10,19 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
+on_both_backends!(
+    bad_bodies_are_named,
+    typed_numbers_are_strict_and_payload_numbers_are_not_touched,
+    sizes_are_refused_by_the_limit_that_they_pass,
+    ids_paths_and_queries_that_make_no_sense_are_refused,
+    a_store_that_is_away_is_never_a_success,
+);
+
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 const ID: &str = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
 
-#[tokio::test]
-async fn bad_bodies_are_named() {
-    let server = TestServer::start().await;
+async fn bad_bodies_are_named(server: TestServer) {
     let deep = |depth: usize| {
         let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
         format!(r#"{{"stream":"s","payload":{{"a":{open}{close}}}}}"#)
@@ -80,9 +88,7 @@ async fn bad_bodies_are_named() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn typed_numbers_are_strict_and_payload_numbers_are_not_touched() {
-    let server = TestServer::start().await;
+async fn typed_numbers_are_strict_and_payload_numbers_are_not_touched(server: TestServer) {
     // H19, H55
     for number in
         ["1e400", "-0", "9223372036854775808", "18446744073709551616", "1.5", "0", "1001", "1000000000", "-1"]
@@ -134,9 +140,7 @@ async fn claims_are_bounded() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn sizes_are_refused_by_the_limit_that_they_pass() {
-    let server = TestServer::start().await;
+async fn sizes_are_refused_by_the_limit_that_they_pass(server: TestServer) {
     let big = "x".repeat((1 << 20) + 1);
     let answer = server.post("/v1/jobs", &json!({ "stream": "s", "payload": { "x": big } })).await;
     assert_eq!(
@@ -179,9 +183,7 @@ async fn sizes_are_refused_by_the_limit_that_they_pass() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn ids_paths_and_queries_that_make_no_sense_are_refused() {
-    let server = TestServer::start().await;
+async fn ids_paths_and_queries_that_make_no_sense_are_refused(server: TestServer) {
     let long = "a".repeat(5_000);
     let cases: &[(&str, u16, &str)] = &[
         ("/v1/jobs/x", 400, "bad_id"),                                        // H20
@@ -288,7 +290,7 @@ async fn bodies_are_plain_json_in_utf8() {
     let server = TestServer::start().await;
     let bearer = format!("Bearer {}", server.operator);
     let good = r#"{"stream":"s","payload":{}}"#;
-    let cases: &[(&[(&str, &str)], u16)] = &[
+    let cases: &[(Headers<'_>, u16)] = &[
         (&[], 415),                                                                   // H13
         (&[("content-type", "text/plain")], 415),                                     // H13
         (&[("content-type", "application/x-www-form-urlencoded")], 415),              // H13
@@ -325,7 +327,7 @@ async fn who_asks_and_for_whom_is_checked_before_anything_is_read() {
     let auth = ("authorization", bearer.as_str());
     let kind = ("content-type", "application/json");
     let good = r#"{"stream":"s","payload":{}}"#;
-    let cases: &[(&[(&str, &str)], u16, &str)] = &[
+    let cases: &[(Headers<'_>, u16, &str)] = &[
         (&[kind], 401, "unauthorized"),                                         // H31
         (&[auth, auth, kind], 400, "bad_request"),                              // H35
         (&[auth, kind, ("host", "evil.com")], 421, "misdirected"),              // H36
@@ -417,6 +419,19 @@ async fn a_long_poll_outlives_every_time_out_of_the_connection() {
 }
 
 #[tokio::test]
+async fn big_bodies_count_against_one_budget_and_only_while_they_are_used() {
+    let server = TestServer::start_with(|settings| settings.body_bytes_max = 300_000).await;
+    let job = |bytes: usize| json!({ "stream": "s", "payload": { "x": "a".repeat(bytes) } });
+    for _ in 0..5 {
+        assert_eq!(server.post("/v1/jobs", &job(200_000)).await.status, 201);
+    }
+    let refused = server.post("/v1/jobs", &job(400_000)).await;
+    assert_eq!((refused.status, refused.code()), (503, "busy".into()));
+    assert!(refused.headers.contains_key("retry-after"));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn connections_and_waiting_claims_beyond_the_cap_are_told_to_come_again() {
     let server = TestServer::start_with(|settings| {
         settings.connections_max = 2;
@@ -465,9 +480,7 @@ async fn connections_and_waiting_claims_beyond_the_cap_are_told_to_come_again() 
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_store_that_is_away_is_never_a_success() {
-    let server = TestServer::start().await;
+async fn a_store_that_is_away_is_never_a_success(server: TestServer) {
     assert_eq!(server.get("/readyz").await.status, 200);
     server.engine.store().close().await;
     // H64

@@ -8,6 +8,25 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
+on_both_backends!(
+    a_job_goes_from_enqueue_to_done_as_the_contract_says,
+    no_job_within_the_wait_is_claimed_false_and_creates_no_stream,
+    fields_the_contract_does_not_know_are_ignored_there_and_refused_on_v1,
+    a_repeated_report_gets_the_same_answer_and_the_first_result_stands,
+    a_worker_that_lost_its_lease_changes_nothing,
+    a_failure_says_whether_it_is_tried_again,
+    a_waiting_claim_gets_the_job_that_comes_and_the_earlier_stream_wins,
+    a_client_that_hangs_up_while_it_waits_costs_no_job,
+    array_calls_answer_every_item_by_itself_in_order,
+    an_enqueue_repeated_under_its_own_id_finds_the_same_job,
+    payload_and_result_survive_to_the_byte,
+    a_reader_may_wait_for_the_end_of_a_job,
+    lists_go_on_where_the_page_before_ended,
+    operators_cancel_retry_pause_and_ask_why,
+    a_server_that_goes_down_lets_waiting_claims_go_empty,
+    metrics_name_routes_streams_and_connections,
+);
+
 fn report(claimed: &Value, extra: Value) -> Value {
     let mut body = json!({ "worker_id": "w" });
     for field in ["job_id", "attempt_id", "lease_token", "stream", "message_id"] {
@@ -29,9 +48,7 @@ async fn waiting(server: &TestServer, claims: usize) {
     timeout(PATIENCE, look).await.expect("the claims wait");
 }
 
-#[tokio::test]
-async fn a_job_goes_from_enqueue_to_done_as_the_contract_says() {
-    let server = TestServer::start().await;
+async fn a_job_goes_from_enqueue_to_done_as_the_contract_says(server: TestServer) {
     let job_id = server.enqueue("build").await;
     let claimed = server.claim("build").await;
     assert_eq!(claimed["claimed"], true);
@@ -65,17 +82,13 @@ async fn a_job_goes_from_enqueue_to_done_as_the_contract_says() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn no_job_within_the_wait_is_claimed_false_and_creates_no_stream() {
-    let server = TestServer::start().await;
+async fn no_job_within_the_wait_is_claimed_false_and_creates_no_stream(server: TestServer) {
     assert_eq!(server.claim("never").await, json!({ "claimed": false }));
     assert_eq!(server.get("/v1/streams/never").await.status, 404);
     server.stop().await;
 }
 
-#[tokio::test]
-async fn fields_the_contract_does_not_know_are_ignored_there_and_refused_on_v1() {
-    let server = TestServer::start().await;
+async fn fields_the_contract_does_not_know_are_ignored_there_and_refused_on_v1(server: TestServer) {
     let body = json!({ "worker_id": "w", "streams": ["s"], "max_wait_ms": 0, "extra": { "a": 1 } });
     assert_eq!(server.work("claim", &body).await.status, 200);
     let body = json!({ "worker_id": "w", "streams": ["s"], "max": 1, "max_wait_ms": 0, "extra": 1 });
@@ -87,9 +100,7 @@ async fn fields_the_contract_does_not_know_are_ignored_there_and_refused_on_v1()
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_repeated_report_gets_the_same_answer_and_the_first_result_stands() {
-    let server = TestServer::start().await;
+async fn a_repeated_report_gets_the_same_answer_and_the_first_result_stands(server: TestServer) {
     let job_id = server.enqueue("s").await;
     let claimed = server.claim("s").await;
     let first = server.work("complete", &report(&claimed, json!({ "result": 1 }))).await;
@@ -106,12 +117,10 @@ async fn a_repeated_report_gets_the_same_answer_and_the_first_result_stands() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_worker_that_lost_its_lease_changes_nothing() {
-    let server = TestServer::start().await;
+async fn a_worker_that_lost_its_lease_changes_nothing(server: TestServer) {
     let job_id = server.enqueue("s").await;
     let stale = server.claim("s").await;
-    server.clock.advance(Duration::from_secs(61));
+    server.advance(Duration::from_secs(61)).await;
     server.engine.store().reap(10).await.expect("a reap");
     let current = server.claim("s").await;
     assert_eq!(current["job_id"], stale["job_id"]);
@@ -133,9 +142,7 @@ async fn a_worker_that_lost_its_lease_changes_nothing() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_failure_says_whether_it_is_tried_again() {
-    let server = TestServer::start().await;
+async fn a_failure_says_whether_it_is_tried_again(server: TestServer) {
     server.enqueue("s").await;
     let claimed = server.claim("s").await;
     let error = json!({ "error": { "code": "E", "message": "m", "stack": "at x", "more": 1 } });
@@ -164,9 +171,7 @@ async fn a_failure_says_whether_it_is_tried_again() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_waiting_claim_gets_the_job_that_comes_and_the_earlier_stream_wins() {
-    let server = TestServer::start().await;
+async fn a_waiting_claim_gets_the_job_that_comes_and_the_earlier_stream_wins(server: TestServer) {
     let mut stream = server.connect().await;
     let body = json!({ "worker_id": "w", "streams": ["high", "low"], "max_wait_ms": 30000 }).to_string();
     let bearer = format!("Bearer {}", server.worker);
@@ -191,9 +196,7 @@ async fn a_waiting_claim_gets_the_job_that_comes_and_the_earlier_stream_wins() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_client_that_hangs_up_while_it_waits_costs_no_job() {
-    let server = TestServer::start().await;
+async fn a_client_that_hangs_up_while_it_waits_costs_no_job(server: TestServer) {
     let bearer = format!("Bearer {}", server.worker);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = json!({ "worker_id": "gone", "streams": ["s"], "max_wait_ms": 30000 }).to_string();
@@ -212,9 +215,7 @@ async fn a_client_that_hangs_up_while_it_waits_costs_no_job() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn array_calls_answer_every_item_by_itself_in_order() {
-    let server = TestServer::start().await;
+async fn array_calls_answer_every_item_by_itself_in_order(server: TestServer) {
     let jobs: Vec<Value> = (0..3).map(|n| json!({ "stream": "s", "payload": { "n": n } })).collect();
     assert_eq!(server.post("/v1/jobs", &json!(jobs)).await.status, 201);
     let asked = json!({ "worker_id": "w", "streams": ["s"], "max": 10, "max_wait_ms": 0 });
@@ -264,9 +265,7 @@ async fn array_calls_answer_every_item_by_itself_in_order() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn an_enqueue_repeated_under_its_own_id_finds_the_same_job() {
-    let server = TestServer::start().await;
+async fn an_enqueue_repeated_under_its_own_id_finds_the_same_job(server: TestServer) {
     let id = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
     let job = json!({ "job_id": id, "priority": "high", "payload": { "a": 1 } });
     let first = server.post("/v1/jobs", &job).await;
@@ -300,9 +299,7 @@ async fn an_enqueue_repeated_under_its_own_id_finds_the_same_job() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn payload_and_result_survive_to_the_byte() {
-    let server = TestServer::start().await;
+async fn payload_and_result_survive_to_the_byte(server: TestServer) {
     let payload =
         r#"{"big": 12345678901234567890.000, "e": 1e400, "zero": -0, "nul": "\u0000", "s" :"\u00e9é"}"#;
     let body = format!(r#"{{"stream":"s","payload":{payload}}}"#);
@@ -324,9 +321,7 @@ async fn payload_and_result_survive_to_the_byte() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_reader_may_wait_for_the_end_of_a_job() {
-    let server = TestServer::start().await;
+async fn a_reader_may_wait_for_the_end_of_a_job(server: TestServer) {
     let job_id = server.enqueue("s").await;
     let claimed = server.claim("s").await;
     let waited = server.get(&format!("/v1/jobs/{job_id}?wait_ms=1")).await;
@@ -350,9 +345,7 @@ async fn waiting_readers(server: &TestServer) {
     .expect("the reader waits");
 }
 
-#[tokio::test]
-async fn lists_go_on_where_the_page_before_ended() {
-    let server = TestServer::start().await;
+async fn lists_go_on_where_the_page_before_ended(server: TestServer) {
     let jobs: Vec<Value> = (0..7).map(|n| json!({ "stream": "s", "payload": { "n": n } })).collect();
     server.post("/v1/jobs", &json!(jobs)).await;
     let mut seen = std::collections::BTreeSet::new();
@@ -371,9 +364,7 @@ async fn lists_go_on_where_the_page_before_ended() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn operators_cancel_retry_pause_and_ask_why() {
-    let server = TestServer::start().await;
+async fn operators_cancel_retry_pause_and_ask_why(server: TestServer) {
     let job_id = server.enqueue("a/b:c").await;
     let at = |verb: &str| format!("/v1/jobs/{job_id}/{verb}");
     assert_eq!(server.get(&at("explain")).await.json()["code"], "no_worker");
@@ -402,9 +393,7 @@ async fn operators_cancel_retry_pause_and_ask_why() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_server_that_goes_down_lets_waiting_claims_go_empty() {
-    let server = TestServer::start().await;
+async fn a_server_that_goes_down_lets_waiting_claims_go_empty(server: TestServer) {
     let bearer = format!("Bearer {}", server.worker);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = json!({ "worker_id": "w", "streams": ["s"], "max_wait_ms": 30000 }).to_string();
@@ -416,9 +405,7 @@ async fn a_server_that_goes_down_lets_waiting_claims_go_empty() {
     assert_eq!((answer.status, answer.json()), (200, json!({ "claimed": false })));
 }
 
-#[tokio::test]
-async fn metrics_name_routes_streams_and_connections() {
-    let server = TestServer::start().await;
+async fn metrics_name_routes_streams_and_connections(server: TestServer) {
     server.enqueue("s").await;
     let metrics = server.send("GET", "/metrics", &[], "").await;
     for line in [

@@ -3,12 +3,19 @@
 mod server;
 
 use fernery::http::routes::{BodyRule, ROUTES, Who};
-use fernery::http::{ServeSettings, TlsFiles, WorkerAuth, ensure_token_files, serve, token_path};
+use fernery::http::{ServeSettings, WorkerAuth, ensure_token_files, serve, token_path};
 use fernery_client::wire::Role;
 use serde_json::json;
 use server::TestServer;
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
+
+on_both_backends!(
+    a_producer_reads_its_own_jobs_and_learns_nothing_of_others,
+    every_token_that_does_not_work_gets_the_same_words,
+    a_token_is_refused_from_its_expiry_on,
+    a_revoke_by_another_process_is_seen_within_a_second,
+);
 
 fn concrete(path: &str) -> String {
     path.replace("{id}", "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f").replace("{name}", "s")
@@ -84,9 +91,7 @@ async fn a_worker_token_may_be_limited_to_streams() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_producer_reads_its_own_jobs_and_learns_nothing_of_others() {
-    let server = TestServer::start().await;
+async fn a_producer_reads_its_own_jobs_and_learns_nothing_of_others(server: TestServer) {
     let (mine, other) = (server.token("producer").await, server.token("producer").await);
     let job = json!({ "stream": "s", "payload": { "secret": 1 }, "unique_key": "k" }).to_string();
     let made = server.call(&mine, "POST", "/v1/jobs", &job).await;
@@ -110,9 +115,7 @@ async fn a_producer_reads_its_own_jobs_and_learns_nothing_of_others() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn every_token_that_does_not_work_gets_the_same_words() {
-    let server = TestServer::start().await;
+async fn every_token_that_does_not_work_gets_the_same_words(server: TestServer) {
     let made = server.post("/v1/tokens", &json!({ "role": "viewer", "name": "v" })).await.json();
     let (revoked, id) =
         (made["token"].as_str().expect("a token"), made["info"]["token_id"].as_str().expect("an id"));
@@ -140,9 +143,7 @@ async fn every_token_that_does_not_work_gets_the_same_words() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_token_is_refused_from_its_expiry_on() {
-    let server = TestServer::start().await;
+async fn a_token_is_refused_from_its_expiry_on(server: TestServer) {
     let past = json!({ "role": "viewer", "name": "v", "expires_at": "2020-01-01T00:00:00Z" });
     assert_eq!(server.post("/v1/tokens", &past).await.pointers(), ["/expires_at"]);
     let token = fernery::http::token::TokenText::random();
@@ -161,9 +162,7 @@ async fn a_token_is_refused_from_its_expiry_on() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_revoke_by_another_process_is_seen_within_a_second() {
-    let server = TestServer::start().await;
+async fn a_revoke_by_another_process_is_seen_within_a_second(server: TestServer) {
     let token = server.token("viewer").await;
     assert_eq!(server.call(&token, "GET", "/v1/whoami", "").await.status, 200);
     // Straight into the store, as another process would.
@@ -229,50 +228,6 @@ async fn off_loopback_there_is_no_plain_http_and_no_open_worker_endpoint() {
     let asked = server::request("GET", "/metrics", &[], "");
     tokio::io::AsyncWriteExt::write_all(&mut stream, asked.as_bytes()).await.expect("sent");
     assert_eq!(server::read_to_end(&mut stream).await.status, 401, "metrics need a viewer off loopback");
-    running.shutdown().await;
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn a_certificate_that_cannot_work_is_refused_at_the_start() {
-    let server = TestServer::start().await;
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, text: &str, mode: u32| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, text).expect("written");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
-        path
-    };
-    let made = |years: (i32, i32)| {
-        let key = rcgen::KeyPair::generate().expect("a key");
-        let mut params = rcgen::CertificateParams::new(vec!["localhost".to_string()]).expect("params");
-        params.not_before = rcgen::date_time_ymd(years.0, 1, 1);
-        params.not_after = rcgen::date_time_ymd(years.1, 1, 1);
-        (params.self_signed(&key).expect("signed").pem(), key.serialize_pem())
-    };
-    let (good, key) = made((2020, 2090));
-    let (expired, expired_key) = made((2020, 2021));
-    let (early, early_key) = made((2080, 2090));
-    let good = write("good.pem", &good, 0o644);
-    let key_path = write("key.pem", &key, 0o600);
-    let cases = [
-        (good.clone(), write("other.pem", &expired_key, 0o600), "does not fit"),
-        (write("expired.pem", &expired, 0o644), write("expired.key", &expired_key, 0o600), "expired"),
-        (write("early.pem", &early, 0o644), write("early.key", &early_key, 0o600), "not valid before"),
-        (good.clone(), write("open.pem", &key, 0o644), "everybody may read"),
-        (write("empty.pem", "", 0o644), key_path.clone(), "no certificate"),
-        (folder.path().join("missing.pem"), key_path.clone(), "missing.pem"),
-    ];
-    let settings = |cert, key| {
-        let tls = Some(TlsFiles { cert, key });
-        ServeSettings { tls, ..ServeSettings::new("127.0.0.1:0".parse().expect("an address")) }
-    };
-    for (cert, key, words) in cases {
-        let refused = serve(settings(cert, key), server.engine.clone()).await.expect_err(words);
-        assert!(refused.to_string().contains(words), "{refused}");
-    }
-    let running = serve(settings(good, key_path), server.engine.clone()).await.expect("it works");
-    assert!(running.url().starts_with("https://127.0.0.1:"));
     running.shutdown().await;
     server.stop().await;
 }

@@ -113,20 +113,20 @@ async fn the_model_answers_as_itself() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn campaign_sqlite_answers_as_the_model() {
-    same_answers::<Sqlite>(80).await;
+    same_answers::<Sqlite>(50).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_answers_as_the_model_on_a_few_seeds() {
-    same_answers::<Sqlite>(10).await;
+    same_answers::<Sqlite>(8).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn campaign_postgres_answers_as_the_model() {
-    same_answers::<Postgres>(40).await;
+    same_answers::<Postgres>(6).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_answers_as_the_model_on_a_few_seeds() {
-    same_answers::<Postgres>(5).await;
+    same_answers::<Postgres>(2).await;
 }

@@ -5,6 +5,7 @@ pub(crate) mod backend;
 pub(crate) mod cluster;
 pub(crate) mod consistency;
 pub(crate) mod dump;
+pub(crate) mod fresh_database;
 pub(crate) mod model;
 pub(crate) mod postgres;
 pub(crate) mod proxy;

@@ -35,7 +35,10 @@ pub(super) fn prepare(dir: &Path) -> Outcome {
 }
 
 /// Tells commands where the server is; gone when the server has ended in order.
-pub(super) struct UrlFile(PathBuf);
+pub(super) struct UrlFile {
+    path: PathBuf,
+    line: String,
+}
 
 impl UrlFile {
     /// Writes it whole or not at all.
@@ -44,15 +47,19 @@ impl UrlFile {
         let unfinished = dir.join(format!("{URL_FILE}.new"));
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-        writeln!(file, "{url}")?;
+        let line = format!("{url}\n");
+        file.write_all(line.as_bytes())?;
         fs::rename(&unfinished, &path)?;
-        Ok(Self(path))
+        Ok(Self { path, line })
     }
 }
 
 impl Drop for UrlFile {
     fn drop(&mut self) {
-        // Left behind, it only makes a command say that nobody answers there.
-        let _ = fs::remove_file(&self.0);
+        // On PostgreSQL another server may use the directory too, and have put its own URL there since.
+        if fs::read_to_string(&self.path).is_ok_and(|line| line == self.line) {
+            // Left behind, it only makes a command say that nobody answers there.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }

@@ -4,8 +4,8 @@ use super::enqueue::LineDefaults;
 use super::failure::{Failure, Outcome};
 use super::input;
 use super::screen::Screen;
-use fernery_client::Client;
 use fernery_client::wire::{EnqueueOutcome, EnqueueRequest};
+use fernery_client::{Client, ClientError};
 use fernery_core::limits;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -72,10 +72,17 @@ async fn send_all(
     loop {
         let batch = lines.batch(defaults)?;
         let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
-        let place = format!("lines {} to {}", first.0, last.0);
+        let lines_of_call = format!("lines {} to {}", first.0, last.0);
         let jobs: Vec<_> = batch.iter().map(|(_, job)| job).collect();
         let sent = client.enqueue_many(&jobs).await.and_then(|reply| reply.read());
-        let answer = sent.map_err(|error| Failure::from(error).context(&place))?;
+        let answer = sent.map_err(|error| {
+            let place = line_refused(&error, &batch).unwrap_or(lines_of_call.clone());
+            Failure::from(error).context(place)
+        })?;
+        if answer.jobs.len() != batch.len() {
+            let why = format!("{} answers to {} jobs", answer.jobs.len(), batch.len());
+            return Err(Failure::failed("unexpected_answer", why).context(lines_of_call));
+        }
         for ((line, _), item) in batch.iter().zip(&answer.jobs) {
             match item.outcome {
                 EnqueueOutcome::Created => tally.created += 1,
@@ -91,6 +98,13 @@ async fn send_all(
         progress.set_position(lines.read);
         progress.set_message(format!("{} jobs", tally.created + tally.there_before));
     }
+}
+
+/// The line of the job that the server points at.
+fn line_refused(error: &ClientError, batch: &[(u64, EnqueueRequest)]) -> Option<String> {
+    let ClientError::Refused { problem, .. } = error else { return None };
+    let index: usize = problem.errors.first()?.pointer.split('/').nth(1)?.parse().ok()?;
+    batch.get(index).map(|(line, _)| format!("line {line}"))
 }
 
 /// A bar where the end is known, a count where it is not; nothing where nobody looks.

@@ -3,7 +3,7 @@
 use super::screen::{json_inert, plain};
 use crate::config::ConfigError;
 use fernery_client::ClientError;
-use serde_json::json;
+use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub(super) struct Failure {
     code: &'static str,
     message: String,
     /// The server's own problem object.
-    problem: Option<String>,
+    problem: Option<Map<String, Value>>,
     /// The status that the server refused with.
     pub(super) status: Option<u16>,
 }
@@ -93,10 +93,12 @@ impl Failure {
         }
         // Nothing can be done about an output that is closed; the exit code still tells.
         if json {
-            let object = self.problem.clone().unwrap_or_else(|| {
-                json!({"code": self.code, "detail": self.message, "exit_code": self.exit}).to_string()
-            });
-            let _ = writeln!(io::stdout(), "{}", json_inert(&object));
+            let mut object = self.problem.unwrap_or_default();
+            object.entry("code").or_insert_with(|| self.code.into());
+            object.entry("detail").or_insert_with(|| self.message.clone().into());
+            object.insert("message".into(), self.message.into());
+            object.insert("exit_code".into(), self.exit.into());
+            let _ = writeln!(io::stdout(), "{}", json_inert(&Value::Object(object).to_string()));
         } else {
             let _ = writeln!(io::stderr(), "error: {}", plain(&self.message));
         }
@@ -141,7 +143,7 @@ impl From<ClientError> for Failure {
                 },
                 code: "refused",
                 message,
-                problem: String::from_utf8(body.to_vec()).ok().map(|text| text.trim_end().to_string()),
+                problem: serde_json::from_slice(&body).ok(),
             },
         }
     }

@@ -4,6 +4,7 @@ use super::failure::{Failure, Outcome};
 use fernery_core::Timestamp;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,6 +18,10 @@ pub(super) fn open(path: &Path) -> Outcome<(Box<dyn Read>, Option<u64>)> {
     let meta = std::fs::metadata(path).map_err(|e| refused(&e))?;
     if meta.is_dir() {
         return Err(refused(&"it is a directory"));
+    }
+    // Opening a pipe waits for its writer, perhaps for ever; one that the shell has opened has one.
+    if meta.file_type().is_fifo() && !path.starts_with("/dev") && !path.starts_with("/proc") {
+        return Err(refused(&"it is a pipe; give - and redirect it to stdin"));
     }
     let file = File::open(path).map_err(|e| refused(&e))?;
     Ok((Box::new(file), meta.is_file().then_some(meta.len())))

@@ -42,6 +42,9 @@ impl Global {
     /// The data directory. The file is read only if nothing closer names it.
     fn data_dir(&self) -> Outcome<PathBuf> {
         if let Some(data) = &self.data {
+            if data.is_empty() {
+                return Err(Failure::usage("--data: expected a path"));
+            }
             return Ok(PathBuf::from(data));
         }
         let inputs =

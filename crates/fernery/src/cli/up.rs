@@ -6,12 +6,13 @@ use super::screen::Screen;
 use super::setting_flags::SettingFlags;
 use super::settings::{in_force, warn_of_unknown_env};
 use super::{Global, log};
-use crate::config::{Settings, database};
+use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, ServeSettings};
 use clap::Args;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::{Engine, EngineSettings};
 use serde_json::json;
+use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::info;
@@ -105,7 +106,11 @@ async fn serve_with(
     engine: &Engine,
     signals: &mut EndSignals,
 ) -> Outcome {
-    let refused = |error: std::io::Error| Failure::failed("start", error.to_string());
+    let refused = |error: std::io::Error| match error.kind() {
+        // A certificate that does not fit, a rule that is broken: no second try helps.
+        ErrorKind::InvalidInput => Failure::from(ConfigError(error.to_string())),
+        _ => Failure::failed("start", error.to_string()),
+    };
     http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
     let running = http::serve(serve_settings(settings), engine.clone()).await.map_err(refused)?;
     let url = running.url();

@@ -51,6 +51,39 @@ fn the_default_file_is_the_defaults_in_code() {
     }
 }
 
+/// `docs/reference/configuration.md` is the table.
+#[test]
+fn the_reference_is_the_table() {
+    use std::fmt::Write as _;
+    let mut page = String::from(
+        "# Configuration\n\n\
+         A flag wins over the environment, the environment over the file, the file over the default. `fernery config` prints\n\
+         what is in force and where each value came from; `fernery config --default` prints a commented file to start from.\n\
+         The file is `fernery.toml` in the current directory, or what `--config` or `FERNERY_CONFIG` names.\n\n\
+         | key in the file | flag | environment | default | what it is |\n|---|---|---|---|---|\n",
+    );
+    for s in SETTINGS {
+        let fallback = match s.fallback {
+            Fallback::Value(value) => format!("`{value}`"),
+            Fallback::Follows(rule) => format!("`{rule}`"),
+            Fallback::Unset => String::new(),
+        };
+        let help = s.help.replace('|', "\\|");
+        writeln!(page, "| `{}` | `--{}` | `{}` | {fallback} | {help} |", s.key, s.flag(), s.env()).unwrap();
+    }
+    page.push_str(
+        "\nOnly in the environment: `FERNERY_TOKEN` (a token, instead of `operator.token` in the data directory), `FERNERY_URL`\n\
+         (also `--url`: the server to talk to) and `FERNERY_CA` (certificates to trust over HTTPS instead of the system's).\n\n\
+         Durations are a whole number and its unit: `500ms`, `60s`, `5m`, `2h`, `7d`.\n",
+    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(kept, page, "run the test with UPDATE=1 to rewrite docs/reference/configuration.md");
+}
+
 #[test]
 fn the_engines_defaults_are_ours() {
     let ours = with_flags(Vec::new()).unwrap();

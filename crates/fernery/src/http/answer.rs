@@ -6,22 +6,21 @@
 
 use super::Server;
 use super::auth::{Caller, WorkerAuth, token_needed};
+use super::body::{Weight, read_body};
 use super::guards;
 use super::json;
 use super::paced::Progress;
 use super::problem::{Code, Refusal, Refused};
 use super::query::Query;
-use super::routes::{self, BodyRule, Route, Who};
-use bytes::{Bytes, BytesMut};
+use super::routes::{self, Route, Who};
+use bytes::Bytes;
 use fernery_client::wire::Role;
 use fernery_core::limits;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
-use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use http::{Request, Response, StatusCode};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use serde::Serialize;
 use std::convert::Infallible;
@@ -29,9 +28,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use tokio::time::timeout;
 use tracing::{error, warn};
 
 /// What a call gets of its request.
@@ -47,6 +44,8 @@ pub struct Call {
     pub query: Query,
     /// The body, unread.
     pub body: Bytes,
+    /// Counts a big body while the call lives.
+    pub weight: Option<Weight>,
 }
 
 impl Call {
@@ -149,7 +148,7 @@ async fn handle(
             return Err(refused);
         }
     };
-    let (body, _weight) = match read_body(&server, route, &parts.headers, incoming).await {
+    let (body, weight) = match read_body(&server, route, &parts.headers, incoming).await {
         Ok(read) => read,
         Err(refused) => {
             progress.leave_unread();
@@ -158,7 +157,7 @@ async fn handle(
     };
     // The headers hold on to the connection's read buffer; a claim may wait for long.
     drop(parts);
-    let call = Call { server, caller, param, query, body };
+    let call = Call { server, caller, param, query, body, weight };
     (route.run)(call).await
 }
 
@@ -206,113 +205,6 @@ fn permit(server: &Server, route: &Route, caller: &Caller) -> Result<(), Refused
             Err(Refusal::new(Code::Forbidden, detail))
         }
     }
-}
-
-/// Bytes and requests that count against a limit while this lives.
-#[derive(Debug)]
-pub struct Weight {
-    server: Arc<Server>,
-    counter: fn(&Server) -> &AtomicUsize,
-    amount: usize,
-}
-
-impl Weight {
-    /// Counts `amount` unless that passes `max`.
-    pub fn take(
-        server: &Arc<Server>,
-        counter: fn(&Server) -> &AtomicUsize,
-        amount: usize,
-        max: usize,
-    ) -> Option<Self> {
-        let before = counter(server).fetch_add(amount, Ordering::Relaxed);
-        let weight = Self { server: server.clone(), counter, amount };
-        (before + amount <= max).then_some(weight)
-    }
-}
-
-impl Drop for Weight {
-    fn drop(&mut self) {
-        (self.counter)(&self.server).fetch_sub(self.amount, Ordering::Relaxed);
-    }
-}
-
-/// Bodies up to this size are not counted: the cap on connections bounds them.
-const SMALL_BODY_BYTES: usize = 64 << 10;
-
-async fn read_body(
-    server: &Arc<Server>,
-    route: &Route,
-    headers: &HeaderMap,
-    incoming: Incoming,
-) -> Result<(Bytes, Option<Weight>), Refused> {
-    let announced = incoming.size_hint();
-    match route.body {
-        BodyRule::None => return Ok((Bytes::new(), None)),
-        BodyRule::Optional(_) if incoming.is_end_stream() => return Ok((Bytes::new(), None)),
-        _ if incoming.is_end_stream() => {
-            return Err(Refusal::new(Code::EmptyBody, "the request has no body; it needs a JSON document"));
-        }
-        _ => json_only(headers)?,
-    }
-    let too_large =
-        || Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", limits::BODY_BYTES_MAX));
-    if announced.lower() > limits::BODY_BYTES_MAX as u64 {
-        return Err(too_large());
-    }
-    let expected =
-        usize::try_from(announced.upper().unwrap_or(limits::BODY_BYTES_MAX as u64)).unwrap_or(usize::MAX);
-    let weight = if expected > SMALL_BODY_BYTES {
-        let amount = expected.min(limits::BODY_BYTES_MAX);
-        let taken = Weight::take(server, |server| &server.body_bytes, amount, server.settings.body_bytes_max);
-        Some(taken.ok_or_else(|| Refusal::new(Code::Busy, "too many large requests at once"))?)
-    } else {
-        None
-    };
-    let read = timeout(server.settings.pace.body, collect(incoming, limits::BODY_BYTES_MAX)).await;
-    match read {
-        Ok(Ok(Some(body))) => Ok((body, weight)),
-        Ok(Ok(None)) => Err(too_large()),
-        Ok(Err(_)) => Err(Refusal::new(Code::BadRequest, "the body ended before its announced length")),
-        Err(_) => Err(Refusal::new(Code::BodyTimeout, Code::BodyTimeout.title())),
-    }
-}
-
-fn json_only(headers: &HeaderMap) -> Result<(), Refused> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let essence = text(CONTENT_TYPE).map(|value| value.split(';').next().unwrap_or_default().trim());
-    if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case(JSON)) {
-        return Err(Refusal::new(
-            Code::UnsupportedMediaType,
-            "send the body as Content-Type: application/json",
-        ));
-    }
-    if !text(CONTENT_ENCODING).is_none_or(|encoding| encoding.eq_ignore_ascii_case("identity")) {
-        return Err(Refusal::new(Code::UnsupportedMediaType, "send the body without Content-Encoding"));
-    }
-    Ok(())
-}
-
-/// The whole body, or `None` if it is longer than `max`.
-async fn collect(mut incoming: Incoming, max: usize) -> hyper::Result<Option<Bytes>> {
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
-    while let Some(frame) = incoming.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        if first.len().max(all.len()) + data.len() > max {
-            return Ok(None);
-        }
-        // Nearly every body comes in one piece, which needs no copy.
-        if first.is_empty() && all.is_empty() {
-            first = data;
-            continue;
-        }
-        if all.is_empty() {
-            all.extend_from_slice(&first);
-            first = Bytes::new();
-        }
-        all.extend_from_slice(&data);
-    }
-    Ok(Some(if all.is_empty() { first } else { all.freeze() }))
 }
 
 /// Runs a call so that a bug in it costs one answer and not the connection's task. `None` if it panicked.

@@ -1,7 +1,8 @@
 //! The four calls of the worker contract, one job at a time.
 
 use super::Server;
-use super::answer::{Call, Replied, Reply, Weight};
+use super::answer::{Call, Replied, Reply};
+use super::body::Weight;
 use super::json;
 use super::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{
@@ -36,8 +37,8 @@ pub(super) async fn take(
     max: usize,
     max_wait_ms: Option<u64>,
 ) -> Result<(Arc<Server>, Vec<Claimed>), Refused> {
-    let Call { server, caller, body, .. } = call;
-    drop(body);
+    let Call { server, caller, body, weight, .. } = call;
+    drop((body, weight));
     if !(1..=limits::CLAIM_STREAMS_MAX).contains(&streams.len()) {
         let detail = format!("name 1 to {} streams", limits::CLAIM_STREAMS_MAX);
         return Err(Refusal::field(Code::Invalid, "/streams", detail));

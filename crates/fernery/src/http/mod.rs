@@ -5,7 +5,7 @@
 //! * [`accept`], [`paced`], [`tls`]: connections, with a limit on everything they may take
 //! * [`answer`]: a request's way from its head to its answer
 //! * [`guards`], [`auth`], [`token`], [`token_files`]: who may come in
-//! * [`json`], [`json_scan`], [`query`], [`cursor`]: what is read of a request
+//! * [`body`], [`json`], [`json_scan`], [`query`], [`cursor`]: what is read of a request
 //! * [`contract`], [`batch`], [`jobs`], [`dlq`], [`streams`], [`tokens`], [`process`]: the calls themselves
 //! * [`problem`]: every way to refuse
 
@@ -13,6 +13,7 @@ pub mod accept;
 pub mod answer;
 pub mod auth;
 pub mod batch;
+pub mod body;
 pub mod contract;
 pub mod cursor;
 pub mod dlq;

@@ -5,10 +5,11 @@ use fernery::http::{self, Running, ServeSettings, ensure_token_files, token_path
 use fernery_client::wire::Role;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::store::sqlite::SqliteStore;
-use fernery_engine::{Engine, EngineSettings, door};
+use fernery_engine::{Database, Engine, EngineSettings, door};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -19,9 +20,42 @@ use tokio::time::timeout;
 /// Nothing in these tests takes longer unless it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Where the truth is kept.
+#[derive(Clone, Copy, Debug)]
+pub enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+/// Runs promises that do not know their database on both of them.
+#[macro_export]
+macro_rules! on_both_backends {
+    ($($promise:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $promise() {
+                super::$promise($crate::server::TestServer::on($crate::server::Backend::Sqlite).await).await;
+            })+
+        }
+
+        mod postgres {
+            $(#[tokio::test]
+            async fn $promise() {
+                super::$promise($crate::server::TestServer::on($crate::server::Backend::Postgres).await).await;
+            })+
+        }
+    };
+}
+
+/// How a test moves time on.
+enum Hand {
+    Clock(door::LeaseClock),
+    Database { admin: String, name: String },
+}
+
 pub struct TestServer {
     pub engine: Engine,
-    pub clock: door::LeaseClock,
+    hand: Hand,
     pub running: Running,
     pub operator: String,
     pub worker: String,
@@ -54,16 +88,23 @@ impl Answer {
 
 impl TestServer {
     pub async fn start() -> Self {
-        Self::start_with(|_| {}).await
+        Self::on(Backend::Sqlite).await
+    }
+
+    pub async fn on(backend: Backend) -> Self {
+        Self::build(backend, |_| {}).await
     }
 
     pub async fn start_with(change: impl FnOnce(&mut ServeSettings)) -> Self {
+        Self::build(Backend::Sqlite, change).await
+    }
+
+    async fn build(backend: Backend, change: impl FnOnce(&mut ServeSettings)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let clock = door::LeaseClock::manual(door::wall_clock());
-        let signals = Arc::default();
-        let path = folder.path().join("fernery.db");
-        let store = SqliteStore::open(&path, StoreSettings::default(), clock.clone(), Arc::clone(&signals));
-        let engine = Engine::start(Arc::new(store.expect("a database")), signals, EngineSettings::default());
+        let (engine, hand) = match backend {
+            Backend::Sqlite => on_sqlite(folder.path()),
+            Backend::Postgres => on_postgres().await,
+        };
         ensure_token_files(&engine, folder.path()).await.expect("token files");
         let token = |role| {
             let text = std::fs::read_to_string(token_path(folder.path(), role)).expect("a token file");
@@ -73,7 +114,22 @@ impl TestServer {
         let mut settings = ServeSettings::new("127.0.0.1:0".parse().expect("an address"));
         change(&mut settings);
         let running = http::serve(settings, engine.clone()).await.expect("a server");
-        Self { engine, clock, running, operator, worker, folder }
+        Self { engine, hand, running, operator, worker, folder }
+    }
+
+    /// Moves the clock that decides expiry.
+    pub async fn advance(&self, by: Duration) {
+        match &self.hand {
+            Hand::Clock(clock) => clock.advance(by),
+            Hand::Database { admin, name } => {
+                let sql = format!(
+                    "CREATE OR REPLACE FUNCTION fernery.fernery_now() RETURNS timestamptz LANGUAGE sql VOLATILE
+                     AS $$ SELECT clock_timestamp() + {} * interval '1 millisecond' $$",
+                    by.as_millis()
+                );
+                execute(&beside(admin, name), &sql).await;
+            }
+        }
     }
 
     pub fn addr(&self) -> SocketAddr {
@@ -83,6 +139,9 @@ impl TestServer {
     pub async fn stop(self) {
         self.running.shutdown().await;
         self.engine.close().await;
+        if let Hand::Database { admin, name } = &self.hand {
+            execute(admin, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
+        }
     }
 
     pub async fn connect(&self) -> TcpStream {
@@ -139,6 +198,36 @@ impl TestServer {
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json()["token"].as_str().expect("a token").to_string()
     }
+}
+
+fn on_sqlite(folder: &Path) -> (Engine, Hand) {
+    let clock = door::LeaseClock::manual(door::wall_clock());
+    let signals = Arc::default();
+    let path = folder.join("fernery.db");
+    let store = SqliteStore::open(&path, StoreSettings::default(), clock.clone(), Arc::clone(&signals));
+    let store = Arc::new(store.expect("a database"));
+    (Engine::start(store, signals, EngineSettings::default()), Hand::Clock(clock))
+}
+
+async fn on_postgres() -> (Engine, Hand) {
+    let admin = std::env::var("FERNERY_TEST_POSTGRES").expect("run ./test, or scripts/with-services");
+    let name = format!("test_{:032x}", u128::from_ne_bytes(door::random_bytes()));
+    execute(&admin, &format!("CREATE DATABASE {name}")).await;
+    let database = Database::Postgres(beside(&admin, &name));
+    let engine = Engine::open(&database, EngineSettings::default()).await.expect("a database");
+    (engine, Hand::Database { admin, name })
+}
+
+/// The URL of another database on the same server.
+fn beside(admin: &str, name: &str) -> String {
+    let (server, _) = admin.rsplit_once('/').expect("a URL that names a database");
+    format!("{server}/{name}")
+}
+
+async fn execute(url: &str, sql: &str) {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("PostgreSQL");
+    tokio::spawn(connection);
+    client.batch_execute(sql).await.expect("executed");
 }
 
 /// A request that asks for the connection to be closed.

@@ -51,8 +51,11 @@ struct Inner<V: Verb> {
     queue: Mutex<Queue<V>>,
 }
 
+/// A call, and where its answer goes.
+type Asked<V> = (<V as Verb>::Call, oneshot::Sender<StoreResult<<V as Verb>::Reply>>);
+
 struct Queue<V: Verb> {
-    waiting: VecDeque<(V::Call, oneshot::Sender<StoreResult<V::Reply>>)>,
+    waiting: VecDeque<Asked<V>>,
     items: usize,
     lanes: usize,
 }

@@ -308,13 +308,14 @@ impl Store for SqliteStore {
     }
 
     async fn close(&self) {
+        // Readers first: the last to close folds the log back into the file, and they may not write.
+        self.reading.close();
+        lock(&self.readers).clear();
         drop(lock(&self.writer).take());
         let thread = lock(&self.thread).take();
         if let Some(thread) = thread {
             // The thread ends when the last caller's writer is gone; waiting for it must not block the others.
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
-        self.reading.close();
-        lock(&self.readers).clear();
     }
 }

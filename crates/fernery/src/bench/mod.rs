@@ -1,0 +1,293 @@
+//! `fernery bench`: how fast this machine runs Fernery, and how fast it runs the same without an engine.
+//!
+//! Prints one JSON line per figure. Both sides of a ratio are measured in the same run, because machines differ and are
+//! noisy. All servers are children of this process on loopback; the loads are bounded in count and end by themselves.
+
+mod echo;
+mod load;
+mod raw;
+mod server;
+mod wire;
+
+use self::raw::Raw;
+use self::server::Server;
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measure speed and memory against the bare machine
+///
+/// Prints one JSON line per figure: `value`, and where it has one the `ratio` to a figure of the same run and the
+/// `target` it should reach. Takes about a minute with the defaults.
+///
+/// Example: fernery bench --backend sqlite
+/// Example: fernery bench --backend postgres --database postgres://me@localhost/scratch
+#[derive(Args, Debug)]
+pub(crate) struct BenchArgs {
+    /// Which database to measure.
+    #[arg(long, value_enum, default_value = "sqlite")]
+    backend: Backend,
+    /// An empty PostgreSQL database to measure in. Tables are made in it and stay.
+    #[arg(long, required_if_eq("backend", "postgres"))]
+    database: Option<String>,
+    /// Only these groups of figures.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Group>,
+    /// Jobs in each throughput figure.
+    #[arg(long, default_value_t = 100_000)]
+    jobs: usize,
+    /// Jobs that wait in the flatness figure.
+    #[arg(long, default_value_t = 1_000_000)]
+    backlog: usize,
+    /// Finished jobs in history in the flatness figure (the full measure is 5000000).
+    #[arg(long, default_value_t = 0)]
+    history: usize,
+    /// Runs of the flatness figure; the median counts.
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+    /// Claims that wait at once in the memory figure.
+    #[arg(long, default_value_t = 10_000)]
+    polls: usize,
+    /// Serve the echo side; the bench starts itself so.
+    #[arg(long, hide = true)]
+    serve_echo: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Group {
+    /// Jobs per second, one per call and a hundred per call; enqueue.
+    Throughput,
+    /// From enqueue to a waiting claim's reply.
+    Latency,
+    /// Claim cost with a large backlog and a long history.
+    Flatness,
+    /// Resident memory, idle and with many claims waiting.
+    Memory,
+}
+
+#[derive(Serialize)]
+struct Figure<'a> {
+    figure: String,
+    value: f64,
+    unit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reached: Option<bool>,
+}
+
+struct Bench {
+    args: BenchArgs,
+    folder: PathBuf,
+    missed: usize,
+}
+
+/// Runs what was asked for; answers whether every target was reached.
+pub(crate) async fn run(args: BenchArgs) -> Result<bool> {
+    if args.serve_echo {
+        echo::serve().await?;
+        return Ok(true);
+    }
+    let folder = std::env::temp_dir().join(format!("fernery-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    let mut bench = Bench { args, folder, missed: 0 };
+    let done = bench.all().await;
+    std::fs::remove_dir_all(&bench.folder).with_context(|| format!("removing {}", bench.folder.display()))?;
+    done.map(|()| bench.missed == 0)
+}
+
+impl Bench {
+    async fn all(&mut self) -> Result<()> {
+        if self.wants(Group::Throughput) {
+            self.throughput().await?;
+        }
+        if self.wants(Group::Latency) {
+            self.latency().await?;
+        }
+        if self.wants(Group::Memory) {
+            self.memory().await?;
+        }
+        if self.wants(Group::Flatness) {
+            self.flatness().await?;
+        }
+        Ok(())
+    }
+
+    fn wants(&self, group: Group) -> bool {
+        self.args.only.is_empty() || self.args.only.contains(&group)
+    }
+
+    fn name(&self, what: &str) -> String {
+        let backend = match self.args.backend {
+            Backend::Sqlite => "sqlite",
+            Backend::Postgres => "postgres",
+        };
+        format!("{backend}.{what}")
+    }
+
+    async fn server(&self, data: &str) -> Result<Server> {
+        let data = self.folder.join(data);
+        let database = match &self.args.database {
+            Some(url) => url.clone(),
+            None => format!("sqlite:{}", data.join("bench.db").display()),
+        };
+        std::fs::create_dir_all(&data)?;
+        Server::up(&data, &database).await
+    }
+
+    fn print(&self, figure: &Figure<'_>) -> Result<()> {
+        println!("{}", serde_json::to_string(figure)?);
+        Ok(())
+    }
+
+    fn value(&self, figure: String, value: f64, unit: &str) -> Result<()> {
+        self.print(&Figure { figure, value, unit, against: None, ratio: None, target: None, reached: None })
+    }
+
+    fn at_least(&mut self, what: &str, value: f64, against: (&str, f64), target: f64) -> Result<()> {
+        let ratio = value / against.1;
+        self.missed += usize::from(ratio < target);
+        self.print(&Figure {
+            figure: self.name(what),
+            value,
+            unit: "jobs/s",
+            against: Some(against.0),
+            ratio: Some(ratio),
+            target: Some(format!(">= {target}")),
+            reached: Some(ratio >= target),
+        })
+    }
+
+    fn at_most(&mut self, what: &str, value: f64, unit: &str, target: f64) -> Result<()> {
+        self.missed += usize::from(value > target);
+        self.print(&Figure {
+            figure: self.name(what),
+            value,
+            unit,
+            against: None,
+            ratio: None,
+            target: Some(format!("<= {target}")),
+            reached: Some(value <= target),
+        })
+    }
+
+    async fn raw(&self) -> Result<Raw> {
+        match (self.args.backend, &self.args.database) {
+            (Backend::Postgres, Some(url)) => raw::postgres(url, self.args.jobs).await,
+            _ => {
+                let (folder, jobs) = (self.folder.clone(), self.args.jobs);
+                tokio::task::spawn_blocking(move || raw::sqlite(&folder, jobs)).await?
+            }
+        }
+    }
+
+    async fn throughput(&mut self) -> Result<()> {
+        let echo = Server::echo().await?;
+        load::echo(&echo, 64, Duration::from_millis(500)).await?;
+        let requests = load::echo(&echo, 64, Duration::from_secs(3)).await?;
+        echo.stop().await?;
+        self.value("echo".into(), requests, "requests/s")?;
+        let raw = self.raw().await?;
+        self.value(self.name("raw.insert_1000"), raw.insert, "jobs/s")?;
+        self.value(self.name("raw.cycle_100"), raw.cycle, "jobs/s")?;
+
+        let (single, array, lanes) = match self.args.backend {
+            Backend::Sqlite => (0.30, 0.45, 16),
+            Backend::Postgres => (0.12, 0.5, 8),
+        };
+        let server = self.server("throughput").await?;
+        let jobs = self.args.jobs;
+        let enqueued = load::enqueue(&server, "array", jobs, 1_000).await?;
+        self.at_least("enqueue_1000", enqueued, ("raw.insert_1000", raw.insert), 0.5)?;
+        let drained = load::drain_array(&server, "array", lanes, 100).await?;
+        self.at_least("array_100", drained, ("raw.cycle_100", raw.cycle), array)?;
+        load::enqueue(&server, "single", jobs, 1_000).await?;
+        let drained = load::drain_single(&server, "single", 64, jobs).await?;
+        self.at_least("single", drained, ("echo / 2", requests / 2.0), single)?;
+        server.stop().await
+    }
+
+    async fn latency(&mut self) -> Result<()> {
+        let server = self.server("latency").await?;
+        load::latency(&server, 50).await?;
+        let mut taken = load::latency(&server, 500).await?;
+        let p50 = match self.args.backend {
+            Backend::Sqlite => 1_500.0,
+            Backend::Postgres => 2_500.0,
+        };
+        self.at_most("latency_p50", quantile(&mut taken, 0.5), "us", p50)?;
+        self.at_most("latency_p99", quantile(&mut taken, 0.99), "us", 10_000.0)?;
+        server.stop().await
+    }
+
+    async fn memory(&mut self) -> Result<()> {
+        const MIB: f64 = 1_048_576.0;
+        let server = self.server("memory").await?;
+        self.at_most("memory_idle", server.resident_bytes()? as f64 / MIB, "MiB", 40.0)?;
+        let waiting = load::park(&server, self.args.polls).await?;
+        let mut probe = wire::Wire::connect(server.address, &server.operator).await?;
+        // Until all of them wait, as the server itself counts them.
+        for _ in 0..1_000 {
+            let (_, body) = probe.request("GET", "/metrics", b"").await?;
+            let text = String::from_utf8_lossy(body);
+            let count = text.lines().find_map(|l| l.strip_prefix("fernery_waiting_claims ")).map(str::trim);
+            if count.and_then(|n| n.parse::<f64>().ok()).is_some_and(|n| n as usize >= self.args.polls) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        ensure!(waiting.iter().all(|task| !task.is_finished()), "a waiting claim was answered or refused");
+        self.value(self.name("waiting_claims"), waiting.len() as f64, "connections")?;
+        self.at_most("memory_waiting", server.resident_bytes()? as f64 / MIB, "MiB", 300.0)?;
+        waiting.iter().for_each(|task| task.abort());
+        server.stop().await
+    }
+
+    async fn flatness(&mut self) -> Result<()> {
+        const CLAIMS: usize = 500;
+        let server = self.server("flatness").await?;
+        let mut ratios = (Vec::new(), Vec::new());
+        if self.args.history > 0 {
+            load::enqueue(&server, "history", self.args.history, 1_000).await?;
+            load::drain_array(&server, "history", 8, 1_000).await?;
+        }
+        load::enqueue(&server, "large", self.args.backlog, 1_000).await?;
+        for run in 0..self.args.runs {
+            let small = format!("small-{run}");
+            load::enqueue(&server, &small, 1_000, 1_000).await?;
+            load::claim_times(&server, &small, 100).await?;
+            load::claim_times(&server, "large", 100).await?;
+            // Taken in turns, so that a noisy second hits both.
+            let (mut few, mut many) = (Vec::new(), Vec::new());
+            for _ in 0..10 {
+                few.extend(load::claim_times(&server, &small, CLAIMS / 10).await?);
+                many.extend(load::claim_times(&server, "large", CLAIMS / 10).await?);
+            }
+            ratios.0.push(quantile(&mut many, 0.5) / quantile(&mut few, 0.5));
+            ratios.1.push(quantile(&mut many, 0.99) / quantile(&mut few, 0.99));
+        }
+        self.value(self.name("flatness_backlog"), self.args.backlog as f64, "jobs")?;
+        self.value(self.name("flatness_history"), self.args.history as f64, "jobs")?;
+        self.at_most("flatness_p50", quantile(&mut ratios.0, 0.5), "ratio", 1.2)?;
+        self.at_most("flatness_p99", quantile(&mut ratios.1, 0.5), "ratio", 2.0)?;
+        server.stop().await
+    }
+}
+
+fn quantile(values: &mut [f64], q: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * q).round() as usize).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,78 @@
+//! Servers under measurement: child processes of this very program, on free loopback ports, ended with the bench.
+
+use anyhow::{Context, Result, bail};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// A child that listens.
+pub(super) struct Server {
+    child: Child,
+    pub(super) address: SocketAddr,
+    pub(super) operator: String,
+    pub(super) worker: String,
+}
+
+impl Server {
+    /// `fernery up` on a database, with its data in `data`.
+    pub(super) async fn up(data: &Path, database: &str) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["up", "--listen", "127.0.0.1:0", "--retention", "365d", "--database", database]);
+        command.arg("--data").arg(data);
+        let (child, address) = start(command).await?;
+        let token = |name: &str| {
+            let path = data.join(name);
+            std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
+        };
+        let operator = token("operator.token")?.trim().to_owned();
+        let worker = token("worker.token")?.trim().to_owned();
+        Ok(Self { child, address, operator, worker })
+    }
+
+    /// The echo server.
+    pub(super) async fn echo() -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["bench", "--serve-echo"]);
+        let (child, address) = start(command).await?;
+        Ok(Self { child, address, operator: String::new(), worker: "none".into() })
+    }
+
+    /// Resident memory in bytes.
+    pub(super) fn resident_bytes(&self) -> Result<u64> {
+        let id = self.child.id().context("the server has ended")?;
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+        let kib = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
+            .context("no VmRSS in /proc")?;
+        Ok(kib * 1024)
+    }
+
+    pub(super) async fn stop(mut self) -> Result<()> {
+        self.child.kill().await.context("stopping the server")
+    }
+}
+
+async fn start(mut command: Command) -> Result<(Child, SocketAddr)> {
+    let mut child = command
+        .env_remove("FERNERY_CONFIG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .context("starting a server")?;
+    let stdout = child.stdout.take().context("no output of the server")?;
+    let mut lines = BufReader::new(stdout).lines();
+    while let Some(line) = lines.next_line().await? {
+        if let Some((_, address)) = line.split_once("listening on http://") {
+            let address = address.trim().trim_end_matches('/').parse()?;
+            // Whatever else it prints must not block it.
+            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+            return Ok((child, address));
+        }
+    }
+    bail!("the server ended before it listened")
+}
