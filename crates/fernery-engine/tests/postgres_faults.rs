@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use support::cluster::Cluster;
 use support::consistency::assert_consistent;
-use support::postgres::{fresh_database, fresh_database_on, open_store};
+use support::postgres::{FreshDatabase, fresh_database, open_store};
 use support::proxy::Proxy;
 use support::singly::{ask, claim, completion, enqueue, failure, job_on, json, proof, status, view};
 use tokio::task::JoinSet;
@@ -162,7 +162,7 @@ async fn while_the_server_is_away_every_call_says_so_and_none_hangs() {
 struct Behind {
     store: Arc<dyn Store>,
     proxy: Proxy,
-    _database: support::postgres::FreshDatabase,
+    _database: FreshDatabase,
 }
 
 async fn behind_a_proxy() -> Behind {
@@ -400,9 +400,6 @@ async fn tls_checks_as_much_of_the_certificate_as_the_url_asks_for() {
             assert!(why.contains("certificate"), "{query}: {why}");
         }
     }
-    let plain = fresh_database_on(&cluster.url()).await;
-    let client = plain.client().await;
-    client.batch_execute("SELECT 1").await.expect("the server goes on");
 }
 
 /// A certificate authority: its certificate as a file, and what signs with it.

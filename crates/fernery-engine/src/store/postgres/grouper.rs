@@ -1,7 +1,7 @@
 //! Group commit above the database: calls of one kind that arrive while its statement is in flight share the next one.
 //!
-//! An idle system adds no wait: a call that finds a free lane starts at once. Under load the lanes are full, calls queue,
-//! and each lane takes all that fit into one statement: the longer a commit takes, the more calls share the next one.
+//! An idle system adds no wait: a call that finds nothing in flight starts at once. Under load calls queue, and the next
+//! batch takes all that fit into one statement: the longer a commit takes, the more calls share the next one.
 
 use crate::error::{StoreError, StoreResult};
 use std::collections::VecDeque;
@@ -11,6 +11,8 @@ use tokio::sync::oneshot;
 
 /// Batches of one kind in flight: one that commits and one that runs meanwhile.
 const LANES: usize = 2;
+/// Items that must wait before a second batch goes beside the first: two small ones cost more than the next one saves.
+const SECOND_LANE_ITEMS: usize = 100;
 /// Items of one batch; a single call that is larger runs alone.
 const BATCH_ITEMS_MAX: usize = 1_000;
 /// Calls that may wait for a lane.
@@ -77,7 +79,7 @@ impl<V: Verb> Grouper<V> {
             }
             queue.items += items;
             queue.waiting.push_back((call, sender));
-            if queue.lanes < LANES {
+            if queue.lanes == 0 || (queue.lanes < LANES && queue.items >= SECOND_LANE_ITEMS) {
                 queue.lanes += 1;
                 tokio::spawn(Inner::lane(self.inner.clone()));
             }
@@ -253,19 +255,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_that_arrive_while_the_lanes_are_full_share_the_next_batch() {
-        assert_eq!(answers(&[1, 1, 1, 1, 1]).await, [Ok(1), Ok(1), Ok(3), Ok(3), Ok(3)]);
+    async fn calls_that_arrive_while_one_is_in_flight_share_the_next_batch() {
+        assert_eq!(answers(&[1, 1, 1, 1]).await, [Ok(1), Ok(3), Ok(3), Ok(3)]);
+    }
+
+    #[tokio::test]
+    async fn a_second_batch_goes_beside_the_first_once_enough_calls_wait() {
+        let all = answers(&[1; SECOND_LANE_ITEMS + 1]).await;
+        assert_eq!((all[0].clone(), all[1].clone()), (Ok(1), Ok(SECOND_LANE_ITEMS)));
     }
 
     #[tokio::test]
     async fn calls_that_do_not_go_together_run_apart() {
-        assert_eq!(answers(&[1, 1, 1, 2, 1, 2]).await, [Ok(1), Ok(1), Ok(2), Ok(2), Ok(2), Ok(2)]);
+        assert_eq!(answers(&[1, 1, 2, 1, 2, 2]).await, [Ok(1), Ok(2), Ok(3), Ok(2), Ok(3), Ok(3)]);
     }
 
     #[tokio::test]
     async fn a_call_fails_alone() {
         let refused = Err(StoreError::Refused("a zero".into()));
-        assert_eq!(answers(&[2, 2, 2, 0, 2]).await, [Ok(1), Ok(1), Ok(1), refused, Ok(1)]);
+        assert_eq!(answers(&[2, 2, 0, 2]).await, [Ok(1), Ok(1), refused, Ok(1)]);
     }
 
     #[tokio::test]

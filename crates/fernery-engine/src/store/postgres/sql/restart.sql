@@ -28,7 +28,7 @@ WITH clock AS MATERIALIZED (
     UPDATE fernery.jobs j
     SET ended = NULL, ended_at = NULL, seq = g.place, claim_version = g.next_version
     FROM going g
-    WHERE j.job_id = ANY ($1::uuid[]) AND j.job_id = g.job_id
+    WHERE j.job_id = g.job_id
 ), raised AS (
     DELETE FROM fernery.dead_letters WHERE job_id = ANY (ARRAY(SELECT job_id FROM going WHERE ended = 'DEAD'))
 ), counted AS (

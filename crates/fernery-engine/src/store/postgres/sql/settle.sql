@@ -5,41 +5,46 @@ WITH decided AS MATERIALIZED (
     FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::json[], $6::timestamptz[], $7::integer[],
                 $8::integer[], $9::integer[], $10::text[], $11::text[], $12::timestamptz[])
          AS d(job_id, version, outcome, status, error, due_at, failed, lost, released, reason, code, now)
+), held AS MATERIALIZED (
+    SELECT l.resource_id AS job_id, l.attempt_id, l.token_hash, l.owner_id, l.stream, l.started_at,
+           l.claim_version + 1 AS claim_version, l.attempt_no, l.unique_key,
+           d.place, d.outcome, d.status, d.error, d.due_at, d.failed, d.lost, d.released, d.reason, d.code, d.now
+    FROM decided d
+    CROSS JOIN LATERAL (
+        SELECT * FROM fernery.leases
+        WHERE resource_id = d.job_id AND claim_version = d.version
+        LIMIT 1 FOR UPDATE
+    ) l
 ), gone AS (
-    DELETE FROM fernery.leases l
-    USING decided d
-    WHERE l.resource_id = ANY ($1::uuid[]) AND l.resource_id = d.job_id AND l.claim_version = d.version
-    RETURNING l.resource_id AS job_id, l.attempt_id, l.token_hash, l.owner_id, l.stream, l.started_at,
-              l.claim_version + 1 AS claim_version, l.attempt_no, l.unique_key,
-              d.place, d.outcome, d.status, d.error, d.due_at, d.failed, d.lost, d.released, d.reason, d.code, d.now
+    DELETE FROM fernery.leases WHERE resource_id = ANY (ARRAY(SELECT job_id FROM held))
 ), closed AS (
     INSERT INTO fernery.attempts (job_id, attempt_no, attempt_id, token_hash, worker_id, started_at, finished_at,
                                   outcome, status, claim_version, error)
     SELECT job_id, attempt_no, attempt_id, token_hash, owner_id, started_at, now, outcome, status, claim_version, error
-    FROM gone
+    FROM held
 ), claimable AS (
     INSERT INTO fernery.ready (stream, seq, job_id, ready_at, claim_version, attempt_no, failed, lost, released)
     SELECT stream, place, job_id, now, claim_version, attempt_no, failed, lost, released
-    FROM gone WHERE status = 'QUEUED' AND due_at IS NULL
+    FROM held WHERE status = 'QUEUED' AND due_at IS NULL
 ), later AS (
     INSERT INTO fernery.scheduled (job_id, stream, seq, due_at, claim_version, attempt_no, failed, lost, released)
     SELECT job_id, stream, place, due_at, claim_version, attempt_no, failed, lost, released
-    FROM gone WHERE status = 'QUEUED' AND due_at IS NOT NULL
+    FROM held WHERE status = 'QUEUED' AND due_at IS NOT NULL
 ), marked AS (
     UPDATE fernery.jobs j
-    SET seq = CASE WHEN g.status = 'QUEUED' THEN g.place ELSE j.seq END,
-        ended = CASE WHEN g.status <> 'QUEUED' THEN g.status END,
-        ended_at = CASE WHEN g.status <> 'QUEUED' THEN g.now END,
-        claim_version = CASE WHEN g.status <> 'QUEUED' THEN g.claim_version ELSE j.claim_version END
-    FROM gone g
-    WHERE j.job_id = ANY ($1::uuid[]) AND j.job_id = g.job_id
+    SET seq = CASE WHEN h.status = 'QUEUED' THEN h.place ELSE j.seq END,
+        ended = CASE WHEN h.status <> 'QUEUED' THEN h.status END,
+        ended_at = CASE WHEN h.status <> 'QUEUED' THEN h.now END,
+        claim_version = CASE WHEN h.status <> 'QUEUED' THEN h.claim_version ELSE j.claim_version END
+    FROM held h
+    WHERE j.job_id = h.job_id
 ), freed AS (
     DELETE FROM fernery.unique_keys
-    WHERE key = ANY (ARRAY(SELECT unique_key FROM gone WHERE status <> 'QUEUED' AND unique_key IS NOT NULL))
-      AND job_id = ANY (ARRAY(SELECT job_id FROM gone WHERE status <> 'QUEUED' AND unique_key IS NOT NULL))
+    WHERE key = ANY (ARRAY(SELECT unique_key FROM held WHERE status <> 'QUEUED' AND unique_key IS NOT NULL))
+      AND job_id = ANY (ARRAY(SELECT job_id FROM held WHERE status <> 'QUEUED' AND unique_key IS NOT NULL))
 ), buried AS (
     INSERT INTO fernery.dead_letters (job_id, stream, buried_at, reason, code)
-    SELECT job_id, stream, now, reason, code FROM gone WHERE reason IS NOT NULL
+    SELECT job_id, stream, now, reason, code FROM held WHERE reason IS NOT NULL
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, running, ready, scheduled, dead, cancelled)
     SELECT stream, -count(*),
@@ -47,6 +52,6 @@ WITH decided AS MATERIALIZED (
            count(*) FILTER (WHERE status = 'QUEUED' AND due_at IS NOT NULL),
            count(*) FILTER (WHERE status = 'DEAD'),
            count(*) FILTER (WHERE status = 'CANCELLED')
-    FROM gone GROUP BY stream
+    FROM held GROUP BY stream
 )
-SELECT count(*) FROM gone;
+SELECT count(*) FROM held;
