@@ -451,6 +451,9 @@ pub struct Pass {
 }
 
 /// A durable store of jobs. Every `Ok` is durable (invariant 19); every verb is one transaction per item or per call.
+///
+/// The items of one call are as calls that arrive at once: each is answered by itself and in its place, and no order of
+/// carrying them out is promised.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Stores jobs; one answer each, in order.

@@ -242,7 +242,7 @@ impl Bench {
         for _ in 0..1_000 {
             let (_, body) = probe.request("GET", "/metrics", b"").await?;
             let text = String::from_utf8_lossy(body);
-            let count = text.lines().find_map(|l| l.strip_prefix("fernery_waiting_claims ")).map(str::trim);
+            let count = text.lines().find_map(|l| l.strip_prefix("fernery_claims_waiting ")).map(str::trim);
             if count.and_then(|n| n.parse::<f64>().ok()).is_some_and(|n| n as usize >= self.args.polls) {
                 break;
             }

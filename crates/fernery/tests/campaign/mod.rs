@@ -55,6 +55,7 @@ impl Target {
     }
 
     /// Calls until there is a whole answer that is not "come back later". Only for calls that may be repeated.
+    #[allow(dead_code, reason = "not every campaign needs it")]
     pub(crate) async fn insist(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
         loop {
             match self.call(token, method, path, body).await {
@@ -109,6 +110,15 @@ impl Server {
             worker: token("worker.token"),
         };
         Self { folder, arguments: all, child, target }
+    }
+
+    /// Resident memory in bytes.
+    #[allow(dead_code, reason = "not every campaign needs it")]
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let id = self.child.id().expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("its status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its size");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
     }
 
     /// `kill -9`, without a warning.

@@ -2,6 +2,7 @@
 //!
 //! The verbs lie beside it: `enter`, `hold`, `end`, `operate`. They load, let `fernery-core` decide, and apply.
 
+use super::enter::insert_many_sql;
 use super::rows;
 use crate::door::LeaseClock;
 use crate::error::{StoreError, StoreResult};
@@ -46,7 +47,9 @@ pub(super) struct After {
 pub(super) struct Hot<'c> {
     begin: Statement<'c>,
     pub(super) job_insert: Statement<'c>,
+    pub(super) jobs_insert_many: Statement<'c>,
     pub(super) ready_insert: Statement<'c>,
+    pub(super) ready_insert_many: Statement<'c>,
     pub(super) ready_pick: Statement<'c>,
     pub(super) ready_remove_through: Statement<'c>,
     pub(super) lease_insert: Statement<'c>,
@@ -73,9 +76,12 @@ impl<'c> Tx<'c> {
         clock: LeaseClock,
         signals: Arc<Signals>,
     ) -> StoreResult<Self> {
+        let (jobs_insert_many, ready_insert_many) = insert_many_sql();
         let hot = Hot {
             begin: db.prepare("BEGIN IMMEDIATE")?,
             job_insert: db.prepare(include_str!("sql/job_insert.sql"))?,
+            jobs_insert_many: db.prepare(&jobs_insert_many)?,
+            ready_insert_many: db.prepare(&ready_insert_many)?,
             ready_insert: db.prepare(include_str!("sql/ready_insert.sql"))?,
             ready_pick: db.prepare(include_str!("sql/ready_pick.sql"))?,
             ready_remove_through: db.prepare(include_str!("sql/ready_remove_through.sql"))?,
@@ -163,9 +169,6 @@ impl<'c> Tx<'c> {
     }
 
     pub(super) fn count(&mut self, stream: &StreamName) -> &mut StreamCounts {
-        if !self.changes.contains_key(stream) {
-            self.changes.insert(stream.clone(), StreamCounts::default());
-        }
         self.changes.entry(stream.clone()).or_default()
     }
 
