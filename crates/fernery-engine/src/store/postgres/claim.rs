@@ -2,17 +2,19 @@
 
 use super::Shared;
 use super::after::After;
-use super::columns::{self, cell, count, instant, job_id, json, maybe_instant, millis, rows_limit};
+use super::columns::{self, Param, cell, count, instant, job_id, json, maybe_instant, millis, rows_limit};
 use super::grouper::Verb;
+use super::heads::FRONT;
 use super::trouble::{Tries, Trouble};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Ask, Claimed, Proof};
 use fernery_core::lease::Message;
-use fernery_core::{AttemptId, LeaseToken, TokenHash};
+use fernery_core::{AttemptId, LeaseToken, StreamName, TokenHash};
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_postgres::Row;
-use tracing::warn;
+use tracing::{debug, warn};
 use uuid::Uuid;
 
 pub(super) struct Claim {
@@ -97,19 +99,59 @@ impl Claim {
 
     async fn take(&self, asks: &[Ask], slots: &Slots<'_>) -> Result<Vec<(usize, Claimed)>, Trouble> {
         let Some(first) = asks.first() else { return Ok(Vec::new()) };
-        let streams: Vec<&str> = first.streams.iter().map(|stream| stream.as_str()).collect();
-        let hashes: Vec<&[u8]> = slots.hashes.iter().map(|hash| hash.0.as_slice()).collect();
-        let limit = rows_limit(slots.tokens.len());
+        let streams = &first.streams;
+        let starts = self.shared.heads.starts(streams, Instant::now());
+        let mut claimed = self.take_from(streams, &starts, slots, 0).await?;
+        if claimed.len() == slots.tokens.len() {
+            self.remember(streams, &starts, &claimed);
+            return Ok(claimed);
+        }
+        streams.iter().for_each(|stream| self.shared.heads.forget(stream));
+        if starts.iter().any(|start| *start != FRONT) {
+            // Less than asked for: the rest may stand further in front.
+            let front = vec![FRONT; streams.len()];
+            match self.take_from(streams, &front, slots, claimed.len()).await {
+                Ok(more) => claimed.extend(more),
+                Err(trouble) if claimed.is_empty() => return Err(trouble),
+                // What is had is had; what this may have taken beyond it runs out.
+                Err(trouble) => debug!(?trouble, "the second look of a claim failed"),
+            }
+        }
+        Ok(claimed)
+    }
+
+    /// Fills the slots from `used` on.
+    async fn take_from(
+        &self,
+        streams: &[StreamName],
+        starts: &[i64],
+        slots: &Slots<'_>,
+        used: usize,
+    ) -> Result<Vec<(usize, Claimed)>, Trouble> {
+        let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
+        let hashes: Vec<&[u8]> = slots.hashes[used..].iter().map(|hash| hash.0.as_slice()).collect();
+        let (attempts, workers) = (&slots.attempt_ids[used..], &slots.workers[used..]);
+        let limit = rows_limit(hashes.len());
         let ttl_ms = millis(self.shared.settings.lease_ttl);
         let session = self.shared.pool.session().await?;
-        let rows = session
-            .query(
-                include_str!("sql/claim.sql"),
-                &[&streams, &limit, &slots.attempt_ids, &hashes, &slots.workers, &ttl_ms],
-            )
-            .await?;
+        let params: [Param<'_>; 7] = [&names, &limit, &attempts, &hashes, &workers, &ttl_ms, &starts];
+        let rows = session.query(include_str!("sql/claim.sql"), &params).await?;
         drop(session);
-        Ok(rows.iter().map(|row| slots.claimed(row)).collect::<StoreResult<_>>()?)
+        Ok(rows.iter().map(|row| slots.claimed(row, used)).collect::<StoreResult<_>>()?)
+    }
+
+    /// The next claim goes on where this one, which got all it asked for, ended.
+    fn remember(&self, streams: &[StreamName], starts: &[i64], claimed: &[(usize, Claimed)]) {
+        let Some((_, last)) = claimed.last() else { return };
+        let now = Instant::now();
+        for (stream, start) in streams.iter().zip(starts) {
+            let of_stream = claimed.iter().rev().find(|(_, c)| c.stream == *stream);
+            self.shared.heads.passed(stream, *start, of_stream.map(|(_, c)| c.message.seq), now);
+            if *stream == last.stream {
+                // What follows was not looked at.
+                break;
+            }
+        }
     }
 
     async fn taken_before(&self, slots: &Slots<'_>, tries: &mut Tries) -> StoreResult<Vec<(usize, Claimed)>> {
@@ -119,7 +161,7 @@ impl Claim {
                 session.query(include_str!("sql/claimed_before.sql"), &[&slots.attempt_ids]).await
             };
             match found.await {
-                Ok(rows) => return rows.iter().map(|row| slots.claimed(row)).collect(),
+                Ok(rows) => return rows.iter().map(|row| slots.claimed(row, 0)).collect(),
                 Err(trouble) => tries.again(trouble).await?,
             }
         }
@@ -127,8 +169,10 @@ impl Claim {
 }
 
 impl Slots<'_> {
-    fn claimed(&self, row: &Row) -> StoreResult<(usize, Claimed)> {
-        let slot = usize::try_from(cell::<i64>(row, 0)? - 1).unwrap_or(usize::MAX);
+    /// A claimed row; its number counts from the slot `first`.
+    fn claimed(&self, row: &Row, first: usize) -> StoreResult<(usize, Claimed)> {
+        let number = usize::try_from(cell::<i64>(row, 0)? - 1).unwrap_or(usize::MAX);
+        let slot = first.saturating_add(number);
         let (Some(attempt_id), Some(lease_token)) = (self.attempt_ids.get(slot), self.tokens.get(slot))
         else {
             return Err(StoreError::Corrupt("a claim took more than was asked".into()));
@@ -199,7 +243,9 @@ async fn unclaim(shared: &Shared, proofs: &[Proof]) -> Result<(), Trouble> {
     let session = shared.pool.session().await?;
     let mut after = After::default();
     for row in session.query(include_str!("sql/unclaim.sql"), &[&ids, &hashes]).await? {
-        after.waits(&columns::stream(&row, 0)?, None);
+        let stream = columns::stream(&row, 0)?;
+        shared.heads.forget(&stream);
+        after.waits(&stream, None);
     }
     drop(session);
     shared.announce(after);

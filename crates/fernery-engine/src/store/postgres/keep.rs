@@ -20,7 +20,10 @@ impl PostgresStore {
         let rows = self.write_once(include_str!("sql/promote.sql"), &[&rows_limit(limit)]).await?;
         let mut after = After::default();
         for row in &rows {
-            after.waits(&columns::stream(row, 0)?, None);
+            let stream = columns::stream(row, 0)?;
+            // It stands where it was enqueued, before many that came since.
+            self.shared.heads.forget(&stream);
+            after.waits(&stream, None);
         }
         self.shared.announce(after);
         Ok(Pass { moved: rows.len(), full: rows.len() == limit })

@@ -13,6 +13,7 @@ mod claim;
 mod columns;
 mod enqueue;
 mod grouper;
+mod heads;
 mod herald;
 mod keep;
 mod migrate;
@@ -28,6 +29,7 @@ mod trouble;
 use self::claim::Claim;
 use self::enqueue::{Enqueue, Entry};
 use self::grouper::Grouper;
+use self::heads::Heads;
 use self::herald::Herald;
 use self::pool::Pool;
 use self::report::{Complete, Heartbeat, Settle};
@@ -66,6 +68,7 @@ struct Shared {
     settings: StoreSettings,
     signals: Arc<Signals>,
     herald: Herald,
+    heads: Heads,
 }
 
 impl PostgresStore {
@@ -78,7 +81,8 @@ impl PostgresStore {
         let session = pool.session().await.map_err(Trouble::into_error)?;
         migrate::migrate(&session).await?;
         drop(session);
-        let shared = Arc::new(Shared { pool, settings, signals, herald: Herald::new() });
+        let shared =
+            Arc::new(Shared { pool, settings, signals, herald: Herald::new(), heads: Heads::default() });
         let (undelivered, taken_back) = mpsc::unbounded_channel();
         let tasks = vec![
             tokio::spawn(claim::take_back(shared.clone(), taken_back)),

@@ -1,10 +1,10 @@
--- Moves up to $2 ready jobs into leases, streams in the order of $1, oldest first, skipping what another claim has in
--- hand and streams that are paused. Never waits, and writes nothing where nothing is ready.
+-- Moves up to $2 ready jobs into leases, streams in the order of $1, oldest first and in each stream from its place $7 on,
+-- skipping what another claim has in hand and streams that are paused. Never waits; writes nothing where nothing is ready.
 WITH clock AS MATERIALIZED (
     SELECT fernery.fernery_now() AS now
 ), open_streams AS MATERIALIZED (
-    SELECT s.name
-    FROM unnest($1::text[]) WITH ORDINALITY AS s(name, place)
+    SELECT s.name, s.start
+    FROM unnest($1::text[], $7::bigint[]) WITH ORDINALITY AS s(name, start, place)
     WHERE NOT EXISTS (SELECT FROM fernery.streams p WHERE p.name = s.name AND p.paused)
     ORDER BY s.place
 ), picked AS MATERIALIZED (
@@ -12,7 +12,7 @@ WITH clock AS MATERIALIZED (
     SELECT r.place
     FROM open_streams s
     CROSS JOIN LATERAL (
-        SELECT r.ctid AS place FROM fernery.ready r WHERE r.stream = s.name ORDER BY r.seq
+        SELECT r.ctid AS place FROM fernery.ready r WHERE r.stream = s.name AND r.seq >= s.start ORDER BY r.seq
         LIMIT $2 FOR UPDATE SKIP LOCKED
     ) r
     LIMIT $2
