@@ -16,7 +16,7 @@
 //!   goes back. It travels with the resource: ready row, lease row, closing row. Whoever holds no token (reaper, operator,
 //!   polling worker) writes only where the version is still the one that was read.
 //!
-//! No write matches on an id or a state alone, the reaper's included. Matching on those is how a slow worker finishes the
+//! No write to a lease matches on an id or a state alone, the reaper's included. Matching on those is how a slow worker finishes the
 //! attempt of its successor.
 //!
 //! # When trust ends

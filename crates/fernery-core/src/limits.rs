@@ -42,6 +42,8 @@ pub const UNIQUE_KEY_BYTES_MAX: usize = 255;
 
 /// Bytes of one payload or result.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Bytes of payload after which a claim of many jobs takes no further one.
+pub const CLAIM_BYTES_MAX: usize = 16 << 20;
 /// Bytes of one error report's message or stack; what is longer is cut, never refused: a failure must be reportable.
 pub const ERROR_TEXT_BYTES_MAX: usize = 16 << 10;
 /// Bytes of an error's code.

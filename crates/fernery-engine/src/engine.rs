@@ -70,6 +70,8 @@ struct Inner {
 
 /// How long a claim may go without asking the database, should every nudge be lost.
 const BACKSTOP: Duration = Duration::from_secs(1);
+/// Claims of one stream that the backstop wakes at once: thousands of them for one forgotten job would only queue up.
+const BACKSTOP_NUDGES: usize = 256;
 /// A stream that nobody asked for this long has no worker.
 const UNPOLLED: Duration = Duration::from_secs(60);
 
@@ -144,7 +146,7 @@ impl Engine {
         let parked = parking.park(&streams);
         loop {
             let claimed = self.store().claim(ask.clone()).await?;
-            parked.answered();
+            parked.answered(claimed.first().map(|job| &job.stream));
             if !claimed.is_empty() || self.is_draining() {
                 return Ok(claimed);
             }
@@ -195,7 +197,9 @@ impl Engine {
                     None => Explanation::Ended(brief.status),
                 }
             }
-            JobStatus::Queued if brief.run_at > now => Explanation::Scheduled { until: brief.run_at },
+            JobStatus::Queued if brief.run_at > now.min(door::wall_clock()) => {
+                Explanation::Scheduled { until: brief.run_at }
+            }
             JobStatus::Queued => {
                 let stream = self.store().stream(brief.stream.clone()).await?;
                 let polled = self.inner.signals.parking.last_polled(&brief.stream);
@@ -251,13 +255,13 @@ impl Engine {
 
     async fn promoter(self) {
         loop {
-            self.until_short("promote", || self.store().promote(limits::PROMOTE_BATCH)).await;
+            let moved = self.until_short("promote", || self.store().promote(limits::PROMOTE_BATCH)).await;
             let wait = match (self.store().next_due().await, self.store().now().await) {
                 (Ok(Some(due_at)), Ok(now)) => due_at.since(now).min(Duration::from_secs(5)),
                 _ => Duration::from_secs(5),
             };
-            // Never more than a thousand rounds a second, whatever the clocks say.
-            sleep(Duration::from_millis(1)).await;
+            // The calendar and the clock of leases may differ: a job that seems due and is not must not make this spin.
+            sleep(Duration::from_millis(if moved == 0 && wait.is_zero() { 50 } else { 1 })).await;
             let _ = tokio::time::timeout(wait, self.inner.signals.scheduled.notified()).await;
         }
     }
@@ -270,7 +274,9 @@ impl Engine {
                 continue;
             }
             match self.store().claimable(streams).await {
-                Ok(found) => found.iter().for_each(|stream| self.inner.signals.claimable(stream, usize::MAX)),
+                Ok(found) => {
+                    found.iter().for_each(|stream| self.inner.signals.claimable(stream, BACKSTOP_NUDGES))
+                }
                 Err(error) => debug!(%error, "backstop poll failed; the next one tries again"),
             }
         }

@@ -7,7 +7,8 @@ use std::fmt;
 pub enum StoreError {
     /// Too much at once; the same call may succeed in a moment.
     Busy(String),
-    /// The database is away, or the outcome of a commit is unknown. The same call again is safe and tells.
+    /// The database is away, or the outcome of a commit is unknown. The same call again tells, where it carries an id: a
+    /// report its attempt, an enqueue its `job_id`.
     Unavailable(String),
     /// No space left: reads go on, writes succeed again once there is space.
     Full(String),

@@ -131,9 +131,15 @@ impl Parked<'_> {
         self.stand();
     }
 
-    /// The store has answered what was asked because of the last nudge: that nudge is spent.
-    pub fn answered(&self) {
-        lock(&self.unanswered).take();
+    /// The store has answered what was asked because of the last nudge, with a job of stream `got` or with none. The nudge
+    /// is spent, unless the job is another stream's: then the one it was for may still wait, and somebody else looks.
+    pub fn answered(&self, got: Option<&StreamName>) {
+        let nudge = lock(&self.unanswered).take();
+        if let (Some(nudge), Some(got)) = (nudge, got)
+            && nudge != *got
+        {
+            self.parking.nudge(&nudge, 1);
+        }
     }
 }
 
@@ -207,7 +213,7 @@ mod tests {
         first.nudged().await;
         drop(first);
         second.nudged().await;
-        second.answered();
+        second.answered(None);
     }
 
     #[test]

@@ -514,7 +514,7 @@ pub trait Store: Send + Sync + 'static {
     async fn next_due(&self) -> StoreResult<Option<Timestamp>>;
     /// Deletes up to `limit` jobs that finished longer ago than `age`, with their attempts.
     async fn retain(&self, age: Duration, limit: usize) -> StoreResult<Pass>;
-    /// Housekeeping of the backend's own: folds counters, checkpoints.
+    /// Housekeeping of the backend's own: keeps the clock, folds counters.
     async fn tidy(&self) -> StoreResult<()>;
 
     /// All tokens.

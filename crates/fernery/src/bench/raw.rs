@@ -25,10 +25,11 @@ pub(super) fn sqlite(folder: &Path, jobs: usize) -> Result<Raw> {
          CREATE INDEX job_ready ON job (stream, id) WHERE state = 0;",
     )?;
     let started = stop_watch();
-    let mut insert = db.prepare("INSERT INTO job (stream, state, payload) VALUES (?1, 0, ?2)")?;
+    let rows = vec!["(?1, 0, ?2)"; 50].join(", ");
+    let mut insert = db.prepare(&format!("INSERT INTO job (stream, state, payload) VALUES {rows}"))?;
     for _ in 0..jobs / 1_000 {
         db.execute_batch("BEGIN IMMEDIATE")?;
-        for _ in 0..1_000 {
+        for _ in 0..1_000 / 50 {
             insert.execute(("bench", PAYLOAD))?;
         }
         db.execute_batch("COMMIT")?;

@@ -121,7 +121,13 @@ async fn serve_with(
     let _ = screen.line(&line);
     info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
 
-    let first = signals.next().await;
+    let first = tokio::select! {
+        signal = signals.next() => signal,
+        error = engine.failed() => {
+            drop(url_file);
+            return Err(Failure::failed("store", format!("{error}; start it anew to recover")));
+        }
+    };
     info!(
         signal = first,
         within_s = DRAIN_WITHIN.as_secs(),

@@ -8,13 +8,12 @@ use super::problem::{Code, Refusal, Refused};
 use super::token::TokenText;
 use fernery_client::wire::Role;
 use fernery_core::{StreamName, Timestamp};
-use fernery_engine::Engine;
-use fernery_engine::door;
 use fernery_engine::store::TokenRow;
+use fernery_engine::{Engine, StoreError, door};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// Whether the worker endpoints ask for a token.
@@ -87,6 +86,8 @@ fn stream_allowed(patterns: &[String], stream: &str) -> bool {
 pub struct TokenTable {
     copy: RwLock<Copy>,
     refreshing: tokio::sync::Mutex<()>,
+    /// When the rows could last not be read, and why.
+    failed: Mutex<Option<(Instant, StoreError)>>,
 }
 
 #[derive(Debug, Default)]
@@ -134,7 +135,19 @@ impl TokenTable {
             return Ok(());
         }
         let read_at = door::stop_watch();
-        let rows = engine.store().tokens().await?;
+        // Those who waited meanwhile share a failure too: one after the other would each wait as long.
+        let recent = |at: &(Instant, StoreError)| read_at.duration_since(at.0) < Duration::from_secs(1);
+        if let Some((_, error)) = self.failed().as_ref().filter(|at| recent(at)) {
+            return Err(error.clone().into());
+        }
+        let rows = match engine.store().tokens().await {
+            Ok(rows) => rows,
+            Err(error) => {
+                *self.failed() = Some((door::stop_watch(), error.clone()));
+                return Err(error.into());
+            }
+        };
+        *self.failed() = None;
         let known = |row: TokenRow| {
             // A role that this version does not know opens nothing.
             let role = row.role.parse().ok()?;
@@ -143,6 +156,10 @@ impl TokenTable {
         let tokens = rows.into_iter().filter_map(known).collect();
         *self.copy.write().unwrap_or_else(PoisonError::into_inner) = Copy { tokens, read_at: Some(read_at) };
         Ok(())
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<(Instant, StoreError)>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_fresh(&self, age_max: Duration) -> bool {

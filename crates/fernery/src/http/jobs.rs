@@ -199,7 +199,12 @@ fn detail(view: JobView) -> JobDetail {
         JobStatus::Succeeded => attempts.iter().rev().find(succeeded).and_then(|a| a.result.clone()),
         _ => None,
     };
-    let error = attempts.iter().rev().find_map(|attempt| attempt.error.clone());
+    // A job that made it has no error, whatever its first attempts met; those keep theirs.
+    let error = attempts
+        .iter()
+        .rev()
+        .find_map(|attempt| attempt.error.clone())
+        .filter(|_| brief.status != JobStatus::Succeeded);
     JobDetail {
         job_id: brief.job_id,
         stream: brief.stream,

@@ -1,12 +1,14 @@
 //! Jobs are claimed, kept, and given back undelivered.
 
+use super::end::Report;
 use super::read;
 use super::rows;
 use super::write::{Tx, Waiting};
 use crate::error::StoreResult;
 use crate::store::{Ask, Beat, BeatAnswer, Claimed, Proof};
 use fernery_core::lease::Message;
-use fernery_core::{Holding, StreamName, Timestamp};
+use fernery_core::settle::Ending;
+use fernery_core::{Holding, StreamName, Timestamp, limits};
 use rusqlite::params;
 use std::time::Duration;
 
@@ -14,7 +16,8 @@ impl Tx<'_> {
     pub(super) fn claim(&mut self, ask: &Ask) -> StoreResult<Vec<Claimed>> {
         let mut claimed = Vec::new();
         for stream in ask.streams.iter() {
-            if claimed.len() == ask.max {
+            let bytes: usize = claimed.iter().map(|c: &Claimed| c.payload.get().len()).sum();
+            if claimed.len() == ask.max || bytes >= limits::CLAIM_BYTES_MAX {
                 break;
             }
             if !self.paused.contains(stream) {
@@ -27,7 +30,10 @@ impl Tx<'_> {
     fn claim_from(&mut self, stream: &StreamName, ask: &Ask, claimed: &mut Vec<Claimed>) -> StoreResult<()> {
         let first = claimed.len();
         let mut picked = self.hot.ready_pick.query(params![stream.as_str(), ask.max - first])?;
-        while let Some(row) = picked.next()? {
+        let mut bytes = claimed.iter().map(|c| c.payload.get().len()).sum::<usize>();
+        while bytes < limits::CLAIM_BYTES_MAX
+            && let Some(row) = picked.next()?
+        {
             let job_id = rows::job_id(row, 1)?;
             let message = Message { seq: row.get(0)?, ready_at: rows::instant(row, 2)? };
             let tally = rows::tally(row, 5)?;
@@ -58,13 +64,15 @@ impl Tx<'_> {
                 max_attempts,
                 row.get::<_, Option<String>>(11)?
             ])?;
+            let payload = rows::json(row, 8)?;
+            bytes += payload.get().len();
             claimed.push(Claimed {
                 job_id,
                 attempt_id,
                 lease_token,
                 stream: stream.clone(),
                 message,
-                payload: rows::json(row, 8)?,
+                payload,
                 attempt_no,
                 max_attempts,
                 expires_at,
@@ -86,6 +94,11 @@ impl Tx<'_> {
     pub(super) fn unclaim(&mut self, proofs: &[Proof]) -> StoreResult<()> {
         for proof in proofs {
             if let Some(held) = self.take_lease(proof)? {
+                if held.cancel_requested {
+                    // An operator came between: as if its holder had handed it back.
+                    self.settle(&held, Ending::Released, Report::NONE)?;
+                    continue;
+                }
                 self.count(&held.stream).running -= 1;
                 let waiting = Waiting {
                     claim_version: held.claim_version + 1,

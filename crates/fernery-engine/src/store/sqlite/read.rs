@@ -52,6 +52,14 @@ fn open_attempt(held: Holding) -> AttemptView {
     }
 }
 
+/// The bound of a page that goes down: the cursor's id, or what no id reaches. Always a bound, so that the index is used.
+fn below_or_end(after: Option<&Cursor>) -> Vec<u8> {
+    match after {
+        Some(Cursor::Below(id)) => id.uuid().as_bytes().to_vec(),
+        _ => vec![0xff; 17],
+    }
+}
+
 /// Where a walk over the jobs goes next: each candidate with the cursor that stands on it.
 type Candidates = Vec<(JobId, Cursor)>;
 
@@ -107,7 +115,7 @@ fn candidates(
     let below = |row: &Row<'_>| rows::job_id(row, 0).map(|id| (id, Cursor::Below(id)));
     let sql = match (filter.status, after) {
         (Some(JobStatus::Queued), Some(Cursor::Scheduled(from))) => {
-            let from = from.map(|id| id.uuid().into_bytes());
+            let from = from.map_or(Vec::new(), |id| id.uuid().as_bytes().to_vec());
             let mut statement = db.prepare_cached(include_str!("sql/list_scheduled_after.sql"))?;
             let found = statement.query_map(params![from, batch], |row| {
                 rows::job_id(row, 0).map(|id| (id, Cursor::Scheduled(Some(id))))
@@ -137,10 +145,7 @@ fn candidates(
         (Some(JobStatus::Dead), _) => include_str!("sql/list_dead_below.sql"),
         _ => include_str!("sql/list_jobs_below.sql"),
     };
-    let from = match after {
-        Some(Cursor::Below(id)) => Some(id.uuid().into_bytes()),
-        _ => None,
-    };
+    let from = below_or_end(after);
     let mut statement = db.prepare_cached(sql)?;
     Ok(statement.query_map(params![from, batch], below)?.collect::<Result<_, _>>()?)
 }
@@ -200,10 +205,7 @@ pub(super) fn dead_letters(
     limit: usize,
 ) -> StoreResult<Page<DeadLetter>> {
     let p = DeadParams::new(filter);
-    let below = match after {
-        Some(Cursor::Below(id)) => Some(id.uuid().into_bytes()),
-        _ => None,
-    };
+    let below = below_or_end(after.as_ref());
     let mut statement = db.prepare_cached(include_str!("sql/dead_letters_page.sql"))?;
     let found = statement.query_map(params![p.stream, p.code, p.before, p.ids, below, limit], |row| {
         Ok(DeadLetter {

@@ -160,11 +160,11 @@ fn commit(db: &Connection, tx: &mut Tx<'_>, batch: &mut [Box<dyn Call>]) -> Stor
     match &written {
         Ok(()) => tx.committed(),
         Err(error) => {
-            tx.rolled_back(error);
             // A failed COMMIT may already have ended it.
             if !db.is_autocommit() {
                 let _ = db.execute_batch("ROLLBACK");
             }
+            tx.rolled_back(error);
         }
     }
     written

@@ -3,6 +3,6 @@ SELECT job_id, stream, buried_at, reason, code
 FROM dead_letters
 WHERE (?1 IS NULL OR stream = ?1) AND (?2 IS NULL OR code = ?2) AND (?3 IS NULL OR buried_at < ?3)
   AND (?4 IS NULL OR job_id IN (SELECT unhex(value) FROM json_each(?4)))
-  AND (?5 IS NULL OR job_id < ?5)
+  AND job_id < ?5
 ORDER BY job_id DESC
 LIMIT ?6

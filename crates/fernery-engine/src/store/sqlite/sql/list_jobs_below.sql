@@ -1,2 +1,2 @@
 -- Jobs, newest id first.
-SELECT job_id FROM jobs WHERE ?1 IS NULL OR job_id < ?1 ORDER BY job_id DESC LIMIT ?2
+SELECT job_id FROM jobs WHERE job_id < ?1 ORDER BY job_id DESC LIMIT ?2

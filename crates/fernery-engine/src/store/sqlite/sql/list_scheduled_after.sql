@@ -1,2 +1,2 @@
 -- Scheduled jobs by id.
-SELECT job_id FROM scheduled WHERE ?1 IS NULL OR job_id > ?1 ORDER BY job_id LIMIT ?2
+SELECT job_id FROM scheduled WHERE job_id > ?1 ORDER BY job_id LIMIT ?2
