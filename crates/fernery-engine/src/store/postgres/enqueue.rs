@@ -32,6 +32,11 @@ impl Entry {
         Self { job_id: job.job_id.unwrap_or_else(|| chance.job_id()), job, content_hash }
     }
 
+    /// Whether nobody else can have its id, nor its key.
+    fn is_ours(&self) -> bool {
+        self.content_hash.is_none() && self.job.unique_key.is_none()
+    }
+
     /// From when on it may start if it is stored at `now`, as the statements have it.
     fn run_at(&self, now: Timestamp) -> Timestamp {
         match self.job.start {
@@ -67,7 +72,10 @@ impl Verb for Enqueue {
 
     async fn run(&self, calls: &[Vec<Entry>]) -> StoreResult<Vec<Vec<Enqueued>>> {
         let entries: Vec<&Entry> = calls.iter().flatten().collect();
-        let mut answers: Vec<Option<Enqueued>> = entries.iter().map(|_| None).collect();
+        let mut answers: Vec<Option<Enqueued>> = vec![None; entries.len()];
+        if entries.iter().all(|entry| entry.is_ours()) {
+            self.first_try(&entries, &mut answers).await?;
+        }
         for _ in 0..ROUNDS_MAX {
             if answers.iter().all(Option::is_some) {
                 let mut answers = answers.into_iter().flatten();
@@ -80,6 +88,47 @@ impl Verb for Enqueue {
 }
 
 impl Enqueue {
+    /// Stores what can collide with nothing, unless this very call stored it before: if that is not known, it is left to
+    /// the rounds.
+    async fn first_try(&self, entries: &[&Entry], answers: &mut [Option<Enqueued>]) -> StoreResult<()> {
+        let mut tries = Tries::new(self.0.settings.chance);
+        while !tries.unsure {
+            match self.store_new(entries).await {
+                Ok(now) => {
+                    let mut after = After::default();
+                    for (entry, answer) in entries.iter().zip(answers) {
+                        let run_at = entry.run_at(now);
+                        after.waits(&entry.job.stream, (run_at > now).then_some(run_at));
+                        *answer = Some(Enqueued::Created(entry.brief(now, run_at)));
+                    }
+                    self.0.announce(after);
+                    return Ok(());
+                }
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores all of them; answers when that was.
+    async fn store_new(&self, entries: &[&Entry]) -> Result<Timestamp, Trouble> {
+        let c = Columns::of(entries);
+        let params: [Param<'_>; 8] = [
+            &c.job_id,
+            &c.stream,
+            &c.payload,
+            &c.max_attempts,
+            &c.timeout_ms,
+            &c.producer,
+            &c.delay_ms,
+            &c.start_at,
+        ];
+        let session = self.0.pool.session().await?;
+        let rows = session.query(include_str!("sql/enqueue_new.sql"), &params).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))?;
+        Ok(instant(row, 0)?)
+    }
+
     async fn round(&self, entries: &[&Entry], answers: &mut [Option<Enqueued>]) -> StoreResult<()> {
         // The first of each id and of each key; the others find out from what became of it.
         let (mut ids, mut keys) = (HashSet::new(), HashSet::new());
@@ -92,12 +141,7 @@ impl Enqueue {
         }
         let mut tries = Tries::new(self.0.settings.chance);
         let stored = loop {
-            let tried = if tries.unsure {
-                self.store(entries, &sent).await
-            } else {
-                self.store_first(entries, &sent).await
-            };
-            match tried {
+            match self.store(entries, &sent).await {
                 Ok(stored) => break stored,
                 Err(trouble) => tries.again(trouble).await?,
             }
@@ -117,35 +161,6 @@ impl Enqueue {
             }
         }
         Ok(())
-    }
-
-    /// The first try: nothing of it can be stored yet, unless a producer made an id or a key.
-    async fn store_first(
-        &self,
-        entries: &[&Entry],
-        sent: &[usize],
-    ) -> Result<HashMap<JobId, JobBrief>, Trouble> {
-        let ours = |n: &usize| entries[*n].content_hash.is_none() && entries[*n].job.unique_key.is_none();
-        if !sent.iter().all(ours) {
-            return self.store(entries, sent).await;
-        }
-        let sent: Vec<&Entry> = sent.iter().map(|n| entries[*n]).collect();
-        let c = Columns::of(&sent);
-        let session = self.0.pool.session().await?;
-        let params: [Param<'_>; 8] = [
-            &c.job_id,
-            &c.stream,
-            &c.payload,
-            &c.max_attempts,
-            &c.timeout_ms,
-            &c.producer,
-            &c.delay_ms,
-            &c.start_at,
-        ];
-        let rows = session.query(include_str!("sql/enqueue_new.sql"), &params).await?;
-        let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))?;
-        let now = instant(row, 0)?;
-        Ok(sent.iter().map(|entry| (entry.job_id, entry.brief(now, entry.run_at(now)))).collect())
     }
 
     /// Stores what is free of `sent`; answers what it stored.
@@ -204,11 +219,15 @@ impl Enqueue {
                 by_key.insert(cell(&row, 12)?, columns::brief(&row)?);
             }
         }
+        let mut after = After::default();
         for (entry, answer) in entries.iter().zip(answers).filter(|(_, answer)| answer.is_none()) {
             let key = entry.job.unique_key.as_deref();
             *answer = match (by_id.get(&entry.job_id), entry.content_hash) {
                 // An id of our own that is there: an earlier try was committed, its answer lost.
-                (Some((brief, _)), None) => Some(Enqueued::Created(brief.clone())),
+                (Some((brief, _)), None) => {
+                    after.waits(&brief.stream, (brief.run_at > brief.created_at).then_some(brief.run_at));
+                    Some(Enqueued::Created(brief.clone()))
+                }
                 (Some((brief, stored)), Some(hash)) if stored.as_deref() == Some(&hash) => {
                     Some(Enqueued::Exists(brief.clone()))
                 }
@@ -216,6 +235,8 @@ impl Enqueue {
                 (None, _) => key.and_then(|key| by_key.get(key)).cloned().map(Enqueued::DuplicateKey),
             };
         }
+        drop(session);
+        self.0.announce(after);
         Ok(())
     }
 }
