@@ -13,6 +13,7 @@ use crate::store::{Enqueued, JobBrief, NewJob, Start};
 use fernery_core::{JobId, JobStatus, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use uuid::Uuid;
 
 /// Rounds in which other processes may take and free the same keys before the caller is told to come again.
@@ -24,12 +25,15 @@ pub(super) struct Entry {
     job_id: JobId,
     /// Only where the producer made the id.
     content_hash: Option<[u8; 16]>,
+    /// Whether a statement with it has ever been sent.
+    tried: AtomicBool,
 }
 
 impl Entry {
     pub(super) fn new(job: NewJob, chance: crate::door::Chance) -> Self {
         let content_hash = job.job_id.map(|_| job.content_hash());
-        Self { job_id: job.job_id.unwrap_or_else(|| chance.job_id()), job, content_hash }
+        let job_id = job.job_id.unwrap_or_else(|| chance.job_id());
+        Self { job_id, job, content_hash, tried: AtomicBool::new(false) }
     }
 
     /// Whether nobody else can have its id, nor its key.
@@ -73,7 +77,10 @@ impl Verb for Enqueue {
     async fn run(&self, calls: &[Vec<Entry>]) -> StoreResult<Vec<Vec<Enqueued>>> {
         let entries: Vec<&Entry> = calls.iter().flatten().collect();
         let mut answers: Vec<Option<Enqueued>> = vec![None; entries.len()];
-        if entries.iter().all(|entry| entry.is_ours()) {
+        // A batch that failed runs again call by call, and may have been stored: then only the rounds can tell.
+        let new = entries.iter().all(|entry| entry.is_ours() && !entry.tried.load(Ordering::Relaxed));
+        entries.iter().for_each(|entry| entry.tried.store(true, Ordering::Relaxed));
+        if new {
             self.first_try(&entries, &mut answers).await?;
         }
         for _ in 0..ROUNDS_MAX {

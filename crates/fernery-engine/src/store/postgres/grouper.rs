@@ -142,7 +142,7 @@ impl<V: Verb> Inner<V> {
                 let since = crate::door::stop_watch();
                 for (call, sender) in calls.iter().zip(replies) {
                     let answer = if since.elapsed() > ONE_BY_ONE_MAX {
-                        Err(error.clone())
+                        Err(StoreError::Unavailable(format!("not tried alone in time: {error}")))
                     } else {
                         let alone = self.verb.run(std::slice::from_ref(call)).await;
                         alone.and_then(|mut answers| {

@@ -122,7 +122,13 @@ impl Tries {
                     return Err(trouble.into_error());
                 }
             }
-            Trouble::Maybe(_) => self.unsure = true,
+            Trouble::Maybe(_) => {
+                if !self.unsure {
+                    // The statement itself may have used up all patience; learning its outcome needs some of its own.
+                    self.deadline = Instant::now() + PATIENCE;
+                }
+                self.unsure = true;
+            }
             Trouble::Away(_) => {}
         }
         // A call that may have happened is unknown to its caller even if the last try never reached the database.
