@@ -197,7 +197,7 @@ impl Engine {
                     None => Explanation::Ended(brief.status),
                 }
             }
-            JobStatus::Queued if brief.run_at > now.min(door::wall_clock()) => {
+            JobStatus::Queued if brief.run_at > now => {
                 Explanation::Scheduled { until: brief.run_at }
             }
             JobStatus::Queued => {
