@@ -197,9 +197,7 @@ impl Engine {
                     None => Explanation::Ended(brief.status),
                 }
             }
-            JobStatus::Queued if brief.run_at > now => {
-                Explanation::Scheduled { until: brief.run_at }
-            }
+            JobStatus::Queued if brief.run_at > now => Explanation::Scheduled { until: brief.run_at },
             JobStatus::Queued => {
                 let stream = self.store().stream(brief.stream.clone()).await?;
                 let polled = self.inner.signals.parking.last_polled(&brief.stream);
