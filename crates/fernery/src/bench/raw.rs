@@ -20,7 +20,7 @@ pub(super) struct Raw {
 pub(super) fn sqlite(folder: &Path, jobs: usize) -> Result<Raw> {
     let db = Connection::open(folder.join("raw.db"))?;
     db.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;
+        "DROP TABLE IF EXISTS job; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;
          CREATE TABLE job (id INTEGER PRIMARY KEY, stream TEXT NOT NULL, state INTEGER NOT NULL, payload TEXT NOT NULL);
          CREATE INDEX job_ready ON job (stream, id) WHERE state = 0;",
     )?;
@@ -74,8 +74,9 @@ pub(super) async fn postgres(url: &str, jobs: usize) -> Result<Raw> {
         .batch_execute(
             "DROP TABLE IF EXISTS fernery_bench_raw;
              CREATE TABLE fernery_bench_raw
-                 (id bigint PRIMARY KEY, stream text NOT NULL, state smallint NOT NULL, payload json NOT NULL);
-             CREATE INDEX fernery_bench_raw_ready ON fernery_bench_raw (stream, id) WHERE state = 0;",
+                 (id bigint PRIMARY KEY, stream text NOT NULL, rank smallint NOT NULL DEFAULT 0,
+                  state smallint NOT NULL, payload json NOT NULL);
+             CREATE INDEX fernery_bench_raw_ready ON fernery_bench_raw (stream, rank, id) WHERE state = 0;",
         )
         .await?;
     let inserted = {
@@ -103,7 +104,8 @@ pub(super) async fn postgres(url: &str, jobs: usize) -> Result<Raw> {
                 .prepare(
                     "UPDATE fernery_bench_raw SET state = 1 WHERE id = ANY (ARRAY(
                          SELECT id FROM fernery_bench_raw WHERE stream = 'bench' AND state = 0
-                         ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED))
+                         -- Not by id alone: the planner would walk the primary key past every finished row.
+                         ORDER BY rank, id LIMIT 100 FOR UPDATE SKIP LOCKED))
                      RETURNING id, payload::text",
                 )
                 .await?;
