@@ -1,6 +1,6 @@
 //! The worker calls for many jobs at once. Every item is answered by itself, in order.
 
-use super::contract::{ErrorReport, LeasedJob};
+use super::contract::{ErrorReport, LeasedJob, Progress};
 use super::schema;
 use fernery_core::{AttemptId, JobId, LeaseToken, StreamName, Timestamp, WorkerId};
 use schemars::JsonSchema;
@@ -55,6 +55,9 @@ pub struct HeartbeatItem {
     /// Proves the holder.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
+    /// How far it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
 }
 
 /// One success.

@@ -45,6 +45,9 @@ pub struct LeasedJob {
     pub lease_ttl_seconds: u64,
     /// How often to heartbeat.
     pub heartbeat_interval_seconds: u64,
+    /// The same to the millisecond, for leases of a few seconds.
+    #[serde(default)]
+    pub heartbeat_interval_ms: u64,
     /// Counts every claim of the job.
     pub attempt_no: u32,
     /// How often it may fail.
@@ -96,6 +99,7 @@ impl<'de> Deserialize<'de> for ClaimResponse {
             payload: Option<Box<RawValue>>,
             lease_ttl_seconds: Option<u64>,
             heartbeat_interval_seconds: Option<u64>,
+            heartbeat_interval_ms: Option<u64>,
             #[serde(default)]
             attempt_no: u32,
             #[serde(default)]
@@ -110,6 +114,8 @@ impl<'de> Deserialize<'de> for ClaimResponse {
         if !it.claimed {
             return Ok(Self::Nothing);
         }
+        let heartbeat_interval_seconds =
+            it.heartbeat_interval_seconds.ok_or_else(|| missing("heartbeat_interval_seconds"))?;
         Ok(Self::Claimed(Box::new(LeasedJob {
             job_id: it.job_id.ok_or_else(|| missing("job_id"))?,
             attempt_id: it.attempt_id.ok_or_else(|| missing("attempt_id"))?,
@@ -118,9 +124,8 @@ impl<'de> Deserialize<'de> for ClaimResponse {
             message_id: it.message_id.ok_or_else(|| missing("message_id"))?,
             payload: it.payload.ok_or_else(|| missing("payload"))?,
             lease_ttl_seconds: it.lease_ttl_seconds.ok_or_else(|| missing("lease_ttl_seconds"))?,
-            heartbeat_interval_seconds: it
-                .heartbeat_interval_seconds
-                .ok_or_else(|| missing("heartbeat_interval_seconds"))?,
+            heartbeat_interval_seconds,
+            heartbeat_interval_ms: it.heartbeat_interval_ms.unwrap_or(heartbeat_interval_seconds * 1_000),
             attempt_no: it.attempt_no,
             max_attempts: it.max_attempts,
             server_time: it.server_time,
@@ -160,6 +165,22 @@ pub struct HeartbeatRequest {
     /// Proves it.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
+    /// How far it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
+}
+
+/// How far an attempt is. It never goes back within one attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    /// 0 to 100.
+    #[schemars(range(max = 100))]
+    pub percent: u8,
+    /// What is being done, for people: up to 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 200))]
+    pub note: Option<String>,
 }
 
 /// The lease was extended.
@@ -275,7 +296,7 @@ pub struct FailResponse {
 mod tests {
     use super::*;
 
-    const CLAIMED: &str = r#"{"claimed":true,"job_id":"019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f","attempt_id":"019a8c5e-7b1a-7cc3-98c4-dc0c0c073990","lease_token":"6f1c2b1e-0c37-4f0e-9f0e-6f2f6f0f6f0f","stream":"s","message_id":"1-2","payload":{"n":1.50e400},"lease_ttl_seconds":60,"heartbeat_interval_seconds":20,"attempt_no":1,"max_attempts":5,"server_time":"2026-11-15T09:30:00.000Z","lease_expires_at":"2026-11-15T09:31:00.000Z"}"#;
+    const CLAIMED: &str = r#"{"claimed":true,"job_id":"019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f","attempt_id":"019a8c5e-7b1a-7cc3-98c4-dc0c0c073990","lease_token":"6f1c2b1e-0c37-4f0e-9f0e-6f2f6f0f6f0f","stream":"s","message_id":"1-2","payload":{"n":1.50e400},"lease_ttl_seconds":60,"heartbeat_interval_seconds":20,"heartbeat_interval_ms":20000,"attempt_no":1,"max_attempts":5,"server_time":"2026-11-15T09:30:00.000Z","lease_expires_at":"2026-11-15T09:31:00.000Z"}"#;
 
     #[test]
     fn a_claimed_job_survives_the_wire_to_the_byte() {

@@ -1,5 +1,6 @@
 //! What producers ask for and readers get.
 
+use super::contract::Progress;
 use super::schema;
 use fernery_core::{AttemptId, AttemptOutcome, JobId, JobStatus, StreamName, Timestamp};
 use schemars::JsonSchema;
@@ -228,6 +229,8 @@ pub struct AttemptDetail {
     /// Until when the lease holds, while it runs.
     #[schemars(with = "Option<schema::Instant>")]
     pub lease_expires_at: Option<Timestamp>,
+    /// How far it is, if the holder said so, while it runs.
+    pub progress: Option<Progress>,
 }
 
 /// Everything about one job.

@@ -69,6 +69,8 @@ pub(super) fn leased(server: &Server, job: Claimed) -> LeasedJob {
         payload: job.payload,
         lease_ttl_seconds: whole_seconds(server.settings.lease_ttl),
         heartbeat_interval_seconds: whole_seconds(server.settings.heartbeat_interval),
+        heartbeat_interval_ms: u64::try_from(server.settings.heartbeat_interval.as_millis())
+            .unwrap_or(u64::MAX),
         attempt_no: job.attempt_no,
         max_attempts: job.max_attempts,
         server_time: server_time(server, job.expires_at),
