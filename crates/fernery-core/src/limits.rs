@@ -48,6 +48,8 @@ pub const CLAIM_BYTES_MAX: usize = 16 << 20;
 pub const ERROR_TEXT_BYTES_MAX: usize = 16 << 10;
 /// Bytes of an error's code.
 pub const ERROR_CODE_BYTES_MAX: usize = 200;
+/// Characters of a note on progress.
+pub const PROGRESS_NOTE_CHARS_MAX: usize = 200;
 /// Nesting of any JSON document that comes in.
 pub const JSON_DEPTH_MAX: usize = 32;
 /// Bytes of one request body.

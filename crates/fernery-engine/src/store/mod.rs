@@ -25,8 +25,8 @@ use fernery_core::lease::Message;
 use fernery_core::report::Answer;
 use fernery_core::retry::RetryPolicy;
 use fernery_core::{
-    AttemptId, AttemptOutcome, JobId, JobStatus, LeaseToken, StreamName, Timestamp, TokenHash, WorkerId,
-    limits,
+    AttemptId, AttemptOutcome, Holding, JobId, JobStatus, LeaseToken, Progress, StreamName, Timestamp,
+    TokenHash, WorkerId, limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -279,8 +279,30 @@ pub struct AttemptView {
     pub heartbeat_at: Option<Timestamp>,
     /// Until when it holds, while it runs.
     pub expires_at: Option<Timestamp>,
+    /// How far the holder says it is, while it runs.
+    pub progress: Option<Progress>,
     /// The order of its last write.
     pub claim_version: i64,
+}
+
+impl AttemptView {
+    /// An open attempt, as its lease has it.
+    pub fn open(held: Holding, progress: Option<Progress>) -> Self {
+        Self {
+            attempt_id: held.attempt_id,
+            attempt_no: held.attempt_no,
+            worker_id: held.worker_id,
+            started_at: held.started_at,
+            finished_at: None,
+            outcome: None,
+            error: None,
+            result: None,
+            heartbeat_at: Some(held.heartbeat_at),
+            expires_at: Some(held.expires_at),
+            progress,
+            claim_version: held.claim_version,
+        }
+    }
 }
 
 /// Everything about one job.
@@ -463,6 +485,8 @@ pub trait Store: Send + Sync + 'static {
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>>;
     /// Renews leases.
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>>;
+    /// Keeps how far holders say they are. `false`: it would go back, or the caller is not the holder.
+    async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>>;
     /// Ends attempts with results.
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>>;
     /// Ends attempts with errors.

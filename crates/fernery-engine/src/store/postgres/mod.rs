@@ -44,7 +44,7 @@ use crate::store::{
 };
 use async_trait::async_trait;
 use fernery_core::report::Answer;
-use fernery_core::{JobId, StreamName, Timestamp};
+use fernery_core::{JobId, Progress, StreamName, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -115,6 +115,10 @@ impl Store for PostgresStore {
 
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
         self.heartbeats.call(beats).await
+    }
+
+    async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
+        self.keep_progress(items).await
     }
 
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
