@@ -10,7 +10,8 @@ use std::task::Poll;
 
 on_every_backend!(
     a_cancel_is_not_lost_to_a_claim_that_hung_up,
-    an_enqueue_that_hung_up_stores_all_or_nothing
+    an_enqueue_that_hung_up_stores_all_or_nothing,
+    closing_puts_back_what_nobody_took,
 );
 
 async fn poll_once<T>(mut future: Pin<&mut (dyn Future<Output = T> + Send)>) -> Poll<T> {
@@ -39,7 +40,7 @@ async fn a_cancel_is_not_lost_to_a_claim_that_hung_up<B: Backend>() {
         drop((stays, claimed));
         // What the claim took goes back or runs out: neither may bring the job back to life.
         backend.advance(TTL * 2).await;
-        while !status(&*store, job_id).await.is_final() {
+        while status(&*store, job_id).await == JobStatus::Running {
             store.reap(100).await.expect("reap");
         }
         assert_eq!(status(&*store, job_id).await, JobStatus::Cancelled, "round {round}");
@@ -59,4 +60,23 @@ async fn an_enqueue_that_hung_up_stores_all_or_nothing<B: Backend>() {
     enqueue(&*store, job_on("t")).await;
     assert_consistent(&*store).await;
     assert_eq!(counts(&*store, "s").await.ready % 3, 0);
+}
+
+async fn closing_puts_back_what_nobody_took<B: Backend>() {
+    let mut backend = B::open(settings()).await;
+    let store = backend.store();
+    for _ in 0..20 {
+        enqueue(&*store, job_on("s")).await;
+    }
+    for _ in 0..20 {
+        let mut claiming = store.claim(ask(&["s"], 1));
+        if let Poll::Ready(taken) = poll_once(claiming.as_mut()).await {
+            // Answered before it could hang up: this one is held.
+            release(&*store, proof(&taken.expect("claim")[0])).await;
+        }
+    }
+    drop(store);
+    backend.restart().await;
+    let left = counts(&*backend.store(), "s").await;
+    assert_eq!((left.ready, left.running), (20, 0), "no lease has to run out first");
 }

@@ -238,9 +238,18 @@ impl Drop for Delivery {
     }
 }
 
-/// Puts undelivered jobs back until the store is closed.
+/// Puts undelivered jobs back until the store is closed, and then those that are under way.
 pub(super) async fn take_back(shared: Arc<Shared>, mut undelivered: mpsc::UnboundedReceiver<Vec<Proof>>) {
-    while let Some(mut proofs) = undelivered.recv().await {
+    loop {
+        let received = tokio::select! {
+            biased;
+            received = undelivered.recv() => received,
+            () = shared.closing.notified() => {
+                undelivered.close();
+                continue;
+            }
+        };
+        let Some(mut proofs) = received else { return };
         while let Ok(more) = undelivered.try_recv() {
             proofs.extend(more);
         }
