@@ -66,6 +66,8 @@ pub const PAGE_SCAN_MAX: u32 = 5_000;
 pub const REAP_BATCH: usize = 500;
 /// Scheduled jobs made ready by one transaction.
 pub const PROMOTE_BATCH: usize = 1_000;
+/// Jobs taken out of the inbox at once.
+pub const INBOX_BATCH: usize = 1_000;
 /// Finished jobs dropped by one transaction of retention.
 pub const RETENTION_BATCH: usize = 1_000;
 /// Dead jobs redriven or purged by one transaction.

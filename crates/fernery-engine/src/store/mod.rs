@@ -14,6 +14,7 @@
 //! | `attempts` | a closed attempt; the last one with SUCCEEDED ends the job | the end of a lease | retention, purge |
 //! | `dead_letters` | a DEAD job | bury | redrive, purge, retention |
 //! | `unique_keys` | an unfinished job's key | enqueue | the job's end |
+//! | `inbox` | a job of another program's transaction (PostgreSQL) | any program | the engine |
 //! | `streams` | counts and the pause flag | every batch | |
 //!
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,
@@ -534,6 +535,10 @@ pub trait Store: Send + Sync + 'static {
     async fn reap(&self, limit: usize) -> StoreResult<Pass>;
     /// Makes up to `limit` scheduled jobs whose time has come ready.
     async fn promote(&self, limit: usize) -> StoreResult<Pass>;
+    /// Enqueues up to `limit` jobs that other programs left in the inbox, where the backend has one.
+    async fn empty_inbox(&self, _limit: usize) -> StoreResult<Pass> {
+        Ok(Pass::default())
+    }
     /// When the next scheduled job is due.
     async fn next_due(&self) -> StoreResult<Option<Timestamp>>;
     /// Deletes up to `limit` jobs that finished longer ago than `age`, with their attempts.

@@ -15,6 +15,7 @@ mod enqueue;
 mod grouper;
 mod heads;
 mod herald;
+mod inbox;
 mod keep;
 mod migrate;
 mod operate;
@@ -202,6 +203,10 @@ impl Store for PostgresStore {
 
     async fn promote(&self, limit: usize) -> StoreResult<Pass> {
         self.promote_due(limit).await
+    }
+
+    async fn empty_inbox(&self, limit: usize) -> StoreResult<Pass> {
+        self.empty_inbox_once(limit).await
     }
 
     async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
