@@ -34,6 +34,7 @@
 //! | control plane dies before the commit | nothing happened; the holder reports again |
 //! | control plane dies after the commit | as a lost reply |
 //! | clock jumps | leases end early or late: time is lost, safety is not |
+//! | database restored from a backup | run the fence: versions go on far beyond, every lease is freed, old tokens match nothing |
 //! | attempt passes its time-out while the holder heartbeats | a lease never reaches past the time-out; reaper: TIMED_OUT |
 
 use crate::job::AttemptOutcome;
@@ -44,6 +45,9 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::time::Duration;
 use uuid::Uuid;
+
+/// By how much `claim_version` is raised after a restore: further than any job can have been written since the backup.
+pub const FENCE_STEP: i64 = 1 << 32;
 
 /// The secret that proves who holds a lease. Shown once, to the claimer; never stored, never printed.
 #[derive(Clone, Copy, PartialEq, Eq)]

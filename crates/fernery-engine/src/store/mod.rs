@@ -541,6 +541,9 @@ pub trait Store: Send + Sync + 'static {
     }
     /// When the next scheduled job is due.
     async fn next_due(&self) -> StoreResult<Option<Timestamp>>;
+    /// After a restore: raises every version and hands back every leased job, so that no token or version given out since
+    /// the backup can match. Answers how many leases it freed. Doing it again does no harm.
+    async fn fence(&self) -> StoreResult<usize>;
     /// Deletes up to `limit` jobs that finished longer ago than `age`, with their attempts.
     async fn retain(&self, age: Duration, limit: usize) -> StoreResult<Pass>;
     /// Housekeeping of the backend's own: keeps the clock, folds counters.

@@ -3,6 +3,7 @@
 use crate::support::backend::{Backend, START, TTL, settings};
 use crate::support::dump::dump;
 use crate::support::singly::*;
+use fernery_core::lease::FENCE_STEP;
 use fernery_core::report::Answer;
 use fernery_core::{AttemptId, AttemptOutcome, JobId, JobStatus, Progress};
 use fernery_engine::store::{
@@ -15,6 +16,7 @@ on_every_backend!(
     a_heartbeat_extends_the_lease_of_its_holder,
     only_the_token_renews_a_lease,
     a_heartbeat_never_reaches_past_the_time_out,
+    after_a_restore_the_fence_leaves_nothing_that_an_old_holder_can_match,
     progress_is_kept_for_the_holder_and_never_goes_back,
     a_forged_token_changes_nothing,
     an_attempt_that_never_was_is_unknown,
@@ -74,6 +76,30 @@ async fn a_heartbeat_never_reaches_past_the_time_out<B: Backend>() {
         let extended = BeatAnswer::Extended { expires_at: timeout_at, cancel_requested: false };
         assert_eq!(heartbeat(store, proof(&claimed)).await, extended, "at {at_secs} s");
     }
+}
+
+/// Invariants 3 and 9: what was given out between the backup and the loss must never become true again.
+async fn after_a_restore_the_fence_leaves_nothing_that_an_old_holder_can_match<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    let held = enqueue_and_claim(store, job_on("s")).await;
+    let dead = bury(store, job_on("d")).await;
+    let waits = enqueue(store, job_on("w")).await;
+    let later = enqueue(store, delayed("l", Duration::from_secs(5))).await;
+    assert_eq!(store.fence().await.expect("fence"), 1);
+    assert_eq!(heartbeat(store, proof(&held)).await, BeatAnswer::LeaseLost);
+    assert_eq!(complete(store, proof(&held)).await, Answer::LeaseLost { closed: true });
+    assert_eq!(view(store, held.job_id).await.attempts[0].outcome, Some(AttemptOutcome::Released));
+    assert_eq!(store.retry(dead).await.expect("retry"), RetryAnswer::Requeued);
+    backend.advance(Duration::from_secs(6)).await;
+    assert_eq!(promote(store).await, 1);
+    for (name, job_id) in [("s", held.job_id), ("d", dead), ("w", waits.job_id), ("l", later.job_id)] {
+        let again = claim(store, name).await;
+        assert_eq!(again.job_id, job_id, "{name}");
+        assert!(version(store, job_id).await > FENCE_STEP, "{name}");
+        assert_eq!(complete(store, proof(&again)).await, Answer::Accepted { status: JobStatus::Succeeded });
+    }
+    assert_eq!(store.fence().await.expect("fence"), 0, "again, and nothing is held");
 }
 
 async fn progress_is_kept_for_the_holder_and_never_goes_back<B: Backend>() {

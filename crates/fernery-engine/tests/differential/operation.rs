@@ -21,6 +21,7 @@ pub(crate) enum Operation {
     Purge(DeadOf, usize),
     Promote(usize),
     Reap,
+    Fence,
     Retain(Duration),
     Pause(&'static str, bool),
     Advance(Duration),
@@ -115,7 +116,9 @@ impl Operation {
             77..79 => Self::Redrive(DeadOf::random(random), random.pick(&[1, 100])),
             79..80 => Self::Purge(DeadOf::random(random), random.pick(&[1, 100])),
             80..84 => Self::Promote(random.pick(&[1, 100])),
-            84..88 => Self::Reap,
+            84..87 => Self::Reap,
+            87..88 if random.chance(20) => Self::Fence,
+            87..88 => Self::Reap,
             88..89 => Self::Retain(Duration::from_secs(random.pick(&[0, 1, 60, 300]))),
             89..91 => Self::Pause(random.pick(&STREAMS), random.chance(40)),
             91..97 => {

@@ -120,6 +120,7 @@ impl<B: Backend> World<B> {
             }
             Operation::Promote(limit) => format!("{:?}", store.promote(*limit).await.expect("promote")),
             Operation::Reap => format!("{:?}", store.reap(100).await.expect("reap")),
+            Operation::Fence => format!("{:?}", store.fence().await.expect("fence")),
             Operation::Retain(age) => {
                 let mut moved = 0;
                 loop {

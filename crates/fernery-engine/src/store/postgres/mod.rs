@@ -34,6 +34,7 @@ use self::heads::Heads;
 use self::herald::Herald;
 use self::pool::Pool;
 use self::report::{Complete, Heartbeat, Settle};
+use self::settle::Which;
 use self::target::Target;
 use self::trouble::Trouble;
 use crate::error::StoreResult;
@@ -198,11 +199,15 @@ impl Store for PostgresStore {
     }
 
     async fn reap(&self, limit: usize) -> StoreResult<Pass> {
-        self.reap_expired(limit).await
+        self.end_unreported(Which::Expired, limit).await
     }
 
     async fn promote(&self, limit: usize) -> StoreResult<Pass> {
         self.promote_due(limit).await
+    }
+
+    async fn fence(&self) -> StoreResult<usize> {
+        self.fence_all().await
     }
 
     async fn empty_inbox(&self, limit: usize) -> StoreResult<Pass> {

@@ -147,7 +147,8 @@ impl Shared {
     /// Starts ended jobs over; answers how many.
     async fn restart(&self, ids: &[Uuid]) -> Result<usize, Trouble> {
         let session = self.pool.session().await?;
-        let rows = session.query(include_str!("sql/restart.sql"), &[&ids]).await?;
+        session.begin_with("BEGIN", include_str!("sql/ended_locked.sql"), &[&ids]).await?;
+        let rows = session.commit_with(include_str!("sql/restart.sql"), &[&ids]).await?;
         drop(session);
         let mut after = After::default();
         for row in &rows {

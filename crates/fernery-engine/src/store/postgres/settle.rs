@@ -8,8 +8,9 @@ use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::endings::unreported;
 use crate::store::{Pass, StoreSettings};
+use fernery_core::lease::FENCE_STEP;
 use fernery_core::settle::{BuryReason, Ending, Next, Settlement, settle};
-use fernery_core::{Holding, Timestamp};
+use fernery_core::{Holding, Timestamp, limits};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use uuid::Uuid;
@@ -90,11 +91,30 @@ pub(super) async fn apply_and_commit(
     Ok(after)
 }
 
+/// Which leases are ended without a report.
+#[derive(Clone, Copy)]
+pub(super) enum Which {
+    Expired,
+    All,
+}
+
 impl PostgresStore {
-    pub(super) async fn reap_expired(&self, limit: usize) -> StoreResult<Pass> {
+    pub(super) async fn fence_all(&self) -> StoreResult<usize> {
+        self.write_once(include_str!("sql/fence.sql"), &[&FENCE_STEP]).await?;
+        let mut freed = 0;
+        loop {
+            let pass = self.end_unreported(Which::All, limits::REAP_BATCH).await?;
+            freed += pass.moved;
+            if pass.moved == 0 {
+                return Ok(freed);
+            }
+        }
+    }
+
+    pub(super) async fn end_unreported(&self, which: Which, limit: usize) -> StoreResult<Pass> {
         let mut tries = Tries::new(self.shared.settings.chance);
         loop {
-            match self.shared.reap(limit).await {
+            match self.shared.end_unreported(which, limit).await {
                 Ok(moved) => return Ok(Pass { moved, full: moved == limit }),
                 Err(trouble) => tries.again_if_undone(trouble).await?,
             }
@@ -103,17 +123,19 @@ impl PostgresStore {
 }
 
 impl Shared {
-    async fn reap(&self, limit: usize) -> Result<usize, Trouble> {
+    async fn end_unreported(&self, which: Which, limit: usize) -> Result<usize, Trouble> {
+        let (all, ending) = match which {
+            Which::Expired => (false, Ending::Expired),
+            Which::All => (true, Ending::Released),
+        };
         let session = self.pool.session().await?;
         let sql = include_str!("sql/leases_expired.sql");
-        let rows = session.begin_with("BEGIN", sql, &[&rows_limit(limit)]).await?;
+        let rows = session.begin_with("BEGIN", sql, &[&rows_limit(limit), &all]).await?;
         let mut decided = Vec::with_capacity(rows.len());
         for row in &rows {
             let now: At = cell(row, 19)?;
             match holding(row) {
-                Ok(held) => {
-                    decided.push(Decided::new(held, Ending::Expired, Report::NONE, now.0, &self.settings))
-                }
+                Ok(held) => decided.push(Decided::new(held, ending, Report::NONE, now.0, &self.settings)),
                 // The others must not wait for this one.
                 Err(error) => tracing::error!(%error, "a lease is damaged and left alone"),
             }

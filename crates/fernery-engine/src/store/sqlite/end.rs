@@ -8,7 +8,7 @@ use crate::store::endings::unreported;
 use crate::store::{Completion, Failure, Pass, Proof};
 use fernery_core::report::{self, Answer, Found, Reported};
 use fernery_core::settle::{Ending, Next, Settlement, settle};
-use fernery_core::{Holding, JobId, JobStatus, StreamName};
+use fernery_core::{Holding, JobId, JobStatus, StreamName, Timestamp};
 use rusqlite::{OptionalExtension, params};
 use serde_json::value::RawValue;
 
@@ -163,9 +163,19 @@ impl Tx<'_> {
     }
 
     pub(super) fn reap(&mut self, limit: usize) -> StoreResult<Pass> {
+        self.end_expired(self.now, limit, Ending::Expired)
+    }
+
+    /// Ends attempts whose leases run out until `until`.
+    pub(super) fn end_expired(
+        &mut self,
+        until: Timestamp,
+        limit: usize,
+        ending: Ending,
+    ) -> StoreResult<Pass> {
         let mut expired = Vec::new();
         let mut statement = self.db.prepare_cached(include_str!("sql/leases_expired.sql"))?;
-        let mut found = statement.query(params![self.now.as_millis(), limit])?;
+        let mut found = statement.query(params![until.as_millis(), limit])?;
         while let Some(row) = found.next()? {
             match rows::holding(row) {
                 Ok(held) => expired.push(held),
@@ -177,7 +187,7 @@ impl Tx<'_> {
         drop(statement);
         for held in &expired {
             self.take_lease_version(held)?;
-            self.settle(held, Ending::Expired, Report::NONE)?;
+            self.settle(held, ending, Report::NONE)?;
         }
         Ok(Pass { moved: expired.len(), full: expired.len() == limit })
     }

@@ -267,6 +267,10 @@ impl Store for SqliteStore {
         self.write(move |tx| tx.promote(limit)).await
     }
 
+    async fn fence(&self) -> StoreResult<usize> {
+        self.write(|tx| tx.fence()).await
+    }
+
     async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
         self.read(read::next_due).await
     }

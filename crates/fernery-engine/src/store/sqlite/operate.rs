@@ -6,7 +6,7 @@ use super::rows;
 use super::write::{Tx, Waiting};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{CancelAnswer, DeadFilter, Pass, RetryAnswer, TokenRow};
-use fernery_core::lease::Tally;
+use fernery_core::lease::{FENCE_STEP, Tally};
 use fernery_core::settle::Ending;
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
 use rusqlite::{OptionalExtension, params};
@@ -187,6 +187,20 @@ impl Tx<'_> {
             self.after.claimable.insert(stream.clone(), usize::MAX);
         }
         Ok(known)
+    }
+
+    pub(super) fn fence(&mut self) -> StoreResult<usize> {
+        for sql in [
+            include_str!("sql/fence_ready.sql"),
+            include_str!("sql/fence_scheduled.sql"),
+            include_str!("sql/fence_leases.sql"),
+            include_str!("sql/fence_jobs.sql"),
+        ] {
+            self.db.prepare_cached(sql)?.execute([FENCE_STEP])?;
+        }
+        let all = usize::try_from(i64::MAX).unwrap_or(usize::MAX);
+        let freed = self.end_expired(Timestamp::from_millis(i64::MAX), all, Ending::Released)?;
+        Ok(freed.moved)
     }
 
     pub(super) fn keep_clock(&self) -> StoreResult<()> {

@@ -198,6 +198,10 @@ impl Store for ModelStore {
         self.write(|state, now, effects| state.promote(limit, now, effects))
     }
 
+    async fn fence(&self) -> StoreResult<usize> {
+        self.write(|state, now, effects| state.fence(now, &self.settings, effects))
+    }
+
     async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
         self.read(State::next_due)
     }

@@ -3,7 +3,7 @@
 //! A job has exactly one [`Place`], so it cannot be queued and leased at once (invariant 5). What a store keeps in a table of
 //! its own and can be told from the jobs (unique keys, most counts, the dead-letter queue) is told from them here.
 
-use fernery_core::lease::{Message, Tally};
+use fernery_core::lease::{FENCE_STEP, Message, Tally};
 use fernery_core::report::{Answer, Found, Reported, answer};
 use fernery_core::settle::{Ending, Next, settle};
 use fernery_core::{
@@ -483,6 +483,21 @@ impl State {
             self.end_attempt(*job_id, Ending::Expired, Evidence::default(), now, settings, effects);
         }
         Pass { moved: due.len(), full: due.len() == limit }
+    }
+
+    pub(crate) fn fence(&mut self, now: Timestamp, settings: &StoreSettings, effects: &mut Effects) -> usize {
+        for job in self.jobs.values_mut() {
+            job.claim_version += FENCE_STEP;
+            if let Place::Held(held) = &mut job.place {
+                held.claim_version += FENCE_STEP;
+            }
+        }
+        let held: Vec<JobId> =
+            self.jobs.values().filter(|job| job.holding().is_some()).map(|job| job.job_id).collect();
+        for job_id in &held {
+            self.end_attempt(*job_id, Ending::Released, Evidence::default(), now, settings, effects);
+        }
+        held.len()
     }
 
     pub(crate) fn promote(&mut self, limit: usize, now: Timestamp, effects: &mut Effects) -> Pass {

@@ -1,10 +1,10 @@
--- Reads up to $1 expired leases of attempts and locks them, leaving alone what somebody else has in hand: another reaper,
+-- Reads up to $1 expired leases of attempts, or of all ($2), and locks them, leaving alone what somebody else has in hand: another reaper,
 -- or a holder that reports at the last moment. The table holds only what runs now, so this reads all of it.
 WITH clock AS MATERIALIZED (
     SELECT fernery.fernery_now() AS now
 ), locked AS MATERIALIZED (
     SELECT l.*, clock.now FROM fernery.leases l, clock
-    WHERE l.expires_at <= clock.now AND l.attempt_id IS NOT NULL
+    WHERE (l.expires_at <= clock.now OR $2) AND l.attempt_id IS NOT NULL
     ORDER BY l.resource_id
     LIMIT $1
     FOR UPDATE OF l SKIP LOCKED

@@ -1,0 +1,2 @@
+-- After a restore: versions go on from where nobody can have been since the backup.
+UPDATE leases SET claim_version = claim_version + ?1
