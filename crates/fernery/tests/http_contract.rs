@@ -10,7 +10,6 @@ use tokio::time::timeout;
 
 on_both_backends!(
     a_job_goes_from_enqueue_to_done_as_the_contract_says,
-    no_job_within_the_wait_is_claimed_false_and_creates_no_stream,
     fields_the_contract_does_not_know_are_ignored_there_and_refused_on_v1,
     a_repeated_report_gets_the_same_answer_and_the_first_result_stands,
     a_worker_that_lost_its_lease_changes_nothing,
@@ -79,12 +78,6 @@ async fn a_job_goes_from_enqueue_to_done_as_the_contract_says(server: TestServer
     assert_eq!((&job["status"], &job["result"]), (&json!("SUCCEEDED"), &json!({ "out": [1, 2] })));
     assert_eq!(job["attempts"][0]["outcome"], "SUCCEEDED");
     assert_eq!(job["attempts"][0]["worker_id"], "w");
-    server.stop().await;
-}
-
-async fn no_job_within_the_wait_is_claimed_false_and_creates_no_stream(server: TestServer) {
-    assert_eq!(server.claim("never").await, json!({ "claimed": false }));
-    assert_eq!(server.get("/v1/streams/never").await.status, 404);
     server.stop().await;
 }
 
@@ -196,6 +189,7 @@ async fn a_waiting_claim_gets_the_job_that_comes_and_the_earlier_stream_wins(ser
     server.stop().await;
 }
 
+/// H43
 async fn a_client_that_hangs_up_while_it_waits_costs_no_job(server: TestServer) {
     let bearer = format!("Bearer {}", server.worker);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];

@@ -21,6 +21,7 @@ fn concrete(path: &str) -> String {
     path.replace("{id}", "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f").replace("{name}", "s")
 }
 
+/// H31, H33
 #[tokio::test]
 async fn every_route_lets_in_exactly_the_roles_of_the_table() {
     let server = TestServer::start().await;
@@ -115,6 +116,7 @@ async fn a_producer_reads_its_own_jobs_and_learns_nothing_of_others(server: Test
     server.stop().await;
 }
 
+/// H32
 async fn every_token_that_does_not_work_gets_the_same_words(server: TestServer) {
     let made = server.post("/v1/tokens", &json!({ "role": "viewer", "name": "v" })).await.json();
     let (revoked, id) =
@@ -143,6 +145,7 @@ async fn every_token_that_does_not_work_gets_the_same_words(server: TestServer) 
     server.stop().await;
 }
 
+/// H32
 async fn a_token_is_refused_from_its_expiry_on(server: TestServer) {
     let past = json!({ "role": "viewer", "name": "v", "expires_at": "2020-01-01T00:00:00Z" });
     assert_eq!(server.post("/v1/tokens", &past).await.pointers(), ["/expires_at"]);
@@ -158,7 +161,9 @@ async fn a_token_is_refused_from_its_expiry_on(server: TestServer) {
         revoked_at: None,
     };
     assert!(server.engine.store().add_token(row).await.expect("stored"));
-    assert_eq!(server.call(token.reveal(), "GET", "/v1/whoami", "").await.status, 401);
+    let expired = server.call(token.reveal(), "GET", "/v1/whoami", "").await;
+    let nobody = server.send("GET", "/v1/whoami", &[], "").await;
+    assert_eq!((expired.status, expired.body), (401, nobody.body));
     server.stop().await;
 }
 

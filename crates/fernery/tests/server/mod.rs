@@ -192,6 +192,14 @@ impl TestServer {
         answer.json()
     }
 
+    /// A job of a stream of its own, enqueued and claimed.
+    pub async fn leased(&self, stream: &str) -> Value {
+        let job_id = self.enqueue(stream).await;
+        let claimed = self.claim(stream).await;
+        assert_eq!(claimed["job_id"], job_id.as_str(), "{claimed}");
+        claimed
+    }
+
     /// A token of this role, made by the operator.
     pub async fn token(&self, role: &str) -> String {
         let answer = self.post("/v1/tokens", &json!({ "role": role, "name": "test" })).await;

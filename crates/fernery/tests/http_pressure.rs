@@ -1,0 +1,128 @@
+//! The catalogue of bad input: too slow, too much, and a store that does not answer.
+
+mod server;
+
+use fernery::http::Pace;
+use serde_json::json;
+use server::{PATIENCE, TestServer, read_to_end, request};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+on_both_backends!(a_store_that_is_away_is_never_a_success);
+
+#[tokio::test]
+async fn slow_clients_are_let_go() {
+    let quick = Duration::from_millis(200);
+    let pace = Pace { head: quick, body: quick, idle: quick, write: quick };
+    let server = TestServer::start_with(|settings| settings.pace = pace).await;
+    // H28: a head that never ends; and a connection that sends nothing at all.
+    for start in ["GET /healthz HTTP/1.1\r\nhost: loc", ""] {
+        let mut stream = server.connect().await;
+        stream.write_all(start.as_bytes()).await.expect("sent");
+        let mut rest = Vec::new();
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("closed");
+        assert!(rest.is_empty(), "{rest:?}");
+    }
+    // H29: a body that never ends.
+    let mut stream = server.connect().await;
+    let head = format!(
+        "POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
+         content-length: 100\r\n\r\n{{",
+        server.operator
+    );
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    let answer = read_to_end(&mut stream).await;
+    assert_eq!((answer.status, answer.code()), (408, "body_timeout".into()));
+    // An idle connection after an answer.
+    let mut stream = server.connect().await;
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.expect("sent");
+    assert_eq!(read_to_end(&mut stream).await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_long_poll_outlives_every_time_out_of_the_connection() {
+    let quick = Duration::from_millis(100);
+    let pace = Pace { head: quick, body: quick, idle: quick, write: quick };
+    let server = TestServer::start_with(|settings| settings.pace = pace).await;
+    let body = json!({ "worker_id": "w", "streams": ["s"], "max_wait_ms": 400 });
+    let answer = server.work("claim", &body).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({ "claimed": false })));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn big_bodies_count_against_one_budget_and_only_while_they_are_used() {
+    let server = TestServer::start_with(|settings| settings.body_bytes_max = 300_000).await;
+    let job = |bytes: usize| json!({ "stream": "s", "payload": { "x": "a".repeat(bytes) } });
+    for _ in 0..5 {
+        assert_eq!(server.post("/v1/jobs", &job(200_000)).await.status, 201);
+    }
+    let refused = server.post("/v1/jobs", &job(400_000)).await;
+    assert_eq!((refused.status, refused.code()), (503, "busy".into()));
+    assert!(refused.headers.contains_key("retry-after"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn connections_and_waiting_claims_beyond_the_cap_are_told_to_come_again() {
+    let server = TestServer::start_with(|settings| {
+        settings.connections_max = 2;
+        settings.waiting_max = 1;
+    })
+    .await;
+    // H39
+    let bearer = format!("Bearer {}", server.worker);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let body = json!({ "worker_id": "w", "streams": ["s"], "max_wait_ms": 30000 }).to_string();
+    let mut first = server.connect().await;
+    first
+        .write_all(request("POST", "/internal/worker/claim", &headers, &body).as_bytes())
+        .await
+        .expect("sent");
+    timeout(PATIENCE, async {
+        while server.running.waiting_claims() != 1 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("it waits");
+    let answer = server.call(&server.worker, "POST", "/internal/worker/claim", &body).await;
+    assert_eq!(
+        (answer.status, answer.code(), answer.headers["retry-after"].as_str()),
+        (429, "too_many_waiting".into(), "1")
+    );
+    timeout(PATIENCE, async {
+        while server.running.connections() != 1 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("the second connection is gone");
+    let _second = server.connect().await;
+    timeout(PATIENCE, async {
+        while server.running.connections() != 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("the second connection is in");
+    let answer = server.send("GET", "/healthz", &[], "").await;
+    assert_eq!((answer.status, answer.headers["retry-after"].as_str()), (503, "1"));
+    drop(first);
+    server.stop().await;
+}
+
+/// H64
+async fn a_store_that_is_away_is_never_a_success(server: TestServer) {
+    assert_eq!(server.get("/readyz").await.status, 200);
+    server.engine.store().close().await;
+    for (method, path) in [("POST", "/v1/jobs"), ("GET", "/v1/streams"), ("GET", "/readyz")] {
+        let answer = server.call(&server.operator, method, path, r#"{"stream":"s","payload":{}}"#).await;
+        assert_eq!(answer.status, 503, "{path}: {answer:?}");
+        assert!(answer.headers.contains_key("retry-after"), "{answer:?}");
+    }
+    assert_eq!(server.get("/healthz").await.status, 200);
+    server.stop().await;
+}
