@@ -77,6 +77,20 @@ fn a_killed_server_comes_back_with_its_jobs() {
     assert_eq!(server.run(["job", "show", id.trim(), "--json"]).exits(0).json()["payload"], json!({"n": 1}));
 }
 
+/// H39, from the flag to the answer.
+#[test]
+fn the_rate_of_a_token_is_limited_if_asked() {
+    let server = Server::start(&["--requests-per-second", "1"]);
+    let body = json!([{"stream": "s", "payload": {}}]);
+    let (status, answer) = loop {
+        match server.post("operator.token", "/v1/jobs", &body) {
+            (201, _) => {}
+            refused => break refused,
+        }
+    };
+    assert_eq!((status, &answer["code"]), (429, &json!("rate_limited")));
+}
+
 /// Sends the head of a request and the first byte of its body, as a slow client does.
 fn half_a_request(server: &Server, path: &str) -> TcpStream {
     let token = std::fs::read_to_string(server.data().join("worker.token")).unwrap();

@@ -5,6 +5,7 @@ mod server;
 use fernery::http::Pace;
 use serde_json::json;
 use server::{PATIENCE, TestServer, read_to_end, request};
+use std::num::NonZeroU32;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -111,6 +112,63 @@ async fn connections_and_waiting_claims_beyond_the_cap_are_told_to_come_again() 
     let answer = server.send("GET", "/healthz", &[], "").await;
     assert_eq!((answer.status, answer.headers["retry-after"].as_str()), (503, "1"));
     drop(first);
+    server.stop().await;
+}
+
+/// H39: a token that asks too often is told when to come again, and never kept from reporting what it holds.
+#[tokio::test]
+async fn a_token_beyond_its_rate_is_refused_and_its_reports_never_are() {
+    let server = TestServer::start_with(|settings| settings.requests_per_second = NonZeroU32::new(1)).await;
+    assert_eq!(
+        server.post("/v1/jobs", &json!(vec![json!({ "stream": "s", "payload": {} }); 4])).await.status,
+        201
+    );
+    let asked = json!({ "worker_id": "w", "streams": ["s"], "max": 4, "max_wait_ms": 0 }).to_string();
+    let claim = || server.call(&server.worker, "POST", "/v1/worker/claim", &asked);
+    // The operator's call just before counts for the operator alone.
+    let claimed = claim().await.json()["jobs"].clone();
+    let refused = timeout(PATIENCE, async {
+        loop {
+            let answer = claim().await;
+            if answer.status != 200 {
+                return answer;
+            }
+        }
+    });
+    let refused = refused.await.expect("the second within a second is refused");
+    assert_eq!(
+        (refused.status, refused.code(), refused.headers["retry-after"].as_str()),
+        (429, "rate_limited".into(), "1")
+    );
+    assert_eq!((&refused.json()["ok"], &refused.json()["ack"]), (&json!(false), &json!(false)));
+
+    let report = |n: usize| {
+        json!({ "worker_id": "w", "job_id": claimed[n]["job_id"], "attempt_id": claimed[n]["attempt_id"],
+            "lease_token": claimed[n]["lease_token"], "result": 1, "error": { "code": "E", "message": "m" } })
+    };
+    for _ in 0..20 {
+        assert_eq!(server.work("heartbeat", &report(0)).await.status, 200);
+    }
+    assert_eq!(server.work("complete", &report(0)).await.status, 200);
+    assert_eq!(server.work("fail", &report(1)).await.status, 200);
+    for (n, verb) in [(2, "heartbeat"), (2, "complete"), (3, "release"), (3, "fail")] {
+        let mut item = report(n);
+        let fields = item.as_object_mut().expect("fields");
+        fields.retain(|name, _| match name.as_str() {
+            "job_id" | "lease_token" => true,
+            "attempt_id" => verb != "heartbeat",
+            "result" => verb == "complete",
+            "error" => verb == "fail",
+            _ => false,
+        });
+        let body = json!({ "worker_id": "w", "items": [item] }).to_string();
+        let answer = server.call(&server.worker, "POST", &format!("/v1/worker/{verb}"), &body).await;
+        assert_eq!(answer.status, 200, "{verb}: {answer:?}");
+    }
+    // What needs no token has no rate.
+    for _ in 0..5 {
+        assert_eq!(server.send("GET", "/readyz", &[], "").await.status, 200);
+    }
     server.stop().await;
 }
 

@@ -92,6 +92,7 @@ fn value(row: &Given, settings: &Settings) -> Value {
             WorkerAuth::Token => "token".into(),
             WorkerAuth::None => "none".into(),
         },
+        "requests_per_second" => settings.requests_per_second.map_or(Value::Null, |n| n.get().into()),
         "tls_cert" => path(settings.tls.as_ref().map(|tls| &tls.cert)),
         "tls_key" => path(settings.tls.as_ref().map(|tls| &tls.key)),
         "insecure_http" => settings.insecure_http.into(),

@@ -149,6 +149,7 @@ fn serve_settings(settings: &Settings) -> ServeSettings {
         insecure_http: settings.insecure_http,
         allowed_hosts: settings.allowed_hosts.clone(),
         worker_auth: settings.worker_auth,
+        requests_per_second: settings.requests_per_second,
         lease_ttl: settings.lease_ttl,
         heartbeat_interval: settings.heartbeat_interval,
         drain: DRAIN_WITHIN,
