@@ -184,3 +184,22 @@ async fn a_store_that_is_away_is_never_a_success(server: TestServer) {
     assert_eq!(server.get("/healthz").await.status, 200);
     server.stop().await;
 }
+
+/// Readiness is a real read of the database, not the memory of one.
+#[tokio::test]
+async fn a_server_whose_database_is_nonsense_is_alive_and_not_ready() {
+    let server = TestServer::start().await;
+    assert_eq!(server.get("/readyz").await.status, 200);
+    let database = server.folder.path().join("fernery.db");
+    for suffix in ["", "-wal", "-shm"] {
+        let path = format!("{}{suffix}", database.display());
+        let length = std::fs::metadata(&path).expect("a file").len();
+        let mut file = std::fs::OpenOptions::new().write(true).open(&path).expect("a file");
+        let nonsense = vec![0xa5; usize::try_from(length).expect("a small file")];
+        std::io::Write::write_all(&mut file, &nonsense).expect("written");
+    }
+    let answer = server.send("GET", "/readyz", &[], "").await;
+    assert_eq!((answer.status, answer.code()), (503, "store_broken".into()));
+    assert_eq!(server.send("GET", "/healthz", &[], "").await.status, 200);
+    server.stop().await;
+}

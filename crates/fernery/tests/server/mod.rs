@@ -132,6 +132,14 @@ impl TestServer {
         }
     }
 
+    /// Its PostgreSQL database, beside it.
+    pub async fn database(&self) -> tokio_postgres::Client {
+        match &self.hand {
+            Hand::Clock(_) => panic!("this server is on SQLite"),
+            Hand::Database { admin, name } => client(&beside(admin, name)).await,
+        }
+    }
+
     pub fn addr(&self) -> SocketAddr {
         self.running.local_addr
     }
@@ -232,10 +240,14 @@ fn beside(admin: &str, name: &str) -> String {
     format!("{server}/{name}")
 }
 
-async fn execute(url: &str, sql: &str) {
+async fn client(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("PostgreSQL");
     tokio::spawn(connection);
-    client.batch_execute(sql).await.expect("executed");
+    client
+}
+
+async fn execute(url: &str, sql: &str) {
+    client(url).await.batch_execute(sql).await.expect("executed");
 }
 
 /// A request that asks for the connection to be closed.
