@@ -76,6 +76,10 @@ pub(crate) fn run_in<S: AsRef<OsStr>>(dir: &Path, args: impl IntoIterator<Item =
     fernery().current_dir(dir).args(args).output().expect("the program starts").into()
 }
 
+fn status(head: &str) -> u16 {
+    head.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
 /// A server that is killed when it is dropped.
 pub(crate) struct Server {
     child: Child,
@@ -193,10 +197,14 @@ impl Server {
 
     /// What the operator may read; status and body.
     pub(crate) fn read(&self, path: &str) -> (u16, Value) {
+        let (head, reply) = self.read_raw(path);
+        (status(&head), serde_json::from_str(&reply).unwrap_or_else(|e| panic!("{e}: {reply}")))
+    }
+
+    /// What the operator may read, as it comes: head and body.
+    pub(crate) fn read_raw(&self, path: &str) -> (String, String) {
         let token = std::fs::read_to_string(self.data().join("operator.token")).unwrap();
-        let (status, reply) =
-            self.exchange(&format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {}\r\n", token.trim()), "");
-        (status, serde_json::from_str(&reply).unwrap_or_else(|e| panic!("{e}: {reply}")))
+        self.raw(&format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {}\r\n", token.trim()), "")
     }
 
     /// What anybody may read.
@@ -205,13 +213,18 @@ impl Server {
     }
 
     fn exchange(&self, head: &str, body: &str) -> (u16, String) {
+        let (head, body) = self.raw(head, body);
+        (status(&head), body)
+    }
+
+    fn raw(&self, head: &str, body: &str) -> (String, String) {
         let address = self.url.strip_prefix("http://").unwrap();
         let mut stream = std::net::TcpStream::connect(address).unwrap();
         write!(stream, "{head}Host: {address}\r\nConnection: close\r\n\r\n{body}").unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
         let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_string())
+        (format!("{head}\r\n"), body.to_string())
     }
 
     /// Claims one job; `None` if there is none.
