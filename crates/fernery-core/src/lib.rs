@@ -9,13 +9,14 @@
 //! * [`settle`]: what the end of an attempt means for its job
 //! * [`report`]: what to answer to a worker that reports an end
 //! * [`retry`]: when to try again
-//! * [`names`], [`time`]: ids, names and instants as the wire spells them
+//! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
 //! * [`limits`]: every limit, in one place
 
 pub mod job;
 pub mod lease;
 pub mod limits;
 pub mod names;
+pub mod progress;
 pub mod report;
 pub mod retry;
 pub mod settle;
@@ -24,4 +25,5 @@ pub mod time;
 pub use job::{AttemptOutcome, JobStatus};
 pub use lease::{Holding, LeaseToken, TokenHash};
 pub use names::{AttemptId, BadName, JobId, StreamName, WorkerId};
+pub use progress::Progress;
 pub use time::Timestamp;

@@ -51,6 +51,8 @@ pub const CLAIM_BYTES_MAX: usize = 16 << 20;
 pub const ERROR_TEXT_BYTES_MAX: usize = 16 << 10;
 /// Bytes of an error's code.
 pub const ERROR_CODE_BYTES_MAX: usize = 200;
+/// Characters of a note on progress.
+pub const PROGRESS_NOTE_CHARS_MAX: usize = 200;
 /// Nesting of any JSON document that comes in.
 pub const JSON_DEPTH_MAX: usize = 32;
 /// Bytes of one request body.
@@ -67,6 +69,8 @@ pub const PAGE_SCAN_MAX: u32 = 5_000;
 pub const REAP_BATCH: usize = 500;
 /// Scheduled jobs made ready by one transaction.
 pub const PROMOTE_BATCH: usize = 1_000;
+/// Jobs taken out of the inbox at once.
+pub const INBOX_BATCH: usize = 1_000;
 /// Finished jobs dropped by one transaction of retention.
 pub const RETENTION_BATCH: usize = 1_000;
 /// Dead jobs redriven or purged by one transaction.

@@ -110,6 +110,7 @@ impl Engine {
             tokio::spawn(engine.clone().backstop()),
             tokio::spawn(engine.clone().retention()),
             tokio::spawn(engine.clone().tidy()),
+            tokio::spawn(engine.clone().inbox()),
         ];
         *engine.inner.loops.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = loops;
         engine
@@ -261,6 +262,14 @@ impl Engine {
             // The calendar and the clock of leases may differ: a job that seems due and is not must not make this spin.
             sleep(Duration::from_millis(if moved == 0 && wait.is_zero() { 50 } else { 1 })).await;
             let _ = tokio::time::timeout(wait, self.inner.signals.scheduled.notified()).await;
+        }
+    }
+
+    async fn inbox(self) {
+        loop {
+            self.until_short("empty the inbox", || self.store().empty_inbox(limits::INBOX_BATCH)).await;
+            let wait = self.jittered(BACKSTOP);
+            let _ = tokio::time::timeout(wait, self.inner.signals.inbox.notified()).await;
         }
     }
 

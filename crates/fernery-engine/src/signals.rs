@@ -18,6 +18,8 @@ pub struct Signals {
     pub endings: Arc<Endings>,
     /// Something was scheduled: the promoter looks when it is due.
     pub scheduled: Notify,
+    /// Another program left jobs in the inbox.
+    pub inbox: Notify,
     failure: watch::Sender<Option<StoreError>>,
 }
 

@@ -411,3 +411,19 @@ fn authority(name: &str) -> (String, rcgen::Issuer<'static, rcgen::KeyPair>) {
     let certificate = params.self_signed(&key).expect("a certificate");
     (certificate.pem(), rcgen::Issuer::new(params, key))
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_lease_does_not_keep_the_reaper_from_the_others() {
+    let database = fresh_database().await;
+    let settings = StoreSettings { lease_ttl: Duration::ZERO, ..StoreSettings::default() };
+    let (store, _) = open_store(&database.url(), &settings).await;
+    for _ in 0..3 {
+        enqueue(&*store, job_on("s")).await;
+    }
+    assert_eq!(store.claim(ask(&["s"], 3)).await.expect("claim").len(), 3);
+    let damage = "UPDATE fernery.leases SET token_hash = '\\x00'
+                  WHERE resource_id = (SELECT resource_id FROM fernery.leases ORDER BY resource_id LIMIT 1)";
+    assert_eq!(database.client().await.execute(damage, &[]).await.expect("damaged"), 1);
+    assert_eq!(store.reap(100).await.expect("reaped").moved, 2);
+    store.close().await;
+}

@@ -99,3 +99,66 @@ async fn an_engine_in_two_lines_wakes_a_waiting_claim() {
     assert_eq!(claimed.len(), 1);
     engine.close().await;
 }
+
+#[tokio::test]
+async fn a_pause_that_could_not_be_written_pauses_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    let store = open(&path).expect("opens");
+    store.enqueue(vec![job("a")]).await.expect("stored");
+    // Fails at the commit, when everything has been written.
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch(
+        "CREATE TABLE none (id INTEGER PRIMARY KEY);
+         CREATE TABLE doomed (id INTEGER REFERENCES none (id) DEFERRABLE INITIALLY DEFERRED);
+         CREATE TRIGGER doom AFTER UPDATE OF paused ON streams BEGIN INSERT INTO doomed VALUES (1); END;",
+    )
+    .expect("written");
+    drop(db);
+    store.set_paused(StreamName::stored("a"), true).await.expect_err("the commit fails");
+    assert!(!store.stream(StreamName::stored("a")).await.expect("read").expect("there").paused);
+    assert_eq!(store.claim(ask("a")).await.expect("claimed").len(), 1, "what is not paused can be claimed");
+}
+
+#[tokio::test]
+async fn a_damaged_lease_does_not_keep_the_reaper_from_the_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    let settings = StoreSettings { lease_ttl: Duration::ZERO, ..StoreSettings::default() };
+    let store =
+        SqliteStore::open(&path, settings, door::LeaseClock::system(), Arc::default()).expect("opens");
+    store.enqueue(vec![job("a"), job("a"), job("a")]).await.expect("stored");
+    for _ in 0..3 {
+        store.claim(ask("a")).await.expect("claimed");
+    }
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute(
+        "UPDATE leases SET token_hash = x'00' WHERE resource_id = (SELECT min(resource_id) FROM leases)",
+        [],
+    )
+    .expect("damaged");
+    assert_eq!(store.reap(100).await.expect("reaped").moved, 2);
+    let counts = store.stream(StreamName::stored("a")).await.expect("read").expect("there").counts;
+    assert_eq!((counts.ready, counts.running), (2, 1), "the damaged one is left for a person to look at");
+}
+
+#[tokio::test]
+async fn a_file_of_an_earlier_version_is_copied_before_it_is_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch(include_str!("../src/store/sqlite/migrations/0001_engine.sql")).expect("made");
+    db.execute_batch("PRAGMA application_id = 0x4645524e; PRAGMA user_version = 1").expect("marked");
+    drop(db);
+    let store = open(&path).expect("migrates");
+    store.enqueue(vec![job("a")]).await.expect("stored");
+    store.close().await;
+    let copies: Vec<_> = std::fs::read_dir(folder.path())
+        .expect("listed")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .filter(|name| name.contains("before-v"))
+        .collect();
+    let [copy] = &copies[..] else { panic!("{copies:?}") };
+    let db = rusqlite::Connection::open(folder.path().join(copy)).expect("opens");
+    assert_eq!(db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).expect("read"), 1);
+}

@@ -1,8 +1,8 @@
 //! The worker calls for many jobs at once. Every item is answered by itself, in order.
 
-use super::contract::{ErrorReport, LeasedJob, Progress};
+use super::contract::{ErrorReport, LeasedJob};
 use super::schema;
-use fernery_core::{AttemptId, JobId, LeaseToken, StreamName, Timestamp, WorkerId};
+use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName, Timestamp, WorkerId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -57,6 +57,7 @@ pub struct HeartbeatItem {
     pub lease_token: LeaseToken,
     /// How far it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
 }
 
@@ -132,7 +133,7 @@ pub enum ItemOutcome {
     Duplicate,
     /// Not, or no longer, the holder.
     Stale,
-    /// This holder already reported another end.
+    /// This holder already reported another end; for a heartbeat: extended, but its progress went back and is not kept.
     Conflict,
     /// There is no such job or attempt.
     Unknown,

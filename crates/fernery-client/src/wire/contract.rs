@@ -1,7 +1,7 @@
 //! The four calls of the worker contract, one job at a time.
 
 use super::schema;
-use fernery_core::{AttemptId, JobId, LeaseToken, StreamName, Timestamp, WorkerId};
+use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName, Timestamp, WorkerId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -167,20 +167,8 @@ pub struct HeartbeatRequest {
     pub lease_token: LeaseToken,
     /// How far it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
-}
-
-/// How far an attempt is. It never goes back within one attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Progress {
-    /// 0 to 100.
-    #[schemars(range(max = 100))]
-    pub percent: u8,
-    /// What is being done, for people: up to 200 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 200))]
-    pub note: Option<String>,
 }
 
 /// The lease was extended.

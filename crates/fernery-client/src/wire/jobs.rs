@@ -1,8 +1,7 @@
 //! What producers ask for and readers get.
 
-use super::contract::Progress;
 use super::schema;
-use fernery_core::{AttemptId, AttemptOutcome, JobId, JobStatus, StreamName, Timestamp};
+use fernery_core::{AttemptId, AttemptOutcome, JobId, JobStatus, Progress, StreamName, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -230,6 +229,7 @@ pub struct AttemptDetail {
     #[schemars(with = "Option<schema::Instant>")]
     pub lease_expires_at: Option<Timestamp>,
     /// How far it is, if the holder said so, while it runs.
+    #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
 }
 

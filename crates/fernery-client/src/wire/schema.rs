@@ -54,5 +54,15 @@ text_schema!(
     },
     Anything = { "description": "Any JSON, kept to the byte." },
     Object = { "type": "object", "description": "Any JSON object, kept to the byte." },
+    Progress = {
+        "type": "object",
+        "description": "How far an attempt is. Within one attempt it never goes back.",
+        "required": ["percent"],
+        "additionalProperties": false,
+        "properties": {
+            "percent": { "type": "integer", "minimum": 0, "maximum": 100 },
+            "note": { "type": ["string", "null"], "maxLength": limits::PROGRESS_NOTE_CHARS_MAX }
+        }
+    },
     Number = { "type": "integer", "minimum": 0 },
 );

@@ -14,6 +14,7 @@
 //! | `attempts` | a closed attempt; the last one with SUCCEEDED ends the job | the end of a lease | retention, purge |
 //! | `dead_letters` | a DEAD job | bury | redrive, purge, retention |
 //! | `unique_keys` | an unfinished job's key | enqueue | the job's end |
+//! | `inbox` | a job of another program's transaction (PostgreSQL) | any program | the engine |
 //! | `streams` | counts and the pause flag | every batch | |
 //!
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,
@@ -25,8 +26,8 @@ use fernery_core::lease::Message;
 use fernery_core::report::Answer;
 use fernery_core::retry::RetryPolicy;
 use fernery_core::{
-    AttemptId, AttemptOutcome, JobId, JobStatus, LeaseToken, StreamName, Timestamp, TokenHash, WorkerId,
-    limits,
+    AttemptId, AttemptOutcome, Holding, JobId, JobStatus, LeaseToken, Progress, StreamName, Timestamp,
+    TokenHash, WorkerId, limits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -279,8 +280,30 @@ pub struct AttemptView {
     pub heartbeat_at: Option<Timestamp>,
     /// Until when it holds, while it runs.
     pub expires_at: Option<Timestamp>,
+    /// How far the holder says it is, while it runs.
+    pub progress: Option<Progress>,
     /// The order of its last write.
     pub claim_version: i64,
+}
+
+impl AttemptView {
+    /// An open attempt, as its lease has it.
+    pub fn open(held: Holding, progress: Option<Progress>) -> Self {
+        Self {
+            attempt_id: held.attempt_id,
+            attempt_no: held.attempt_no,
+            worker_id: held.worker_id,
+            started_at: held.started_at,
+            finished_at: None,
+            outcome: None,
+            error: None,
+            result: None,
+            heartbeat_at: Some(held.heartbeat_at),
+            expires_at: Some(held.expires_at),
+            progress,
+            claim_version: held.claim_version,
+        }
+    }
 }
 
 /// Everything about one job.
@@ -463,6 +486,8 @@ pub trait Store: Send + Sync + 'static {
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>>;
     /// Renews leases.
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>>;
+    /// Keeps how far holders say they are. `false`: it would go back, or the caller is not the holder.
+    async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>>;
     /// Ends attempts with results.
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>>;
     /// Ends attempts with errors.
@@ -510,6 +535,10 @@ pub trait Store: Send + Sync + 'static {
     async fn reap(&self, limit: usize) -> StoreResult<Pass>;
     /// Makes up to `limit` scheduled jobs whose time has come ready.
     async fn promote(&self, limit: usize) -> StoreResult<Pass>;
+    /// Enqueues up to `limit` jobs that other programs left in the inbox, where the backend has one.
+    async fn empty_inbox(&self, _limit: usize) -> StoreResult<Pass> {
+        Ok(Pass::default())
+    }
     /// When the next scheduled job is due.
     async fn next_due(&self) -> StoreResult<Option<Timestamp>>;
     /// Deletes up to `limit` jobs that finished longer ago than `age`, with their attempts.

@@ -10,12 +10,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 on_every_backend!(
+    an_array_claim_stops_at_its_limit_of_bytes,
     streams_are_served_in_the_order_given,
     a_stream_is_served_oldest_first,
     an_array_claim_takes_as_many_as_it_asks_for,
     a_claim_that_finds_nothing_changes_nothing,
     every_claim_has_a_token_an_attempt_and_a_number_of_its_own,
-    a_scheduled_job_keeps_the_place_it_was_given,
+    a_scheduled_job_takes_its_place_when_its_time_comes,
     a_job_that_comes_back_stands_behind_those_that_wait,
     a_message_is_new_with_every_wait,
     a_lease_holds_for_its_time_and_never_past_the_time_out,
@@ -103,7 +104,7 @@ async fn every_claim_has_a_token_an_attempt_and_a_number_of_its_own<B: Backend>(
     }
 }
 
-async fn a_scheduled_job_keeps_the_place_it_was_given<B: Backend>() {
+async fn a_scheduled_job_takes_its_place_when_its_time_comes<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = &*backend.store();
     enqueue(store, NewJob { payload: json("1"), ..delayed("s", Duration::from_secs(5)) }).await;
@@ -112,7 +113,9 @@ async fn a_scheduled_job_keeps_the_place_it_was_given<B: Backend>() {
     backend.advance(Duration::from_secs(6)).await;
     enqueue(store, numbered("s", 4)).await;
     assert_eq!(promote(store).await, 2);
-    assert_eq!(take(store, &["s"], 9).await, ["s 1", "s 2", "s 3", "s 4"]);
+    assert_eq!(take(store, &["s"], 9).await, ["s 2", "s 4", "s 3", "s 1"]);
+    let oldest = store.stream(stream("s")).await.expect("read").expect("used").oldest_ready_at;
+    assert_eq!(oldest, None);
 }
 
 async fn a_job_that_comes_back_stands_behind_those_that_wait<B: Backend>() {
@@ -210,4 +213,24 @@ async fn an_array_beyond_every_limit_is_refused_or_answered_whole<B: Backend>() 
     };
     let ready = store.stream(stream("s")).await.expect("read").map_or(0, |s| s.counts.ready);
     assert_eq!(ready, stored as i64);
+}
+
+async fn an_array_claim_stops_at_its_limit_of_bytes<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    let payload = json(&format!(r#"{{"p":"{}"}}"#, "x".repeat(limits::CLAIM_BYTES_MAX / 3)));
+    for n in 0..6 {
+        let stream = if n < 2 { "a" } else { "b" };
+        enqueue(store, NewJob { payload: payload.clone(), ..job_on(stream) }).await;
+    }
+    // The third reaches the limit: it is the last. The others wait where they were.
+    let claimed = store.claim(ask(&["a", "b"], 100)).await.expect("claim");
+    let streams: Vec<_> = claimed.iter().map(|c| c.stream.as_str()).collect();
+    assert_eq!(streams, ["a", "a", "b"]);
+    assert_eq!(counts(store, "b").await.ready, 3);
+    // Whatever its size, one is always had.
+    let huge = json(&format!(r#"{{"p":"{}"}}"#, "x".repeat(limits::CLAIM_BYTES_MAX)));
+    enqueue(store, NewJob { payload: huge, ..job_on("c") }).await;
+    assert_eq!(store.claim(ask(&["c"], 10)).await.expect("claim").len(), 1);
+    assert_eq!(store.claim(ask(&["b"], 100)).await.expect("claim").len(), 3);
 }

@@ -4,9 +4,9 @@ use crate::support::backend::{Backend, START, TTL, settings};
 use crate::support::dump::dump;
 use crate::support::singly::*;
 use fernery_core::report::Answer;
-use fernery_core::{AttemptId, AttemptOutcome, JobId, JobStatus};
+use fernery_core::{AttemptId, AttemptOutcome, JobId, JobStatus, Progress};
 use fernery_engine::store::{
-    BeatAnswer, CancelAnswer, Claimed, Completion, NewJob, Proof, RetryAnswer, Store,
+    Beat, BeatAnswer, CancelAnswer, Claimed, Completion, NewJob, Proof, RetryAnswer, Store,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -15,6 +15,7 @@ on_every_backend!(
     a_heartbeat_extends_the_lease_of_its_holder,
     only_the_token_renews_a_lease,
     a_heartbeat_never_reaches_past_the_time_out,
+    progress_is_kept_for_the_holder_and_never_goes_back,
     a_forged_token_changes_nothing,
     an_attempt_that_never_was_is_unknown,
     the_right_token_for_another_attempt_is_refused,
@@ -73,6 +74,41 @@ async fn a_heartbeat_never_reaches_past_the_time_out<B: Backend>() {
         let extended = BeatAnswer::Extended { expires_at: timeout_at, cancel_requested: false };
         assert_eq!(heartbeat(store, proof(&claimed)).await, extended, "at {at_secs} s");
     }
+}
+
+async fn progress_is_kept_for_the_holder_and_never_goes_back<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    let claimed = enqueue_and_claim(store, job_on("s")).await;
+    let beat = |proof: Proof| Beat { job_id: proof.job_id, token_hash: proof.token_hash };
+    let at = |percent, note: &str| Progress::new(percent, Some(note.to_string())).expect("progress");
+    let shown = async || view(store, claimed.job_id).await.attempts[0].progress.clone();
+    assert_eq!(shown().await, None);
+    let said = vec![(beat(proof(&claimed)), at(30, "reading")), (beat(forged(&claimed)), at(90, "not mine"))];
+    assert_eq!(store.progress(said).await.expect("progress"), [true, false]);
+    assert_eq!(shown().await, Some(at(30, "reading")));
+    let before = dump(store).await;
+    assert_eq!(
+        store.progress(vec![(beat(proof(&claimed)), at(29, "back"))]).await.expect("progress"),
+        [false]
+    );
+    assert_eq!(dump(store).await, before);
+    // Of one lease twice in one call: each is judged by what the one before it left.
+    let said = [40, 35, 40].map(|percent| (beat(proof(&claimed)), at(percent, "writing")));
+    assert_eq!(store.progress(said.to_vec()).await.expect("progress"), [true, false, true]);
+    let version_before = version(store, claimed.job_id).await;
+    assert_eq!(
+        store.progress(vec![(beat(proof(&claimed)), at(40, "again"))]).await.expect("progress"),
+        [true]
+    );
+    assert!(version(store, claimed.job_id).await > version_before, "invariant 9: a write raises the version");
+    release(store, proof(&claimed)).await;
+    let again = claim(store, "s").await;
+    assert_eq!(view(store, again.job_id).await.attempts[1].progress, None, "a new attempt starts anew");
+    assert_eq!(
+        store.progress(vec![(beat(proof(&claimed)), at(99, "late"))]).await.expect("progress"),
+        [false]
+    );
 }
 
 async fn a_forged_token_changes_nothing<B: Backend>() {

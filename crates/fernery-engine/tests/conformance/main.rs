@@ -32,6 +32,7 @@ mod claims;
 mod durability;
 mod endings;
 mod enqueue;
+mod hangups;
 mod leases;
 mod operators;
 mod races;

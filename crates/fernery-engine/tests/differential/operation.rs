@@ -11,6 +11,7 @@ pub(crate) enum Operation {
     Enqueue(Vec<Wanted>),
     Claim { streams: Vec<&'static str>, max: usize },
     Heartbeat(Vec<Shown>),
+    Progress(Vec<(Shown, u8)>),
     Complete(Vec<Shown>),
     Fail(Vec<(Shown, Retryable, &'static str)>),
     Release(Vec<Shown>),
@@ -99,7 +100,10 @@ impl Operation {
                 streams.truncate(1 + random.below(3));
                 Self::Claim { streams, max: 1 + random.below(4) }
             }
-            38..45 => Self::Heartbeat(several(random, 3, Shown::random)),
+            38..42 => Self::Heartbeat(several(random, 3, Shown::random)),
+            42..45 => Self::Progress(several(random, 3, |random| {
+                (Shown::random(random), random.pick(&[0, 10, 50, 100]))
+            })),
             45..55 => Self::Complete(several(random, 3, Shown::random)),
             55..65 => Self::Fail(several(random, 3, |random| {
                 let shown = Shown::random(random);

@@ -4,7 +4,7 @@ use crate::operation::{DeadOf, Forgery, JobRef, Operation, Retryable, Shown, Wan
 use crate::support::backend::{Backend, START};
 use crate::support::dump::{Naming, brief_text};
 use crate::support::singly::{ask, json, stream};
-use fernery_core::{AttemptId, JobId, LeaseToken, Timestamp};
+use fernery_core::{AttemptId, JobId, LeaseToken, Progress, Timestamp};
 use fernery_engine::store::{
     Beat, BeatAnswer, Claimed, Completion, DeadFilter, Enqueued, Failure, NewJob, Pass, Proof, Start, Store,
 };
@@ -72,6 +72,14 @@ impl<B: Backend> World<B> {
                 beats.retain(|beat| seen.insert((beat.job_id, beat.token_hash)));
                 let answers = store.heartbeat(beats).await.expect("heartbeat");
                 answers.iter().map(|answer| self.beat(*answer) + "\n").collect()
+            }
+            Operation::Progress(shown) => {
+                let item = |(shown, percent): &(Shown, u8)| {
+                    let proof = self.proof(*shown);
+                    let beat = Beat { job_id: proof.job_id, token_hash: proof.token_hash };
+                    (beat, Progress::new(*percent, Some("on it".into())).expect("a percentage"))
+                };
+                format!("{:?}", store.progress(shown.iter().map(item).collect()).await.expect("progress"))
             }
             Operation::Complete(shown) => {
                 let completion = |(n, proof): (usize, Proof)| Completion {

@@ -157,11 +157,12 @@ fn attempt_text(attempt: &AttemptView, naming: &dyn Naming) -> String {
         result,
         heartbeat_at,
         expires_at,
+        progress,
         claim_version,
     } = attempt;
     format!(
         "  attempt {attempt_no} {} by {worker_id} v{claim_version} started {} finished {} {outcome:?} \
-         error {error:?} result {result:?} heard {} expires {}",
+         error {error:?} result {result:?} heard {} expires {} progress {progress:?}",
         naming.attempt(*attempt_id),
         naming.instant(*started_at),
         optional(*finished_at, naming),

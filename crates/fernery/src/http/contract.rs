@@ -93,9 +93,16 @@ pub async fn heartbeat(call: Call) -> Replied {
     let request: HeartbeatRequest = json::read(&call.body)?;
     let _writing = call.writing()?;
     let beat = Beat { job_id: request.job_id, token_hash: request.lease_token.hash() };
-    let answers = call.server.engine().store().heartbeat(vec![beat]).await?;
+    let store = call.server.engine().store();
+    let answers = store.heartbeat(vec![beat]).await?;
     match only(answers)? {
         BeatAnswer::Extended { expires_at, cancel_requested } => {
+            if let Some(progress) = request.progress {
+                let kept = store.progress(vec![(beat, progress)]).await?;
+                if !only(kept)? {
+                    return Err(Refusal::field(Code::Invalid, "/progress/percent", WENT_BACK));
+                }
+            }
             let server_time = server_time(&call.server, expires_at);
             let lease_expires_at = expires_at;
             Reply::json(200, &HeartbeatResponse { ok: true, lease_expires_at, cancel_requested, server_time })
@@ -136,6 +143,8 @@ pub async fn fail(call: Call) -> Replied {
     Reply::json(200, &FailResponse { ok: true, ack: true, requeued, dlq })
 }
 
+pub(super) const WENT_BACK: &str =
+    "progress never goes back within one attempt; the lease was extended all the same";
 const LOST: &str = "this lease_token is not, or no longer, the holder's; drop the work";
 
 /// Where an accepted report left the job; every other answer is a refusal.

@@ -234,7 +234,7 @@ fn attempt(view: AttemptView) -> AttemptDetail {
         error: view.error,
         heartbeat_at: view.heartbeat_at,
         lease_expires_at: view.expires_at,
-        progress: None,
+        progress: view.progress,
     }
 }
 

@@ -9,7 +9,8 @@ use super::trouble::{Tries, Trouble};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Ask, Claimed, Proof};
 use fernery_core::lease::Message;
-use fernery_core::{AttemptId, LeaseToken, StreamName, TokenHash};
+use fernery_core::{AttemptId, LeaseToken, StreamName, TokenHash, limits};
+use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -28,6 +29,8 @@ struct Slots<'a> {
     tokens: Vec<LeaseToken>,
     hashes: Vec<TokenHash>,
     workers: Vec<&'a str>,
+    /// Which ask it belongs to.
+    asks: Vec<i32>,
 }
 
 impl Verb for Claim {
@@ -94,6 +97,7 @@ impl Claim {
             hashes: tokens.iter().map(LeaseToken::hash).collect(),
             tokens,
             workers,
+            asks: (0..).zip(asks).flat_map(|(n, ask)| std::iter::repeat_n(n, ask.max)).collect(),
         }
     }
 
@@ -107,6 +111,9 @@ impl Claim {
             return Ok(claimed);
         }
         streams.iter().for_each(|stream| self.shared.heads.forget(stream));
+        if slots.is_full_of_bytes(&claimed) {
+            return Ok(claimed);
+        }
         if starts.iter().any(|start| *start != FRONT) {
             // Less than asked for: the rest may stand further in front.
             let front = vec![FRONT; streams.len()];
@@ -131,10 +138,12 @@ impl Claim {
         let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
         let hashes: Vec<&[u8]> = slots.hashes[used..].iter().map(|hash| hash.0.as_slice()).collect();
         let (attempts, workers) = (&slots.attempt_ids[used..], &slots.workers[used..]);
+        let (askers, bytes_max) = (&slots.asks[used..], rows_limit(limits::CLAIM_BYTES_MAX));
         let limit = rows_limit(hashes.len());
         let ttl_ms = millis(self.shared.settings.lease_ttl);
         let session = self.shared.pool.session().await?;
-        let params: [Param<'_>; 7] = [&names, &limit, &attempts, &hashes, &workers, &ttl_ms, &starts];
+        let params: [Param<'_>; 9] =
+            [&names, &limit, &attempts, &hashes, &workers, &ttl_ms, &starts, &askers, &bytes_max];
         let rows = session.query(include_str!("sql/claim.sql"), &params).await?;
         drop(session);
         Ok(rows.iter().map(|row| slots.claimed(row, used)).collect::<StoreResult<_>>()?)
@@ -169,6 +178,15 @@ impl Claim {
 }
 
 impl Slots<'_> {
+    /// Whether somebody got fewer jobs than asked for because of their size: then slots are left empty in between.
+    fn is_full_of_bytes(&self, claimed: &[(usize, Claimed)]) -> bool {
+        let mut bytes: HashMap<i32, usize> = HashMap::new();
+        for (slot, claimed) in claimed {
+            *bytes.entry(self.asks[*slot]).or_default() += claimed.payload.get().len();
+        }
+        bytes.into_values().any(|bytes| bytes >= limits::CLAIM_BYTES_MAX)
+    }
+
     /// A claimed row; its number counts from the slot `first`.
     fn claimed(&self, row: &Row, first: usize) -> StoreResult<(usize, Claimed)> {
         let number = usize::try_from(cell::<i64>(row, 0)? - 1).unwrap_or(usize::MAX);
@@ -220,9 +238,18 @@ impl Drop for Delivery {
     }
 }
 
-/// Puts undelivered jobs back until the store is closed.
+/// Puts undelivered jobs back until the store is closed, and then those that are under way.
 pub(super) async fn take_back(shared: Arc<Shared>, mut undelivered: mpsc::UnboundedReceiver<Vec<Proof>>) {
-    while let Some(mut proofs) = undelivered.recv().await {
+    loop {
+        let received = tokio::select! {
+            biased;
+            received = undelivered.recv() => received,
+            () = shared.closing.notified() => {
+                undelivered.close();
+                continue;
+            }
+        };
+        let Some(mut proofs) = received else { return };
         while let Ok(more) = undelivered.try_recv() {
             proofs.extend(more);
         }

@@ -7,7 +7,7 @@ use crate::error::{StoreError, StoreResult};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// Batches of one kind in flight: one that commits and one that runs meanwhile.
 const LANES: usize = 2;
@@ -49,6 +49,8 @@ pub(super) struct Grouper<V: Verb> {
 struct Inner<V: Verb> {
     verb: V,
     queue: Mutex<Queue<V>>,
+    /// Told when a lane has nothing left to do.
+    rests: Notify,
 }
 
 /// A call, and where its answer goes.
@@ -63,7 +65,18 @@ struct Queue<V: Verb> {
 impl<V: Verb> Grouper<V> {
     pub(super) fn new(verb: V) -> Self {
         let queue = Mutex::new(Queue { waiting: VecDeque::new(), items: 0, lanes: 0 });
-        Self { inner: Arc::new(Inner { verb, queue }) }
+        Self { inner: Arc::new(Inner { verb, queue, rests: Notify::new() }) }
+    }
+
+    /// Waits until nothing runs.
+    pub(super) async fn rest(&self) {
+        loop {
+            let rests = self.inner.rests.notified();
+            if self.inner.lock().lanes == 0 {
+                return;
+            }
+            rests.await;
+        }
     }
 
     /// Hands in a call and waits for its reply. If the future is dropped, the call still runs.
@@ -99,6 +112,7 @@ impl<V: Verb> Drop for Lane<V> {
         if !self.given_back {
             self.inner.lock().lanes -= 1;
         }
+        self.inner.rests.notify_waiters();
     }
 }
 

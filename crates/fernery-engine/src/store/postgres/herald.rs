@@ -112,7 +112,7 @@ pub(super) async fn listen(shared: Arc<Shared>) {
 
 async fn listen_once(target: &Target, shared: &Shared) -> Result<(), String> {
     let (client, mut wire) = target.wire().await.map_err(|trouble| format!("{trouble:?}"))?;
-    let asked = client.batch_execute("LISTEN fernery_ready");
+    let asked = client.batch_execute("LISTEN fernery_ready; LISTEN fernery_inbox");
     let mut asked = std::pin::pin!(asked);
     let mut listening = false;
     loop {
@@ -123,6 +123,9 @@ async fn listen_once(target: &Target, shared: &Shared) -> Result<(), String> {
                 listening = true;
             }
             message = message => match message {
+                Some(Ok(AsyncMessage::Notification(heard))) if heard.channel() == "fernery_inbox" => {
+                    shared.signals.inbox.notify_one();
+                }
                 Some(Ok(AsyncMessage::Notification(heard))) => {
                     shared.herald.hear(heard.payload(), &shared.signals);
                 }

@@ -21,8 +21,6 @@ impl PostgresStore {
         let mut after = After::default();
         for row in &rows {
             let stream = columns::stream(row, 0)?;
-            // It stands where it was enqueued, before many that came since.
-            self.shared.heads.forget(&stream);
             after.waits(&stream, None);
         }
         self.shared.announce(after);

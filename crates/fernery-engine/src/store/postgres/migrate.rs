@@ -6,7 +6,11 @@ use crate::error::{StoreError, StoreResult};
 use tracing::info;
 
 /// In order; the first is version 1.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_jobs.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_jobs.sql"),
+    include_str!("migrations/0002_progress.sql"),
+    include_str!("migrations/0003_inbox.sql"),
+];
 
 /// PostgreSQL 14: the oldest that all statements run on.
 const SERVER_VERSION_MIN: i32 = 140_000;

@@ -15,6 +15,7 @@ mod enqueue;
 mod grouper;
 mod heads;
 mod herald;
+mod inbox;
 mod keep;
 mod migrate;
 mod operate;
@@ -44,10 +45,10 @@ use crate::store::{
 };
 use async_trait::async_trait;
 use fernery_core::report::Answer;
-use fernery_core::{JobId, StreamName, Timestamp};
+use fernery_core::{JobId, Progress, StreamName, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
 /// A store in a PostgreSQL database, in its schema `fernery`.
@@ -59,8 +60,12 @@ pub struct PostgresStore {
     completes: Grouper<Complete>,
     fails: Grouper<Settle<Failure>>,
     releases: Grouper<Settle<Proof>>,
+    taking_back: Mutex<Option<JoinHandle<()>>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
+
+/// How long closing waits for claims that nobody took to be put back; what is not back by then runs out.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 /// What all verbs need.
 struct Shared {
@@ -69,6 +74,8 @@ struct Shared {
     signals: Arc<Signals>,
     herald: Herald,
     heads: Heads,
+    /// Nothing more will be claimed.
+    closing: Notify,
 }
 
 impl PostgresStore {
@@ -81,14 +88,12 @@ impl PostgresStore {
         let session = pool.session().await.map_err(Trouble::into_error)?;
         migrate::migrate(&session).await?;
         drop(session);
-        let shared =
-            Arc::new(Shared { pool, settings, signals, herald: Herald::new(), heads: Heads::default() });
+        let (herald, heads) = (Herald::new(), Heads::default());
+        let shared = Arc::new(Shared { pool, settings, signals, herald, heads, closing: Notify::new() });
         let (undelivered, taken_back) = mpsc::unbounded_channel();
-        let tasks = vec![
-            tokio::spawn(claim::take_back(shared.clone(), taken_back)),
-            tokio::spawn(herald::send(shared.clone())),
-            tokio::spawn(herald::listen(shared.clone())),
-        ];
+        let taking_back = tokio::spawn(claim::take_back(shared.clone(), taken_back));
+        let tasks =
+            vec![tokio::spawn(herald::send(shared.clone())), tokio::spawn(herald::listen(shared.clone()))];
         Ok(Self {
             enqueues: Grouper::new(Enqueue(shared.clone())),
             claims: Grouper::new(Claim { shared: shared.clone(), undelivered }),
@@ -97,6 +102,7 @@ impl PostgresStore {
             fails: Grouper::new(Settle::new(shared.clone())),
             releases: Grouper::new(Settle::new(shared.clone())),
             shared,
+            taking_back: Mutex::new(Some(taking_back)),
             tasks: Mutex::new(tasks),
         })
     }
@@ -115,6 +121,10 @@ impl Store for PostgresStore {
 
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
         self.heartbeats.call(beats).await
+    }
+
+    async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
+        self.keep_progress(items).await
     }
 
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
@@ -195,6 +205,10 @@ impl Store for PostgresStore {
         self.promote_due(limit).await
     }
 
+    async fn empty_inbox(&self, limit: usize) -> StoreResult<Pass> {
+        self.empty_inbox_once(limit).await
+    }
+
     async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
         self.next_due_at().await
     }
@@ -228,6 +242,17 @@ impl Store for PostgresStore {
     }
 
     async fn close(&self) {
+        let taking_back = self.taking_back.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut task) = taking_back {
+            let put_back = async {
+                self.claims.rest().await;
+                self.shared.closing.notify_one();
+                let _ = (&mut task).await;
+            };
+            if tokio::time::timeout(CLOSE_WAIT, put_back).await.is_err() {
+                task.abort();
+            }
+        }
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         for task in tasks {
             task.abort();

@@ -6,9 +6,9 @@ use super::columns::{
     rows_limit, word,
 };
 use super::trouble::{Tries, Trouble};
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
 use crate::store::{AttemptView, Cursor, JobBrief, JobFilter, JobView, Page};
-use fernery_core::{Holding, JobId, JobStatus, limits};
+use fernery_core::{JobId, JobStatus, Progress, limits};
 use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -82,7 +82,8 @@ impl PostgresStore {
         let mut attempts = closed.iter().map(attempt).collect::<StoreResult<Vec<_>>>()?;
         let held = open.first().map(columns::holding).transpose()?;
         let cancel_requested = held.as_ref().is_some_and(|held| held.cancel_requested);
-        attempts.extend(held.map(open_attempt));
+        let progress = open.first().map(progress).transpose()?.flatten();
+        attempts.extend(held.map(|held| AttemptView::open(held, progress)));
         let timeout_ms: Option<i64> = cell(row, 14)?;
         Ok(Some(JobView {
             brief: brief(row)?,
@@ -191,22 +192,17 @@ fn attempt(row: &Row) -> StoreResult<AttemptView> {
         result: maybe_json(row, 7)?,
         heartbeat_at: None,
         expires_at: None,
+        progress: None,
         claim_version: cell(row, 8)?,
     })
 }
 
-fn open_attempt(held: Holding) -> AttemptView {
-    AttemptView {
-        attempt_id: held.attempt_id,
-        attempt_no: held.attempt_no,
-        worker_id: held.worker_id,
-        started_at: held.started_at,
-        finished_at: None,
-        outcome: None,
-        error: None,
-        result: None,
-        heartbeat_at: Some(held.heartbeat_at),
-        expires_at: Some(held.expires_at),
-        claim_version: held.claim_version,
-    }
+/// How far the holder of a lease says it is: after the columns of the lease itself.
+fn progress(row: &Row) -> StoreResult<Option<Progress>> {
+    let Some(percent) = cell::<Option<i16>>(row, 19)? else { return Ok(None) };
+    let progress = u8::try_from(percent).map_err(|e| e.to_string());
+    let progress = progress.and_then(|percent| Progress::new(percent, cell(row, 20).unwrap_or_default()));
+    progress
+        .map(Some)
+        .map_err(|why| StoreError::Corrupt(format!("the progress of a lease does not fit: {why}")))
 }

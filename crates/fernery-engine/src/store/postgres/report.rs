@@ -2,17 +2,17 @@
 //!
 //! The write comes first, under the fence. Only what it did not match is looked up, and answered by `fernery-core`.
 
-use super::Shared;
 use super::after::After;
-use super::columns::{self, At, Json, cell, instant, job_id, millis, token_hash, word};
+use super::columns::{self, At, Json, Param, cell, instant, job_id, millis, token_hash, word};
 use super::grouper::Verb;
 use super::settle::{Decided, Report};
 use super::trouble::{Tries, Trouble};
+use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Beat, BeatAnswer, Completion, Failure, Proof};
 use fernery_core::report::{self, Answer, Found, Reported};
 use fernery_core::settle::Ending;
-use fernery_core::{Holding, JobId, JobStatus, TokenHash};
+use fernery_core::{Holding, JobId, JobStatus, Progress, TokenHash};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -77,6 +77,35 @@ impl Heartbeat {
             None => BeatAnswer::Unknown,
         };
         Ok(beats.iter().map(answer).collect())
+    }
+}
+
+impl PostgresStore {
+    pub(super) async fn keep_progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
+        let mut order: Vec<usize> = (0..items.len()).collect();
+        let key = |n: &usize| (items[*n].0.job_id, items[*n].0.token_hash);
+        order.sort_by_key(key);
+        let mut kept = vec![false; items.len()];
+        // One statement changes a row once: what a call says of the same lease again goes into the next round.
+        while !order.is_empty() {
+            let mut round = order.clone();
+            round.dedup_by_key(|n| key(n));
+            order.retain(|n| !round.contains(n));
+            let of_round = || round.iter().map(|n| &items[*n]);
+            let ids: Vec<Uuid> = of_round().map(|(beat, _)| beat.job_id.uuid()).collect();
+            let hashes: Vec<&[u8]> = of_round().map(|(beat, _)| beat.token_hash.0.as_slice()).collect();
+            let percents: Vec<i16> = of_round().map(|(_, progress)| progress.percent().into()).collect();
+            let notes: Vec<Option<&str>> = of_round().map(|(_, progress)| progress.note()).collect();
+            // The same again is no step back, so a lost answer is no reason to give up.
+            let params: [Param<'_>; 4] = [&ids, &hashes, &percents, &notes];
+            let rows = self.read(include_str!("sql/progress.sql"), &params).await?;
+            let written = rows
+                .iter()
+                .map(|row| Ok((job_id(row, 0)?, token_hash(row, 1)?)))
+                .collect::<StoreResult<HashSet<_>>>()?;
+            round.iter().for_each(|n| kept[*n] = written.contains(&key(n)));
+        }
+        Ok(kept)
     }
 }
 

@@ -110,7 +110,13 @@ impl Shared {
         let mut decided = Vec::with_capacity(rows.len());
         for row in &rows {
             let now: At = cell(row, 19)?;
-            decided.push(Decided::new(holding(row)?, Ending::Expired, Report::NONE, now.0, &self.settings));
+            match holding(row) {
+                Ok(held) => {
+                    decided.push(Decided::new(held, Ending::Expired, Report::NONE, now.0, &self.settings))
+                }
+                // The others must not wait for this one.
+                Err(error) => tracing::error!(%error, "a lease is damaged and left alone"),
+            }
         }
         if decided.is_empty() {
             session.rollback().await?;

@@ -115,10 +115,7 @@ impl Tx<'_> {
         self.count(&held.stream).running -= 1;
         match s.next {
             Next::Queue { due_at } => {
-                let seq = self.seq()?;
-                self.db
-                    .prepare_cached(include_str!("sql/job_place.sql"))?
-                    .execute(params![job.as_bytes(), seq])?;
+                let seq = self.take_place(held.job_id)?;
                 let waiting = Waiting { claim_version, attempt_no: held.attempt_no, tally: s.tally };
                 self.wait(held.job_id, &held.stream, seq, due_at, waiting)?;
             }
@@ -132,6 +129,14 @@ impl Tx<'_> {
             }
         }
         Ok(s)
+    }
+
+    /// Gives a job a new place, behind all that wait already.
+    pub(super) fn take_place(&mut self, job_id: JobId) -> StoreResult<i64> {
+        let seq = self.seq()?;
+        let mut statement = self.db.prepare_cached(include_str!("sql/job_place.sql"))?;
+        statement.execute(params![job_id.uuid().as_bytes(), seq])?;
+        Ok(seq)
     }
 
     pub(super) fn finish(
@@ -158,11 +163,18 @@ impl Tx<'_> {
     }
 
     pub(super) fn reap(&mut self, limit: usize) -> StoreResult<Pass> {
-        let expired: Vec<Holding> = self
-            .db
-            .prepare_cached(include_str!("sql/leases_expired.sql"))?
-            .query_map(params![self.now.as_millis(), limit], rows::holding)?
-            .collect::<Result<_, _>>()?;
+        let mut expired = Vec::new();
+        let mut statement = self.db.prepare_cached(include_str!("sql/leases_expired.sql"))?;
+        let mut found = statement.query(params![self.now.as_millis(), limit])?;
+        while let Some(row) = found.next()? {
+            match rows::holding(row) {
+                Ok(held) => expired.push(held),
+                // The others must not wait for this one.
+                Err(error) => tracing::error!(%error, "a lease is damaged and left alone"),
+            }
+        }
+        drop(found);
+        drop(statement);
         for held in &expired {
             self.take_lease_version(held)?;
             self.settle(held, Ending::Expired, Report::NONE)?;

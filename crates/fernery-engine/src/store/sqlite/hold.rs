@@ -8,7 +8,7 @@ use crate::error::StoreResult;
 use crate::store::{Ask, Beat, BeatAnswer, Claimed, Proof};
 use fernery_core::lease::Message;
 use fernery_core::settle::Ending;
-use fernery_core::{Holding, StreamName, Timestamp, limits};
+use fernery_core::{Holding, Progress, StreamName, Timestamp, limits};
 use rusqlite::params;
 use std::time::Duration;
 
@@ -139,5 +139,16 @@ impl Tx<'_> {
             });
         }
         Ok(answers)
+    }
+
+    pub(super) fn progress(&mut self, items: &[(Beat, Progress)]) -> StoreResult<Vec<bool>> {
+        let mut statement = self.db.prepare_cached(include_str!("sql/lease_progress.sql"))?;
+        let mut kept = Vec::with_capacity(items.len());
+        for (beat, progress) in items {
+            let id = beat.job_id.uuid();
+            let row = params![id.as_bytes(), beat.token_hash.0, progress.percent(), progress.note()];
+            kept.push(statement.execute(row)? == 1);
+        }
+        Ok(kept)
     }
 }

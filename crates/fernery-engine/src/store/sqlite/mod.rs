@@ -24,7 +24,7 @@ use crate::store::{
 };
 use async_trait::async_trait;
 use fernery_core::report::Answer;
-use fernery_core::{JobId, StreamName, Timestamp};
+use fernery_core::{JobId, Progress, StreamName, Timestamp};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -183,6 +183,10 @@ impl Store for SqliteStore {
 
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
         self.write(move |tx| tx.heartbeat(&beats)).await
+    }
+
+    async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
+        self.write(move |tx| tx.progress(&items)).await
     }
 
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {

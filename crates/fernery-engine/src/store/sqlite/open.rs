@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 const APPLICATION_ID: i32 = 0x4645_524e;
 
 /// Every change of the schema, oldest first. Landed ones are never edited.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_engine.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_engine.sql"), include_str!("migrations/0002_progress.sql")];
 
 /// Two connections that checkpoint at once could damage the file in older versions.
 const SQLITE_MIN: i32 = 3_051_003;

@@ -18,19 +18,20 @@ impl Tx<'_> {
             .prepare_cached(include_str!("sql/scheduled_due.sql"))?
             .query_map(params![self.clock.calendar().as_millis(), limit], |row| {
                 let waiting = Waiting {
-                    claim_version: row.get(3)?,
-                    attempt_no: row.get(4)?,
-                    tally: rows::tally(row, 5)?,
+                    claim_version: row.get(2)?,
+                    attempt_no: row.get(3)?,
+                    tally: rows::tally(row, 4)?,
                 };
-                Ok((rows::job_id(row, 0)?, rows::stream(row, 1)?, row.get::<_, i64>(2)?, waiting))
+                Ok((rows::job_id(row, 0)?, rows::stream(row, 1)?, waiting))
             })?
             .collect::<Result<_, _>>()?;
-        for (job_id, stream, seq, waiting) in &due {
+        for (job_id, stream, waiting) in &due {
             self.db
                 .prepare_cached(include_str!("sql/waiting_remove_scheduled.sql"))?
                 .query_row([job_id.uuid().as_bytes()], |_| Ok(()))?;
             self.count(stream).scheduled -= 1;
-            self.wait(*job_id, stream, *seq, None, *waiting)?;
+            let seq = self.take_place(*job_id)?;
+            self.wait(*job_id, stream, seq, None, *waiting)?;
         }
         Ok(Pass { moved: due.len(), full: due.len() == limit })
     }

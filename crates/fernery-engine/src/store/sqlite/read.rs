@@ -28,28 +28,16 @@ pub(super) fn job(db: &Connection, job_id: JobId) -> StoreResult<Option<JobView>
         .collect::<Result<_, _>>()?;
     let held = lease(db, job_id)?;
     let cancel_requested = held.as_ref().is_some_and(|held| held.cancel_requested);
-    attempts.extend(held.map(open_attempt));
+    let progress = db
+        .prepare_cached(include_str!("sql/lease_progress_of_job.sql"))?
+        .query_row(key, rows::progress)
+        .optional()?;
+    attempts.extend(held.map(|held| AttemptView::open(held, progress)));
     let (payload, unique_key, timeout_ms) = db
         .prepare_cached(include_str!("sql/job_details.sql"))?
         .query_row(key, |row| Ok((rows::json(row, 0)?, row.get(1)?, row.get::<_, Option<u64>>(2)?)))?;
     let timeout = timeout_ms.map(Duration::from_millis);
     Ok(Some(JobView { brief, payload, unique_key, timeout, cancel_requested, attempts }))
-}
-
-fn open_attempt(held: Holding) -> AttemptView {
-    AttemptView {
-        attempt_id: held.attempt_id,
-        attempt_no: held.attempt_no,
-        worker_id: held.worker_id,
-        started_at: held.started_at,
-        finished_at: None,
-        outcome: None,
-        error: None,
-        result: None,
-        heartbeat_at: Some(held.heartbeat_at),
-        expires_at: Some(held.expires_at),
-        claim_version: held.claim_version,
-    }
 }
 
 /// The bound of a page that goes down: the cursor's id, or what no id reaches. Always a bound, so that the index is used.

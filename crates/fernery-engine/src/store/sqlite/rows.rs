@@ -4,7 +4,7 @@ use crate::error::StoreError;
 use crate::store::endings::Traces;
 use crate::store::{AttemptView, JobBrief, StreamCounts, StreamView, TokenRow};
 use fernery_core::lease::{Message, Tally};
-use fernery_core::{AttemptId, Holding, JobId, StreamName, Timestamp, TokenHash};
+use fernery_core::{AttemptId, Holding, JobId, Progress, StreamName, Timestamp, TokenHash};
 use rusqlite::types::Type;
 use rusqlite::{Error, Result, Row};
 use serde_json::value::RawValue;
@@ -137,8 +137,13 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<AttemptView> {
         result: maybe_json(row, 7)?,
         heartbeat_at: None,
         expires_at: None,
+        progress: None,
         claim_version: row.get(8)?,
     })
+}
+
+pub(super) fn progress(row: &Row<'_>) -> Result<Progress> {
+    Progress::new(row.get(0)?, row.get(1)?).map_err(|e| damaged(0, Type::Integer, e))
 }
 
 pub(super) fn stream_view(row: &Row<'_>) -> Result<StreamView> {

@@ -10,7 +10,7 @@ mod state;
 use async_trait::async_trait;
 use fernery_core::report::{Answer, Reported};
 use fernery_core::settle::Ending;
-use fernery_core::{JobId, StreamName, Timestamp};
+use fernery_core::{JobId, Progress, StreamName, Timestamp};
 use fernery_engine::door::LeaseClock;
 use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
@@ -84,6 +84,12 @@ impl Store for ModelStore {
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
         self.write(|state, now, _| {
             beats.into_iter().map(|beat| state.heartbeat(beat, now, self.settings.lease_ttl)).collect()
+        })
+    }
+
+    async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
+        self.write(|state, _, _| {
+            items.into_iter().map(|(beat, progress)| state.progress(beat, progress)).collect()
         })
     }
 

@@ -6,7 +6,9 @@
 use fernery_core::lease::{Message, Tally};
 use fernery_core::report::{Answer, Found, Reported, answer};
 use fernery_core::settle::{Ending, Next, settle};
-use fernery_core::{AttemptId, AttemptOutcome, Holding, JobId, JobStatus, StreamName, Timestamp, TokenHash};
+use fernery_core::{
+    AttemptId, AttemptOutcome, Holding, JobId, JobStatus, Progress, StreamName, Timestamp, TokenHash, limits,
+};
 use fernery_engine::store::endings::unreported;
 use fernery_engine::store::{
     Ask, AttemptView, Beat, BeatAnswer, CancelAnswer, Claimed, DeadFilter, DeadLetter, Enqueued, JobBrief,
@@ -46,6 +48,8 @@ pub(crate) struct Job {
     attempts_made: u32,
     tally: Tally,
     closed: Vec<ClosedAttempt>,
+    /// Of the open attempt.
+    progress: Option<Progress>,
 }
 
 /// Where a job is: in one of these, always.
@@ -151,21 +155,10 @@ impl Job {
             result: a.evidence.result.clone(),
             heartbeat_at: None,
             expires_at: None,
+            progress: None,
             claim_version: a.held.claim_version,
         });
-        let open = self.holding().map(|held| AttemptView {
-            attempt_id: held.attempt_id,
-            attempt_no: held.attempt_no,
-            worker_id: held.worker_id.clone(),
-            started_at: held.started_at,
-            finished_at: None,
-            outcome: None,
-            error: None,
-            result: None,
-            heartbeat_at: Some(held.heartbeat_at),
-            expires_at: Some(held.expires_at),
-            claim_version: held.claim_version,
-        });
+        let open = self.holding().map(|held| AttemptView::open(held.clone(), self.progress.clone()));
         JobView {
             brief: self.brief(),
             payload: self.asked.payload.clone(),
@@ -277,6 +270,7 @@ impl State {
             attempts_made: 0,
             tally: Tally::default(),
             closed: Vec::new(),
+            progress: None,
         };
         self.streams.entry(stream).or_default();
         let brief = job.brief();
@@ -291,11 +285,26 @@ impl State {
                 continue;
             }
             for (message, job_id) in self.ready(stream).into_iter().take(ask.max - claimed.len()) {
+                let bytes: usize = claimed.iter().map(|c: &Claimed| c.payload.get().len()).sum();
+                if bytes >= limits::CLAIM_BYTES_MAX {
+                    return claimed;
+                }
                 let job = self.jobs.get_mut(&job_id).expect("a ready job is stored");
                 claimed.push(job.lease_to(ask, message, now, settings));
             }
         }
         claimed
+    }
+
+    pub(crate) fn progress(&mut self, beat: Beat, progress: Progress) -> bool {
+        let Some(job) = self.jobs.get_mut(&beat.job_id) else { return false };
+        let Place::Held(held) = &mut job.place else { return false };
+        let kept = held.token_hash == beat.token_hash && progress.may_follow(job.progress.as_ref());
+        if kept {
+            held.claim_version += 1;
+            job.progress = Some(progress);
+        }
+        kept
     }
 
     pub(crate) fn heartbeat(&mut self, beat: Beat, now: Timestamp, ttl: Duration) -> BeatAnswer {
@@ -487,9 +496,10 @@ impl State {
             .collect();
         due.sort();
         due.truncate(limit);
-        for (_, seq, job_id) in &due {
+        for (_, _, job_id) in &due {
+            let seq = self.next_seq();
             let job = self.jobs.get_mut(job_id).expect("listed above");
-            job.place = Place::Ready(Message { seq: *seq, ready_at: now });
+            job.place = Place::Ready(Message { seq, ready_at: now });
             effects.claimable.push(job.asked.stream.clone());
         }
         Pass { moved: due.len(), full: due.len() == limit }
@@ -544,6 +554,7 @@ impl Job {
         let lease_token = settings.chance.lease_token();
         let timeout_at = self.asked.timeout.map(|timeout| now.after(timeout));
         let token_hash: TokenHash = lease_token.hash();
+        self.progress = None;
         self.attempts_made += 1;
         self.claim_version += 1;
         let held = Holding {

@@ -1,5 +1,6 @@
 -- Moves up to $2 ready jobs into leases, streams in the order of $1, oldest first and in each stream from its place $7 on,
--- skipping what another claim has in hand and streams that are paused. Never waits; writes nothing where nothing is ready.
+-- skipping what another claim has in hand and streams that are paused. An asker ($8) that has $9 bytes of payload gets no
+-- further job. Never waits; writes nothing where nothing is ready.
 WITH clock AS MATERIALIZED (
     SELECT fernery.fernery_now() AS now
 ), open_streams AS MATERIALIZED (
@@ -9,40 +10,45 @@ WITH clock AS MATERIALIZED (
     ORDER BY s.place
 ), picked AS MATERIALIZED (
     -- Stream by stream and no further than needed: the outer LIMIT stops before the next stream is touched.
-    SELECT r.place
+    SELECT r.*
     FROM open_streams s
     CROSS JOIN LATERAL (
-        SELECT r.ctid AS place FROM fernery.ready r WHERE r.stream = s.name AND r.seq >= s.start ORDER BY r.seq
+        SELECT r.ctid AS place, r.* FROM fernery.ready r WHERE r.stream = s.name AND r.seq >= s.start ORDER BY r.seq
         LIMIT $2 FOR UPDATE SKIP LOCKED
     ) r
     LIMIT $2
+), sized AS MATERIALIZED (
+    SELECT p.*, j.payload, j.max_attempts, j.unique_key, j.timeout_ms, octet_length(j.payload::text) AS bytes,
+           row_number() OVER (ORDER BY array_position($1::text[], p.stream), p.seq) AS n
+    FROM picked p
+    CROSS JOIN LATERAL (
+        SELECT payload, max_attempts, timeout_ms, unique_key FROM fernery.jobs WHERE job_id = p.job_id LIMIT 1
+    ) j
+), slotted AS MATERIALIZED (
+    SELECT s.*, h.attempt_id, h.token_hash, h.worker_id,
+           sum(s.bytes) OVER (PARTITION BY h.ask ORDER BY s.n) - s.bytes AS bytes_before
+    FROM sized s
+    JOIN unnest($3::uuid[], $4::bytea[], $5::text[], $8::int[])
+         WITH ORDINALITY AS h(attempt_id, token_hash, worker_id, ask, n) ON h.n = s.n
+), dealt AS MATERIALIZED (
+    SELECT s.*, clock.now, clock.now + s.timeout_ms * interval '1 millisecond' AS timeout_at
+    FROM slotted s, clock WHERE s.bytes_before < $9
 ), gone AS (
     -- A ready row is never updated, so the row that was locked is at the place where it was seen.
-    DELETE FROM fernery.ready WHERE ctid = ANY (ARRAY(SELECT place FROM picked))
-    RETURNING stream, seq, job_id, ready_at, claim_version, attempt_no, failed, lost, released
-), dealt AS MATERIALIZED (
-    SELECT g.*, j.payload, j.max_attempts, j.unique_key,
-           clock.now + j.timeout_ms * interval '1 millisecond' AS timeout_at, clock.now,
-           row_number() OVER (ORDER BY array_position($1::text[], g.stream), g.seq) AS n
-    FROM clock, gone g
-    CROSS JOIN LATERAL (
-        SELECT payload, max_attempts, timeout_ms, unique_key FROM fernery.jobs WHERE job_id = g.job_id LIMIT 1
-    ) j
+    DELETE FROM fernery.ready WHERE ctid = ANY (ARRAY(SELECT place FROM dealt))
 ), leased AS (
     INSERT INTO fernery.leases (resource_id, attempt_id, token_hash, owner_id, stream, seq, ready_at, started_at,
                                 heartbeat_at, expires_at, timeout_at, claim_version, attempt_no, failed, lost,
                                 released, max_attempts, unique_key)
-    SELECT d.job_id, h.attempt_id, h.token_hash, h.worker_id, d.stream, d.seq, d.ready_at, d.now,
+    SELECT d.job_id, d.attempt_id, d.token_hash, d.worker_id, d.stream, d.seq, d.ready_at, d.now,
            d.now, least(d.now + $6::bigint * interval '1 millisecond', d.timeout_at), d.timeout_at,
            d.claim_version + 1, d.attempt_no + 1, d.failed, d.lost,
            d.released, d.max_attempts, d.unique_key
     FROM dealt d
-    JOIN unnest($3::uuid[], $4::bytea[], $5::text[]) WITH ORDINALITY AS h(attempt_id, token_hash, worker_id, n)
-         ON h.n = d.n
     ORDER BY d.job_id
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, ready, running)
-    SELECT stream, -count(*), count(*) FROM gone GROUP BY stream
+    SELECT stream, -count(*), count(*) FROM dealt GROUP BY stream
 )
 SELECT n, job_id, stream, seq, ready_at, payload, attempt_no + 1, max_attempts,
        least(now + $6::bigint * interval '1 millisecond', timeout_at), timeout_at

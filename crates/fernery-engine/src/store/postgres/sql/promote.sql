@@ -1,4 +1,4 @@
--- Makes up to $1 scheduled jobs whose time has come claimable, at the place in line that they had from the start.
+-- Makes up to $1 scheduled jobs whose time has come claimable, behind all that wait already.
 WITH clock AS MATERIALIZED (
     SELECT fernery.fernery_now() AS now
 ), due AS MATERIALIZED (
@@ -8,10 +8,14 @@ WITH clock AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM fernery.scheduled WHERE job_id = ANY (ARRAY(SELECT job_id FROM due)) RETURNING *
+), placed AS MATERIALIZED (
+    SELECT o.*, nextval('fernery.places') AS place FROM (SELECT * FROM gone ORDER BY due_at, seq) o
+), told AS (
+    UPDATE fernery.jobs j SET seq = p.place FROM placed p WHERE j.job_id = p.job_id
 ), claimable AS (
     INSERT INTO fernery.ready (stream, seq, job_id, ready_at, claim_version, attempt_no, failed, lost, released)
-    SELECT g.stream, g.seq, g.job_id, clock.now, g.claim_version, g.attempt_no, g.failed, g.lost, g.released
-    FROM gone g, clock
+    SELECT p.stream, p.place, p.job_id, clock.now, p.claim_version, p.attempt_no, p.failed, p.lost, p.released
+    FROM placed p, clock
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, ready, scheduled)
     SELECT stream, count(*), -count(*) FROM gone GROUP BY stream
