@@ -19,6 +19,9 @@ pub const CLAIM_WAIT_DEFAULT: Duration = Duration::from_secs(5);
 /// How long a reader may wait for the end of a job.
 pub const JOB_WAIT_MAX: Duration = Duration::from_secs(60);
 
+/// The most requests a second that a token may be limited to; who means more means no limit.
+pub const REQUESTS_PER_SECOND_MAX: u32 = 1_000_000;
+
 /// The shortest lease that may be configured.
 pub const LEASE_TTL_MIN: Duration = Duration::from_secs(1);
 /// The longest lease that may be configured: a crashed holder blocks its job this long.

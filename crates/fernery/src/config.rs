@@ -14,6 +14,7 @@ use fernery_engine::{Database, EngineSettings};
 use std::ffi::OsString;
 use std::fmt;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use table::{Fallback, Form, SETTINGS, Setting};
@@ -119,6 +120,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// Who may claim.
     pub worker_auth: WorkerAuth,
+    /// Requests a second of each token; no limit if `None`.
+    pub requests_per_second: Option<NonZeroU32>,
     /// Serve HTTPS with these.
     pub tls: Option<TlsFiles>,
     /// Plain HTTP off loopback is meant.
@@ -284,6 +287,7 @@ impl InForce {
             worker_auth: self
                 .row("worker_auth")
                 .choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])?,
+            requests_per_second: self.requests_per_second()?,
             tls,
             insecure_http: self.row("insecure_http").choice(&[
                 ("true", true),
@@ -354,6 +358,16 @@ impl InForce {
             }
         }
         Ok(row.values.clone())
+    }
+
+    fn requests_per_second(&self) -> Result<Option<NonZeroU32>, ConfigError> {
+        let row = self.row("requests_per_second");
+        let Some(text) = row.values.first() else { return Ok(None) };
+        let max = limits::REQUESTS_PER_SECOND_MAX;
+        match text.parse::<NonZeroU32>() {
+            Ok(number) if number.get() <= max => Ok(Some(number)),
+            _ => Err(row.refused(format_args!("expected a whole number from 1 to {max}, not {text:?}"))),
+        }
     }
 
     fn log_level(&self) -> Result<String, ConfigError> {

@@ -1,4 +1,4 @@
-//! The catalogue of bad calls, C1 to C16, as the program answers them.
+//! The catalogue of bad calls, C1 to C16, as the program answers them. C14 is in `inert_text.rs`.
 
 mod program;
 
@@ -13,7 +13,6 @@ use std::process::{Command, Stdio};
 
 /// A port on which nobody answers.
 const NOBODY: &str = "http://127.0.0.1:1";
-const ID: &str = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
 
 /// C1, C2, C3, C13: a call that can never work ends with 2, says why on stderr and nothing on stdout.
 #[test]
@@ -268,21 +267,6 @@ fn ask(dir: &Path, url: &str, args: &[&str]) -> Answer {
         .output()
         .unwrap()
         .into()
-}
-
-/// C14: what a server sends never moves the terminal.
-#[test]
-fn escapes_from_the_server_are_made_visible() {
-    let dir = tempfile::tempdir().unwrap();
-    let body = "{\"job_id\":\"019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f\",\"stream\":\"s\",\"status\":\"QUEUED\",\
-                \"code\":\"x\",\"sentence\":\"\\u001b[2J\u{9b}31m\u{202e}gone\"}";
-    let reply = Box::leak(format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{body}").into_boxed_str());
-    let url = impostor(reply);
-    for args in [&["job", "explain", ID][..], &["job", "explain", ID, "--json"]] {
-        let answer = ask(dir.path(), &url, args).exits(0);
-        let inert = |c: char| c == '\n' || !(c.is_control() || c == '\u{202e}');
-        assert!(answer.stdout.chars().all(inert) && answer.stdout.contains("gone"), "{answer:?}");
-    }
 }
 
 /// C15: an answer of another version is told as that.

@@ -77,6 +77,20 @@ fn a_killed_server_comes_back_with_its_jobs() {
     assert_eq!(server.run(["job", "show", id.trim(), "--json"]).exits(0).json()["payload"], json!({"n": 1}));
 }
 
+/// H39, from the flag to the answer.
+#[test]
+fn the_rate_of_a_token_is_limited_if_asked() {
+    let server = Server::start(&["--requests-per-second", "1"]);
+    let body = json!([{"stream": "s", "payload": {}}]);
+    let (status, answer) = loop {
+        match server.post("operator.token", "/v1/jobs", &body) {
+            (201, _) => {}
+            refused => break refused,
+        }
+    };
+    assert_eq!((status, &answer["code"]), (429, &json!("rate_limited")));
+}
+
 /// Sends the head of a request and the first byte of its body, as a slow client does.
 fn half_a_request(server: &Server, path: &str) -> TcpStream {
     let token = std::fs::read_to_string(server.data().join("worker.token")).unwrap();
@@ -139,6 +153,7 @@ fn wait_until_draining(server: &Server) {
     }
 }
 
+/// H33: what a token may not do is on record, by the token's id and never by its secret.
 #[test]
 fn the_log_is_json_if_asked_and_holds_no_secret() {
     let dir = tempfile::tempdir().unwrap();
@@ -155,14 +170,22 @@ fn the_log_is_json_if_asked_and_holds_no_secret() {
     let first: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert!(first["listening"].as_str().unwrap().starts_with("http://127.0.0.1:"), "{first}");
     let made = run_in(dir.path(), ["token", "new", "--role", "viewer"]).exits(0).stdout;
+    let mut purge = fernery();
+    purge.current_dir(dir.path()).env("FERNERY_TOKEN", made.trim()).args(["dlq", "purge", "--yes"]);
+    assert_eq!(purge.output().unwrap().status.code(), Some(1));
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     rustix::process::kill_process(pid, Signal::TERM).unwrap();
     let answer: Answer = child.wait_with_output().unwrap().into();
     let answer = answer.exits(0);
     assert!(answer.stderr.lines().count() > 1);
-    for line in answer.stderr.lines() {
-        let _: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
-    }
+    let lines = answer.stderr.lines();
+    let lines: Vec<serde_json::Value> =
+        lines.map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect();
+    let token_id = made.trim().split('_').nth(1).unwrap();
+    let refused = json!({
+        "message": "refused: wrong role", "token_id": token_id, "role": "viewer", "route": "/v1/dlq/purge",
+    });
+    assert!(lines.iter().any(|line| line["fields"] == refused), "{answer:?}");
     let operator = std::fs::read_to_string(dir.path().join(".fernery/operator.token")).unwrap();
     for secret in [made.trim(), operator.trim()] {
         assert!(!answer.stderr.contains(secret), "a token is in the log");

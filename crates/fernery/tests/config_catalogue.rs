@@ -37,6 +37,9 @@ fn a_bad_file_is_refused_with_its_place_and_the_rule() {
         ("K5", "lease_ttl = \"999ms\"\n", &["1s to 600s"]),
         ("K5", "heartbeat_interval = \"30s\"\n", &["less than half of lease_ttl (60s)"]),
         ("K5", "reap_interval = \"61s\"\n", &["longer than lease_ttl (60s)"]),
+        ("K4", "requests_per_second = \"ten\"\n", &["from 1 to 1000000"]),
+        ("K4", "requests_per_second = 1.5\n", &["fernery.toml:1:23", "a whole number"]),
+        ("K4", "requests_per_second = -1\n", &["from 1 to 1000000"]),
         ("K7", "listen = \"0.0.0.0:0\"\n", &["tls_cert", "insecure_http"]),
         ("K7", "listen = \"[::]:0\"\n", &["tls_cert", "insecure_http"]),
         ("K7", "listen = \"0.0.0.0:0\"\ninsecure_http = true\nworker_auth = \"none\"\n", &["loopback only"]),
@@ -106,8 +109,8 @@ fn a_file_that_cannot_be_read_is_told_with_its_path() {
 #[test]
 fn config_shows_every_value_with_its_source() {
     let dir = tempfile::tempdir().unwrap();
-    let file =
-        "\u{feff}lease_ttl = \"30s\"\r\nretention = \"1d\"\r\ndatabase = \"postgres://fern:${PW}@db/x\"\r\n";
+    let file = "\u{feff}lease_ttl = \"30s\"\r\nretention = \"1d\"\r\ndatabase = \"postgres://fern:${PW}@db/x\"\r\n\
+         requests_per_second = 7\r\n";
     std::fs::write(dir.path().join("fernery.toml"), file).unwrap();
     let set = |c: &mut Command| {
         c.env("FERNERY_RETENTION", "2d").env("FERNERY_LISTEN", "127.0.0.1:1").env("PW", "s3cret");
@@ -127,6 +130,8 @@ fn config_shows_every_value_with_its_source() {
         assert_eq!(json["settings"][key]["value"], value, "{key}");
         assert_eq!(json["settings"][key]["source"], source, "{key}");
     }
+    let rate = serde_json::json!({"value": 7, "source": "fernery.toml:4:1"});
+    assert_eq!(json["settings"]["requests_per_second"], rate);
     assert_eq!(json["file"], "fernery.toml");
     let table = config_in(dir.path(), |c| {
         c.env("PW", "s3cret");

@@ -10,7 +10,6 @@ use tokio::time::timeout;
 
 on_both_backends!(
     a_job_goes_from_enqueue_to_done_as_the_contract_says,
-    no_job_within_the_wait_is_claimed_false_and_creates_no_stream,
     fields_the_contract_does_not_know_are_ignored_there_and_refused_on_v1,
     a_repeated_report_gets_the_same_answer_and_the_first_result_stands,
     a_worker_that_lost_its_lease_changes_nothing,
@@ -21,10 +20,7 @@ on_both_backends!(
     an_enqueue_repeated_under_its_own_id_finds_the_same_job,
     payload_and_result_survive_to_the_byte,
     a_reader_may_wait_for_the_end_of_a_job,
-    lists_go_on_where_the_page_before_ended,
-    operators_cancel_retry_pause_and_ask_why,
     a_server_that_goes_down_lets_waiting_claims_go_empty,
-    metrics_name_routes_streams_and_connections,
 );
 
 fn report(claimed: &Value, extra: Value) -> Value {
@@ -79,12 +75,6 @@ async fn a_job_goes_from_enqueue_to_done_as_the_contract_says(server: TestServer
     assert_eq!((&job["status"], &job["result"]), (&json!("SUCCEEDED"), &json!({ "out": [1, 2] })));
     assert_eq!(job["attempts"][0]["outcome"], "SUCCEEDED");
     assert_eq!(job["attempts"][0]["worker_id"], "w");
-    server.stop().await;
-}
-
-async fn no_job_within_the_wait_is_claimed_false_and_creates_no_stream(server: TestServer) {
-    assert_eq!(server.claim("never").await, json!({ "claimed": false }));
-    assert_eq!(server.get("/v1/streams/never").await.status, 404);
     server.stop().await;
 }
 
@@ -196,6 +186,7 @@ async fn a_waiting_claim_gets_the_job_that_comes_and_the_earlier_stream_wins(ser
     server.stop().await;
 }
 
+/// H43
 async fn a_client_that_hangs_up_while_it_waits_costs_no_job(server: TestServer) {
     let bearer = format!("Bearer {}", server.worker);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -345,54 +336,6 @@ async fn waiting_readers(server: &TestServer) {
     .expect("the reader waits");
 }
 
-async fn lists_go_on_where_the_page_before_ended(server: TestServer) {
-    let jobs: Vec<Value> = (0..7).map(|n| json!({ "stream": "s", "payload": { "n": n } })).collect();
-    server.post("/v1/jobs", &json!(jobs)).await;
-    let mut seen = std::collections::BTreeSet::new();
-    let mut path = "/v1/jobs?status=QUEUED&stream=s&limit=3".to_string();
-    loop {
-        let page = server.get(&path).await.json();
-        for job in page["jobs"].as_array().expect("jobs") {
-            assert!(seen.insert(job["job_id"].as_str().expect("an id").to_string()));
-        }
-        let Some(cursor) = page["next_cursor"].as_str() else { break };
-        let foreign = server.get(&format!("/v1/jobs?status=DEAD&cursor={cursor}")).await;
-        assert_eq!((foreign.status, foreign.code()), (400, "bad_cursor".into()));
-        path = format!("/v1/jobs?status=QUEUED&stream=s&limit=3&cursor={cursor}");
-    }
-    assert_eq!(seen.len(), 7);
-    server.stop().await;
-}
-
-async fn operators_cancel_retry_pause_and_ask_why(server: TestServer) {
-    let job_id = server.enqueue("a/b:c").await;
-    let at = |verb: &str| format!("/v1/jobs/{job_id}/{verb}");
-    assert_eq!(server.get(&at("explain")).await.json()["code"], "no_worker");
-    let paused = server.call(&server.operator, "POST", "/v1/streams/a%2Fb%3Ac/pause", "").await;
-    assert_eq!((paused.status, &paused.json()["paused"]), (200, &json!(true)));
-    assert_eq!(server.claim("a/b:c").await["claimed"], false);
-    assert_eq!(server.get(&at("explain")).await.json()["code"], "stream_paused");
-    let resumed = server.call(&server.operator, "POST", "/v1/streams/a%2Fb:c/resume", "").await.json();
-    assert_eq!(
-        (&resumed["paused"], &resumed["ready"], &resumed["depth"]),
-        (&json!(false), &json!(1), &json!(1))
-    );
-
-    let claimed = server.claim("a/b:c").await;
-    let asked = server.call(&server.operator, "POST", &at("cancel"), "").await;
-    assert_eq!((asked.status, &asked.json()["outcome"]), (200, &json!("requested")));
-    let beat = json!({ "worker_id": "w", "job_id": job_id, "lease_token": claimed["lease_token"] });
-    assert_eq!(server.work("heartbeat", &beat).await.json()["cancel_requested"], true);
-    let forced = server.post(&at("cancel"), &json!({ "force": true })).await;
-    assert_eq!(forced.json()["outcome"], "cancelled");
-    let refused = server.work("complete", &report(&claimed, json!({ "result": 1 }))).await;
-    assert_eq!((refused.status, refused.code()), (409, "lease_lost".into()));
-    assert_eq!(server.call(&server.operator, "POST", &at("retry"), "").await.json()["status"], "QUEUED");
-    let again = server.call(&server.operator, "POST", &at("retry"), "").await;
-    assert_eq!((again.status, again.code()), (409, "conflict".into()));
-    server.stop().await;
-}
-
 async fn a_server_that_goes_down_lets_waiting_claims_go_empty(server: TestServer) {
     let bearer = format!("Bearer {}", server.worker);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -403,18 +346,4 @@ async fn a_server_that_goes_down_lets_waiting_claims_go_empty(server: TestServer
     waiting(&server, 1).await;
     let (_, answer) = tokio::join!(server.stop(), read_to_end(&mut stream));
     assert_eq!((answer.status, answer.json()), (200, json!({ "claimed": false })));
-}
-
-async fn metrics_name_routes_streams_and_connections(server: TestServer) {
-    server.enqueue("s").await;
-    let metrics = server.send("GET", "/metrics", &[], "").await;
-    for line in [
-        "fernery_http_requests_total{method=\"POST\",route=\"/v1/jobs\",status=\"201\"} 1",
-        "fernery_jobs{stream=\"s\",state=\"ready\"} 1",
-        "fernery_claims_waiting 0",
-        "fernery_store_up 1",
-    ] {
-        assert!(metrics.body.contains(line), "{line} in {}", metrics.body);
-    }
-    server.stop().await;
 }

@@ -6,9 +6,12 @@ use fernery::http::routes::{BodyRule, ROUTES, Who};
 use fernery::http::{ServeSettings, WorkerAuth, ensure_token_files, serve, token_path};
 use fernery_client::wire::Role;
 use serde_json::json;
-use server::TestServer;
+use server::{Backend, PATIENCE, TestServer};
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
 
 on_both_backends!(
     a_producer_reads_its_own_jobs_and_learns_nothing_of_others,
@@ -21,6 +24,7 @@ fn concrete(path: &str) -> String {
     path.replace("{id}", "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f").replace("{name}", "s")
 }
 
+/// H31, H33
 #[tokio::test]
 async fn every_route_lets_in_exactly_the_roles_of_the_table() {
     let server = TestServer::start().await;
@@ -115,6 +119,7 @@ async fn a_producer_reads_its_own_jobs_and_learns_nothing_of_others(server: Test
     server.stop().await;
 }
 
+/// H32
 async fn every_token_that_does_not_work_gets_the_same_words(server: TestServer) {
     let made = server.post("/v1/tokens", &json!({ "role": "viewer", "name": "v" })).await.json();
     let (revoked, id) =
@@ -143,6 +148,7 @@ async fn every_token_that_does_not_work_gets_the_same_words(server: TestServer) 
     server.stop().await;
 }
 
+/// H32
 async fn a_token_is_refused_from_its_expiry_on(server: TestServer) {
     let past = json!({ "role": "viewer", "name": "v", "expires_at": "2020-01-01T00:00:00Z" });
     assert_eq!(server.post("/v1/tokens", &past).await.pointers(), ["/expires_at"]);
@@ -158,7 +164,9 @@ async fn a_token_is_refused_from_its_expiry_on(server: TestServer) {
         revoked_at: None,
     };
     assert!(server.engine.store().add_token(row).await.expect("stored"));
-    assert_eq!(server.call(token.reveal(), "GET", "/v1/whoami", "").await.status, 401);
+    let expired = server.call(token.reveal(), "GET", "/v1/whoami", "").await;
+    let nobody = server.send("GET", "/v1/whoami", &[], "").await;
+    assert_eq!((expired.status, expired.body), (401, nobody.body));
     server.stop().await;
 }
 
@@ -167,8 +175,48 @@ async fn a_revoke_by_another_process_is_seen_within_a_second(server: TestServer)
     assert_eq!(server.call(&token, "GET", "/v1/whoami", "").await.status, 200);
     // Straight into the store, as another process would.
     assert!(server.engine.store().revoke_token(token[5..17].to_string()).await.expect("revoked"));
-    tokio::time::sleep(std::time::Duration::from_millis(1_050)).await;
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
     assert_eq!(server.call(&token, "GET", "/v1/whoami", "").await.status, 401);
+    server.stop().await;
+}
+
+/// Callers that wait for one reading of the tokens share its failure, instead of trying one after the other.
+#[tokio::test]
+async fn a_failed_reading_of_tokens_is_shared_and_the_next_one_works() {
+    let server = TestServer::on(Backend::Postgres).await;
+    let beside = server.database().await;
+    beside.batch_execute("BEGIN; LOCK TABLE fernery.tokens IN ACCESS EXCLUSIVE MODE").await.expect("locked");
+    let bearer = format!("Bearer {}", server.operator);
+    let whoami = server::request("GET", "/v1/whoami", &[("authorization", &bearer)], "");
+    let mut callers = Vec::new();
+    for _ in 0..12 {
+        let mut caller = server.connect().await;
+        caller.write_all(whoami.as_bytes()).await.expect("sent");
+        callers.push(caller);
+    }
+    let cancel_reading = "SELECT pg_cancel_backend(pid) FROM pg_locks
+        WHERE relation = 'fernery.tokens'::regclass AND NOT granted";
+    while server.running.connections() < callers.len()
+        || beside.query(cancel_reading, &[]).await.expect("asked").is_empty()
+    {
+        tokio::task::yield_now().await;
+    }
+    // The table stays locked: twelve callers that read for themselves would each wait a second for it.
+    let answered = async {
+        for caller in &mut callers {
+            let answer = server::read_to_end(caller).await;
+            assert_eq!((answer.status, answer.code()), (503, "busy".into()));
+            assert!(answer.headers.contains_key("retry-after"));
+        }
+    };
+    timeout(Duration::from_secs(5), answered).await.expect("nobody reads a second time");
+    beside.batch_execute("ROLLBACK").await.expect("unlocked");
+    let works = async {
+        while server.get("/v1/whoami").await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, works).await.expect("a later call reads again");
     server.stop().await;
 }
 
@@ -194,7 +242,7 @@ async fn token_files_are_made_once_and_survive_a_new_database() {
     assert_eq!(other.call(&server.operator, "GET", "/v1/whoami", "").await.status, 401);
     ensure_token_files(&other.engine, folder).await.expect("registered");
     // A token that was just registered by hand is seen within a second.
-    tokio::time::sleep(std::time::Duration::from_millis(1_050)).await;
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
     assert_eq!(other.call(&server.operator, "GET", "/v1/whoami", "").await.status, 200);
 
     // A revoked token stays revoked, however often the file is found.

@@ -1,14 +1,17 @@
 //! `fernery bench`: how fast this machine runs Fernery, and how fast it runs the same without an engine.
 //!
-//! Prints one JSON line per figure. Both sides of a ratio are measured in the same run, because machines differ and are
+//! Prints one JSON line per figure, and on stderr what is being measured. Both sides of a ratio are measured in the same run, because machines differ and are
 //! noisy. All servers are children of this process on loopback; the loads are bounded in count and end by themselves.
 
 mod echo;
 mod load;
+mod progress;
 mod raw;
 mod server;
 mod wire;
 
+use self::progress::Progress;
+pub(crate) use self::progress::ReaderLeft;
 use self::raw::Raw;
 use self::server::Server;
 use anyhow::{Context, Result, ensure};
@@ -103,6 +106,7 @@ struct Round {
 struct Bench {
     args: BenchArgs,
     folder: PathBuf,
+    progress: Progress,
     missed: usize,
 }
 
@@ -114,31 +118,51 @@ pub(crate) async fn run(args: BenchArgs) -> Result<bool> {
     }
     let folder = std::env::temp_dir().join(format!("fernery-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-    let mut bench = Bench { args, folder, missed: 0 };
+    let progress = Progress::new(args.steps());
+    let mut bench = Bench { args, folder, progress, missed: 0 };
     let done = bench.all().await;
     std::fs::remove_dir_all(&bench.folder).with_context(|| format!("removing {}", bench.folder.display()))?;
     done.map(|()| bench.missed == 0)
 }
 
+impl BenchArgs {
+    fn wants(&self, group: Group) -> bool {
+        self.only.is_empty() || self.only.contains(&group)
+    }
+
+    /// How often [`Progress::step`] is called in all.
+    fn steps(&self) -> usize {
+        let of = |group: Group| match group {
+            Group::Throughput => ROUNDS * 4,
+            Group::Latency => 1,
+            Group::Memory => 2,
+            Group::Flatness => self.runs + usize::from(self.history > 0) + 1 + self.runs,
+        };
+        Group::value_variants().iter().filter(|group| self.wants(**group)).map(|group| of(*group)).sum()
+    }
+}
+
 impl Bench {
     async fn all(&mut self) -> Result<()> {
-        if self.wants(Group::Throughput) {
+        if self.args.wants(Group::Throughput) {
             self.throughput().await?;
         }
-        if self.wants(Group::Latency) {
+        if self.args.wants(Group::Latency) {
             self.latency().await?;
         }
-        if self.wants(Group::Memory) {
+        if self.args.wants(Group::Memory) {
             self.memory().await?;
         }
-        if self.wants(Group::Flatness) {
+        if self.args.wants(Group::Flatness) {
             self.flatness().await?;
         }
         Ok(())
     }
 
-    fn wants(&self, group: Group) -> bool {
-        self.args.only.is_empty() || self.args.only.contains(&group)
+    /// The next step of a figure that is measured in rounds.
+    fn step(&mut self, what: &str, round: usize, rounds: usize) {
+        let figure = self.name(what);
+        self.progress.step(&format!("{figure}, round {} of {rounds}", round + 1));
     }
 
     fn name(&self, what: &str) -> String {
@@ -160,8 +184,7 @@ impl Bench {
     }
 
     fn print(&self, figure: &Figure<'_>) -> Result<()> {
-        println!("{}", serde_json::to_string(figure)?);
-        Ok(())
+        Ok(self.progress.print(&serde_json::to_string(figure)?)?)
     }
 
     fn value(&self, figure: String, value: f64, unit: &str) -> Result<()> {
@@ -216,10 +239,14 @@ impl Bench {
         let jobs = self.args.jobs;
         let mut rounds = Vec::new();
         // Both sides of a ratio are taken in turns: a noisy second hits both, and the median round counts.
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
+            self.step("raw", round, ROUNDS);
             let raw = self.raw().await?;
+            self.step("enqueue_1000", round, ROUNDS);
             let enqueue = load::enqueue(&server, "array", jobs, 1_000).await?;
+            self.step("array_100", round, ROUNDS);
             let array = load::drain_array(&server, "array", lanes, 100).await?;
+            self.step("single", round, ROUNDS);
             load::enqueue(&server, "single", jobs / 4, 1_000).await?;
             let before = load::echo(&echo, 64, Duration::from_secs(1)).await?;
             let single = load::drain_single(&server, "single", 64, jobs / 4).await?;
@@ -252,6 +279,7 @@ impl Bench {
     }
 
     async fn latency(&mut self) -> Result<()> {
+        self.progress.step(&self.name("latency"));
         let server = self.server("latency").await?;
         load::latency(&server, 50).await?;
         let mut taken = load::latency(&server, 500).await?;
@@ -266,8 +294,10 @@ impl Bench {
 
     async fn memory(&mut self) -> Result<()> {
         const MIB: f64 = 1_048_576.0;
+        self.progress.step(&self.name("memory_idle"));
         let server = self.server("memory").await?;
         self.at_most("memory_idle", server.resident_bytes()? as f64 / MIB, "MiB", 40.0)?;
+        self.progress.step(&format!("{}: {} claims", self.name("memory_waiting"), self.args.polls));
         let waiting = load::park(&server, self.args.polls).await?;
         let mut probe = wire::Wire::connect(server.address, &server.operator).await?;
         let mut counted = 0.0;
@@ -296,20 +326,24 @@ impl Bench {
         // The small side first, while there is nothing else in the database.
         let mut few = Vec::new();
         for run in 0..self.args.runs {
+            self.step("flatness, few jobs", run, self.args.runs);
             let small = format!("small-{run}");
             load::enqueue(&server, &small, 1_000, 1_000).await?;
             load::claim_times(&server, &small, 100).await?;
             few.push(load::claim_times(&server, &small, CLAIMS).await?);
         }
         if self.args.history > 0 {
-            eprintln!("running {} jobs into history", self.args.history);
+            let jobs = self.args.history;
+            self.progress.step(&format!("{}: {jobs} jobs into history", self.name("flatness")));
             load::enqueue(&server, "history", self.args.history, 1_000).await?;
             load::drain_array(&server, "history", 8, 1_000).await?;
         }
-        eprintln!("enqueueing a backlog of {} jobs", self.args.backlog);
+        let jobs = self.args.backlog;
+        self.progress.step(&format!("{}: {jobs} jobs into the backlog", self.name("flatness")));
         load::enqueue(&server, "large", self.args.backlog, 1_000).await?;
         let mut ratios = (Vec::new(), Vec::new());
-        for few in &mut few {
+        for (run, few) in few.iter_mut().enumerate() {
+            self.step("flatness, many jobs", run, self.args.runs);
             load::claim_times(&server, "large", 100).await?;
             let mut many = load::claim_times(&server, "large", CLAIMS).await?;
             ratios.0.push(quantile(&mut many, 0.5) / quantile(few, 0.5));

@@ -19,7 +19,8 @@ impl Server {
     /// `fernery up` on a database, with its data in `data`.
     pub(super) async fn up(data: &Path, database: &str) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["up", "--listen", "127.0.0.1:0", "--retention", "365d", "--database", database]);
+        command.args(["up", "--listen", "127.0.0.1:0", "--retention", "365d", "--log-level", "warn"]);
+        command.args(["--database", database]);
         command.arg("--data").arg(data);
         let (child, address) = start(command).await?;
         let token = |name: &str| {

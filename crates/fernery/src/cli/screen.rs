@@ -12,10 +12,12 @@ pub(super) struct Screen {
     colour: bool,
 }
 
-/// Characters that move a cursor, colour a terminal or reorder text.
+/// Characters that move a cursor, colour a terminal, reorder text or hide in it.
 fn is_active(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    let of_layout = matches!(c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}');
+    c.is_control() || of_layout
 }
 
 /// Text from elsewhere, with everything that a terminal would obey made visible.

@@ -2,7 +2,7 @@
 
 use super::Global;
 use super::failure::Outcome;
-use super::screen::{Cell, Screen, remark};
+use super::screen::{Cell, Screen, json_inert, remark};
 use super::setting_flags::SettingFlags;
 use crate::config::table::{OTHER_ENV, SETTINGS, nearest};
 use crate::config::{self, Given, InForce, Inputs, Settings, database, duration};
@@ -57,7 +57,8 @@ pub(super) fn run(config: Config, global: &Global, screen: Screen) -> Outcome {
             })
             .collect();
         let file = in_force.file.map(|path| path.display().to_string());
-        return screen.line(&json!({"file": file, "settings": rows}).to_string());
+        // The file may come with somebody else's repository.
+        return screen.line(&json_inert(&json!({"file": file, "settings": rows}).to_string()));
     }
     let rows: Vec<Vec<Cell>> = in_force
         .rows
@@ -92,6 +93,7 @@ fn value(row: &Given, settings: &Settings) -> Value {
             WorkerAuth::Token => "token".into(),
             WorkerAuth::None => "none".into(),
         },
+        "requests_per_second" => settings.requests_per_second.map_or(Value::Null, |n| n.get().into()),
         "tls_cert" => path(settings.tls.as_ref().map(|tls| &tls.cert)),
         "tls_key" => path(settings.tls.as_ref().map(|tls| &tls.key)),
         "insecure_http" => settings.insecure_http.into(),

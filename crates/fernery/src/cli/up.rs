@@ -10,8 +10,9 @@ use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, ServeSettings};
 use clap::Args;
 use fernery_engine::store::StoreSettings;
-use fernery_engine::{Engine, EngineSettings};
+use fernery_engine::{Database, Engine, EngineSettings};
 use serde_json::json;
+use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -85,7 +86,10 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
 
 async fn serve(settings: &Settings, screen: Screen) -> Outcome {
     let mut signals = EndSignals::new()?;
-    let shown_database = database::show(&settings.database);
+    let cannot_open = |why: &dyn std::fmt::Display| {
+        Failure::failed("database", format!("cannot open {}: {why}", database::show(&settings.database)))
+    };
+    refuse_read_only(&settings.database).map_err(|error| cannot_open(&error))?;
     let opened = tokio::select! {
         opened = Engine::open(&settings.database, engine_settings(settings)) => opened,
         name = signals.next() => {
@@ -93,11 +97,19 @@ async fn serve(settings: &Settings, screen: Screen) -> Outcome {
             return Ok(());
         }
     };
-    let engine = opened
-        .map_err(|error| Failure::failed("database", format!("cannot open {shown_database}: {error}")))?;
+    let engine = opened.map_err(|error| cannot_open(&error))?;
     let outcome = serve_with(settings, screen, &engine, &mut signals).await;
     engine.close().await;
     outcome
+}
+
+/// SQLite silently opens a file that it may not write for reading, and the first job would find out.
+fn refuse_read_only(database: &Database) -> std::io::Result<()> {
+    let Database::Sqlite(path) = database else { return Ok(()) };
+    match OpenOptions::new().append(true).open(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 async fn serve_with(
@@ -149,6 +161,7 @@ fn serve_settings(settings: &Settings) -> ServeSettings {
         insecure_http: settings.insecure_http,
         allowed_hosts: settings.allowed_hosts.clone(),
         worker_auth: settings.worker_auth,
+        requests_per_second: settings.requests_per_second,
         lease_ttl: settings.lease_ttl,
         heartbeat_interval: settings.heartbeat_interval,
         drain: DRAIN_WITHIN,

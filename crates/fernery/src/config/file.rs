@@ -110,6 +110,10 @@ fn texts_of(setting: &Setting, value: &Spanned<DeValue<'_>>) -> Result<Vec<Strin
                 .map(|_| Vec::new())
                 .map_err(|why| format!("`{}`: {why}", setting.key))
         }
+        (Form::One, DeValue::Integer(number)) if setting.value_name == "NUMBER" => {
+            Ok(vec![number.to_string()])
+        }
+        (Form::One, _) if setting.value_name == "NUMBER" => expected("a whole number"),
         (Form::One, _) => expected("a text in quotes"),
     }
 }

@@ -96,6 +96,12 @@ pub static SETTINGS: &[Setting] = &[
         Value("token"),
         "Whether workers need a token; none is for loopback only",
     ),
+    one(
+        "requests_per_second",
+        "NUMBER",
+        Unset,
+        "Requests a second that each token may make, reports of workers aside; no limit if not set",
+    ),
     one("tls_cert", "FILE", Unset, "Certificate chain (PEM) to serve HTTPS with"),
     one("tls_key", "FILE", Unset, "Private key (PEM) of that certificate"),
     Setting {

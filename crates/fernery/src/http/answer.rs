@@ -1,7 +1,7 @@
 //! A request's way from its head to its answer.
 //!
-//! In this order: sizes and framing, the route, whose page sent it, who calls, what the role may do, the body, the call
-//! itself. What is refused early is refused without reading the body. Nothing of the request but what the call needs is
+//! In this order: sizes and framing, the route, whose page sent it, who calls, what the role may do and how often, the
+//! body, the call itself. What is refused early is refused without reading the body. Nothing of the request but what the call needs is
 //! kept while it runs: ten thousand claims wait at once.
 
 use super::Server;
@@ -178,6 +178,7 @@ async fn admit(
         _ => server.tokens.caller(server.engine(), &parts.headers).await?,
     };
     permit(server, route, &caller)?;
+    server.rate.admit(route, &caller)?;
     let known: Vec<&str> = route.query.iter().map(|(name, _)| *name).collect();
     let query = Query::read(parts.uri.query(), &known)?;
     Ok((route, param, caller, query))

@@ -4,7 +4,7 @@
 //!   metrics all come from it
 //! * [`accept`], [`paced`], [`tls`]: connections, with a limit on everything they may take
 //! * [`answer`]: a request's way from its head to its answer
-//! * [`guards`], [`auth`], [`token`], [`token_files`]: who may come in
+//! * [`guards`], [`auth`], [`token`], [`token_files`], [`rate`]: who may come in, and how often
 //! * [`body`], [`json`], [`json_scan`], [`query`], [`cursor`]: what is read of a request
 //! * [`contract`], [`batch`], [`jobs`], [`dlq`], [`streams`], [`tokens`], [`process`]: the calls themselves
 //! * [`problem`]: every way to refuse
@@ -27,6 +27,7 @@ pub mod paced;
 pub mod problem;
 pub mod process;
 pub mod query;
+pub mod rate;
 pub mod routes;
 pub mod streams;
 pub mod tls;
@@ -43,10 +44,12 @@ pub use token_files::{ensure_token_files, token_path};
 use crate::http::auth::TokenTable;
 use crate::http::guards::Hosts;
 use crate::http::metrics::Metrics;
+use crate::http::rate::RateLimit;
 use fernery_core::limits;
 use fernery_engine::{Engine, door};
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -78,6 +81,8 @@ pub struct ServeSettings {
     pub writing_max: usize,
     /// Bytes of all bodies that are being read or handled at once; what comes beyond is answered 503.
     pub body_bytes_max: usize,
+    /// Requests a second of each token, reports of workers aside; what comes beyond is answered 429.
+    pub requests_per_second: Option<NonZeroU32>,
     /// How long connections may take over what.
     pub pace: Pace,
     /// How long open requests may go on once the server shuts down.
@@ -99,6 +104,7 @@ impl ServeSettings {
             waiting_max: 20_000,
             writing_max: 8_192,
             body_bytes_max: 256 << 20,
+            requests_per_second: None,
             pace: Pace::default(),
             drain: Duration::from_secs(10),
         }
@@ -127,6 +133,7 @@ pub struct Server {
     pub(crate) engine: DebugEngine,
     pub(crate) settings: ServeSettings,
     pub(crate) tokens: TokenTable,
+    pub(crate) rate: RateLimit,
     pub(crate) hosts: Hosts,
     pub(crate) metrics: Metrics,
     pub(crate) draining: AtomicBool,
@@ -167,6 +174,7 @@ pub async fn serve(settings: ServeSettings, engine: Engine) -> io::Result<Runnin
         connections: Arc::new(Semaphore::new(settings.connections_max)),
         hosts: Hosts::new(local_addr, &settings.allowed_hosts),
         engine: DebugEngine(engine),
+        rate: RateLimit::new(settings.requests_per_second),
         settings,
         tokens: TokenTable::default(),
         metrics: Metrics::new(door::wall_clock()),

@@ -140,6 +140,9 @@ fn refusals(route: &Route) -> Vec<Code> {
     if route.who != Who::Open {
         codes.extend(WITH_TOKEN);
     }
+    if route.who != Who::Open && !route.reports {
+        codes.push(Code::RateLimited);
+    }
     if !route.query.is_empty() {
         codes.push(Code::Invalid);
     }

@@ -63,6 +63,7 @@ codes!(
     UnknownField = "unknown_field", 422, "A field is not known";
     ReservedStream = "reserved_stream", 422, "The stream belongs to the pipeline";
     Refused = "refused", 422, "The store refuses the call as it is";
+    RateLimited = "rate_limited", 429, "More requests a second than a token may make";
     TooManyWaiting = "too_many_waiting", 429, "Too many claims wait";
     HeadersTooLarge = "headers_too_large", 431, "More than 100 headers, or more than 32 KiB of them";
     Internal = "internal", 500, "Something went wrong inside";
@@ -77,7 +78,7 @@ impl Code {
     /// After how many seconds the same request is worth another try.
     pub const fn retry_after(self) -> Option<&'static str> {
         match self {
-            Self::TooManyWaiting | Self::Busy => Some("1"),
+            Self::RateLimited | Self::TooManyWaiting | Self::Busy => Some("1"),
             Self::Unavailable => Some("2"),
             Self::NoSpace | Self::StoreCorrupt | Self::StoreBroken => Some("30"),
             _ => None,

@@ -72,6 +72,8 @@ pub struct Route {
     pub errors: &'static [Code],
     /// Whether it answers under every Host name.
     pub any_host: bool,
+    /// Whether a holder speaks about its job here: that is never limited in rate.
+    pub reports: bool,
     /// The call itself.
     pub run: fn(Call) -> Pending,
 }
@@ -114,7 +116,7 @@ const CURSOR: (&str, &str) = ("cursor", "`next_cursor` of the page before.");
 macro_rules! routes {
     ($($method:ident $path:literal, $who:expr, $summary:literal, $body:expr,
         [$($status:literal $shape:expr),+], $run:path $(, query: $query:expr)? $(, errors: $errors:expr)?
-        $(, any_host: $any_host:literal)?;)+) => {
+        $(, any_host: $any_host:literal)? $(, reports: $reports:literal)?;)+) => {
         &[$(Route {
             method: Method::$method,
             path: $path,
@@ -125,6 +127,7 @@ macro_rules! routes {
             answers: &[$(($status, $shape as Shape),)+],
             errors: { let _errors: &[Code] = &[]; $(let _errors = $errors;)? _errors },
             any_host: { let _any = false; $(let _any = $any_host;)? _any },
+            reports: { let _reports = false; $(let _reports = $reports;)? _reports },
             run: |call| Box::pin($run(call)),
         },)+]
     };
@@ -137,24 +140,28 @@ pub static ROUTES: &[Route] = routes![
         errors: &[Code::TooManyWaiting];
     POST "/internal/worker/heartbeat", Who::Workers, "Extend a lease, and hear whether the job is to be cancelled.",
         BodyRule::Json(of::<wire::HeartbeatRequest>), [200 of::<wire::HeartbeatResponse>], contract::heartbeat,
-        errors: &[Code::NotFound, Code::LeaseLost];
+        errors: &[Code::NotFound, Code::LeaseLost], reports: true;
     POST "/internal/worker/complete", Who::Workers, "Report success.",
         BodyRule::Json(of::<wire::CompleteRequest>), [200 of::<wire::CompleteResponse>], contract::complete,
-        errors: REPORT;
+        errors: REPORT, reports: true;
     POST "/internal/worker/fail", Who::Workers, "Report failure; the answer says whether it is tried again.",
         BodyRule::Json(of::<wire::FailRequest>), [200 of::<wire::FailResponse>], contract::fail,
-        errors: REPORT;
+        errors: REPORT, reports: true;
     POST "/v1/worker/claim", Who::Workers, "Take up to `max` jobs, waiting for the first if there is none.",
         BodyRule::Json(of::<wire::ClaimManyRequest>), [200 of::<wire::ClaimManyResponse>], batch::claim,
         errors: &[Code::TooManyWaiting];
     POST "/v1/worker/heartbeat", Who::Workers, "Extend many leases.",
-        BodyRule::Json(of::<wire::WorkerBatch<wire::HeartbeatItem>>), [200 of::<wire::BatchResponse>], batch::heartbeat;
+        BodyRule::Json(of::<wire::WorkerBatch<wire::HeartbeatItem>>), [200 of::<wire::BatchResponse>], batch::heartbeat,
+        reports: true;
     POST "/v1/worker/complete", Who::Workers, "Report many successes.",
-        BodyRule::Json(of::<wire::WorkerBatch<wire::CompleteItem>>), [200 of::<wire::BatchResponse>], batch::complete;
+        BodyRule::Json(of::<wire::WorkerBatch<wire::CompleteItem>>), [200 of::<wire::BatchResponse>], batch::complete,
+        reports: true;
     POST "/v1/worker/fail", Who::Workers, "Report many failures.",
-        BodyRule::Json(of::<wire::WorkerBatch<wire::FailItem>>), [200 of::<wire::BatchResponse>], batch::fail;
+        BodyRule::Json(of::<wire::WorkerBatch<wire::FailItem>>), [200 of::<wire::BatchResponse>], batch::fail,
+        reports: true;
     POST "/v1/worker/release", Who::Workers, "Hand jobs back unfinished; it costs them no attempt.",
-        BodyRule::Json(of::<wire::WorkerBatch<wire::ReleaseItem>>), [200 of::<wire::BatchResponse>], batch::release;
+        BodyRule::Json(of::<wire::WorkerBatch<wire::ReleaseItem>>), [200 of::<wire::BatchResponse>], batch::release,
+        reports: true;
     POST "/v1/jobs", PRODUCERS, "Enqueue a job, or an array of them.",
         BodyRule::Json(one_or_many::<wire::EnqueueRequest>),
         [201 either::<wire::EnqueuedJob, wire::EnqueueManyResponse>, 200 of::<wire::EnqueuedJob>,

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::thread::JoinHandle;
 use tempfile::TempDir;
 
 /// The program with nothing of the tester's own environment that it would read.
@@ -17,6 +18,23 @@ pub(crate) fn fernery() -> Command {
         }
     }
     command.env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+/// The program where `mounts` has been run before: what it mounts is seen by the program alone and gone with it.
+pub(crate) fn with_mounts(mounts: &str) -> Command {
+    let program = fernery();
+    let mut command = Command::new("unshare");
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let needed = "this test mounts file systems: run it as root, or allow user namespaces to users";
+    let script = format!("{{ {mounts}; }} || {{ echo '{needed}' >&2; exit 1; }}; exec \"$0\" \"$@\"");
+    command.args(["--map-root-user", "--mount", "sh", "-c", &script]).arg(program.get_program());
+    command.stdin(Stdio::null());
     command
 }
 
@@ -58,10 +76,16 @@ pub(crate) fn run_in<S: AsRef<OsStr>>(dir: &Path, args: impl IntoIterator<Item =
     fernery().current_dir(dir).args(args).output().expect("the program starts").into()
 }
 
+fn status(head: &str) -> u16 {
+    head.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
 /// A server that is killed when it is dropped.
 pub(crate) struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
+    log: Option<JoinHandle<String>>,
+    data: PathBuf,
     pub(crate) url: String,
     pub(crate) dir: TempDir,
 }
@@ -76,6 +100,22 @@ impl Server {
     pub(crate) fn start_in(dir: TempDir, flags: &[&str]) -> Self {
         let mut command = fernery();
         command.current_dir(dir.path()).args(["up", "--listen", "127.0.0.1:0"]).args(flags);
+        Self::spawn(command, dir)
+    }
+
+    /// Starts one whose data directory is a small disk of its own, which nobody else sees.
+    pub(crate) fn start_on_disk(megabytes: u32) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join(".fernery")).unwrap();
+        let mut command = with_mounts(&format!("mount -t tmpfs -o size={megabytes}m tmpfs .fernery"));
+        command.current_dir(dir.path()).args(["up", "--listen", "127.0.0.1:0"]);
+        let mut server = Self::spawn(command, dir);
+        let seen_by_it = format!("/proc/{}/root{}", server.pid(), server.dir.path().display());
+        server.data = Path::new(&seen_by_it).join(".fernery");
+        server
+    }
+
+    fn spawn(mut command: Command, dir: TempDir) -> Self {
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -86,10 +126,15 @@ impl Server {
             child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
             panic!("the server did not start: {line}{stderr}");
         };
-        // Nobody reads the log; a full pipe must not stop the server.
+        // A full pipe must not stop the server.
         let mut stderr = child.stderr.take().unwrap();
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        Self { url: url.trim_end().to_string(), child, stdout, dir }
+        let log = std::thread::spawn(move || {
+            let mut log = String::new();
+            stderr.read_to_string(&mut log).unwrap();
+            log
+        });
+        let data = dir.path().join(".fernery");
+        Self { url: url.trim_end().to_string(), child, stdout, log: Some(log), data, dir }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -97,7 +142,7 @@ impl Server {
     }
 
     pub(crate) fn data(&self) -> PathBuf {
-        self.dir.path().join(".fernery")
+        self.data.clone()
     }
 
     /// Runs a command beside it.
@@ -118,6 +163,12 @@ impl Server {
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for its end; also answers with what it logged.
+    pub(crate) fn ended_with_log(mut self) -> (ExitStatus, String) {
+        let status = self.child.wait().unwrap();
+        (status, self.log.take().unwrap().join().unwrap())
     }
 
     /// Waits for its end.
@@ -144,19 +195,36 @@ impl Server {
         (status, serde_json::from_str(&reply).unwrap_or_else(|e| panic!("{e}: {reply}")))
     }
 
+    /// What the operator may read; status and body.
+    pub(crate) fn read(&self, path: &str) -> (u16, Value) {
+        let (head, reply) = self.read_raw(path);
+        (status(&head), serde_json::from_str(&reply).unwrap_or_else(|e| panic!("{e}: {reply}")))
+    }
+
+    /// What the operator may read, as it comes: head and body.
+    pub(crate) fn read_raw(&self, path: &str) -> (String, String) {
+        let token = std::fs::read_to_string(self.data().join("operator.token")).unwrap();
+        self.raw(&format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {}\r\n", token.trim()), "")
+    }
+
     /// What anybody may read.
     pub(crate) fn get(&self, path: &str) -> String {
         self.exchange(&format!("GET {path} HTTP/1.1\r\n"), "").1
     }
 
     fn exchange(&self, head: &str, body: &str) -> (u16, String) {
+        let (head, body) = self.raw(head, body);
+        (status(&head), body)
+    }
+
+    fn raw(&self, head: &str, body: &str) -> (String, String) {
         let address = self.url.strip_prefix("http://").unwrap();
         let mut stream = std::net::TcpStream::connect(address).unwrap();
         write!(stream, "{head}Host: {address}\r\nConnection: close\r\n\r\n{body}").unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
         let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_string())
+        (format!("{head}\r\n"), body.to_string())
     }
 
     /// Claims one job; `None` if there is none.

@@ -132,6 +132,14 @@ impl TestServer {
         }
     }
 
+    /// Its PostgreSQL database, beside it.
+    pub async fn database(&self) -> tokio_postgres::Client {
+        match &self.hand {
+            Hand::Clock(_) => panic!("this server is on SQLite"),
+            Hand::Database { admin, name } => client(&beside(admin, name)).await,
+        }
+    }
+
     pub fn addr(&self) -> SocketAddr {
         self.running.local_addr
     }
@@ -192,6 +200,14 @@ impl TestServer {
         answer.json()
     }
 
+    /// A job of a stream of its own, enqueued and claimed.
+    pub async fn leased(&self, stream: &str) -> Value {
+        let job_id = self.enqueue(stream).await;
+        let claimed = self.claim(stream).await;
+        assert_eq!(claimed["job_id"], job_id.as_str(), "{claimed}");
+        claimed
+    }
+
     /// A token of this role, made by the operator.
     pub async fn token(&self, role: &str) -> String {
         let answer = self.post("/v1/tokens", &json!({ "role": role, "name": "test" })).await;
@@ -224,10 +240,14 @@ fn beside(admin: &str, name: &str) -> String {
     format!("{server}/{name}")
 }
 
-async fn execute(url: &str, sql: &str) {
+async fn client(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.expect("PostgreSQL");
     tokio::spawn(connection);
-    client.batch_execute(sql).await.expect("executed");
+    client
+}
+
+async fn execute(url: &str, sql: &str) {
+    client(url).await.batch_execute(sql).await.expect("executed");
 }
 
 /// A request that asks for the connection to be closed.

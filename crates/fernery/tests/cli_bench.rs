@@ -1,0 +1,41 @@
+//! `fernery bench`, as a person or a program runs it. What it measures is no matter here.
+
+mod program;
+
+use program::{Answer, fernery, run_in};
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+#[test]
+fn a_bench_says_what_it_measures_and_prints_figures_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let args =
+        ["bench", "--only", "memory,flatness", "--polls", "10", "--backlog", "1000", "--history", "1000"];
+    let answer = run_in(dir.path(), args.iter().chain(&["--runs", "1"]));
+    let figures: Vec<serde_json::Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).expect("a figure")).collect();
+    let named: BTreeSet<_> = figures.iter().map(|figure| figure["figure"].as_str().unwrap()).collect();
+    assert!(named.contains("sqlite.memory_waiting") && named.contains("sqlite.flatness_p99"), "{named:?}");
+
+    // Two of memory; few jobs, history, backlog, many jobs.
+    let said: Vec<&str> = answer.stderr.lines().filter(|line| line.starts_with('[')).collect();
+    for (n, line) in said.iter().enumerate() {
+        assert!(line.starts_with(&format!("[{}/6, ", n + 1)), "{line}");
+    }
+    assert_eq!(said.len(), 6, "{answer:?}");
+    assert!(said[0].ends_with("s] sqlite.memory_idle"), "{said:?}");
+    assert!(said[5].ends_with("s] sqlite.flatness, many jobs, round 1 of 1"), "{said:?}");
+    let missed = figures.iter().any(|figure| figure["reached"] == false);
+    assert_eq!(answer.code, Some(i32::from(missed)), "{answer:?}");
+}
+
+/// C9
+#[test]
+fn a_bench_that_nobody_reads_ends_in_silence() {
+    let mut command = fernery();
+    command.args(["bench", "--only", "memory", "--polls", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let answer: Answer = child.wait_with_output().unwrap().into();
+    assert_eq!(answer.exits(0).stderr.lines().count(), 1, "one step was begun");
+}
