@@ -25,6 +25,20 @@ pub enum Database {
     Postgres(String),
 }
 
+/// Opens a database without the loops that keep it moving.
+pub async fn open_store(
+    database: &Database,
+    settings: StoreSettings,
+    signals: Arc<Signals>,
+) -> StoreResult<Arc<dyn Store>> {
+    Ok(match database {
+        Database::Sqlite(path) => {
+            Arc::new(SqliteStore::open(path, settings, door::LeaseClock::system(), signals)?)
+        }
+        Database::Postgres(url) => Arc::new(PostgresStore::open(url, settings, signals).await?),
+    })
+}
+
 /// How an engine behaves.
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
@@ -79,17 +93,7 @@ impl Engine {
     /// Opens a database and starts the loops.
     pub async fn open(database: &Database, settings: EngineSettings) -> StoreResult<Self> {
         let signals = Arc::new(Signals::default());
-        let store: Arc<dyn Store> = match database {
-            Database::Sqlite(path) => Arc::new(SqliteStore::open(
-                path,
-                settings.store.clone(),
-                door::LeaseClock::system(),
-                signals.clone(),
-            )?),
-            Database::Postgres(url) => {
-                Arc::new(PostgresStore::open(url, settings.store.clone(), signals.clone()).await?)
-            }
-        };
+        let store = open_store(database, settings.store.clone(), signals.clone()).await?;
         Ok(Self::start(store, signals, settings))
     }
 

@@ -13,5 +13,5 @@ pub mod parking;
 pub mod signals;
 pub mod store;
 
-pub use engine::{Database, Engine, EngineSettings, Explanation};
+pub use engine::{Database, Engine, EngineSettings, Explanation, open_store};
 pub use error::StoreError;

@@ -8,6 +8,7 @@ mod dlq;
 mod enqueue;
 mod enqueue_lines;
 mod failure;
+mod fence;
 mod input;
 mod job;
 mod log;
@@ -92,6 +93,7 @@ enum Command {
     /// Print every setting in force and where it came from
     Config(settings::Config),
     Bench(BenchArgs),
+    Fence(fence::Fence),
 }
 
 /// The whole program.
@@ -122,6 +124,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
         Command::Bench(args) => run_bench(args),
+        Command::Fence(fence) => fence::run(fence, &global, screen),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {

@@ -9,6 +9,7 @@ use std::time::Duration;
 on_both_backends!(
     a_report_changes_what_its_holder_may_change_and_nothing_else,
     a_heartbeat_with_a_progress_that_makes_no_sense_is_refused,
+    progress_is_shown_while_the_job_runs_and_never_goes_back,
     a_claim_on_a_stream_that_nobody_knows_does_not_make_it,
 );
 
@@ -150,5 +151,24 @@ async fn a_heartbeat_with_a_progress_that_makes_no_sense_is_refused(server: Test
     let answer = server.call(&server.worker, "POST", "/internal/worker/heartbeat", &nan).await;
     assert_eq!((answer.status, answer.code()), (400, "bad_json".into()));
     assert_eq!(server.work("heartbeat", &report(&held, json!({}))).await.status, 200);
+    server.stop().await;
+}
+
+/// H51, backwards
+async fn progress_is_shown_while_the_job_runs_and_never_goes_back(server: TestServer) {
+    let held = server.leased("s").await;
+    let at =
+        |percent: u64, note: &str| report(&held, json!({ "progress": { "percent": percent, "note": note } }));
+    assert_eq!(server.work("heartbeat", &at(40, "reading")).await.status, 200);
+    let answer = server.work("heartbeat", &at(39, "again")).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/progress/percent".to_string()]));
+    let item = json!({ "job_id": held["job_id"], "lease_token": held["lease_token"], "progress": { "percent": 10 } });
+    let answer =
+        server.post("/v1/worker/heartbeat", &json!({ "worker_id": "w", "items": [item] })).await.json();
+    assert_eq!(answer["items"][0]["outcome"], "conflict");
+    assert!(answer["items"][0]["lease_expires_at"].is_string(), "extended all the same: {answer}");
+    let path = format!("/v1/jobs/{}", held["job_id"].as_str().expect("an id"));
+    let job = server.get(&path).await.json();
+    assert_eq!(job["attempts"][0]["progress"], json!({ "percent": 40, "note": "reading" }));
     server.stop().await;
 }

@@ -10,9 +10,8 @@ use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, ServeSettings};
 use clap::Args;
 use fernery_engine::store::StoreSettings;
-use fernery_engine::{Database, Engine, EngineSettings};
+use fernery_engine::{Engine, EngineSettings};
 use serde_json::json;
-use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -89,7 +88,6 @@ async fn serve(settings: &Settings, screen: Screen) -> Outcome {
     let cannot_open = |why: &dyn std::fmt::Display| {
         Failure::failed("database", format!("cannot open {}: {why}", database::show(&settings.database)))
     };
-    refuse_read_only(&settings.database).map_err(|error| cannot_open(&error))?;
     let opened = tokio::select! {
         opened = Engine::open(&settings.database, engine_settings(settings)) => opened,
         name = signals.next() => {
@@ -101,15 +99,6 @@ async fn serve(settings: &Settings, screen: Screen) -> Outcome {
     let outcome = serve_with(settings, screen, &engine, &mut signals).await;
     engine.close().await;
     outcome
-}
-
-/// SQLite silently opens a file that it may not write for reading, and the first job would find out.
-fn refuse_read_only(database: &Database) -> std::io::Result<()> {
-    let Database::Sqlite(path) = database else { return Ok(()) };
-    match OpenOptions::new().append(true).open(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 async fn serve_with(

@@ -3,7 +3,7 @@
 use crate::door::LeaseClock;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::Timestamp;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -25,6 +25,10 @@ impl From<rusqlite::Error> for StoreError {
         let text = error.to_string();
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full(text),
+            // The log's index could not grow: the disk is as full as if the log itself could not.
+            Some(ErrorCode::SystemIoFailure) if extended(&error) == Some(ffi::SQLITE_IOERR_SHMSIZE) => {
+                Self::Full(text)
+            }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(text),
             Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Self::Broken(text)
@@ -35,6 +39,13 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::TooBig) => Self::Refused(text),
             _ => Self::Corrupt(text),
         }
+    }
+}
+
+fn extended(error: &rusqlite::Error) -> Option<i32> {
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => Some(failure.extended_code),
+        _ => None,
     }
 }
 
@@ -106,9 +117,12 @@ pub(super) fn writer(database: &Path) -> StoreResult<Connection> {
         return Err(StoreError::Refused(format!("SQLite {} is too old", rusqlite::version())));
     }
     // Payloads are nobody else's business; SQLite gives its other files the mode of this one.
-    let _ = OpenOptions::new().append(true).create(true).mode(0o600).open(database);
-    let db = Connection::open(database)
-        .map_err(|e| StoreError::Refused(format!("cannot open {}: {e}", database.display())))?;
+    // And where SQLite would silently open a file for reading only, the first job would find out.
+    let unusable = |e: &dyn std::fmt::Display| {
+        StoreError::Refused(format!("cannot open {} for writing: {e}", database.display()))
+    };
+    OpenOptions::new().append(true).create(true).mode(0o600).open(database).map_err(|e| unusable(&e))?;
+    let db = Connection::open(database).map_err(|e| unusable(&e))?;
     let foreign = |_| StoreError::Refused(format!("{} is not a database of Fernery's", database.display()));
     let application: i32 = db.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(foreign)?;
     let version: usize = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;

@@ -1,0 +1,52 @@
+//! `fernery fence`: after a restore, before the server is started again.
+
+use super::Global;
+use super::failure::{Failure, Outcome};
+use super::screen::Screen;
+use super::setting_flags::SettingFlags;
+use super::settings::in_force;
+use crate::config::database;
+use clap::Args;
+use fernery_engine::{Database, open_store};
+use serde_json::json;
+
+/// After a restore: make sure that nobody from before can write.
+///
+/// A database that comes from a backup has forgotten every claim made since. This raises every claim_version beyond all
+/// that can have been given out, and hands every leased job back to its stream: workers from before get 409 lease_lost,
+/// the jobs they held are claimed anew. Stop every server of this database first. Doing it twice does no harm.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cp backup.db .fernery/fernery.db && rm -f .fernery/fernery.db-wal .fernery/fernery.db-shm
+  fernery fence && fernery up")]
+pub(super) struct Fence {
+    #[command(flatten)]
+    flags: SettingFlags,
+}
+
+pub(super) fn run(fence: Fence, global: &Global, screen: Screen) -> Outcome {
+    let (_, settings) = in_force(global, fence.flags)?;
+    let shown = database::show(&settings.database);
+    if let Database::Sqlite(path) = &settings.database
+        && !path.exists()
+    {
+        return Err(Failure::failed(
+            "database",
+            format!("there is no database at {shown}: nothing to fence"),
+        ));
+    }
+    let failed = |error: fernery_engine::StoreError| Failure::failed("database", format!("{shown}: {error}"));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let freed = runtime.block_on(async {
+        let store =
+            open_store(&settings.database, Default::default(), Default::default()).await.map_err(failed)?;
+        let freed = store.fence().await.map_err(failed);
+        store.close().await;
+        freed
+    })?;
+    if screen.json {
+        return screen.line(&json!({ "database": shown.to_string(), "leases_freed": freed }).to_string());
+    }
+    screen.line(&format!("fenced {shown}: {freed} leases freed, every claim_version raised"))
+}
