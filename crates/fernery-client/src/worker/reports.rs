@@ -9,6 +9,7 @@ use super::shared::Shared;
 use super::spool::Spool;
 use crate::backoff::Backoff;
 use crate::client::ClientError;
+use crate::door;
 use crate::wire::{ItemAnswer, ItemOutcome};
 use fernery_core::{AttemptId, WorkerId, limits};
 use serde::Serialize;
@@ -59,6 +60,8 @@ pub(crate) struct Reporter {
     calls: JoinSet<Sent>,
     backoff: Backoff,
     calls_again_at: Option<Instant>,
+    /// The server refuses the caller. A claim finds out whether that is final.
+    unwelcome: bool,
     /// Reports that are not settled.
     unsettled: usize,
     /// How many of them an earlier run left.
@@ -149,6 +152,7 @@ impl Reporter {
             calls: JoinSet::new(),
             backoff: Backoff::default(),
             calls_again_at: None,
+            unwelcome: false,
             unsettled: leftovers.len(),
             leftovers: leftovers.len(),
         };
@@ -222,7 +226,8 @@ impl Reporter {
 
     /// Writes what is fresh and forgets what is settled, if no write is under way.
     fn start_writing(&mut self) {
-        if !self.spool_fails && !(self.fresh.is_empty() && self.settled.is_empty()) {
+        let something = !self.fresh.is_empty() || !self.settled.is_empty();
+        if something && !self.spool_fails {
             let reports = std::mem::take(&mut self.fresh);
             self.write(reports, false);
         }
@@ -323,7 +328,7 @@ impl Reporter {
             bytes += next.report.weight();
             reports.push(next);
         }
-        held.sending(reports.iter().map(|queued| queued.report.proof.attempt_id));
+        held.sending(reports.iter().map(|queued| queued.report.proof.attempt_id), door::since_boot());
         drop(held);
         let open = !reports.is_empty();
         if open {
@@ -355,6 +360,7 @@ impl Reporter {
             Ok(answers) => {
                 if self.backoff.is_failing() {
                     self.backoff.reset();
+                    self.unwelcome = false;
                     self.calls_again_at = None;
                     self.shared.tell(|| WorkerEvent::Reconnected { call: "report" });
                 }
@@ -363,6 +369,7 @@ impl Reporter {
             Err(error) if is_about_the_reports(&error) => self.refused(reports, error),
             Err(error) => {
                 let after = self.backoff.next(error.retry_after());
+                self.unwelcome = !error.is_transient();
                 self.calls_again_at = Some(Instant::now() + after);
                 self.shared.warn(WorkerEvent::Reconnecting { call: "report", error, after });
                 self.requeue(reports);
@@ -431,7 +438,7 @@ impl Reporter {
     fn move_gate(&self) {
         let gate = if self.spool_fails {
             Gate::Closed
-        } else if self.backoff.is_failing() || self.leftovers > 0 {
+        } else if !self.unwelcome && (self.backoff.is_failing() || self.leftovers > 0) {
             Gate::Waiting
         } else {
             Gate::Open
