@@ -1,0 +1,372 @@
+//! Brings every report to the server: first into the spool, then into a call, until it is answered.
+//!
+//! One task owns the spool and all reports on their way. Reports that come in while a write or a call is under way share
+//! the next one. A report leaves by an answer, by the loss of its lease, or by staying in the spool for the next process.
+
+mod lane;
+mod writing;
+
+use super::event::WorkerEvent;
+use super::report::{Kind, Report};
+use super::shared::Shared;
+use super::spool::Spool;
+use crate::backoff::Backoff;
+use crate::client::ClientError;
+use crate::door;
+use crate::wire::{ItemAnswer, ItemOutcome};
+use fernery_core::{AttemptId, limits};
+use lane::{Lane, Queued, Sent, call, is_about_the_reports};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use writing::{SpoolState, Written};
+
+/// Calls of one kind in flight at once.
+const CALLS_MAX: usize = 4;
+/// How often a spool that cannot be written is tried again.
+const SPOOL_AGAIN: Duration = Duration::from_millis(500);
+
+/// Whether jobs may be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Yes.
+    Open,
+    /// Not now: reports do not go through, or those of an earlier run are still to be sent.
+    Waiting,
+    /// No: what is finished could not be kept. What an open claim brings is not started either.
+    Closed,
+}
+
+pub(crate) struct Reporter {
+    shared: Arc<Shared>,
+    incoming: UnboundedReceiver<Report>,
+    gate: watch::Sender<Gate>,
+    /// Until when to go on once the worker ends; `None` while it runs.
+    until: watch::Receiver<Option<Instant>>,
+    /// Reports of one kind beyond which another call is opened.
+    batch: usize,
+    spool: SpoolState,
+    /// The last write to the spool failed.
+    spool_fails: bool,
+    /// When it is tried again.
+    spool_again_at: Option<Instant>,
+    /// Reports to write to the spool before they are sent.
+    fresh: Vec<Report>,
+    /// Attempts that the spool may forget.
+    settled: Vec<AttemptId>,
+    lanes: [Lane; 3],
+    calls: JoinSet<Sent>,
+    backoff: Backoff,
+    calls_again_at: Option<Instant>,
+    /// The server refuses the caller. A claim finds out whether that is final.
+    unwelcome: bool,
+    /// Reports that are not settled.
+    unsettled: usize,
+    /// How many of them an earlier run left.
+    leftovers: usize,
+}
+
+impl Reporter {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        incoming: UnboundedReceiver<Report>,
+        gate: watch::Sender<Gate>,
+        until: watch::Receiver<Option<Instant>>,
+        batch: usize,
+        spool: Option<(Spool, Vec<Report>)>,
+    ) -> Self {
+        let (spool, leftovers) = match spool {
+            Some((spool, leftovers)) => (SpoolState::Idle(Box::new(spool)), leftovers),
+            None => (SpoolState::None, Vec::new()),
+        };
+        let mut reporter = Self {
+            shared,
+            incoming,
+            gate,
+            until,
+            batch,
+            spool,
+            spool_fails: false,
+            spool_again_at: None,
+            fresh: Vec::new(),
+            settled: Vec::new(),
+            lanes: Kind::ALL.map(Lane::new),
+            calls: JoinSet::new(),
+            backoff: Backoff::default(),
+            calls_again_at: None,
+            unwelcome: false,
+            unsettled: leftovers.len(),
+            leftovers: leftovers.len(),
+        };
+        reporter.enqueue(leftovers, true);
+        reporter.move_gate();
+        reporter
+    }
+
+    /// Runs until no report can come in and none is left, or until the time for that is over.
+    pub(crate) async fn run(mut self) {
+        let (mut closed, mut arrived) = (false, Vec::new());
+        loop {
+            self.start_writing();
+            self.start_calls();
+            self.move_gate();
+            let until = *self.until.borrow_and_update();
+            // Once an end is set all handlers have ended; one that could not be stopped may hold the channel open.
+            if (closed || until.is_some()) && self.incoming.is_empty() && self.is_done() {
+                break;
+            }
+            tokio::select! {
+                count = self.incoming.recv_many(&mut arrived, limits::WORKER_BATCH_MAX), if !closed => {
+                    closed = count == 0;
+                    // Handlers that end together are reported together.
+                    tokio::task::yield_now().await;
+                    while let Ok(report) = self.incoming.try_recv() {
+                        arrived.push(report);
+                    }
+                    self.take(std::mem::take(&mut arrived));
+                }
+                written = self.spool.written() => self.written(written),
+                Some(Ok(sent)) = self.calls.join_next() => self.sent(sent),
+                () = at(self.calls_again_at) => self.calls_again_at = None,
+                () = at(self.spool_again_at) => self.try_spool_again(),
+                () = at(until) => break,
+                _ = self.until.changed(), if until.is_none() => {}
+            }
+        }
+        // What is on its way now may arrive or not; the spool keeps it for the next process to ask.
+        self.calls.shutdown().await;
+        if let SpoolState::Writing(_) = self.spool {
+            self.spool.written().await;
+        }
+        self.shared.tally.unreported.add(self.unsettled);
+    }
+
+    /// Takes reports from handlers: first into the spool, if there is one and it can be written.
+    fn take(&mut self, reports: Vec<Report>) {
+        self.unsettled += reports.len();
+        self.shared.held().finished(reports.iter().map(|report| report.proof.attempt_id));
+        match self.spool {
+            SpoolState::None => self.enqueue(reports, true),
+            _ if self.spool_fails => self.enqueue(reports, false),
+            _ => {
+                let (fresh, ready): (Vec<_>, Vec<_>) = reports.into_iter().partition(Report::is_final);
+                self.fresh.extend(fresh);
+                self.enqueue(ready, true);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, reports: Vec<Report>, safe: bool) {
+        for report in reports {
+            self.lane(report.kind()).queue.push_back(Queued { report, safe, alone: false });
+        }
+    }
+
+    fn lane(&mut self, kind: Kind) -> &mut Lane {
+        &mut self.lanes[kind as usize]
+    }
+
+    /// Writes what is fresh and forgets what is settled, if no write is under way.
+    fn start_writing(&mut self) {
+        let something = !self.fresh.is_empty() || !self.settled.is_empty();
+        if something && self.spool.is_idle() && !self.spool_fails {
+            self.spool.write(std::mem::take(&mut self.settled), std::mem::take(&mut self.fresh), false);
+        }
+    }
+
+    /// Tries a spool that could not be written, with all that it lacks.
+    fn try_spool_again(&mut self) {
+        self.spool_again_at = None;
+        if self.spool.is_idle() {
+            let queued = self.lanes.iter().flat_map(|lane| &lane.queue);
+            let lacking = queued.filter(|queued| !queued.safe && queued.report.is_final());
+            let reports = lacking.map(|queued| queued.report.clone()).collect();
+            self.spool.write(std::mem::take(&mut self.settled), reports, true);
+        }
+    }
+
+    fn written(&mut self, written: Written) {
+        let Written { spool, reports, again, outcome } = written;
+        self.spool = SpoolState::Idle(spool);
+        let safe = outcome.is_ok();
+        self.spool_fails = !safe;
+        match outcome {
+            Ok(()) if again => self.shared.tell(|| WorkerEvent::SpoolMended),
+            Ok(()) => {}
+            Err(error) => {
+                self.spool_again_at = Some(Instant::now() + SPOOL_AGAIN);
+                if !again {
+                    self.shared.warn(WorkerEvent::SpoolFailed { why: error.to_string() });
+                }
+            }
+        }
+        if !again {
+            // What could not be written is sent all the same: the work is done.
+            self.enqueue(reports, safe);
+            let waiting = if safe { Vec::new() } else { std::mem::take(&mut self.fresh) };
+            self.enqueue(waiting, false);
+        } else if safe {
+            let kept: HashSet<_> = reports.iter().map(|report| report.proof.attempt_id).collect();
+            let queued = self.lanes.iter_mut().flat_map(|lane| &mut lane.queue);
+            queued
+                .filter(|queued| kept.contains(&queued.report.proof.attempt_id))
+                .for_each(|queued| queued.safe = true);
+        }
+    }
+
+    fn start_calls(&mut self) {
+        if self.calls_again_at.is_some() {
+            return;
+        }
+        for place in 0..self.lanes.len() {
+            loop {
+                let lane = &self.lanes[place];
+                let calls_max = if self.backoff.is_failing() { 1 } else { CALLS_MAX };
+                let open = match lane.in_flight {
+                    0 => !lane.queue.is_empty(),
+                    n => n < calls_max && lane.queue.len() >= self.batch,
+                };
+                if !open || !self.start_call(place) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Opens one call with what waits in a lane. Answers whether it did.
+    fn start_call(&mut self, place: usize) -> bool {
+        let lane = &mut self.lanes[place];
+        let (reports, lost) = lane.next_call(&mut self.shared.held(), door::since_boot());
+        let open = !reports.is_empty();
+        if open {
+            lane.in_flight += 1;
+            self.calls.spawn(call(self.shared.clone(), lane.kind, reports));
+        }
+        self.lose(&lost);
+        open
+    }
+
+    /// Drops reports whose lease the server has refused.
+    fn lose(&mut self, reports: &[Queued]) {
+        for queued in reports {
+            // Whoever took the refusal has told it, unless the report was on its way then.
+            if let Some(job) = &queued.report.job
+                && self.shared.held().drop_job(job.attempt_id())
+            {
+                self.shared.tally.lost.add(1);
+                self.shared.warn(WorkerEvent::LeaseLost { job: job.clone() });
+            }
+        }
+        self.forget(reports);
+    }
+
+    fn sent(&mut self, sent: Sent) {
+        let Sent { kind, reports, answer } = sent;
+        self.lane(kind).in_flight -= 1;
+        match answer {
+            Ok(answers) => {
+                if self.backoff.is_failing() {
+                    self.backoff.reset();
+                    self.unwelcome = false;
+                    self.calls_again_at = None;
+                    self.shared.tell(|| WorkerEvent::Reconnected { call: "report" });
+                }
+                self.settle(kind, &reports, answers);
+            }
+            Err(error) if is_about_the_reports(&error) => self.refused(reports, error),
+            Err(error) => {
+                let after = self.backoff.next(error.retry_after());
+                self.unwelcome = !error.is_transient();
+                self.calls_again_at = Some(Instant::now() + after);
+                self.shared.warn(WorkerEvent::Reconnecting { call: "report", error, after });
+                self.requeue(reports);
+            }
+        }
+    }
+
+    fn requeue(&mut self, reports: Vec<Queued>) {
+        self.shared.held().finished(reports.iter().map(|queued| queued.report.proof.attempt_id));
+        for queued in reports.into_iter().rev() {
+            self.lane(queued.report.kind()).queue.push_front(queued);
+        }
+    }
+
+    fn settle(&mut self, kind: Kind, reports: &[Queued], answers: Vec<ItemAnswer>) {
+        let taken = |a: &&ItemAnswer| matches!(a.outcome, ItemOutcome::Accepted | ItemOutcome::Duplicate);
+        let accepted = answers.iter().filter(taken).count();
+        let tally = &self.shared.tally;
+        match kind {
+            Kind::Complete => tally.succeeded.add(accepted),
+            Kind::Fail => tally.failed.add(accepted),
+            Kind::Release => tally.released.add(accepted),
+        }
+        tally.lost.add(answers.len() - accepted);
+        self.forget(reports);
+        for answer in answers {
+            self.shared.tell(|| WorkerEvent::Reported { answer });
+        }
+    }
+
+    /// Nothing more is to be done for these.
+    fn forget(&mut self, reports: &[Queued]) {
+        if reports.is_empty() {
+            return;
+        }
+        let mut held = self.shared.held();
+        for queued in reports {
+            held.drop_job(queued.report.proof.attempt_id);
+        }
+        drop(held);
+        self.unsettled -= reports.len();
+        self.leftovers -= reports.iter().filter(|queued| queued.report.job.is_none()).count();
+        if !matches!(self.spool, SpoolState::None) {
+            self.settled.extend(reports.iter().map(|queued| queued.report.proof.attempt_id));
+        }
+    }
+
+    /// The server does not take the call as it is. One bad report must not hold up the others, so each goes alone; a
+    /// result that is refused alone becomes a failure that says why.
+    fn refused(&mut self, reports: Vec<Queued>, error: ClientError) {
+        let [one] = &reports[..] else {
+            let alone = |queued: Queued| Queued { alone: true, ..queued };
+            return self.requeue(reports.into_iter().map(alone).collect());
+        };
+        if one.report.kind() == Kind::Complete {
+            let failed =
+                |queued: Queued| Queued { report: queued.report.refused(error.to_string()), ..queued };
+            return self.requeue(reports.into_iter().map(failed).collect());
+        }
+        let job_id = one.report.proof.job_id;
+        self.shared.warn(WorkerEvent::ReportRefused { job_id, error });
+        self.shared.tally.lost.add(1);
+        self.forget(&reports);
+    }
+
+    fn move_gate(&self) {
+        let gate = if self.spool_fails {
+            Gate::Closed
+        } else if !self.unwelcome && (self.backoff.is_failing() || self.leftovers > 0) {
+            Gate::Waiting
+        } else {
+            Gate::Open
+        };
+        self.gate.send_if_modified(|was| std::mem::replace(was, gate) != gate);
+    }
+
+    fn is_done(&self) -> bool {
+        let written = !matches!(self.spool, SpoolState::Writing(_)) && self.settled.is_empty();
+        self.unsettled == 0 && (written || self.spool_fails)
+    }
+}
+
+/// At this instant; never without one.
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
