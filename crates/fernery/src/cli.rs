@@ -19,8 +19,10 @@ mod settings;
 mod stream;
 mod token;
 mod up;
+mod worker;
 
 use crate::bench::{self, BenchArgs};
+use crate::worker::process::GUARD_COMMAND;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use failure::{Failure, Outcome};
@@ -92,6 +94,8 @@ enum Command {
     /// Print every setting in force and where it came from
     Config(settings::Config),
     Bench(BenchArgs),
+    #[command(name = GUARD_COMMAND, hide = true)]
+    WorkerGuard(worker::WorkerGuard),
 }
 
 /// The whole program.
@@ -122,6 +126,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
         Command::Bench(args) => run_bench(args),
+        Command::WorkerGuard(guard) => Ok(crate::worker::guard::main(guard.command)?),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {
