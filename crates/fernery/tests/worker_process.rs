@@ -29,7 +29,7 @@ async fn run_with(
 ) -> Result<Ran, NotRun> {
     let (sender, receiver) = unbounded_channel();
     let env = vec![(ATTEMPT_VARIABLE.to_string(), mark.value().to_string())];
-    let both = async { tokio::join!(guards.run(Input { env, stdin }, receiver), stops(sender)).0 };
+    let both = async { tokio::join!(guards.run(Input { env, stdin, hang_max: PATIENCE }, receiver), stops(sender)).0 };
     timeout(PATIENCE, both).await.expect("it ends")
 }
 
@@ -198,7 +198,7 @@ async fn a_run_that_is_dropped_leaves_nothing() {
     let (_stops, receiver) = unbounded_channel();
     let env = vec![(ATTEMPT_VARIABLE.to_string(), mark.value().to_string())];
     tokio::select! {
-        ran = guards.run(Input { env, stdin: b"" }, receiver) => panic!("{ran:?}"),
+        ran = guards.run(Input { env, stdin: b"", hang_max: PATIENCE }, receiver) => panic!("{ran:?}"),
         () = mark.appears("sleep") => {}
     }
     mark.gone_within(PATIENCE).await;

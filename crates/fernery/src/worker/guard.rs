@@ -1,11 +1,12 @@
 //! The guard of one slot of a worker: starts one job after another and is the parent of whatever a job leaves behind.
 //!
 //! It is a process of its own because it has to outlive the worker: once the socket to the worker is closed, whoever
-//! closed it, it kills everything below it and ends. It is a *child subreaper*: a process that loses its parent becomes the
+//! closed it, it kills everything below it and ends. A worker that is there but hangs renews no lease either: after some
+//! silence the job is killed as well. The guard is a *child subreaper*: a process that loses its parent becomes the
 //! guard's child, however often it has forked and whatever session it made for itself. So "no child left" is the whole
 //! proof that a job is over, and the guard takes no other.
 
-use super::link::{Ended, Exit, Link, Order, Report};
+use super::link::{Ended, Exit, Link, Order, Report, Stopped};
 use super::tree;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, wait};
@@ -46,7 +47,11 @@ struct Guard {
 struct Job {
     pid: i32,
     grace: Duration,
+    silence_max: Duration,
+    /// When the worker will not have been heard of for too long.
+    silent_at: Instant,
     exit: Option<Exit>,
+    stopped: Option<Stopped>,
     leftovers: u32,
     phase: Phase,
 }
@@ -76,13 +81,10 @@ impl Guard {
         ];
         self.tell(&Report::Ready).await;
         loop {
-            let wake_at = self.job.as_ref().and_then(Job::wake_at);
+            let wake_at = self.job.as_ref().map(Job::wake_at);
             tokio::select! {
                 order = self.link.receive::<Order>() => match order {
-                    Ok(Some((Order::Start { env, grace_ms }, files))) => {
-                        self.start(&env, Duration::from_millis(grace_ms), files).await;
-                    }
-                    Ok(Some((Order::Stop { grace_ms }, _))) => self.stop(Duration::from_millis(grace_ms)),
+                    Ok(Some((order, files))) => self.obey(order, files).await,
                     Ok(None) | Err(_) => return self.kill_all(&mut child_ended).await,
                 },
                 _ = child_ended.recv() => {}
@@ -97,7 +99,27 @@ impl Guard {
         let _ = self.link.send(report, &[] as &[OwnedFd]).await;
     }
 
-    async fn start(&mut self, env: &[(String, String)], grace: Duration, files: Vec<OwnedFd>) {
+    async fn obey(&mut self, order: Order, files: Vec<OwnedFd>) {
+        let ms = Duration::from_millis;
+        match order {
+            Order::Start { env, grace_ms, silence_ms_max } => {
+                self.start(&env, files, ms(grace_ms), ms(silence_ms_max)).await;
+            }
+            Order::Stop { grace_ms } => self.stop(ms(grace_ms)),
+            Order::Alive => {}
+        }
+        if let Some(job) = &mut self.job {
+            job.silent_at = Instant::now() + job.silence_max;
+        }
+    }
+
+    async fn start(
+        &mut self,
+        env: &[(String, String)],
+        files: Vec<OwnedFd>,
+        grace: Duration,
+        silence_max: Duration,
+    ) {
         let Ok([stdin, stdout, stderr]) = <[OwnedFd; 3]>::try_from(files) else {
             let why = "the order came without its three files".to_string();
             return self.tell(&Report::NotStarted { errno: None, why }).await;
@@ -116,7 +138,10 @@ impl Guard {
         match spawned {
             Ok(child) => {
                 let pid = child.id() as i32;
-                self.job = Some(Job { pid, grace, exit: None, leftovers: 0, phase: Phase::Runs });
+                let (exit, stopped, leftovers, phase) = (None, None, 0, Phase::Runs);
+                let silent_at = Instant::now() + silence_max;
+                self.job =
+                    Some(Job { pid, grace, silence_max, silent_at, exit, stopped, leftovers, phase });
                 self.tell(&Report::Started { pid }).await;
             }
             Err(error) => {
@@ -127,6 +152,11 @@ impl Guard {
 
     fn stop(&mut self, grace: Duration) {
         let Some(job) = &mut self.job else { return };
+        // What has ended by itself until now was not stopped.
+        if job.reap() && job.exit.is_some() {
+            return;
+        }
+        job.stopped_by(Stopped::Ordered);
         let kill_at = Instant::now() + grace;
         match &mut job.phase {
             Phase::Runs => {
@@ -150,11 +180,15 @@ impl Guard {
         };
         let none_left = job.reap();
         if let (true, Some(exit)) = (none_left, job.exit) {
-            let ended = Ended { exit, leftovers: job.leftovers, immortal: Vec::new() };
+            let ended = job.ended(exit, Vec::new());
             self.job = None;
             return self.tell(&Report::Ended(ended)).await;
         }
         let now = Instant::now();
+        if now >= job.silent_at && !matches!(job.phase, Phase::Killed { .. }) {
+            job.stopped_by(Stopped::Silence);
+            job.phase = Phase::Terminated { kill_at: now };
+        }
         match job.phase {
             Phase::Runs if job.exit.is_some() => {
                 job.leftovers = tree::terminate(self.me, None) as u32;
@@ -167,8 +201,7 @@ impl Guard {
             Phase::Killed { next_at, give_up_at } if now >= next_at => {
                 let immortal: Vec<i32> = tree::kill(self.me).iter().map(|p| p.pid).collect();
                 if now >= give_up_at {
-                    let exit = job.exit.unwrap_or(Exit::Signal(9));
-                    let ended = Ended { exit, leftovers: job.leftovers, immortal };
+                    let ended = job.ended(job.exit.unwrap_or(Exit::Signal(9)), immortal);
                     self.job = None;
                     return self.tell(&Report::Ended(ended)).await;
                 }
@@ -199,12 +232,22 @@ impl Guard {
 }
 
 impl Job {
-    fn wake_at(&self) -> Option<Instant> {
+    fn wake_at(&self) -> Instant {
         match self.phase {
-            Phase::Runs => None,
-            Phase::Terminated { kill_at } => Some(kill_at),
-            Phase::Killed { next_at, .. } => Some(next_at),
+            Phase::Runs => self.silent_at,
+            Phase::Terminated { kill_at } => kill_at.min(self.silent_at),
+            Phase::Killed { next_at, .. } => next_at,
         }
+    }
+
+    fn stopped_by(&mut self, what: Stopped) {
+        if self.exit.is_none() {
+            self.stopped.get_or_insert(what);
+        }
+    }
+
+    fn ended(&self, exit: Exit, immortal: Vec<i32>) -> Ended {
+        Ended { exit, stopped: self.stopped, leftovers: self.leftovers, immortal }
     }
 
     /// Takes notice of everybody who has ended, orphans too. Whether nobody is left.

@@ -30,7 +30,11 @@ pub enum Order {
         env: Vec<(String, String)>,
         /// How long whatever is left after the command's own end may take to end on TERM.
         grace_ms: u64,
+        /// After this long without a word from the worker the job is killed: a worker that hangs renews no lease.
+        silence_ms_max: u64,
     },
+    /// The worker is there.
+    Alive,
     /// End the job: TERM, this long to obey, KILL.
     Stop {
         /// How long it may take to end on TERM.
@@ -65,10 +69,23 @@ pub enum Report {
 pub struct Ended {
     /// How the command itself ended.
     pub exit: Exit,
+    /// Why the command was ended before it ended by itself; `None` if it had the last word. A program that ends in order
+    /// on TERM exits with 0 and has not done its work.
+    pub stopped: Option<Stopped>,
     /// How many processes were left after the command's own end and had to be ended.
     pub leftovers: u32,
     /// Processes that not even KILL has ended yet. The guard stays after them.
     pub immortal: Vec<i32>,
+}
+
+/// Why a command was ended.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// The worker said so.
+    Ordered,
+    /// The worker had not been heard of for too long.
+    Silence,
 }
 
 /// How a process ended.

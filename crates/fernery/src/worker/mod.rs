@@ -12,7 +12,9 @@
 pub mod capture;
 pub mod exit_codes;
 pub mod guard;
+pub mod handler;
 pub mod link;
 pub mod outcome;
 pub mod process;
+pub mod program;
 pub mod tree;

@@ -4,7 +4,7 @@
 //! Dropping a run closes the guard's socket, and with it ends the job.
 
 use super::capture::{Head, Tail};
-use super::link::{Ended, Exit, Link, Order, Report};
+use super::link::{Ended, Exit, Link, Order, Report, Stopped};
 use super::outcome::Seen;
 use super::tree::{self, Process};
 use fernery_core::limits;
@@ -22,7 +22,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 
 /// The hidden command that is a guard.
 pub const GUARD_COMMAND: &str = "worker-guard";
@@ -33,6 +33,8 @@ const GUARD_WITHIN: Duration = Duration::from_secs(10);
 /// How long the orphans of a dead guard are hunted before the worker goes on.
 const HUNT_FOR: Duration = Duration::from_secs(10);
 const HUNT_EVERY: Duration = Duration::from_millis(5);
+/// How often within the time that it may hang this process says that it does not.
+const ALIVE_TIMES: u32 = 4;
 /// Bytes taken from a pipe at once: as many as one holds.
 const READ_BYTES: usize = 64 << 10;
 
@@ -60,6 +62,8 @@ pub struct Input<'a> {
     pub env: Vec<(String, String)>,
     /// What it reads on stdin.
     pub stdin: &'a [u8],
+    /// If this process hangs for so long, the job is killed: nobody renews its lease then.
+    pub hang_max: Duration,
 }
 
 /// A job that has run.
@@ -67,6 +71,8 @@ pub struct Input<'a> {
 pub struct Ran {
     /// What was seen of it.
     pub seen: Seen,
+    /// Why the command was ended before it ended by itself; `None` if it had the last word.
+    pub stopped: Option<Stopped>,
     /// How many processes were left after the command's own end and had to be ended.
     pub leftovers: u32,
     /// Processes that not even KILL has ended yet; their guard stays after them.
@@ -148,18 +154,26 @@ impl Guards {
     pub async fn run(&self, input: Input<'_>, stops: UnboundedReceiver<Duration>) -> Result<Ran, NotRun> {
         let marker = input.env.iter().find(|(name, _)| name == ATTEMPT_VARIABLE).cloned();
         let guard = self.take().await.map_err(|error| NotRun::NoGuard(error.to_string()))?;
-        let order = Order::Start { env: input.env, grace_ms: self.grace.as_millis() as u64 };
+        let ms = |duration: Duration| duration.as_millis() as u64;
+        let order = Order::Start {
+            env: input.env,
+            grace_ms: ms(self.grace),
+            silence_ms_max: ms(input.hang_max),
+        };
         let ended = match Run::start(&guard.link, &order).await {
-            Ok(mut run) => run.attend(input.stdin, self.grace, stops).await.map(|ended| (ended, run)),
+            Ok(mut run) => {
+                let alive = run.attend(input.stdin, self.grace, input.hang_max / ALIVE_TIMES, stops);
+                alive.await.map(|ended| (ended, run))
+            }
             Err(not_run) => Err(not_run),
         };
         match ended {
-            Ok((Ended { exit, leftovers, immortal }, run)) => {
+            Ok((Ended { exit, stopped, leftovers, immortal }, run)) => {
                 let seen = run.finish(exit);
                 if immortal.is_empty() {
                     self.give_back(guard);
                 }
-                Ok(Ran { seen, leftovers, immortal })
+                Ok(Ran { seen, stopped, leftovers, immortal })
             }
             Err(NotRun::NoGuard(why)) => {
                 let Guard { mut child, pid, link } = guard;
@@ -218,8 +232,12 @@ impl<'g> Run<'g> {
         &mut self,
         stdin: &[u8],
         grace: Duration,
+        alive_every: Duration,
         mut stops: UnboundedReceiver<Duration>,
     ) -> Result<Ended, NotRun> {
+        let every = alive_every.max(Duration::from_millis(1));
+        let mut alive = interval_at(Instant::now() + every, every);
+        alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut sender = self.stdin.take();
         let feed = async move {
             if let Some(sender) = &mut sender {
@@ -255,14 +273,18 @@ impl<'g> Run<'g> {
                 },
                 () = &mut feed, if feeding => feeding = false,
                 Some(grace) = stops.recv() => self.stop(grace).await,
+                _ = alive.tick() => self.tell(&Order::Alive).await,
             }
         }
     }
 
-    /// A guard that is gone is noticed by the next look at its reports.
     async fn stop(&self, grace: Duration) {
-        let order = Order::Stop { grace_ms: grace.as_millis() as u64 };
-        let _ = self.link.send(&order, &[] as &[OwnedFd]).await;
+        self.tell(&Order::Stop { grace_ms: grace.as_millis() as u64 }).await;
+    }
+
+    /// A guard that is gone is noticed by the next look at its reports.
+    async fn tell(&self, order: &Order) {
+        let _ = self.link.send(order, &[] as &[OwnedFd]).await;
     }
 
     /// Takes what still lies in the pipes. Nobody is left to write, except whom the job has handed its end to.
