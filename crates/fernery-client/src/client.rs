@@ -10,13 +10,13 @@ mod tls;
 pub use error::ClientError;
 
 use crate::wire::{
-    CancelRequest, CancelResponse, DeadLetterPage, DeadLetterRequest, DeadLetterResponse,
-    EnqueueManyResponse, EnqueueRequest, EnqueuedJob, ExplainResponse, Health, JobDetail, JobPage,
-    NewTokenRequest, NewTokenResponse, Problem, RetryResponse, StreamDetail, StreamList, TokenInfo,
-    TokenList, WhoAmI,
+    BatchResponse, CancelRequest, CancelResponse, ClaimManyRequest, ClaimManyResponse, DeadLetterPage,
+    DeadLetterRequest, DeadLetterResponse, EnqueueManyResponse, EnqueueRequest, EnqueuedJob, ExplainResponse,
+    Health, ItemAnswer, JobDetail, JobPage, NewTokenRequest, NewTokenResponse, Problem, RetryResponse,
+    StreamDetail, StreamList, TokenInfo, TokenList, WhoAmI,
 };
 use bytes::Bytes;
-use fernery_core::{JobId, StreamName};
+use fernery_core::{JobId, StreamName, limits};
 use http::{HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::HttpsConnector;
@@ -72,6 +72,22 @@ impl<T: DeserializeOwned> Reply<T> {
             why: error.to_string(),
             server: self.server.clone(),
         })
+    }
+}
+
+impl Reply<BatchResponse> {
+    /// The answers, one for each of `jobs`, in order; anything else is an answer that cannot be trusted.
+    pub fn items_for(
+        &self,
+        jobs: impl ExactSizeIterator<Item = JobId>,
+    ) -> Result<Vec<ItemAnswer>, ClientError> {
+        let items = self.read()?.items;
+        let fits = items.len() == jobs.len() && jobs.zip(&items).all(|(job_id, item)| item.job_id == job_id);
+        if fits {
+            return Ok(items);
+        }
+        let why = "the answers do not belong to the items".to_string();
+        Err(ClientError::Unexpected { status: self.status, why, server: self.server.clone() })
     }
 }
 
@@ -201,6 +217,8 @@ impl Client {
             response.headers().get(name).and_then(|v: &HeaderValue| v.to_str().ok()).map(str::to_string)
         };
         let server = header_text(header::SERVER);
+        let retry_after =
+            header_text(header::RETRY_AFTER).and_then(|text| text.parse().ok()).map(Duration::from_secs);
         let is_problem = header_text(header::CONTENT_TYPE)
             .is_some_and(|kind| kind.starts_with("application/problem+json"));
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
@@ -213,7 +231,7 @@ impl Client {
         }
         let why = match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) if is_problem => {
-                return Err(ClientError::Refused { problem: Box::new(problem), body });
+                return Err(ClientError::Refused { problem: Box::new(problem), body, retry_after });
             }
             _ => "the answer is not one of Fernery's".to_string(),
         };
@@ -252,16 +270,13 @@ impl Client {
         self.get("/healthz", &Query::new(), Duration::ZERO).await
     }
 
-    /// Stores one job.
-    pub async fn enqueue(&self, job: &EnqueueRequest) -> Result<Reply<EnqueuedJob>, ClientError> {
+    /// Stores one job. [`Client::enqueue`] also repeats the call where that is safe.
+    pub async fn post_job(&self, job: &EnqueueRequest) -> Result<Reply<EnqueuedJob>, ClientError> {
         self.post("/v1/jobs", job, Duration::ZERO).await
     }
 
-    /// Stores jobs; `jobs` is any array of them.
-    pub async fn enqueue_many(
-        &self,
-        jobs: &impl Serialize,
-    ) -> Result<Reply<EnqueueManyResponse>, ClientError> {
+    /// Stores jobs; `jobs` is any array of them. [`Client::enqueue_all`] also cuts it and repeats calls where that is safe.
+    pub async fn post_jobs(&self, jobs: &impl Serialize) -> Result<Reply<EnqueueManyResponse>, ClientError> {
         self.post("/v1/jobs", jobs, Duration::ZERO).await
     }
 
@@ -289,6 +304,36 @@ impl Client {
     /// Starts a DEAD or CANCELLED job over.
     pub async fn retry(&self, id: JobId) -> Result<Reply<RetryResponse>, ClientError> {
         self.act(format!("/v1/jobs/{id}/retry")).await
+    }
+
+    /// Asks for up to `max` jobs.
+    pub async fn claim(&self, claim: &ClaimManyRequest) -> Result<Reply<ClaimManyResponse>, ClientError> {
+        let wait = claim.max_wait_ms.map_or(limits::CLAIM_WAIT_DEFAULT, Duration::from_millis);
+        self.post("/v1/worker/claim", claim, wait).await
+    }
+
+    /// Keeps leases; `batch` is a [`WorkerBatch`](crate::wire::WorkerBatch) of
+    /// [`HeartbeatItem`](crate::wire::HeartbeatItem)s or what is written the same.
+    pub async fn heartbeat(&self, batch: &impl Serialize) -> Result<Reply<BatchResponse>, ClientError> {
+        self.post("/v1/worker/heartbeat", batch, Duration::ZERO).await
+    }
+
+    /// Reports successes; `batch` is a [`WorkerBatch`](crate::wire::WorkerBatch) of
+    /// [`CompleteItem`](crate::wire::CompleteItem)s or what is written the same.
+    pub async fn complete(&self, batch: &impl Serialize) -> Result<Reply<BatchResponse>, ClientError> {
+        self.post("/v1/worker/complete", batch, Duration::ZERO).await
+    }
+
+    /// Reports failures; `batch` is a [`WorkerBatch`](crate::wire::WorkerBatch) of
+    /// [`FailItem`](crate::wire::FailItem)s or what is written the same.
+    pub async fn fail(&self, batch: &impl Serialize) -> Result<Reply<BatchResponse>, ClientError> {
+        self.post("/v1/worker/fail", batch, Duration::ZERO).await
+    }
+
+    /// Hands jobs back; `batch` is a [`WorkerBatch`](crate::wire::WorkerBatch) of
+    /// [`ReleaseItem`](crate::wire::ReleaseItem)s or what is written the same.
+    pub async fn release(&self, batch: &impl Serialize) -> Result<Reply<BatchResponse>, ClientError> {
+        self.post("/v1/worker/release", batch, Duration::ZERO).await
     }
 
     /// A page of dead letters.

@@ -2,6 +2,7 @@
 
 use crate::wire::Problem;
 use bytes::Bytes;
+use fernery_core::JobId;
 use std::fmt;
 use std::time::Duration;
 
@@ -43,6 +44,15 @@ pub enum ClientError {
         problem: Box<Problem>,
         /// What it said, as it came.
         body: Bytes,
+        /// When it thinks that the same call is worth another try.
+        retry_after: Option<Duration>,
+    },
+    /// The job succeeded, but its result is not what the caller reads it as.
+    BadResult {
+        /// The job.
+        job_id: JobId,
+        /// What could not be read.
+        why: String,
     },
     /// An answer that this version does not understand.
     Unexpected {
@@ -53,6 +63,40 @@ pub enum ClientError {
         /// What the server calls itself.
         server: Option<String>,
     },
+}
+
+impl ClientError {
+    /// The HTTP status, if there was an answer.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { problem, .. } => Some(problem.status),
+            Self::Unexpected { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// How long the server asks to wait before the same call is sent again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Whether the same call may fare better later. Whether it may be sent again at all is the caller's to know.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Broken { .. } | Self::TimedOut { .. } => true,
+            Self::Refused { .. } | Self::Unexpected { .. } => {
+                self.status().is_some_and(|status| status >= 500 || matches!(status, 408 | 429))
+            }
+            Self::BadUrl(_)
+            | Self::BadToken
+            | Self::BadCa(_)
+            | Self::BadRequest(_)
+            | Self::BadResult { .. } => false,
+        }
+    }
 }
 
 impl fmt::Display for ClientError {
@@ -76,6 +120,9 @@ impl fmt::Display for ClientError {
                 let fields: Vec<_> =
                     problem.errors.iter().map(|e| format!("{}: {}", e.pointer, e.detail)).collect();
                 f.write_str(&fields.join("; "))
+            }
+            Self::BadResult { job_id, why } => {
+                write!(f, "job {job_id} succeeded, but its result cannot be read: {why}")
             }
             Self::Unexpected { status, why, server } => {
                 let ours = env!("CARGO_PKG_VERSION");

@@ -144,7 +144,7 @@ pub(super) async fn run(enqueue: Enqueue, client: &Client, screen: Screen) -> Ou
         };
         return enqueue_lines::run(path, &defaults, client, screen).await;
     }
-    let reply = client.enqueue(&enqueue.request()?).await?;
+    let reply = client.post_job(&enqueue.request()?).await?;
     let job = reply.read()?;
     let Some(wait) = enqueue.wait else {
         if screen.json {

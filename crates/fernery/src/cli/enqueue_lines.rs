@@ -74,7 +74,7 @@ async fn send_all(
         let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
         let lines_of_call = format!("lines {} to {}", first.0, last.0);
         let jobs: Vec<_> = batch.iter().map(|(_, job)| job).collect();
-        let sent = client.enqueue_many(&jobs).await.and_then(|reply| reply.read());
+        let sent = client.post_jobs(&jobs).await.and_then(|reply| reply.read());
         let answer = sent.map_err(|error| {
             let place = line_refused(&error, &batch).unwrap_or(lines_of_call.clone());
             Failure::from(error).context(place)

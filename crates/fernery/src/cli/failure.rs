@@ -133,8 +133,9 @@ impl From<ClientError> for Failure {
             ClientError::Broken { .. } | ClientError::TimedOut { .. } => {
                 Self::failed("no_answer", message).hint("whether the call was carried out is unknown")
             }
+            ClientError::BadResult { .. } => Self::failed("bad_result", message),
             ClientError::Unexpected { .. } => Self::failed("unexpected_answer", message),
-            ClientError::Refused { problem, body } => Self {
+            ClientError::Refused { problem, body, .. } => Self {
                 status: Some(problem.status),
                 exit: match problem.status {
                     404 => NOT_FOUND,

@@ -1,0 +1,105 @@
+//! Keeps the leases of all held jobs by one array call each interval, and ends the trust in a lease in time.
+//!
+//! It reads and changes the table of held jobs and tells jobs to stop; it never reports. With nothing held it sleeps.
+
+use super::event::WorkerEvent;
+use super::held::{Beat, Renewal};
+use super::job::StopReason;
+use super::shared::Shared;
+use crate::backoff::Backoff;
+use crate::client::ClientError;
+use crate::door;
+use crate::wire::{HeartbeatItem, WorkerBatch};
+use fernery_core::limits;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The trust in leases is looked at no less often: a machine that slept finds out this soon after it woke.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A heartbeat is given no less than this for its answer, however short the interval is.
+const ANSWER_WITHIN_MIN: Duration = Duration::from_millis(250);
+
+/// Runs until it is aborted.
+pub(crate) async fn keep_leases(shared: Arc<Shared>) {
+    let mut backoff = Backoff::default();
+    loop {
+        // Registered before looking, so that no job comes in between.
+        let changed = shared.held_changed.notified();
+        let Some(interval) = shared.held().interval() else {
+            changed.await;
+            continue;
+        };
+        let pause = if backoff.is_failing() { None } else { Some(interval) };
+        let outcome = watching(&shared, async {
+            if let Some(pause) = pause {
+                tokio::time::sleep(pause).await;
+            }
+            beat_all(&shared, interval).await
+        });
+        match outcome.await {
+            Ok(()) => {
+                if backoff.is_failing() {
+                    backoff.reset();
+                    shared.tell(|| WorkerEvent::Reconnected { call: "heartbeat" });
+                }
+            }
+            Err(error) => {
+                // A lease does not wait for a long back-off.
+                let after = backoff.next(error.retry_after()).min(interval);
+                shared.tell(|| WorkerEvent::Reconnecting { call: "heartbeat", error, after });
+                watching(&shared, tokio::time::sleep(after)).await;
+            }
+        }
+    }
+}
+
+/// Does `what`, and meanwhile ends the trust in leases whose time is up.
+async fn watching<T>(shared: &Shared, what: impl Future<Output = T>) -> T {
+    tokio::pin!(what);
+    loop {
+        let (unsure, next) = shared.held().check(door::since_boot());
+        for job in unsure {
+            shared.tell(|| WorkerEvent::Stopping { job, reason: StopReason::LeaseUnsure });
+        }
+        let look_at = Instant::now() + next.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
+        tokio::select! {
+            biased;
+            done = &mut what => return done,
+            () = tokio::time::sleep_until(look_at) => {}
+        }
+    }
+}
+
+async fn beat_all(shared: &Shared, interval: Duration) -> Result<(), ClientError> {
+    let mut beats = shared.held().beats();
+    while !beats.is_empty() {
+        let rest = beats.split_off(beats.len().min(limits::WORKER_BATCH_MAX));
+        let (call, items): (Vec<Beat>, Vec<HeartbeatItem>) = beats.into_iter().unzip();
+        let sent_at = door::since_boot();
+        let batch = WorkerBatch { worker_id: shared.worker_id.clone(), items };
+        let within = interval.max(ANSWER_WITHIN_MIN);
+        let reply = tokio::time::timeout(within, shared.client.heartbeat(&batch)).await;
+        let reply = reply.unwrap_or_else(|_| {
+            Err(ClientError::TimedOut { url: shared.client.url().to_string(), after: within })
+        })?;
+        let answers = reply.items_for(call.iter().map(|beat| beat.job.id()))?;
+        for (beat, answer) in call.iter().zip(&answers) {
+            let renewal = shared.held().answered(beat, sent_at, answer);
+            let job = beat.job.clone();
+            match renewal {
+                Renewal::Good | Renewal::Moot => {}
+                Renewal::Cancel => {
+                    let reason = StopReason::CancelRequested;
+                    shared.tell(|| WorkerEvent::Stopping { job, reason });
+                }
+                Renewal::Lost => {
+                    shared.tally.lost.add(1);
+                    shared.tell(|| WorkerEvent::LeaseLost { job });
+                }
+            }
+        }
+        beats = rest;
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! One claim: asks for jobs, and makes sure that what comes back is still ours.
+
+use super::job::Job;
+use super::shared::Shared;
+use crate::client::ClientError;
+use crate::door;
+use crate::wire::{ClaimManyRequest, HeartbeatItem, ItemOutcome, WorkerBatch};
+use fernery_core::StreamName;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What came back.
+pub(crate) struct Claimed {
+    /// How many were asked for.
+    pub(crate) asked: usize,
+    pub(crate) outcome: Result<Jobs, ClientError>,
+}
+
+/// Jobs under leases that were surely ours at `good_at`.
+#[derive(Default)]
+pub(crate) struct Jobs {
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) good_at: Duration,
+    /// Jobs whose lease could not be confirmed. They are handed back.
+    pub(crate) unsure: Vec<Job>,
+}
+
+/// Asks for up to `asked` jobs of `streams`, in that order.
+pub(crate) async fn claim(
+    shared: Arc<Shared>,
+    streams: Arc<[StreamName]>,
+    asked: usize,
+    wait: Duration,
+) -> Claimed {
+    Claimed { asked, outcome: ask(&shared, &streams, asked, wait).await }
+}
+
+async fn ask(
+    shared: &Shared,
+    streams: &[StreamName],
+    asked: usize,
+    wait: Duration,
+) -> Result<Jobs, ClientError> {
+    let request = ClaimManyRequest {
+        worker_id: shared.worker_id.clone(),
+        streams: streams.to_vec(),
+        max: asked as u64,
+        max_wait_ms: Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+    };
+    let sent_at = door::since_boot();
+    let answer = shared.client.claim(&request).await?.read()?;
+    let jobs: Vec<Job> = answer.jobs.into_iter().map(Job::new).collect();
+    let Some(first) = jobs.first() else { return Ok(Jobs::default()) };
+    // The lease began somewhere between question and answer. Where a claim has waited long, a heartbeat finds out.
+    if door::since_boot().saturating_sub(sent_at) <= first.lease_ttl() / 3 {
+        return Ok(Jobs { jobs, good_at: sent_at, unsure: Vec::new() });
+    }
+    Ok(confirmed(shared, jobs).await)
+}
+
+async fn confirmed(shared: &Shared, jobs: Vec<Job>) -> Jobs {
+    let good_at = door::since_boot();
+    let item = |job: &Job| HeartbeatItem { job_id: job.id(), lease_token: job.lease_token(), progress: None };
+    let items = jobs.iter().map(item).collect();
+    let batch = WorkerBatch { worker_id: shared.worker_id.clone(), items };
+    let answers = shared.client.heartbeat(&batch).await;
+    let Ok(answers) = answers.and_then(|reply| reply.items_for(jobs.iter().map(Job::id))) else {
+        return Jobs { jobs: Vec::new(), good_at, unsure: jobs };
+    };
+    let held = jobs.into_iter().zip(answers).filter(|(_, answer)| answer.outcome == ItemOutcome::Accepted);
+    Jobs { jobs: held.map(|(job, _)| job).collect(), good_at, unsure: Vec::new() }
+}
+
+/// Whether asking again is useless: the token or the question itself is refused.
+pub(crate) fn is_final(error: &ClientError) -> bool {
+    match error {
+        ClientError::Refused { .. } => !error.is_transient(),
+        ClientError::Unexpected { status, .. } => matches!(status, 401 | 403),
+        ClientError::Unreachable { .. } | ClientError::Broken { .. } | ClientError::TimedOut { .. } => false,
+        ClientError::BadUrl(_)
+        | ClientError::BadToken
+        | ClientError::BadCa(_)
+        | ClientError::BadRequest(_)
+        | ClientError::BadResult { .. } => true,
+    }
+}

@@ -1,0 +1,183 @@
+//! What a worker tells about itself while it runs, and when it has ended.
+
+use super::job::{Job, StopReason};
+use crate::client::ClientError;
+use crate::wire::ItemAnswer;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Something that happened. Told in order for each job; the worker does not wait for whoever listens.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WorkerEvent {
+    /// Reports that an earlier run left in the spool are sent first.
+    LeftoversFound {
+        /// How many.
+        reports: usize,
+    },
+    /// Entries of the spool could not be read. They are kept aside.
+    SpoolDamaged {
+        /// How many.
+        entries: usize,
+        /// Where they are now.
+        path: PathBuf,
+    },
+    /// Reports cannot be written to the spool. They are sent all the same; no job is claimed meanwhile.
+    SpoolFailed {
+        /// Why.
+        why: String,
+    },
+    /// Reports can be written to the spool again.
+    SpoolMended,
+    /// A job was claimed and its handler starts.
+    Claimed {
+        /// The job.
+        job: Job,
+    },
+    /// A running job was told to stop.
+    Stopping {
+        /// The job.
+        job: Job,
+        /// Why.
+        reason: StopReason,
+    },
+    /// A handler ended, or was ended.
+    Finished {
+        /// The job.
+        job: Job,
+        /// How.
+        ending: JobEnding,
+        /// How long it ran.
+        took: Duration,
+    },
+    /// The server answered a report.
+    Reported {
+        /// What it said.
+        answer: ItemAnswer,
+    },
+    /// The server has given the job to somebody else, or it has ended. Nothing more is reported of it.
+    LeaseLost {
+        /// The job.
+        job: Job,
+    },
+    /// The server refuses what was reported, and no repetition would change that. The lease runs out by itself.
+    ReportRefused {
+        /// The job.
+        job_id: fernery_core::JobId,
+        /// Why.
+        error: ClientError,
+    },
+    /// A call failed and will be sent again.
+    Reconnecting {
+        /// `claim`, `heartbeat` or `report`.
+        call: &'static str,
+        /// Why it failed.
+        error: ClientError,
+        /// When it will be sent again.
+        after: Duration,
+    },
+    /// Such a call went through again.
+    Reconnected {
+        /// `claim`, `heartbeat` or `report`.
+        call: &'static str,
+    },
+    /// No job is claimed any more; what runs may finish.
+    Draining {
+        /// How many run.
+        running: usize,
+    },
+}
+
+/// How a handler ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JobEnding {
+    /// With a result.
+    Succeeded,
+    /// With a failure.
+    Failed {
+        /// Its code.
+        code: String,
+        /// Its message.
+        message: String,
+    },
+    /// It handed the job back.
+    Released,
+    /// It did not end within the grace after it was told to stop, and was dropped.
+    Dropped(StopReason),
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Jobs claimed.
+    pub claimed: u64,
+    /// Successes that the server has.
+    pub succeeded: u64,
+    /// Failures that the server has.
+    pub failed: u64,
+    /// Jobs handed back.
+    pub released: u64,
+    /// Jobs whose lease was lost: nothing was reported, or the report came too late.
+    pub lost: u64,
+    /// Reports that the server has not answered. With a spool they are in it, and the next run sends them first.
+    pub unreported: u64,
+    /// Handlers that did not yield and run on. Their leases run out by themselves.
+    pub abandoned: u64,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { claimed, succeeded, failed, released, lost, unreported, abandoned } = self;
+        write!(f, "{claimed} claimed, {succeeded} succeeded, {failed} failed, {released} released")?;
+        for (count, what) in [(lost, "lost"), (unreported, "not reported"), (abandoned, "abandoned")] {
+            if *count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a worker ended by itself.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// It was set up in a way that cannot work.
+    Setup(String),
+    /// The spool cannot be used.
+    Spool {
+        /// Its directory.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The server refuses to give this worker jobs: its token, or its streams.
+    Refused {
+        /// What the server said.
+        error: ClientError,
+        /// What was done until then.
+        summary: Summary,
+    },
+}
+
+impl fmt::Display for WorkerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setup(why) => f.write_str(why),
+            Self::Spool { path, why } => write!(f, "the spool {} cannot be used: {why}", path.display()),
+            Self::Refused { error, .. } => write!(f, "the server refuses the claim: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for WorkerError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

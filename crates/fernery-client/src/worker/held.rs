@@ -1,0 +1,279 @@
+//! The jobs that this worker holds, and what follows from what the server says of their leases.
+//!
+//! Nothing here waits or asks for the time: instants come in, decisions go out.
+
+use super::job::{Job, StopReason};
+use crate::wire::{HeartbeatItem, ItemAnswer, ItemOutcome};
+use fernery_core::AttemptId;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Where a held job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its handler runs.
+    Running,
+    /// Its report waits to be sent.
+    Finished,
+    /// Its report is on its way: a heartbeat could overtake it and be refused because the report was accepted.
+    Sending,
+}
+
+#[derive(Debug)]
+struct HeldJob {
+    job: Job,
+    /// Before this call was sent the lease was surely ours: time since boot.
+    good_at: Duration,
+    standing: Standing,
+}
+
+/// All jobs between claim and settled report.
+#[derive(Debug, Default)]
+pub(crate) struct HeldJobs {
+    jobs: HashMap<AttemptId, HeldJob>,
+}
+
+/// One sign of life to send.
+#[derive(Debug)]
+pub(crate) struct Beat {
+    pub(crate) job: Job,
+    /// The number of the progress that it tells.
+    progress: Option<u64>,
+}
+
+/// What an answer to a heartbeat means.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Renewal {
+    /// The lease holds, and nothing else is new.
+    Good,
+    /// The lease holds; the job is to be told that somebody cancelled it.
+    Cancel,
+    /// The lease is gone, and nothing may be reported any more.
+    Lost,
+    /// The answer does not matter: the job is settled, or its report has overtaken the heartbeat.
+    Moot,
+}
+
+impl HeldJobs {
+    /// Takes jobs under leases that were surely ours at `good_at`.
+    pub(crate) fn hold(&mut self, jobs: &[Job], good_at: Duration) {
+        let held = |job: &Job| HeldJob { job: job.clone(), good_at, standing: Standing::Running };
+        self.jobs.extend(jobs.iter().map(|job| (job.attempt_id(), held(job))));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// How often to heartbeat; `None` with nothing held.
+    pub(crate) fn interval(&self) -> Option<Duration> {
+        self.jobs.values().map(|held| held.job.heartbeat_interval()).min()
+    }
+
+    /// A report of these waits to be sent.
+    pub(crate) fn finished(&mut self, attempts: impl Iterator<Item = AttemptId>) {
+        self.set(attempts, Standing::Finished);
+    }
+
+    /// A report of these is on its way.
+    pub(crate) fn sending(&mut self, attempts: impl Iterator<Item = AttemptId>) {
+        self.set(attempts, Standing::Sending);
+    }
+
+    fn set(&mut self, attempts: impl Iterator<Item = AttemptId>, standing: Standing) {
+        for attempt in attempts {
+            if let Some(held) = self.jobs.get_mut(&attempt) {
+                held.standing = standing;
+            }
+        }
+    }
+
+    /// Lets go of a job. Answers whether it was held.
+    pub(crate) fn drop_job(&mut self, attempt: AttemptId) -> bool {
+        self.jobs.remove(&attempt).is_some()
+    }
+
+    /// Every job whose handler runs.
+    pub(crate) fn running(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values().filter(|held| held.standing == Standing::Running).map(|held| &held.job)
+    }
+
+    /// The signs of life to send now.
+    pub(crate) fn beats(&self) -> Vec<(Beat, HeartbeatItem)> {
+        let alive = self.jobs.values().filter(|held| held.standing != Standing::Sending);
+        let beat = |held: &HeldJob| {
+            let (progress, change) = held.job.untold_progress().unzip();
+            let (job_id, lease_token) = (held.job.id(), held.job.lease_token());
+            let item = HeartbeatItem { job_id, lease_token, progress };
+            (Beat { job: held.job.clone(), progress: change }, item)
+        };
+        alive.map(beat).collect()
+    }
+
+    /// Takes the answer to a sign of life that was sent at `sent_at`.
+    pub(crate) fn answered(&mut self, beat: &Beat, sent_at: Duration, answer: &ItemAnswer) -> Renewal {
+        let attempt = beat.job.attempt_id();
+        let Some(held) = self.jobs.get_mut(&attempt) else { return Renewal::Moot };
+        if answer.outcome == ItemOutcome::Accepted {
+            held.good_at = held.good_at.max(sent_at);
+            if let Some(change) = beat.progress {
+                beat.job.progress_told(change);
+            }
+            let cancel = answer.cancel_requested == Some(true) && held.standing == Standing::Running;
+            return if cancel && beat.job.stop(StopReason::CancelRequested) {
+                Renewal::Cancel
+            } else {
+                Renewal::Good
+            };
+        }
+        // Marked even while its report is on the way: if that call breaks, it is not sent again.
+        beat.job.stop(StopReason::LeaseLost);
+        if held.standing == Standing::Sending {
+            return Renewal::Moot;
+        }
+        self.jobs.remove(&attempt);
+        Renewal::Lost
+    }
+
+    /// Tells the running jobs to stop whose lease has not been confirmed for two thirds of its time. Answers those that
+    /// did not know it yet, and how long until the next one.
+    pub(crate) fn check(&self, now: Duration) -> (Vec<Job>, Option<Duration>) {
+        let (mut unsure, mut next) = (Vec::new(), None::<Duration>);
+        for held in self.jobs.values().filter(|held| held.standing == Standing::Running) {
+            let trusted = held.job.lease_ttl() * 2 / 3;
+            let left = (held.good_at + trusted).saturating_sub(now);
+            if left.is_zero() {
+                if held.job.stop(StopReason::LeaseUnsure) {
+                    unsure.push(held.job.clone());
+                }
+            } else {
+                next = Some(next.map_or(left, |next| next.min(left)));
+            }
+        }
+        (unsure, next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::job::tests::job;
+    use super::*;
+
+    const START: Duration = Duration::from_secs(1_000);
+
+    fn holding(jobs: &[Job]) -> HeldJobs {
+        let mut held = HeldJobs::default();
+        held.hold(jobs, START);
+        held
+    }
+
+    fn answer(outcome: ItemOutcome, cancel: bool) -> ItemAnswer {
+        ItemAnswer {
+            job_id: job(1).id(),
+            attempt_id: None,
+            outcome,
+            ack: false,
+            requeued: None,
+            dlq: None,
+            lease_expires_at: None,
+            cancel_requested: Some(cancel),
+        }
+    }
+
+    fn seconds(n: u64) -> Duration {
+        START + Duration::from_secs(n)
+    }
+
+    #[test]
+    fn a_lease_is_trusted_for_two_thirds_of_its_time() {
+        let job = job(1);
+        let held = holding(std::slice::from_ref(&job));
+        assert_eq!(held.check(seconds(39)).1, Some(Duration::from_secs(1)));
+        assert_eq!(job.stop_reason(), None);
+        assert_eq!(held.check(seconds(40)).0.len(), 1);
+        assert_eq!(job.stop_reason(), Some(StopReason::LeaseUnsure));
+        assert!(held.check(seconds(41)).0.is_empty(), "it is told once");
+    }
+
+    #[test]
+    fn a_good_heartbeat_counts_from_before_it_was_sent() {
+        let job = job(1);
+        let mut held = holding(std::slice::from_ref(&job));
+        let (beat, _) = held.beats().pop().unwrap();
+        assert_eq!(held.answered(&beat, seconds(20), &answer(ItemOutcome::Accepted, false)), Renewal::Good);
+        assert!(held.check(seconds(59)).0.is_empty());
+        assert_eq!(held.check(seconds(60)).0.len(), 1);
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_does_not_turn_the_clock_back() {
+        let job = job(1);
+        let mut held = holding(std::slice::from_ref(&job));
+        let (beat, _) = held.beats().pop().unwrap();
+        for sent_at in [30, 10] {
+            held.answered(&beat, seconds(sent_at), &answer(ItemOutcome::Accepted, false));
+        }
+        assert!(held.check(seconds(69)).0.is_empty());
+    }
+
+    #[test]
+    fn a_refused_renewal_ends_the_job_here() {
+        for refusal in [ItemOutcome::Stale, ItemOutcome::Unknown] {
+            let job = job(1);
+            let mut held = holding(std::slice::from_ref(&job));
+            let (beat, _) = held.beats().pop().unwrap();
+            assert_eq!(held.answered(&beat, seconds(20), &answer(refusal, false)), Renewal::Lost);
+            assert!(job.is_lost() && held.is_empty());
+            assert_eq!(held.answered(&beat, seconds(20), &answer(refusal, false)), Renewal::Moot);
+        }
+    }
+
+    #[test]
+    fn a_report_on_its_way_is_neither_beaten_nor_lost_but_not_sent_again_after_a_refusal() {
+        let job = job(1);
+        let mut held = holding(std::slice::from_ref(&job));
+        let (beat, _) = held.beats().pop().unwrap();
+        held.sending([job.attempt_id()].into_iter());
+        assert!(held.beats().is_empty());
+        assert!(held.check(seconds(1_000)).0.is_empty());
+        assert_eq!(held.answered(&beat, seconds(20), &answer(ItemOutcome::Stale, false)), Renewal::Moot);
+        assert!(job.is_lost() && held.drop_job(job.attempt_id()));
+    }
+
+    #[test]
+    fn a_finished_job_keeps_its_lease_until_its_report_is_settled() {
+        let job = job(1);
+        let mut held = holding(std::slice::from_ref(&job));
+        held.finished([job.attempt_id()].into_iter());
+        assert_eq!(held.beats().len(), 1);
+        assert_eq!(held.running().count(), 0);
+        let (beat, _) = held.beats().pop().unwrap();
+        assert_eq!(held.answered(&beat, seconds(1), &answer(ItemOutcome::Accepted, true)), Renewal::Good);
+        assert_eq!(job.stop_reason(), None, "it is too late to cancel it");
+    }
+
+    #[test]
+    fn a_cancel_is_told_once_and_the_lease_goes_on() {
+        let job = job(1);
+        let mut held = holding(std::slice::from_ref(&job));
+        let (beat, _) = held.beats().pop().unwrap();
+        let cancelled = answer(ItemOutcome::Accepted, true);
+        assert_eq!(held.answered(&beat, seconds(20), &cancelled), Renewal::Cancel);
+        assert_eq!(held.answered(&beat, seconds(40), &cancelled), Renewal::Good);
+        assert_eq!(job.stop_reason(), Some(StopReason::CancelRequested));
+        assert_eq!(held.beats().len(), 1);
+    }
+
+    #[test]
+    fn progress_travels_with_a_beat_until_one_was_accepted() {
+        let job = job(1);
+        let mut held = holding(std::slice::from_ref(&job));
+        job.progress(30, Some("thinking"));
+        let (_, lost) = held.beats().pop().unwrap();
+        let (beat, again) = held.beats().pop().unwrap();
+        assert_eq!(lost.progress, again.progress);
+        assert_eq!(again.progress.unwrap().percent, 30);
+        held.answered(&beat, seconds(20), &answer(ItemOutcome::Accepted, false));
+        assert_eq!(held.beats().pop().unwrap().1.progress, None);
+    }
+}

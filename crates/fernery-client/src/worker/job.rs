@@ -1,0 +1,288 @@
+//! A job as its handler sees it, and the signal by which it is told to stop.
+
+use super::failure::Failure;
+use crate::wire::{LeasedJob, Progress};
+use fernery_core::{AttemptId, JobId, LeaseToken, StreamName};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Characters of a note that the server takes.
+const NOTE_CHARS_MAX: usize = 200;
+
+/// Why a running job is told to stop. The later ones outweigh the earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StopReason {
+    /// Somebody cancelled the job. What the handler answers is still reported, and nothing forces it to end.
+    CancelRequested,
+    /// The worker shuts down and the time to finish is over. What is not finished after the grace is handed back.
+    ShuttingDown,
+    /// No heartbeat went through for two thirds of the lease: another worker may get the job soon. An answer within the
+    /// grace is still reported, for the server to judge.
+    LeaseUnsure,
+    /// The server refused the lease: the job is somebody else's, or ended. The answer is dropped.
+    LeaseLost,
+}
+
+impl StopReason {
+    const ALL: [Self; 4] = [Self::CancelRequested, Self::ShuttingDown, Self::LeaseUnsure, Self::LeaseLost];
+
+    /// A word for logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CancelRequested => "cancel_requested",
+            Self::ShuttingDown => "shutting_down",
+            Self::LeaseUnsure => "lease_unsure",
+            Self::LeaseLost => "lease_lost",
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A job under a lease. Cheap to clone; clones are the same job.
+#[derive(Clone)]
+pub struct Job {
+    held: Arc<Held>,
+}
+
+struct Held {
+    leased: LeasedJob,
+    /// 0 while nothing stops it, else one more than the place of the reason.
+    stop: AtomicU8,
+    stopped: Notify,
+    progress: Mutex<Told>,
+}
+
+/// How far the handler says it is, and how much of that the server knows.
+#[derive(Default)]
+struct Told {
+    progress: Option<Progress>,
+    changes: u64,
+    acknowledged: u64,
+}
+
+impl Job {
+    pub(crate) fn new(leased: LeasedJob) -> Self {
+        let held =
+            Held { leased, stop: AtomicU8::new(0), stopped: Notify::new(), progress: Mutex::default() };
+        Self { held: Arc::new(held) }
+    }
+
+    /// The job.
+    pub fn id(&self) -> JobId {
+        self.held.leased.job_id
+    }
+
+    /// This attempt at it.
+    pub fn attempt_id(&self) -> AttemptId {
+        self.held.leased.attempt_id
+    }
+
+    /// Counts every claim of the job, from 1.
+    pub fn attempt_no(&self) -> u32 {
+        self.held.leased.attempt_no
+    }
+
+    /// How often it may fail.
+    pub fn max_attempts(&self) -> u32 {
+        self.held.leased.max_attempts
+    }
+
+    /// Where it was found.
+    pub fn stream(&self) -> &StreamName {
+        &self.held.leased.stream
+    }
+
+    /// The message it came by: `<ms>-<n>`.
+    pub fn message_id(&self) -> &str {
+        &self.held.leased.message_id
+    }
+
+    /// How long the lease holds without a heartbeat; the worker sends those.
+    pub fn lease_ttl(&self) -> Duration {
+        Duration::from_secs(self.held.leased.lease_ttl_seconds.max(1))
+    }
+
+    /// What to do, as the producer wrote it.
+    pub fn raw_payload(&self) -> &RawValue {
+        &self.held.leased.payload
+    }
+
+    /// What to do. A payload that is no `T` is a permanent failure with the code `bad_payload`: it will not become one.
+    pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        serde_json::from_str(self.raw_payload().get())
+            .map_err(|error| Failure::new("bad_payload", error.to_string()).permanent())
+    }
+
+    /// Says how far it is: `percent` up to 100 and a note of up to 200 characters, sent with the next heartbeat. It never
+    /// goes back: a smaller number leaves the greatest so far.
+    pub fn progress(&self, percent: u8, note: Option<&str>) {
+        let note = note.map(|note| note.chars().take(NOTE_CHARS_MAX).collect::<String>());
+        let mut told = self.told();
+        let reached = told.progress.as_ref().map_or(0, |before| before.percent);
+        let percent = percent.min(100).max(reached);
+        told.progress = Some(Progress { percent, note });
+        told.changes += 1;
+    }
+
+    /// Why it is to stop, if it is.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        let place = usize::from(self.held.stop.load(Ordering::Acquire)).checked_sub(1)?;
+        StopReason::ALL.get(place).copied()
+    }
+
+    /// Waits until it is to stop, for any reason; answers at once if it is already.
+    pub async fn cancelled(&self) -> StopReason {
+        self.stopped_for(StopReason::CancelRequested).await
+    }
+
+    /// Waits until it is to stop for this reason or a weightier one. A handler that winds down after a cancel learns by
+    /// `stopped_for(StopReason::LeaseUnsure)` when it has to be quick.
+    pub async fn stopped_for(&self, at_least: StopReason) -> StopReason {
+        loop {
+            // Made before looking, so that no change falls between the two.
+            let changed = self.held.stopped.notified();
+            match self.stop_reason() {
+                Some(reason) if reason >= at_least => return reason,
+                _ => changed.await,
+            }
+        }
+    }
+
+    /// Tells it to stop. Answers whether that is news.
+    pub(crate) fn stop(&self, reason: StopReason) -> bool {
+        let place = reason as u8 + 1;
+        let news = self.held.stop.fetch_max(place, Ordering::AcqRel) < place;
+        if news {
+            self.held.stopped.notify_waiters();
+        }
+        news
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.stop_reason() == Some(StopReason::LeaseLost)
+    }
+
+    pub(crate) fn lease_token(&self) -> LeaseToken {
+        self.held.leased.lease_token
+    }
+
+    pub(crate) fn heartbeat_interval(&self) -> Duration {
+        let leased = &self.held.leased;
+        match leased.heartbeat_interval_ms {
+            0 => Duration::from_secs(leased.heartbeat_interval_seconds.max(1)),
+            ms => Duration::from_millis(ms),
+        }
+    }
+
+    /// What the server does not know yet of its progress, and the number to acknowledge it by.
+    pub(crate) fn untold_progress(&self) -> Option<(Progress, u64)> {
+        let told = self.told();
+        if told.acknowledged == told.changes {
+            return None;
+        }
+        told.progress.clone().map(|progress| (progress, told.changes))
+    }
+
+    pub(crate) fn progress_told(&self, change: u64) {
+        let mut told = self.told();
+        told.acknowledged = told.acknowledged.max(change);
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.held.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job")
+            .field("id", &self.id())
+            .field("stream", self.stream())
+            .field("attempt_no", &self.attempt_no())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A job with this number, under a lease of one minute.
+    pub(crate) fn leased(n: u32) -> LeasedJob {
+        let text = format!(
+            r#"{{"job_id":"019a8c5e-7b1a-7cc3-98c4-{n:012x}","attempt_id":"019a8c5e-7b1a-7cc3-98c5-{n:012x}",
+            "lease_token":"6f1c2b1e-0c37-4f0e-9f0e-{n:012x}","stream":"s","message_id":"1-2","payload":{{"n":{n}}},
+            "lease_ttl_seconds":60,"heartbeat_interval_seconds":20,"heartbeat_interval_ms":20000,"attempt_no":1,
+            "max_attempts":5,"server_time":"2026-11-15T09:30:00.000Z","lease_expires_at":"2026-11-15T09:31:00.000Z"}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    pub(crate) fn job(n: u32) -> Job {
+        Job::new(leased(n))
+    }
+
+    #[test]
+    fn a_weightier_reason_takes_over_and_a_lighter_one_is_no_news() {
+        let job = job(1);
+        assert_eq!(job.stop_reason(), None);
+        assert!(job.stop(StopReason::ShuttingDown));
+        assert!(!job.stop(StopReason::CancelRequested));
+        assert_eq!(job.stop_reason(), Some(StopReason::ShuttingDown));
+        assert!(job.stop(StopReason::LeaseLost));
+        assert!(job.is_lost());
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_weighty_reason_sleeps_through_a_light_one() {
+        let job = job(1);
+        let waiting = tokio::spawn({
+            let job = job.clone();
+            async move { job.stopped_for(StopReason::LeaseUnsure).await }
+        });
+        tokio::task::yield_now().await;
+        job.stop(StopReason::CancelRequested);
+        assert_eq!(job.cancelled().await, StopReason::CancelRequested);
+        assert!(!waiting.is_finished());
+        job.stop(StopReason::LeaseLost);
+        assert_eq!(waiting.await.unwrap(), StopReason::LeaseLost);
+    }
+
+    #[test]
+    fn progress_never_goes_back_and_is_told_once() {
+        let job = job(1);
+        assert_eq!(job.untold_progress(), None);
+        job.progress(40, Some("half of it"));
+        job.progress(20, Some(&"ä".repeat(300)));
+        let (progress, change) = job.untold_progress().unwrap();
+        assert_eq!((progress.percent, progress.note.unwrap().chars().count()), (40, 200));
+        job.progress(255, None);
+        job.progress_told(change);
+        let (progress, change) = job.untold_progress().unwrap();
+        assert_eq!((progress.percent, progress.note), (100, None));
+        job.progress_told(change);
+        assert_eq!(job.untold_progress(), None);
+    }
+
+    #[test]
+    fn a_payload_of_another_shape_is_given_up_at_once() {
+        let failure = job(1).payload::<Vec<u8>>().unwrap_err();
+        let report = failure.report().unwrap();
+        assert_eq!((&*report.code, report.retryable), ("bad_payload", false));
+    }
+
+    #[test]
+    fn a_token_is_not_shown() {
+        assert!(!format!("{:?}", job(1)).contains("6f1c2b1e"));
+    }
+}

@@ -1,0 +1,459 @@
+//! Brings every report to the server: first into the spool, then into a call, until it is answered.
+//!
+//! One task owns the spool and all reports on their way. Reports that come in while a write or a call is under way share
+//! the next one. A report leaves by an answer, by the loss of its lease, or by staying in the spool for the next process.
+
+use super::event::WorkerEvent;
+use super::report::{Item, Kind, Report};
+use super::shared::Shared;
+use super::spool::Spool;
+use crate::backoff::Backoff;
+use crate::client::ClientError;
+use crate::wire::{ItemAnswer, ItemOutcome};
+use fernery_core::{AttemptId, WorkerId, limits};
+use serde::Serialize;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
+
+/// Calls of one kind in flight at once.
+const CALLS_MAX: usize = 4;
+/// Bytes of reports in one call, about; the server takes four times as much.
+const CALL_BYTES_MAX: usize = limits::BODY_BYTES_MAX / 4;
+/// How often a spool that cannot be written is tried again.
+const SPOOL_AGAIN: Duration = Duration::from_millis(500);
+
+/// Whether new jobs may be claimed: not while reports fail, and not while they cannot be spooled.
+pub(crate) type Gate = watch::Sender<bool>;
+
+pub(crate) struct Reporter {
+    shared: Arc<Shared>,
+    incoming: UnboundedReceiver<Report>,
+    gate: Gate,
+    /// Until when to go on once the worker ends; `None` while it runs.
+    until: watch::Receiver<Option<Instant>>,
+    /// Reports of one kind beyond which another call is opened.
+    batch: usize,
+    spool: SpoolState,
+    /// When a spool that cannot be written is tried again.
+    spool_again_at: Option<Instant>,
+    /// Reports to write to the spool before they are sent.
+    fresh: Vec<Report>,
+    /// Attempts that the spool may forget.
+    settled: Vec<AttemptId>,
+    lanes: [Lane; 3],
+    calls: JoinSet<Sent>,
+    backoff: Backoff,
+    calls_again_at: Option<Instant>,
+    /// Reports that are not settled.
+    unsettled: usize,
+    /// How many of them an earlier run left.
+    leftovers: usize,
+}
+
+/// The reports of one kind.
+struct Lane {
+    kind: Kind,
+    /// Ready to be sent.
+    queue: VecDeque<Queued>,
+    in_flight: usize,
+}
+
+struct Queued {
+    report: Report,
+    /// It is in the spool, or need not be.
+    safe: bool,
+    /// The server refused a call that it was part of: the next one is its own.
+    alone: bool,
+}
+
+/// A call that has ended.
+struct Sent {
+    kind: Kind,
+    reports: Vec<Queued>,
+    answer: Result<Vec<ItemAnswer>, ClientError>,
+}
+
+enum SpoolState {
+    /// Reports live in memory only.
+    None,
+    Idle(Box<Spool>),
+    Writing(JoinHandle<Written>),
+}
+
+/// A write to the spool that has ended.
+struct Written {
+    spool: Box<Spool>,
+    reports: Vec<Report>,
+    /// The reports are copies of queued ones that could not be written before.
+    again: bool,
+    outcome: std::io::Result<()>,
+}
+
+impl SpoolState {
+    /// The write under way, when it has ended.
+    async fn written(&mut self) -> Written {
+        match self {
+            Self::Writing(task) => match task.await {
+                Ok(written) => written,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // The runtime ends, and this task with it.
+                    Err(_) => std::future::pending().await,
+                },
+            },
+            Self::None | Self::Idle(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Reporter {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        incoming: UnboundedReceiver<Report>,
+        gate: Gate,
+        until: watch::Receiver<Option<Instant>>,
+        batch: usize,
+        spool: Option<(Spool, Vec<Report>)>,
+    ) -> Self {
+        let (spool, leftovers) = match spool {
+            Some((spool, leftovers)) => (SpoolState::Idle(Box::new(spool)), leftovers),
+            None => (SpoolState::None, Vec::new()),
+        };
+        let mut reporter = Self {
+            shared,
+            incoming,
+            gate,
+            until,
+            batch,
+            spool,
+            spool_again_at: None,
+            fresh: Vec::new(),
+            settled: Vec::new(),
+            lanes: Kind::ALL.map(|kind| Lane { kind, queue: VecDeque::new(), in_flight: 0 }),
+            calls: JoinSet::new(),
+            backoff: Backoff::default(),
+            calls_again_at: None,
+            unsettled: leftovers.len(),
+            leftovers: leftovers.len(),
+        };
+        reporter.enqueue(leftovers, true);
+        reporter.move_gate();
+        reporter
+    }
+
+    /// Runs until no report can come in and none is left, or until the time for that is over.
+    pub(crate) async fn run(mut self) {
+        let (mut closed, mut arrived) = (false, Vec::new());
+        loop {
+            self.start_writing();
+            self.start_calls();
+            self.move_gate();
+            if closed && self.is_done() {
+                break;
+            }
+            let until = *self.until.borrow_and_update();
+            tokio::select! {
+                count = self.incoming.recv_many(&mut arrived, limits::WORKER_BATCH_MAX), if !closed => {
+                    closed = count == 0;
+                    // Handlers that end together are reported together.
+                    tokio::task::yield_now().await;
+                    while let Ok(report) = self.incoming.try_recv() {
+                        arrived.push(report);
+                    }
+                    self.take(std::mem::take(&mut arrived));
+                }
+                written = self.spool.written() => self.written(written),
+                Some(Ok(sent)) = self.calls.join_next() => self.sent(sent),
+                () = at(self.calls_again_at) => self.calls_again_at = None,
+                () = at(self.spool_again_at) => self.try_spool_again(),
+                () = at(until) => break,
+                _ = self.until.changed(), if until.is_none() => {}
+            }
+        }
+        // What is on its way now may arrive or not; the spool keeps it for the next process to ask.
+        self.calls.shutdown().await;
+        if let SpoolState::Writing(_) = self.spool {
+            self.spool.written().await;
+        }
+        self.shared.tally.unreported.add(self.unsettled);
+    }
+
+    /// Takes reports from handlers: first into the spool, if there is one and it can be written.
+    fn take(&mut self, reports: Vec<Report>) {
+        self.unsettled += reports.len();
+        self.shared.held().finished(reports.iter().map(|report| report.proof.attempt_id));
+        match self.spool {
+            SpoolState::None => self.enqueue(reports, true),
+            _ if self.spool_again_at.is_some() => self.enqueue(reports, false),
+            _ => {
+                let (fresh, ready): (Vec<_>, Vec<_>) = reports.into_iter().partition(Report::is_final);
+                self.fresh.extend(fresh);
+                self.enqueue(ready, true);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, reports: Vec<Report>, safe: bool) {
+        for report in reports {
+            self.lane(report.kind()).queue.push_back(Queued { report, safe, alone: false });
+        }
+    }
+
+    fn lane(&mut self, kind: Kind) -> &mut Lane {
+        &mut self.lanes[kind as usize]
+    }
+
+    /// Writes what is fresh and forgets what is settled, if no write is under way.
+    fn start_writing(&mut self) {
+        if self.spool_again_at.is_none() && !(self.fresh.is_empty() && self.settled.is_empty()) {
+            let reports = std::mem::take(&mut self.fresh);
+            self.write(reports, false);
+        }
+    }
+
+    /// Tries a spool that could not be written, with all that it lacks.
+    fn try_spool_again(&mut self) {
+        self.spool_again_at = None;
+        let queued = self.lanes.iter().flat_map(|lane| &lane.queue);
+        let lacking = queued.filter(|queued| !queued.safe && queued.report.is_final());
+        let reports: Vec<_> = lacking.map(|queued| queued.report.clone()).collect();
+        self.write(reports, true);
+    }
+
+    fn write(&mut self, mut reports: Vec<Report>, again: bool) {
+        match std::mem::replace(&mut self.spool, SpoolState::None) {
+            SpoolState::Idle(mut spool) => {
+                let settled = std::mem::take(&mut self.settled);
+                self.spool = SpoolState::Writing(tokio::task::spawn_blocking(move || {
+                    spool.forget(&settled);
+                    let wanted = again || !reports.is_empty();
+                    let outcome = if wanted { spool.keep(&reports) } else { Ok(()) };
+                    Written { spool, reports, again, outcome }
+                }));
+            }
+            other => {
+                self.spool = other;
+                self.fresh.append(&mut reports);
+            }
+        }
+    }
+
+    fn written(&mut self, written: Written) {
+        let Written { spool, reports, again, outcome } = written;
+        self.spool = SpoolState::Idle(spool);
+        let safe = outcome.is_ok();
+        match outcome {
+            Ok(()) if again => self.shared.tell(|| WorkerEvent::SpoolMended),
+            Ok(()) => {}
+            Err(error) => {
+                self.spool_again_at = Some(Instant::now() + SPOOL_AGAIN);
+                if !again {
+                    self.shared.tell(|| WorkerEvent::SpoolFailed { why: error.to_string() });
+                }
+            }
+        }
+        if !again {
+            // What could not be written is sent all the same: the work is done.
+            self.enqueue(reports, safe);
+            let waiting = if safe { Vec::new() } else { std::mem::take(&mut self.fresh) };
+            self.enqueue(waiting, false);
+        } else if safe {
+            let kept: HashSet<_> = reports.iter().map(|report| report.proof.attempt_id).collect();
+            let queued = self.lanes.iter_mut().flat_map(|lane| &mut lane.queue);
+            queued
+                .filter(|queued| kept.contains(&queued.report.proof.attempt_id))
+                .for_each(|queued| queued.safe = true);
+        }
+    }
+
+    fn start_calls(&mut self) {
+        if self.calls_again_at.is_some() {
+            return;
+        }
+        for place in 0..self.lanes.len() {
+            loop {
+                let lane = &self.lanes[place];
+                let calls_max = if self.backoff.is_failing() { 1 } else { CALLS_MAX };
+                let open = match lane.in_flight {
+                    0 => !lane.queue.is_empty(),
+                    n => n < calls_max && lane.queue.len() >= self.batch,
+                };
+                if !open || !self.start_call(place) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Opens one call with what waits in a lane. Answers whether it did.
+    fn start_call(&mut self, place: usize) -> bool {
+        let lane = &mut self.lanes[place];
+        let (mut reports, mut bytes) = (Vec::new(), 0);
+        // Locked from the look at each lease to its mark: after a refused renewal no report of it leaves (invariant 11).
+        let mut held = self.shared.held();
+        while let Some(next) = lane.queue.front() {
+            let attempt = next.report.proof.attempt_id;
+            if next.report.is_lost() {
+                if held.drop_job(attempt)
+                    && let Some(job) = next.report.job.clone()
+                {
+                    self.shared.tally.lost.add(1);
+                    self.shared.tell(|| WorkerEvent::LeaseLost { job });
+                }
+                self.unsettled -= 1;
+                if !matches!(self.spool, SpoolState::None) {
+                    self.settled.push(attempt);
+                }
+                lane.queue.pop_front();
+                continue;
+            }
+            let full = reports.len() >= limits::WORKER_BATCH_MAX || bytes >= CALL_BYTES_MAX;
+            if full || (next.alone && !reports.is_empty()) {
+                break;
+            }
+            let alone = next.alone;
+            bytes += next.report.weight();
+            reports.extend(lane.queue.pop_front());
+            if alone {
+                break;
+            }
+        }
+        held.sending(reports.iter().map(|queued| queued.report.proof.attempt_id));
+        drop(held);
+        if reports.is_empty() {
+            return false;
+        }
+        lane.in_flight += 1;
+        self.calls.spawn(call(self.shared.clone(), lane.kind, reports));
+        true
+    }
+
+    fn sent(&mut self, sent: Sent) {
+        let Sent { kind, reports, answer } = sent;
+        self.lane(kind).in_flight -= 1;
+        match answer {
+            Ok(answers) => {
+                if self.backoff.is_failing() {
+                    self.backoff.reset();
+                    self.calls_again_at = None;
+                    self.shared.tell(|| WorkerEvent::Reconnected { call: "report" });
+                }
+                self.settle(kind, &reports, answers);
+            }
+            Err(error) if is_about_the_reports(&error) => self.refused(reports, error),
+            Err(error) => {
+                let after = self.backoff.next(error.retry_after());
+                self.calls_again_at = Some(Instant::now() + after);
+                self.shared.tell(|| WorkerEvent::Reconnecting { call: "report", error, after });
+                self.requeue(reports);
+            }
+        }
+    }
+
+    fn requeue(&mut self, reports: Vec<Queued>) {
+        self.shared.held().finished(reports.iter().map(|queued| queued.report.proof.attempt_id));
+        for queued in reports.into_iter().rev() {
+            self.lane(queued.report.kind()).queue.push_front(queued);
+        }
+    }
+
+    fn settle(&mut self, kind: Kind, reports: &[Queued], answers: Vec<ItemAnswer>) {
+        let taken = |a: &&ItemAnswer| matches!(a.outcome, ItemOutcome::Accepted | ItemOutcome::Duplicate);
+        let accepted = answers.iter().filter(taken).count();
+        let tally = &self.shared.tally;
+        match kind {
+            Kind::Complete => tally.succeeded.add(accepted),
+            Kind::Fail => tally.failed.add(accepted),
+            Kind::Release => tally.released.add(accepted),
+        }
+        tally.lost.add(answers.len() - accepted);
+        self.forget(reports);
+        for answer in answers {
+            self.shared.tell(|| WorkerEvent::Reported { answer });
+        }
+    }
+
+    /// Nothing more is to be done for these.
+    fn forget(&mut self, reports: &[Queued]) {
+        let mut held = self.shared.held();
+        for queued in reports {
+            held.drop_job(queued.report.proof.attempt_id);
+        }
+        drop(held);
+        self.unsettled -= reports.len();
+        self.leftovers -= reports.iter().filter(|queued| queued.report.job.is_none()).count();
+        if !matches!(self.spool, SpoolState::None) {
+            self.settled.extend(reports.iter().map(|queued| queued.report.proof.attempt_id));
+        }
+    }
+
+    /// The server does not take the call as it is. One bad report must not hold up the others, so each goes alone; a
+    /// result that is refused alone becomes a failure that says why.
+    fn refused(&mut self, reports: Vec<Queued>, error: ClientError) {
+        let [one] = &reports[..] else {
+            let alone = |queued: Queued| Queued { alone: true, ..queued };
+            return self.requeue(reports.into_iter().map(alone).collect());
+        };
+        if one.report.kind() == Kind::Complete {
+            let failed =
+                |queued: Queued| Queued { report: queued.report.refused(error.to_string()), ..queued };
+            return self.requeue(reports.into_iter().map(failed).collect());
+        }
+        let job_id = one.report.proof.job_id;
+        self.shared.tell(|| WorkerEvent::ReportRefused { job_id, error });
+        self.shared.tally.lost.add(1);
+        self.forget(&reports);
+    }
+
+    /// Jobs are claimed while reports go through, can be spooled, and none of an earlier run is left.
+    fn move_gate(&self) {
+        let open = self.spool_again_at.is_none() && !self.backoff.is_failing() && self.leftovers == 0;
+        self.gate.send_if_modified(|was| std::mem::replace(was, open) != open);
+    }
+
+    fn is_done(&self) -> bool {
+        let written = !matches!(self.spool, SpoolState::Writing(_)) && self.settled.is_empty();
+        self.unsettled == 0 && (written || self.spool_again_at.is_some())
+    }
+}
+
+/// Sends one call.
+async fn call(shared: Arc<Shared>, kind: Kind, reports: Vec<Queued>) -> Sent {
+    #[derive(Serialize)]
+    struct Batch<'a> {
+        worker_id: &'a WorkerId,
+        items: Vec<Item<'a>>,
+    }
+    let items = reports.iter().map(|queued| queued.report.item()).collect();
+    let batch = Batch { worker_id: &shared.worker_id, items };
+    let reply = match kind {
+        Kind::Complete => shared.client.complete(&batch).await,
+        Kind::Fail => shared.client.fail(&batch).await,
+        Kind::Release => shared.client.release(&batch).await,
+    };
+    let jobs = reports.iter().map(|queued| queued.report.proof.job_id);
+    let answer = reply.and_then(|reply| reply.items_for(jobs));
+    Sent { kind, reports, answer }
+}
+
+/// Whether the server refused what the call says, and not the caller or the moment.
+fn is_about_the_reports(error: &ClientError) -> bool {
+    match error {
+        ClientError::Refused { problem, .. } => matches!(problem.status, 400 | 413 | 422),
+        ClientError::BadRequest(_) => true,
+        _ => false,
+    }
+}
+
+/// At this instant; never without one.
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,88 @@
+//! What the parts of one running worker share.
+
+use super::event::{Summary, WorkerEvent};
+use super::held::HeldJobs;
+use crate::client::Client;
+use fernery_core::WorkerId;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Whoever listens to a worker.
+pub(crate) type Observer = Arc<dyn Fn(WorkerEvent) + Send + Sync>;
+
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) worker_id: WorkerId,
+    pub(crate) observer: Option<Observer>,
+    pub(crate) grace: Duration,
+    pub(crate) tally: Tally,
+    held: Mutex<HeldJobs>,
+    /// Jobs came to be held, or all are gone.
+    pub(crate) held_changed: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        client: Client,
+        worker_id: WorkerId,
+        observer: Option<Observer>,
+        grace: Duration,
+    ) -> Self {
+        let (tally, held, held_changed) = Default::default();
+        Self { client, worker_id, observer, grace, tally, held, held_changed }
+    }
+
+    /// The jobs held now. Never kept locked over a wait.
+    pub(crate) fn held(&self) -> MutexGuard<'_, HeldJobs> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whoever listens; the event is made only if somebody does.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> WorkerEvent) {
+        if let Some(observer) = &self.observer {
+            observer(event());
+        }
+    }
+}
+
+/// Counts of a [`Summary`], kept while the worker runs.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) claimed: Count,
+    pub(crate) succeeded: Count,
+    pub(crate) failed: Count,
+    pub(crate) released: Count,
+    pub(crate) lost: Count,
+    pub(crate) unreported: Count,
+    pub(crate) abandoned: Count,
+}
+
+/// A number that grows.
+#[derive(Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self, more: usize) {
+        self.0.fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Tally {
+    pub(crate) fn summary(&self) -> Summary {
+        Summary {
+            claimed: self.claimed.get(),
+            succeeded: self.succeeded.get(),
+            failed: self.failed.get(),
+            released: self.released.get(),
+            lost: self.lost.get(),
+            unreported: self.unreported.get(),
+            abandoned: self.abandoned.get(),
+        }
+    }
+}

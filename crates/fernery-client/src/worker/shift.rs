@@ -1,0 +1,302 @@
+//! One run of a worker: from the first claim to the last report.
+//!
+//! This task alone decides about claims and starts handlers, so the number of free places needs no lock. Leases are kept
+//! by `beats`, reports brought by `reports`.
+
+use super::claims::{self, Claimed};
+use super::event::{Summary, WorkerError, WorkerEvent};
+use super::job::{Job, StopReason};
+use super::report::{End, Report};
+use super::reports::Reporter;
+use super::run::{self, Handler};
+use super::shared::Shared;
+use super::spool::Spool;
+use super::{Worker, beats, checked, worker_id};
+use crate::backoff::Backoff;
+use crate::client::ClientError;
+use fernery_core::{StreamName, limits};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// Claims in flight at once.
+const CLAIMS_MAX: usize = 4;
+/// How long a claim waits for more free places where few are: handlers often end together.
+const LINGER: Duration = Duration::from_millis(1);
+/// How long an open claim may still answer once the shutdown begins. After that it is hung up on, and the server takes
+/// back what it would have given.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// How long after the grace a dropped handler may take to let go.
+const LET_GO: Duration = Duration::from_secs(1);
+
+pub(super) struct Shift {
+    shared: Arc<Shared>,
+    streams: Arc<[StreamName]>,
+    handlers: HashMap<StreamName, Handler>,
+    concurrency: usize,
+    batch: usize,
+    claim_wait: Duration,
+    drain: Duration,
+    settle: Duration,
+    reports: UnboundedSender<Report>,
+    /// Whether reports go through, so that jobs may be claimed.
+    gate: watch::Receiver<bool>,
+    settle_until: watch::Sender<Option<Instant>>,
+    /// The reporter and the keeper of the leases; they end with this run, however it ends.
+    reporter: JoinSet<()>,
+    keeper: JoinSet<()>,
+    claims: JoinSet<Claimed>,
+    /// Places that claims in flight hold.
+    reserved: usize,
+    running: JoinSet<()>,
+    backoff: Backoff,
+    /// No claim before this instant.
+    claim_at: Option<Instant>,
+}
+
+impl Shift {
+    /// Checks the set-up, opens the spool and starts what accompanies the loop.
+    pub(super) fn begin(worker: Worker) -> Result<Self, WorkerError> {
+        let setup = |why: String| WorkerError::Setup(why);
+        let batch = worker.batch.unwrap_or(100);
+        if !(1..=limits::WORKER_BATCH_MAX).contains(&batch) {
+            return Err(setup(format!("a claim asks for 1 to {} jobs", limits::WORKER_BATCH_MAX)));
+        }
+        if worker.concurrency == 0 {
+            return Err(setup("a worker runs at least one handler at a time".into()));
+        }
+        let handlers = checked(worker.handlers)?;
+        let shared = Shared::new(worker.client, worker_id(worker.id)?, worker.observer, worker.grace);
+        let shared = Arc::new(shared);
+        let spool = match worker.spool {
+            None => None,
+            Some(path) => {
+                let opened = Spool::open(&path).map_err(|why| WorkerError::Spool { path, why })?;
+                if let Some((entries, path)) = opened.damaged {
+                    shared.tell(|| WorkerEvent::SpoolDamaged { entries, path });
+                }
+                if !opened.leftovers.is_empty() {
+                    let reports = opened.leftovers.len();
+                    shared.tell(|| WorkerEvent::LeftoversFound { reports });
+                }
+                Some((opened.spool, opened.leftovers))
+            }
+        };
+        let (reports, incoming) = mpsc::unbounded_channel();
+        let (gate_mover, gate) = watch::channel(true);
+        let (settle_until, until) = watch::channel(None);
+        let reporter = Reporter::new(shared.clone(), incoming, gate_mover, until, batch, spool);
+        let (mut reporter_task, mut keeper) = (JoinSet::new(), JoinSet::new());
+        reporter_task.spawn(reporter.run());
+        keeper.spawn(beats::keep_leases(shared.clone()));
+        Ok(Self {
+            streams: handlers.iter().map(|(stream, _)| stream.clone()).collect(),
+            handlers: handlers.into_iter().collect(),
+            concurrency: worker.concurrency,
+            batch,
+            claim_wait: worker.claim_wait.min(limits::CLAIM_WAIT_MAX),
+            drain: worker.drain,
+            settle: worker.settle,
+            shared,
+            reports,
+            gate,
+            settle_until,
+            reporter: reporter_task,
+            keeper,
+            claims: JoinSet::new(),
+            reserved: 0,
+            running: JoinSet::new(),
+            backoff: Backoff::default(),
+            claim_at: None,
+        })
+    }
+
+    pub(super) async fn run(mut self, shutdown: impl Future) -> Result<Summary, WorkerError> {
+        tokio::pin!(shutdown);
+        let refused = self.work(shutdown).await;
+        let running = self.running.len();
+        self.shared.tell(|| WorkerEvent::Draining { running });
+        self.finish_handlers().await;
+        let summary = self.finish_reports().await;
+        match refused {
+            None => Ok(summary),
+            Some(error) => Err(WorkerError::Refused { error, summary }),
+        }
+    }
+
+    /// Claims and starts jobs until the shutdown, or until the server refuses the claim.
+    async fn work(&mut self, mut shutdown: std::pin::Pin<&mut impl Future>) -> Option<ClientError> {
+        loop {
+            self.open_claims();
+            tokio::select! {
+                biased;
+                _ = &mut shutdown => return None,
+                Some(Ok(claimed)) = self.claims.join_next() => {
+                    if let Err(error) = self.claimed(claimed) {
+                        return Some(error);
+                    }
+                }
+                Some(_) = self.running.join_next() => self.reap(),
+                () = at(self.claim_at) => self.claim_at = None,
+                // Closed only if the reporter has panicked; that is passed on when it is joined.
+                changed = self.gate.changed() => if changed.is_err() { return None },
+            }
+        }
+    }
+
+    fn free(&self) -> usize {
+        self.concurrency.saturating_sub(self.running.len() + self.reserved)
+    }
+
+    /// Opens claims for the places that are free: one in any case, more only for whole batches.
+    fn open_claims(&mut self) {
+        if !*self.gate.borrow_and_update() {
+            return;
+        }
+        let claims_max = if self.backoff.is_failing() { 1 } else { CLAIMS_MAX };
+        loop {
+            let (free, in_flight) = (self.free(), self.claims.len());
+            let asked = free.min(self.batch);
+            let open = match in_flight {
+                0 => asked > 0,
+                n => n < claims_max && asked == self.batch,
+            };
+            if !open {
+                return;
+            }
+            if let Some(claim_at) = self.claim_at
+                && claim_at > Instant::now()
+            {
+                return;
+            }
+            self.reserved += asked;
+            let (shared, streams) = (self.shared.clone(), self.streams.clone());
+            self.claims.spawn(claims::claim(shared, streams, asked, self.claim_wait));
+        }
+    }
+
+    /// Counts the handlers that have ended. Where few places are free, the next claim waits a moment for more.
+    fn reap(&mut self) {
+        while self.running.try_join_next().is_some() {}
+        let wanted = self.batch.min(self.concurrency);
+        if self.claims.is_empty() && self.claim_at.is_none() && self.free() * 2 < wanted {
+            self.claim_at = Some(Instant::now() + LINGER);
+        }
+    }
+
+    fn claimed(&mut self, claimed: Claimed) -> Result<(), ClientError> {
+        self.reserved -= claimed.asked;
+        match claimed.outcome {
+            Ok(claimed) => {
+                if self.backoff.is_failing() {
+                    self.backoff.reset();
+                    self.shared.tell(|| WorkerEvent::Reconnected { call: "claim" });
+                }
+                self.hand_back(claimed.unsure);
+                self.start(claimed.jobs, claimed.good_at);
+                Ok(())
+            }
+            Err(error) if claims::is_final(&error) => Err(error),
+            Err(error) => {
+                let after = self.backoff.next(error.retry_after());
+                self.claim_at = Some(Instant::now() + after);
+                self.shared.tell(|| WorkerEvent::Reconnecting { call: "claim", error, after });
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&mut self, jobs: Vec<Job>, good_at: Duration) {
+        if jobs.is_empty() {
+            return;
+        }
+        self.shared.tally.claimed.add(jobs.len());
+        let mut held = self.shared.held();
+        let was_empty = held.is_empty();
+        held.hold(&jobs, good_at);
+        drop(held);
+        if was_empty {
+            self.shared.held_changed.notify_waiters();
+        }
+        for job in jobs {
+            let Some(handler) = self.handlers.get(job.stream()).cloned() else {
+                // A stream that nobody asked for: somebody else may know what to do with it.
+                self.hand_back(vec![job]);
+                continue;
+            };
+            self.shared.tell(|| WorkerEvent::Claimed { job: job.clone() });
+            self.running.spawn(run::run(self.shared.clone(), handler, job, self.reports.clone()));
+        }
+    }
+
+    /// Jobs that were claimed and are not started here.
+    fn hand_back(&self, jobs: Vec<Job>) {
+        for job in jobs {
+            let _ = self.reports.send(Report::of(&job, End::Released));
+        }
+    }
+
+    /// Lets handlers finish within the drain time, then tells them to, then drops them. What an open claim still brings
+    /// is handed back.
+    async fn finish_handlers(&mut self) {
+        let drained_at = Instant::now() + self.drain;
+        let farewell_at = Instant::now() + FAREWELL;
+        loop {
+            let over = Instant::now() >= farewell_at;
+            if over {
+                self.claims.abort_all();
+            }
+            tokio::select! {
+                Some(claimed) = self.claims.join_next() => {
+                    if let Ok(Claimed { outcome: Ok(claimed), .. }) = claimed {
+                        self.shared.tally.claimed.add(claimed.jobs.len());
+                        self.hand_back(claimed.jobs);
+                        self.hand_back(claimed.unsure);
+                    }
+                }
+                Some(_) = self.running.join_next() => {}
+                () = sleep_until(farewell_at), if !over => {}
+                () = sleep_until(drained_at), if !self.running.is_empty() => break,
+                else => return,
+            }
+        }
+        let told: Vec<Job> = {
+            let held = self.shared.held();
+            held.running().filter(|job| job.stop(StopReason::ShuttingDown)).cloned().collect()
+        };
+        for job in told {
+            self.shared.tell(|| WorkerEvent::Stopping { job, reason: StopReason::ShuttingDown });
+        }
+        let all = async { while self.running.join_next().await.is_some() {} };
+        if timeout(self.shared.grace + LET_GO, all).await.is_err() {
+            self.shared.tally.abandoned.add(self.running.len());
+            self.running.detach_all();
+        }
+    }
+
+    /// Brings the last reports to the server, as far as that is possible in time.
+    async fn finish_reports(self) -> Summary {
+        let Self { shared, reports, settle, settle_until, mut reporter, keeper, .. } = self;
+        drop(reports);
+        settle_until.send_replace(Some(Instant::now() + settle));
+        if let Some(Err(error)) = reporter.join_next().await
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+        // Leases are kept until the last report is settled.
+        drop(keeper);
+        shared.tally.summary()
+    }
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
