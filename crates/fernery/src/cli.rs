@@ -91,6 +91,7 @@ enum Command {
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(token::Token),
+    Worker(worker::WorkerArgs),
     /// Print every setting in force and where it came from
     Config(settings::Config),
     Bench(BenchArgs),
@@ -126,6 +127,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
         Command::Bench(args) => run_bench(args),
+        Command::Worker(args) => worker::run(args, &global, screen),
         Command::WorkerGuard(guard) => Ok(crate::worker::guard::main(guard.command)?),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),

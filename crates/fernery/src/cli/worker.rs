@@ -37,6 +37,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// What a guard may take to end a job beyond the grace.
 const KILL_MARGIN: Duration = Duration::from_secs(12);
 
+/// How long jobs that are ended at once may take to be handed back.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 /// Claim jobs and run a command for each.
 ///
 /// The command reads the job's payload on stdin, and what it prints is the result: one JSON value is stored to the byte,
@@ -111,6 +114,9 @@ pub(super) fn run(args: WorkerArgs, global: &Global, screen: Screen) -> Outcome 
     if args.streams.len() > limits::CLAIM_STREAMS_MAX {
         return Err(Failure::usage(format!("--stream: at most {} streams", limits::CLAIM_STREAMS_MAX)));
     }
+    if let Some(twice) = args.streams.iter().enumerate().find(|(i, name)| args.streams[..*i].contains(name)) {
+        return Err(Failure::usage(format!("--stream {} stands there twice", twice.1)));
+    }
     let path = std::env::var_os("PATH");
     program::find(&args.command[0], path.as_deref()).map_err(Failure::usage)?;
     // A job of the same user must not read the token out of this process.
@@ -162,18 +168,27 @@ async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {
         json!({"event": "started", "worker_id": place.id, "url": url, "streams": names,
                "concurrency": args.concurrency, "spool": place.spool.display().to_string()}),
     );
-    let ended = async move {
+    let (drained, mut draining) = watch::channel(false);
+    let run = worker(&args, &server, &place, handler.clone(), show.clone()).run_until(async move {
+        let _ = draining.wait_for(|draining| *draining).await;
+    });
+    let until_nobody_waits = async {
         tokio::select! {
             () = signals.next() => {}
             () = broken.wait() => {}
         }
-        // The loop drains now; whoever signals again does not want to wait for it.
-        tokio::spawn(async move {
-            signals.next().await;
-            let _ = end_at_once.send(true);
-        });
+        let _ = drained.send(true);
+        // Whoever signals again does not want to wait.
+        signals.next().await;
+        let _ = end_at_once.send(true);
+        tokio::time::sleep(LAST_WORDS).await;
     };
-    let outcome = worker(&args, &server, &place, handler.clone(), show.clone()).run_until(ended).await;
+    let outcome = tokio::select! {
+        outcome = run => outcome,
+        () = until_nobody_waits => {
+            return Err(Failure::failed("ended_at_once", "ended at once; what was not reported is in the spool"));
+        }
+    };
     handler.guards.close().await;
     finish(outcome, &handler, &server, &show)
 }
@@ -186,15 +201,15 @@ fn worker(
     show: Arc<Show>,
 ) -> Worker {
     let mut worker = Worker::new(server.client.clone())
-        .id(place.id.clone())
+        .id(place.id.as_str())
         .concurrency(args.concurrency as usize)
         .spool(&place.spool)
         .drain(args.drain)
         .grace(args.kill_grace + KILL_MARGIN)
-        .observe(move |event| show.event(&event));
+        .on_event(move |event| show.event(&event));
     for stream in &args.streams {
         let handler = handler.clone();
-        worker = worker.handle(stream.clone(), move |job| {
+        worker = worker.handle(stream.as_str(), move |job| {
             let handler = handler.clone();
             async move { handler.run(job).await }
         });
@@ -243,12 +258,7 @@ fn place(args: &WorkerArgs, server: &Server) -> Outcome<Place> {
     }
 }
 
-fn finish(
-    outcome: Result<Summary, WorkerError>,
-    handler: &Handler,
-    server: &Server,
-    show: &Show,
-) -> Outcome {
+fn finish(outcome: Result<Summary, WorkerError>, handler: &Handler, server: &Server, show: &Show) -> Outcome {
     match outcome {
         Ok(summary) => {
             show.end(&summary);

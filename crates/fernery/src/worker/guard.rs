@@ -140,8 +140,7 @@ impl Guard {
                 let pid = child.id() as i32;
                 let (exit, stopped, leftovers, phase) = (None, None, 0, Phase::Runs);
                 let silent_at = Instant::now() + silence_max;
-                self.job =
-                    Some(Job { pid, grace, silence_max, silent_at, exit, stopped, leftovers, phase });
+                self.job = Some(Job { pid, grace, silence_max, silent_at, exit, stopped, leftovers, phase });
                 self.tell(&Report::Started { pid }).await;
             }
             Err(error) => {

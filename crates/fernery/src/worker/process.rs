@@ -155,11 +155,8 @@ impl Guards {
         let marker = input.env.iter().find(|(name, _)| name == ATTEMPT_VARIABLE).cloned();
         let guard = self.take().await.map_err(|error| NotRun::NoGuard(error.to_string()))?;
         let ms = |duration: Duration| duration.as_millis() as u64;
-        let order = Order::Start {
-            env: input.env,
-            grace_ms: ms(self.grace),
-            silence_ms_max: ms(input.hang_max),
-        };
+        let order =
+            Order::Start { env: input.env, grace_ms: ms(self.grace), silence_ms_max: ms(input.hang_max) };
         let ended = match Run::start(&guard.link, &order).await {
             Ok(mut run) => {
                 let alive = run.attend(input.stdin, self.grace, input.hang_max / ALIVE_TIMES, stops);

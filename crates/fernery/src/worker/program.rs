@@ -59,7 +59,9 @@ mod tests {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(find("tool".as_ref(), path), Ok(file.clone()));
         assert_eq!(find(file.as_os_str(), None), Ok(file));
-        for (bad, why) in [("tool", "not found"), ("./no/tool", "does not exist"), ("/", "is a directory"), ("", "empty")] {
+        for (bad, why) in
+            [("tool", "not found"), ("./no/tool", "does not exist"), ("/", "is a directory"), ("", "empty")]
+        {
             let told = find(bad.as_ref(), Some("/nowhere".as_ref())).unwrap_err();
             assert!(told.contains(why), "{bad}: {told}");
         }

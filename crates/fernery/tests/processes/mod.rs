@@ -106,9 +106,20 @@ fn command_line(pid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).trim_end_matches('\0').replace('\0', " "))
 }
 
-/// Whether any process was called with this argument.
-pub(crate) fn any_with_argument(argument: &str) -> bool {
-    pids().filter_map(command_line).any(|line| line.split(' ').any(|word| word == argument))
+/// Waits until exactly so many processes run that were called with this argument alone.
+pub(crate) async fn with_argument(argument: &str, count: usize, within: Duration) {
+    let until = Instant::now() + within;
+    loop {
+        let found: Vec<_> = pids()
+            .filter_map(command_line)
+            .filter(|line| line.ends_with(&format!("sleep {argument}")))
+            .collect();
+        if found.len() == count {
+            return;
+        }
+        assert!(Instant::now() < until, "{count} expected: {found:?}");
+        sleep(LOOK_EVERY).await;
+    }
 }
 
 /// The most memory that a process has ever had.

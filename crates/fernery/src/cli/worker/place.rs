@@ -46,7 +46,9 @@ impl Place {
                 Err(TryLockError::Error(error)) => return Err(unusable(&path, error)),
             }
         }
-        Err(Failure::usage(format!("{UNNAMED_MAX} workers without a name run here; --id gives this one its own")))
+        Err(Failure::usage(format!(
+            "{UNNAMED_MAX} workers without a name run here; --id gives this one its own"
+        )))
     }
 }
 
@@ -59,7 +61,9 @@ pub(super) fn spool_base(found_in: Option<&Path>, url: &str) -> Outcome<PathBuf>
     let dir = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = dir("XDG_STATE_HOME").or_else(|| dir("HOME").map(|home| home.join(".local/state")));
     let Some(state) = state.filter(|dir| dir.is_absolute()) else {
-        return Err(Failure::usage("neither XDG_STATE_HOME nor HOME says where to keep reports; --spool does"));
+        return Err(Failure::usage(
+            "neither XDG_STATE_HOME nor HOME says where to keep reports; --spool does",
+        ));
     };
     let server = url.split_once("://").map_or(url, |(_, rest)| rest);
     Ok(state.join("fernery/spool").join(file_name(server)))

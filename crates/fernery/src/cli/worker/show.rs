@@ -85,7 +85,11 @@ impl Show {
 
     /// Tells of trouble that concerns no job.
     pub(super) fn trouble(&self, text: &str) {
-        self.tell(Line { object: json!({"event": "waiting", "why": text}), text: text.to_string(), news: true });
+        self.tell(Line {
+            object: json!({"event": "waiting", "why": text}),
+            text: text.to_string(),
+            news: true,
+        });
     }
 
     /// Says what was done, and leaves the terminal as it was.
@@ -134,7 +138,8 @@ impl Live {
                 state.running += 1;
                 if state.bars.len() < LINES_MAX {
                     let bar = self.lines.insert_before(&self.counts, ProgressBar::new_spinner());
-                    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a template");
+                    let style =
+                        ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a template");
                     bar.set_style(style);
                     let again = match job.attempt_no() {
                         1 => String::new(),
@@ -233,7 +238,10 @@ fn describe(event: &WorkerEvent) -> Option<Line> {
         ),
         WorkerEvent::SpoolDamaged { entries, path } => line(
             json!({"event": "spool_damaged", "entries": entries, "path": path.display().to_string()}),
-            format!("warning   {entries} entries of the spool cannot be read; they are kept in {}", path.display()),
+            format!(
+                "warning   {entries} entries of the spool cannot be read; they are kept in {}",
+                path.display()
+            ),
             true,
         ),
         WorkerEvent::SpoolFailed { why } => line(
