@@ -20,10 +20,7 @@ const ROUNDS: usize = 12;
 const JOBS_PER_ROUND: usize = 6;
 
 fn seed() -> u64 {
-    match std::env::var("FERNERY_SEED") {
-        Ok(text) => text.parse().expect("FERNERY_SEED is a number"),
-        Err(_) => u64::from_be_bytes(fernery_engine::door::random_bytes::<8>()),
-    }
+    std::env::var("FERNERY_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_115)
 }
 
 #[tokio::test]
@@ -85,12 +82,7 @@ async fn campaign_every_job_ends_once_whoever_is_killed() {
         let (status, events) = worker.ended().await;
         assert!(status.success(), "{events:#?}");
     }
-    let leftovers = std::fs::read_dir(workshop.data().join("spool")).unwrap().count();
-    println!(
-        "{} jobs, {ROUNDS} kills, attempts {counts:?}, {} runs to the end, {leftovers} spools",
-        ids.len(),
-        lines.len()
-    );
+    println!("{} jobs, {ROUNDS} kills, attempts {counts:?}, {} runs to the end", ids.len(), lines.len());
     let others: usize = counts.iter().filter(|(outcome, _)| *outcome != "SUCCEEDED").map(|(_, n)| n).sum();
     assert!(others >= 5, "too little happened to prove anything: {counts:?}");
 }

@@ -41,7 +41,7 @@ fn wrong() -> Vec<(Vec<String>, &'static str)> {
         ("--stream a true", "true"),
         ("--stream a -- fernery-no-such-program", "not found in PATH"),
         ("--stream a -- ./no/such/program", "does not exist"),
-        ("--stream a -- /etc/hostname", "not executable"),
+        ("--stream a -- ./plain-file", "not executable"),
         ("--stream a -- /etc", "is a directory"),
         ("--stream a --url nonsense -- true", "URL"),
     ]
@@ -56,6 +56,7 @@ fn wrong() -> Vec<(Vec<String>, &'static str)> {
 #[tokio::test]
 async fn a_wrong_call_is_refused_at_once_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("plain-file"), "").unwrap();
     for (args, said) in wrong() {
         for json in [false, true] {
             let mut command = fernery();
@@ -78,7 +79,7 @@ async fn a_wrong_call_is_refused_at_once_with_the_reason() {
 #[tokio::test]
 async fn a_refused_token_ends_the_worker_and_is_named() {
     let workshop = Workshop::open(&[]).await;
-    let token = json!({"role": "producer", "label": "p"});
+    let token = json!({"role": "producer", "name": "p"});
     let made = workshop.client().post::<Value>("/v1/tokens", &token, Duration::ZERO).await.unwrap();
     let producer = made.read().unwrap()["token"].as_str().unwrap().to_string();
     for (token, said) in [("frn_wrong".to_string(), "does not accept the token"), (producer, "FERNERY_TOKEN")]
@@ -107,18 +108,11 @@ async fn an_unreachable_server_is_waited_for_until_somebody_ends_it() {
 #[tokio::test]
 async fn two_workers_never_share_a_name_and_its_spool() {
     let workshop = Workshop::open(&[]).await;
-    let first = workshop.worker("s", &["--id", "mine"], "true");
-    first.tells_of("started").await;
+    let _first = workshop.worker("s", &["--id", "mine"], "true");
+    workshop::appears(&workshop.data().join("spool/mine/lock")).await;
     let mut command = fernery();
     command.current_dir(workshop.dir.path()).args(["worker", "--stream", "s", "--id", "mine", "--", "true"]);
-    let mut code = None;
-    let mut told = String::new();
-    // The first has told of its start a moment before it opens its spool.
-    for _ in 0..1 {
-        let (c, _, stderr) = output(command).await;
-        (code, told) = (c, stderr);
-        break;
-    }
+    let (code, _, told) = output(command).await;
     assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("spool"), "{told}");
     let unnamed = [workshop.worker("s", &[], "true"), workshop.worker("s", &[], "true")];
@@ -160,13 +154,15 @@ async fn people_see_a_line_for_each_event_and_what_a_terminal_would_obey_is_show
 }
 
 #[tokio::test]
-async fn a_terminal_shows_what_runs() {
+async fn a_terminal_shows_what_runs_and_closing_it_drains() {
     let workshop = Workshop::open(&[]).await;
     let id = workshop.enqueue("s", json!({})).await;
     let line =
         format!("'{}' worker --stream s --drain 0s -- sh -c 'sleep 1000'", env!("CARGO_BIN_EXE_fernery"));
+    let mark = processes::Mark::new("WORKER_TEST_MARK");
     let mut command = Command::new("script");
     command.current_dir(workshop.dir.path()).env("TERM", "xterm").args(["-qec", &line, "/dev/null"]);
+    command.env(mark.name(), mark.value());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FERNERY_")) {
         command.env_remove(name);
     }

@@ -53,7 +53,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Nothing of a job outlives it: when the command has ended, when the job is cancelled or its lease is lost, and when the
 /// worker dies, every process that it has started ends too, daemons as well.
 ///
-/// SIGTERM or SIGINT drains: no new jobs, running ones may finish within --drain, then they are ended and handed back. A
+/// SIGTERM, SIGINT or a closed terminal drains: no new jobs, running ones may finish within --drain, then they are ended and handed back. A
 /// second signal ends them at once. Without a server the worker waits for one; a refused token ends it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -132,19 +132,37 @@ pub(super) fn run(args: WorkerArgs, global: &Global, screen: Screen) -> Outcome 
 struct EndSignals {
     terminate: Signal,
     interrupt: Signal,
+    /// The terminal was closed; `None` where `nohup` says that this is no reason.
+    hangup: Option<Signal>,
 }
 
 impl EndSignals {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(Self { terminate, interrupt, hangup })
     }
 
     async fn next(&mut self) {
+        let hung_up = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            _ = hung_up => {}
         }
     }
+}
+
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // Signal 1 is the lowest bit.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {

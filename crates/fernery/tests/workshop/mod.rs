@@ -280,3 +280,12 @@ impl Worker {
 pub(crate) fn lines_of(path: &Path) -> Vec<String> {
     std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_string).collect()
 }
+
+/// Waits until a file is there.
+pub(crate) async fn appears(path: &Path) {
+    let until = Instant::now() + PATIENCE;
+    while !path.exists() {
+        assert!(Instant::now() < until, "{} does not appear", path.display());
+        sleep(Duration::from_millis(5)).await;
+    }
+}
