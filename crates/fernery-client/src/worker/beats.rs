@@ -47,7 +47,7 @@ pub(crate) async fn keep_leases(shared: Arc<Shared>) {
             Err(error) => {
                 // A lease does not wait for a long back-off.
                 let after = backoff.next(error.retry_after()).min(interval);
-                shared.tell(|| WorkerEvent::Reconnecting { call: "heartbeat", error, after });
+                shared.warn(WorkerEvent::Reconnecting { call: "heartbeat", error, after });
                 watching(&shared, tokio::time::sleep(after)).await;
             }
         }
@@ -95,7 +95,7 @@ async fn beat_all(shared: &Shared, interval: Duration) -> Result<(), ClientError
                 }
                 Renewal::Lost => {
                     shared.tally.lost.add(1);
-                    shared.tell(|| WorkerEvent::LeaseLost { job });
+                    shared.warn(WorkerEvent::LeaseLost { job });
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::job::{Job, StopReason};
 use crate::client::ClientError;
-use crate::wire::ItemAnswer;
+use crate::wire::{ItemAnswer, ItemOutcome};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -89,6 +89,47 @@ pub enum WorkerEvent {
     },
 }
 
+impl fmt::Display for WorkerEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LeftoversFound { reports } => {
+                write!(f, "{reports} reports of an earlier run are sent first")
+            }
+            Self::SpoolDamaged { entries, path } => {
+                write!(f, "{entries} entries of the spool cannot be read and are kept in {}", path.display())
+            }
+            Self::SpoolFailed { why } => {
+                write!(f, "the spool cannot be written ({why}); no job is claimed meanwhile")
+            }
+            Self::SpoolMended => f.write_str("the spool can be written again"),
+            Self::Claimed { job } => {
+                write!(f, "{} of {}: attempt {} starts", job.id(), job.stream(), job.attempt_no())
+            }
+            Self::Stopping { job, reason } => write!(f, "{} is to stop: {reason}", job.id()),
+            Self::Finished { job, ending, took } => {
+                write!(f, "{} {ending} after {:.3} s", job.id(), took.as_secs_f64())
+            }
+            Self::Reported { answer } => {
+                let word = match answer.outcome {
+                    ItemOutcome::Accepted => "is reported",
+                    ItemOutcome::Duplicate => "was reported before",
+                    ItemOutcome::Stale => "was reported too late: the lease is lost",
+                    ItemOutcome::Conflict => "was reported with another end before",
+                    ItemOutcome::Unknown => "is unknown to the server",
+                };
+                write!(f, "{} {word}", answer.job_id)
+            }
+            Self::LeaseLost { job } => write!(f, "{}: the lease is lost, the work is dropped", job.id()),
+            Self::ReportRefused { job_id, error } => write!(f, "{job_id}: the report is refused: {error}"),
+            Self::Reconnecting { call, error, after } => {
+                write!(f, "{call} failed ({error}), again in {:.1} s", after.as_secs_f64())
+            }
+            Self::Reconnected { call } => write!(f, "{call} goes through again"),
+            Self::Draining { running } => write!(f, "no more claims; {running} jobs may finish"),
+        }
+    }
+}
+
 /// How a handler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -106,6 +147,17 @@ pub enum JobEnding {
     Released,
     /// It did not end within the grace after it was told to stop, and was dropped.
     Dropped(StopReason),
+}
+
+impl fmt::Display for JobEnding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Succeeded => f.write_str("succeeded"),
+            Self::Failed { code, message } => write!(f, "failed ({code}: {message})"),
+            Self::Released => f.write_str("was handed back"),
+            Self::Dropped(reason) => write!(f, "was dropped ({reason})"),
+        }
+    }
 }
 
 /// What a worker did.

@@ -253,7 +253,7 @@ impl Reporter {
             Err(error) => {
                 self.spool_again_at = Some(Instant::now() + SPOOL_AGAIN);
                 if !again {
-                    self.shared.tell(|| WorkerEvent::SpoolFailed { why: error.to_string() });
+                    self.shared.warn(WorkerEvent::SpoolFailed { why: error.to_string() });
                 }
             }
         }
@@ -292,45 +292,47 @@ impl Reporter {
 
     /// Opens one call with what waits in a lane. Answers whether it did.
     fn start_call(&mut self, place: usize) -> bool {
+        let (mut reports, mut lost, mut bytes) = (Vec::<Queued>::new(), Vec::new(), 0);
         let lane = &mut self.lanes[place];
-        let (mut reports, mut bytes) = (Vec::new(), 0);
         // Locked from the look at each lease to its mark: after a refused renewal no report of it leaves (invariant 11).
         let mut held = self.shared.held();
-        while let Some(next) = lane.queue.front() {
-            let attempt = next.report.proof.attempt_id;
+        while let Some(next) = lane.queue.pop_front() {
             if next.report.is_lost() {
-                if held.drop_job(attempt)
-                    && let Some(job) = next.report.job.clone()
-                {
-                    self.shared.tally.lost.add(1);
-                    self.shared.tell(|| WorkerEvent::LeaseLost { job });
-                }
-                self.unsettled -= 1;
-                if !matches!(self.spool, SpoolState::None) {
-                    self.settled.push(attempt);
-                }
-                lane.queue.pop_front();
+                lost.push(next);
                 continue;
             }
             let full = reports.len() >= limits::WORKER_BATCH_MAX || bytes >= CALL_BYTES_MAX;
-            if full || (next.alone && !reports.is_empty()) {
+            let apart = next.alone || reports.first().is_some_and(|first| first.alone);
+            if full || (apart && !reports.is_empty()) {
+                lane.queue.push_front(next);
                 break;
             }
-            let alone = next.alone;
             bytes += next.report.weight();
-            reports.extend(lane.queue.pop_front());
-            if alone {
-                break;
-            }
+            reports.push(next);
         }
         held.sending(reports.iter().map(|queued| queued.report.proof.attempt_id));
         drop(held);
-        if reports.is_empty() {
-            return false;
+        let open = !reports.is_empty();
+        if open {
+            lane.in_flight += 1;
+            self.calls.spawn(call(self.shared.clone(), lane.kind, reports));
         }
-        lane.in_flight += 1;
-        self.calls.spawn(call(self.shared.clone(), lane.kind, reports));
-        true
+        self.lose(&lost);
+        open
+    }
+
+    /// Drops reports whose lease the server has refused.
+    fn lose(&mut self, reports: &[Queued]) {
+        for queued in reports {
+            // Whoever took the refusal has told it, unless the report was on its way then.
+            if let Some(job) = &queued.report.job
+                && self.shared.held().drop_job(job.attempt_id())
+            {
+                self.shared.tally.lost.add(1);
+                self.shared.warn(WorkerEvent::LeaseLost { job: job.clone() });
+            }
+        }
+        self.forget(reports);
     }
 
     fn sent(&mut self, sent: Sent) {
@@ -349,7 +351,7 @@ impl Reporter {
             Err(error) => {
                 let after = self.backoff.next(error.retry_after());
                 self.calls_again_at = Some(Instant::now() + after);
-                self.shared.tell(|| WorkerEvent::Reconnecting { call: "report", error, after });
+                self.shared.warn(WorkerEvent::Reconnecting { call: "report", error, after });
                 self.requeue(reports);
             }
         }
@@ -380,6 +382,9 @@ impl Reporter {
 
     /// Nothing more is to be done for these.
     fn forget(&mut self, reports: &[Queued]) {
+        if reports.is_empty() {
+            return;
+        }
         let mut held = self.shared.held();
         for queued in reports {
             held.drop_job(queued.report.proof.attempt_id);
@@ -405,7 +410,7 @@ impl Reporter {
             return self.requeue(reports.into_iter().map(failed).collect());
         }
         let job_id = one.report.proof.job_id;
-        self.shared.tell(|| WorkerEvent::ReportRefused { job_id, error });
+        self.shared.warn(WorkerEvent::ReportRefused { job_id, error });
         self.shared.tally.lost.add(1);
         self.forget(&reports);
     }

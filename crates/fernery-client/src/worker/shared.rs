@@ -45,6 +45,12 @@ impl Shared {
             observer(event());
         }
     }
+
+    /// Tells, and logs, what should not have happened.
+    pub(crate) fn warn(&self, event: WorkerEvent) {
+        tracing::warn!(worker_id = self.worker_id.as_str(), "{event}");
+        self.tell(|| event);
+    }
 }
 
 /// Counts of a [`Summary`], kept while the worker runs.

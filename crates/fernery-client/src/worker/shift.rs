@@ -77,7 +77,7 @@ impl Shift {
             Some(path) => {
                 let opened = Spool::open(&path).map_err(|why| WorkerError::Spool { path, why })?;
                 if let Some((entries, path)) = opened.damaged {
-                    shared.tell(|| WorkerEvent::SpoolDamaged { entries, path });
+                    shared.warn(WorkerEvent::SpoolDamaged { entries, path });
                 }
                 if !opened.leftovers.is_empty() {
                     let reports = opened.leftovers.len();
@@ -204,7 +204,7 @@ impl Shift {
             Err(error) => {
                 let after = self.backoff.next(error.retry_after());
                 self.claim_at = Some(Instant::now() + after);
-                self.shared.tell(|| WorkerEvent::Reconnecting { call: "claim", error, after });
+                self.shared.warn(WorkerEvent::Reconnecting { call: "claim", error, after });
                 Ok(())
             }
         }

@@ -155,13 +155,12 @@ impl Spool {
                 self.delete(number);
             }
         }
-        match &mut self.current {
-            Some(segment) if segment.bytes > 0 && !self.counts.contains_key(&segment.number) => {
-                if segment.file.set_len(0).is_ok() {
-                    segment.bytes = 0;
-                }
-            }
-            _ => {}
+        if let Some(segment) = &mut self.current
+            && !self.counts.contains_key(&segment.number)
+            && segment.bytes > 0
+            && segment.file.set_len(0).is_ok()
+        {
+            segment.bytes = 0;
         }
         if !self.unsettled.is_empty() && !noted.is_empty() && self.current.is_some() {
             let mut text = Vec::new();
