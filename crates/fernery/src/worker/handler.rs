@@ -31,8 +31,11 @@ pub struct Handler {
     /// Why no job can be run here any more.
     pub broken: Broken,
     /// Whoever wants to know what else happened.
-    pub remarks: Box<dyn Fn(&Job, Remark) + Send + Sync>,
+    pub remarks: Remarks,
 }
+
+/// Whoever wants to know what else happened.
+pub type Remarks = Box<dyn Fn(&Job, Remark) + Send + Sync>;
 
 /// Why no job can be run here any more; whoever waits for it is woken.
 #[derive(Clone, Debug, Default)]
