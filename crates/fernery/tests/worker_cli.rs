@@ -190,6 +190,29 @@ async fn a_terminal_shows_what_runs_and_closing_it_drains() {
 }
 
 #[tokio::test]
+async fn a_reader_who_does_not_read_holds_nothing_up() {
+    let workshop = Workshop::open(&[]).await;
+    let ids = workshop.enqueue_many("s", vec![json!({}); 250]).await;
+    let mut command = fernery();
+    command.current_dir(workshop.dir.path()).args([
+        "--json",
+        "worker",
+        "--stream",
+        "s",
+        "--concurrency",
+        "4",
+    ]);
+    // Its pipe holds the events of some 150 jobs, and nobody empties it.
+    let mut child = command.args(["--", "true"]).stdout(Stdio::piped()).spawn().unwrap();
+    for id in ids {
+        assert_eq!(workshop.ended(id).await["status"], "SUCCEEDED");
+    }
+    let pid = rustix::process::Pid::from_raw(child.id().unwrap() as i32).unwrap();
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    assert!(timeout(PATIENCE, child.wait()).await.expect("it ends").unwrap().success());
+}
+
+#[tokio::test]
 async fn its_help_teaches() {
     let mut command = fernery();
     command.args(["worker", "--help"]);

@@ -124,8 +124,10 @@ pub(super) fn run(args: WorkerArgs, global: &Global, screen: Screen) -> Outcome 
     // The orphans of a guard that died come here to be ended.
     set_child_subreaper(Some(getpid())).map_err(std::io::Error::from)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let outcome = runtime.block_on(work(args, global, Arc::new(Show::new(screen))));
+    let show = Arc::new(Show::new(screen));
+    let outcome = runtime.block_on(work(args, global, show.clone()));
     runtime.shutdown_background();
+    show.close();
     outcome
 }
 
@@ -182,7 +184,7 @@ async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {
     let url = server.client.url();
     let names: Vec<&str> = args.streams.iter().map(StreamName::as_str).collect();
     show.start(
-        &format!("worker {} at {url}: {} ({} at once)", place.id, names.join(", "), args.concurrency),
+        format!("worker {} at {url}: {} ({} at once)", place.id, names.join(", "), args.concurrency),
         json!({"event": "started", "worker_id": place.id, "url": url, "streams": names,
                "concurrency": args.concurrency, "spool": place.spool.display().to_string()}),
     );
@@ -224,7 +226,7 @@ fn worker(
         .spool(&place.spool)
         .drain(args.drain)
         .grace(args.kill_grace + KILL_MARGIN)
-        .on_event(move |event| show.event(&event));
+        .on_event(move |event| show.event(event));
     for stream in &args.streams {
         let handler = handler.clone();
         worker = worker.handle(stream.as_str(), move |job| {
@@ -255,7 +257,7 @@ async fn find_server(global: &Global, show: &Show) -> Outcome<Server> {
         match global.server_with(WORKER_TOKEN_FILE) {
             Err(failure) if failure.is_unreachable() => {
                 if !told {
-                    show.trouble(&format!("waiting   {}", failure.message()));
+                    show.trouble(failure.message());
                     told = true;
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -279,14 +281,14 @@ fn place(args: &WorkerArgs, server: &Server) -> Outcome<Place> {
 fn finish(outcome: Result<Summary, WorkerError>, handler: &Handler, server: &Server, show: &Show) -> Outcome {
     match outcome {
         Ok(summary) => {
-            show.end(&summary);
+            show.end(summary);
             match handler.broken.get() {
                 Some(why) => Err(Failure::failed("no_command", why)),
                 None => Ok(()),
             }
         }
         Err(WorkerError::Refused { error, summary }) => {
-            show.end(&summary);
+            show.end(summary);
             Err(server.explain_refusal(Failure::from(error)))
         }
         Err(error @ WorkerError::Setup(_)) => Err(Failure::usage(error.to_string())),

@@ -11,14 +11,34 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
 /// Running jobs that have a line of their own; the others are counted.
 const LINES_MAX: usize = 20;
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// Where a worker's events go.
+/// Lines that wait for a slow reader; what comes after them is not shown.
+const WAITING_MAX: usize = 10_000;
+/// How long the last lines may take to be read.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Where a worker's events go. Showing them is a thread's own business: a terminal that is held or a pipe that nobody
+/// reads must not hold up heartbeats.
 pub(super) struct Show {
+    sender: Mutex<Option<SyncSender<Told>>>,
+    shown: Mutex<Receiver<()>>,
+}
+
+/// What there is to show.
+enum Told {
+    Line(Line),
+    Event(WorkerEvent),
+    End(Summary),
+}
+
+/// The one who shows it.
+struct Shower {
     screen: Screen,
     live: Option<Live>,
 }
@@ -27,7 +47,7 @@ pub(super) struct Show {
 struct Live {
     lines: MultiProgress,
     counts: ProgressBar,
-    state: Mutex<State>,
+    state: State,
 }
 
 #[derive(Default)]
@@ -49,27 +69,38 @@ struct Line {
 
 impl Show {
     pub(super) fn new(screen: Screen) -> Self {
-        let live = (!screen.json && std::io::stderr().is_terminal()).then(Live::new);
-        Self { screen, live }
+        let (sender, told) = sync_channel(WAITING_MAX);
+        let (over, shown) = channel();
+        std::thread::spawn(move || {
+            let live = (!screen.json && std::io::stderr().is_terminal()).then(Live::new);
+            let mut shower = Shower { screen, live };
+            while let Ok(told) = told.recv() {
+                shower.show(told);
+            }
+            drop(over);
+        });
+        Self { sender: Mutex::new(Some(sender)), shown: Mutex::new(shown) }
+    }
+
+    fn tell(&self, told: Told) {
+        if let Some(sender) = &*self.sender.lock().expect("not poisoned") {
+            // Nobody reads, and has not for ten thousand lines.
+            let _ = sender.try_send(told);
+        }
     }
 
     /// Tells where it works.
-    pub(super) fn start(&self, line: &str, object: Value) {
-        self.tell(Line { object, text: line.to_string(), news: true });
+    pub(super) fn start(&self, text: String, object: Value) {
+        self.tell(Told::Line(Line { object, text, news: true }));
     }
 
-    pub(super) fn event(&self, event: &WorkerEvent) {
-        if let Some(live) = &self.live {
-            live.follow(event);
-        }
-        if let Some(line) = describe(event) {
-            self.tell(line);
-        }
+    pub(super) fn event(&self, event: WorkerEvent) {
+        self.tell(Told::Event(event));
     }
 
     pub(super) fn remark(&self, job: &Job, remark: Remark) {
         let (id, stream) = (job.id(), job.stream());
-        self.tell(match remark {
+        self.tell(Told::Line(match remark {
             Remark::Leftovers(count) => Line {
                 object: json!({"event": "leftovers_ended", "job_id": id, "stream": stream, "processes": count}),
                 text: format!("ended     {id} {stream}: {count} of its processes had outlived the command"),
@@ -80,32 +111,55 @@ impl Show {
                 object: json!({"event": "not_ended", "job_id": id, "stream": stream, "pids": pids}),
                 news: true,
             },
-        });
+        }));
     }
 
     /// Tells of trouble that concerns no job.
-    pub(super) fn trouble(&self, text: &str) {
-        self.tell(Line {
-            object: json!({"event": "waiting", "why": text}),
-            text: text.to_string(),
-            news: true,
-        });
+    pub(super) fn trouble(&self, why: &str) {
+        let (object, text) = (json!({"event": "waiting", "why": why}), format!("waiting   {why}"));
+        self.tell(Told::Line(Line { object, text, news: true }));
     }
 
     /// Says what was done, and leaves the terminal as it was.
-    pub(super) fn end(&self, summary: &Summary) {
-        if let Some(live) = &self.live {
-            live.counts.finish_and_clear();
-            let _ = live.lines.clear();
-        }
-        let object = json!({
-            "event": "ended", "claimed": summary.claimed, "succeeded": summary.succeeded, "failed": summary.failed,
-            "released": summary.released, "lost": summary.lost, "unreported": summary.unreported,
-        });
-        self.tell(Line { object, text: format!("ended: {summary}"), news: true });
+    pub(super) fn end(&self, summary: Summary) {
+        self.tell(Told::End(summary));
     }
 
-    fn tell(&self, line: Line) {
+    /// Waits until everything is shown, but not for ever.
+    pub(super) fn close(&self) {
+        drop(self.sender.lock().expect("not poisoned").take());
+        let _ = self.shown.lock().expect("not poisoned").recv_timeout(FAREWELL);
+    }
+}
+
+impl Shower {
+    fn show(&mut self, told: Told) {
+        match told {
+            Told::Line(line) => self.line(line),
+            Told::Event(event) => {
+                if let Some(live) = &mut self.live {
+                    live.follow(&event);
+                }
+                if let Some(line) = describe(&event) {
+                    self.line(line);
+                }
+            }
+            Told::End(summary) => {
+                if let Some(live) = self.live.take() {
+                    live.counts.finish_and_clear();
+                    let _ = live.lines.clear();
+                }
+                let object = json!({
+                    "event": "ended", "claimed": summary.claimed, "succeeded": summary.succeeded,
+                    "failed": summary.failed, "released": summary.released, "lost": summary.lost,
+                    "unreported": summary.unreported,
+                });
+                self.line(Line { object, text: format!("ended: {summary}"), news: true });
+            }
+        }
+    }
+
+    fn line(&self, line: Line) {
         if self.screen.json {
             let mut object = line.object;
             object["at"] = door::wall_clock().to_string().into();
@@ -126,13 +180,13 @@ impl Live {
         let lines = MultiProgress::new();
         let counts = lines.add(ProgressBar::new_spinner());
         counts.set_style(ProgressStyle::with_template("{msg}").expect("a template"));
-        let live = Self { lines, counts, state: Mutex::default() };
-        live.count(&State::default());
+        let live = Self { lines, counts, state: State::default() };
+        live.count();
         live
     }
 
-    fn follow(&self, event: &WorkerEvent) {
-        let mut state = self.state.lock().expect("not poisoned");
+    fn follow(&mut self, event: &WorkerEvent) {
+        let state = &mut self.state;
         match event {
             WorkerEvent::Claimed { job } => {
                 state.running += 1;
@@ -172,16 +226,16 @@ impl Live {
             WorkerEvent::Draining { .. } => state.trouble = Some("draining".into()),
             _ => {}
         }
-        self.count(&state);
+        self.count();
     }
 
-    fn count(&self, state: &State) {
-        let State { running, succeeded, failed, other, .. } = state;
+    fn count(&self) {
+        let State { running, succeeded, failed, other, trouble, .. } = &self.state;
         let mut line = format!("{running} running, {succeeded} succeeded, {failed} failed");
         if *other > 0 {
             line.push_str(&format!(", {other} handed back or lost"));
         }
-        if let Some(trouble) = &state.trouble {
+        if let Some(trouble) = trouble {
             line.push_str(&format!("; {trouble}"));
         }
         self.counts.set_message(plain(&line));
