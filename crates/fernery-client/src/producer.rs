@@ -192,7 +192,13 @@ impl Client {
     /// Stores a job. The call is repeated for up to a minute where it may have been lost; that never makes two jobs.
     pub async fn enqueue(&self, job: NewJob) -> Result<JobHandle, ClientError> {
         let request = job.request()?;
-        let stored: EnqueuedJob = insist(PATIENCE, async || self.post_job(request).await?.read()).await?;
+        let mut patience = Patience::new();
+        let stored: EnqueuedJob = loop {
+            match self.post_job(request).await {
+                Ok(reply) => break reply.read()?,
+                Err(error) => patience.outlast(error).await?,
+            }
+        };
         Ok(JobHandle { client: self.clone(), job_id: stored.job_id, duplicate: stored.duplicate })
     }
 
@@ -212,8 +218,13 @@ impl Client {
     }
 
     async fn enqueue_call(&self, call: &[&EnqueueRequest]) -> Result<Vec<Enqueued>, ClientError> {
-        let reply: Reply<EnqueueManyResponse> =
-            insist(PATIENCE, async || self.post_jobs(&call).await).await?;
+        let mut patience = Patience::new();
+        let reply: Reply<EnqueueManyResponse> = loop {
+            match self.post_jobs(&call).await {
+                Ok(reply) => break reply,
+                Err(error) => patience.outlast(error).await?,
+            }
+        };
         let answers = reply.read()?.jobs;
         let pairs = call.iter().zip(&answers);
         let enqueued = pairs.filter_map(|(request, answer)| {
@@ -264,23 +275,25 @@ fn call_size(requests: &[&EnqueueRequest]) -> usize {
     requests.iter().take(CALL_JOBS_MAX).take_while(fits).count().max(1)
 }
 
-/// Sends a call until it goes through, is refused for good, or has been tried for long enough.
-async fn insist<T>(
-    patience: Duration,
-    call: impl AsyncFn() -> Result<T, ClientError>,
-) -> Result<T, ClientError> {
-    let (deadline, mut backoff) = (Instant::now() + patience, Backoff::default());
-    loop {
-        match call().await {
-            Err(error) if error.is_transient() => {
-                let again_at = Instant::now() + backoff.next(error.retry_after());
-                if again_at >= deadline {
-                    return Err(error);
-                }
-                tokio::time::sleep_until(again_at).await;
-            }
-            answer => return answer,
+/// How long a call that may be repeated is repeated.
+struct Patience {
+    deadline: Instant,
+    backoff: Backoff,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { deadline: Instant::now() + PATIENCE, backoff: Backoff::default() }
+    }
+
+    /// Waits until the call that failed so is worth another try; passes the error on if it never will be.
+    async fn outlast(&mut self, error: ClientError) -> Result<(), ClientError> {
+        let again_at = Instant::now() + self.backoff.next(error.retry_after());
+        if !error.is_transient() || again_at >= self.deadline {
+            return Err(error);
         }
+        tokio::time::sleep_until(again_at).await;
+        Ok(())
     }
 }
 

@@ -27,19 +27,29 @@ const CALL_BYTES_MAX: usize = limits::BODY_BYTES_MAX / 4;
 /// How often a spool that cannot be written is tried again.
 const SPOOL_AGAIN: Duration = Duration::from_millis(500);
 
-/// Whether new jobs may be claimed: not while reports fail, and not while they cannot be spooled.
-pub(crate) type Gate = watch::Sender<bool>;
+/// Whether jobs may be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Yes.
+    Open,
+    /// Not now: reports do not go through, or those of an earlier run are still to be sent.
+    Waiting,
+    /// No: what is finished could not be kept. What an open claim brings is not started either.
+    Closed,
+}
 
 pub(crate) struct Reporter {
     shared: Arc<Shared>,
     incoming: UnboundedReceiver<Report>,
-    gate: Gate,
+    gate: watch::Sender<Gate>,
     /// Until when to go on once the worker ends; `None` while it runs.
     until: watch::Receiver<Option<Instant>>,
     /// Reports of one kind beyond which another call is opened.
     batch: usize,
     spool: SpoolState,
-    /// When a spool that cannot be written is tried again.
+    /// The last write to the spool failed.
+    spool_fails: bool,
+    /// When it is tried again.
     spool_again_at: Option<Instant>,
     /// Reports to write to the spool before they are sent.
     fresh: Vec<Report>,
@@ -115,7 +125,7 @@ impl Reporter {
     pub(crate) fn new(
         shared: Arc<Shared>,
         incoming: UnboundedReceiver<Report>,
-        gate: Gate,
+        gate: watch::Sender<Gate>,
         until: watch::Receiver<Option<Instant>>,
         batch: usize,
         spool: Option<(Spool, Vec<Report>)>,
@@ -131,6 +141,7 @@ impl Reporter {
             until,
             batch,
             spool,
+            spool_fails: false,
             spool_again_at: None,
             fresh: Vec::new(),
             settled: Vec::new(),
@@ -153,10 +164,11 @@ impl Reporter {
             self.start_writing();
             self.start_calls();
             self.move_gate();
-            if closed && self.is_done() {
+            let until = *self.until.borrow_and_update();
+            // Once an end is set all handlers have ended; one that could not be stopped may hold the channel open.
+            if (closed || until.is_some()) && self.incoming.is_empty() && self.is_done() {
                 break;
             }
-            let until = *self.until.borrow_and_update();
             tokio::select! {
                 count = self.incoming.recv_many(&mut arrived, limits::WORKER_BATCH_MAX), if !closed => {
                     closed = count == 0;
@@ -189,7 +201,7 @@ impl Reporter {
         self.shared.held().finished(reports.iter().map(|report| report.proof.attempt_id));
         match self.spool {
             SpoolState::None => self.enqueue(reports, true),
-            _ if self.spool_again_at.is_some() => self.enqueue(reports, false),
+            _ if self.spool_fails => self.enqueue(reports, false),
             _ => {
                 let (fresh, ready): (Vec<_>, Vec<_>) = reports.into_iter().partition(Report::is_final);
                 self.fresh.extend(fresh);
@@ -210,7 +222,7 @@ impl Reporter {
 
     /// Writes what is fresh and forgets what is settled, if no write is under way.
     fn start_writing(&mut self) {
-        if self.spool_again_at.is_none() && !(self.fresh.is_empty() && self.settled.is_empty()) {
+        if !self.spool_fails && !(self.fresh.is_empty() && self.settled.is_empty()) {
             let reports = std::mem::take(&mut self.fresh);
             self.write(reports, false);
         }
@@ -247,6 +259,7 @@ impl Reporter {
         let Written { spool, reports, again, outcome } = written;
         self.spool = SpoolState::Idle(spool);
         let safe = outcome.is_ok();
+        self.spool_fails = !safe;
         match outcome {
             Ok(()) if again => self.shared.tell(|| WorkerEvent::SpoolMended),
             Ok(()) => {}
@@ -415,15 +428,20 @@ impl Reporter {
         self.forget(&reports);
     }
 
-    /// Jobs are claimed while reports go through, can be spooled, and none of an earlier run is left.
     fn move_gate(&self) {
-        let open = self.spool_again_at.is_none() && !self.backoff.is_failing() && self.leftovers == 0;
-        self.gate.send_if_modified(|was| std::mem::replace(was, open) != open);
+        let gate = if self.spool_fails {
+            Gate::Closed
+        } else if self.backoff.is_failing() || self.leftovers > 0 {
+            Gate::Waiting
+        } else {
+            Gate::Open
+        };
+        self.gate.send_if_modified(|was| std::mem::replace(was, gate) != gate);
     }
 
     fn is_done(&self) -> bool {
         let written = !matches!(self.spool, SpoolState::Writing(_)) && self.settled.is_empty();
-        self.unsettled == 0 && (written || self.spool_again_at.is_some())
+        self.unsettled == 0 && (written || self.spool_fails)
     }
 }
 

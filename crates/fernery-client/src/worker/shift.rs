@@ -7,7 +7,7 @@ use super::claims::{self, Claimed};
 use super::event::{Summary, WorkerError, WorkerEvent};
 use super::job::{Job, StopReason};
 use super::report::{End, Report};
-use super::reports::Reporter;
+use super::reports::{Gate, Reporter};
 use super::run::{self, Handler};
 use super::shared::Shared;
 use super::spool::Spool;
@@ -44,7 +44,7 @@ pub(super) struct Shift {
     settle: Duration,
     reports: UnboundedSender<Report>,
     /// Whether reports go through, so that jobs may be claimed.
-    gate: watch::Receiver<bool>,
+    gate: watch::Receiver<Gate>,
     settle_until: watch::Sender<Option<Instant>>,
     /// The reporter and the keeper of the leases; they end with this run, however it ends.
     reporter: JoinSet<()>,
@@ -87,7 +87,7 @@ impl Shift {
             }
         };
         let (reports, incoming) = mpsc::unbounded_channel();
-        let (gate_mover, gate) = watch::channel(true);
+        let (gate_mover, gate) = watch::channel(Gate::Open);
         let (settle_until, until) = watch::channel(None);
         let reporter = Reporter::new(shared.clone(), incoming, gate_mover, until, batch, spool);
         let (mut reporter_task, mut keeper) = (JoinSet::new(), JoinSet::new());
@@ -154,7 +154,7 @@ impl Shift {
 
     /// Opens claims for the places that are free: one in any case, more only for whole batches.
     fn open_claims(&mut self) {
-        if !*self.gate.borrow_and_update() {
+        if *self.gate.borrow_and_update() != Gate::Open {
             return;
         }
         let claims_max = if self.backoff.is_failing() { 1 } else { CLAIMS_MAX };
@@ -197,7 +197,12 @@ impl Shift {
                     self.shared.tell(|| WorkerEvent::Reconnected { call: "claim" });
                 }
                 self.hand_back(claimed.unsure);
-                self.start(claimed.jobs, claimed.good_at);
+                if *self.gate.borrow() == Gate::Closed {
+                    self.shared.tally.claimed.add(claimed.jobs.len());
+                    self.hand_back(claimed.jobs);
+                } else {
+                    self.start(claimed.jobs, claimed.good_at);
+                }
                 Ok(())
             }
             Err(error) if claims::is_final(&error) => Err(error),

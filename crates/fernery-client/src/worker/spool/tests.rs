@@ -119,6 +119,16 @@ fn a_write_cut_at_any_byte_loses_only_what_was_never_promised() {
     let segment = files(&path, SEGMENT_PREFIX)[0].clone();
     let whole = fs::read(&segment).unwrap();
     for cut in 0..=whole.len() {
+        let read = entries::read(&whole[..cut]);
+        let damaged = (cut as u64 != promised && cut != whole.len() && cut > 0) as usize;
+        assert_eq!(read.damaged.len(), damaged, "cut at {cut}");
+    }
+    let borders = [0, promised as usize, whole.len()];
+    let cuts = borders
+        .iter()
+        .flat_map(|border| border.saturating_sub(2)..border + 3)
+        .filter(|cut| *cut <= whole.len());
+    for cut in cuts {
         let (_folder, path) = folder();
         open(&path);
         fs::write(path.join("reports-00000001.spool"), &whole[..cut]).unwrap();
@@ -129,8 +139,7 @@ fn a_write_cut_at_any_byte_loses_only_what_was_never_promised() {
             _ => 0,
         };
         assert_eq!(again.leftovers.len(), expected, "cut at {cut}");
-        let at_a_border = cut == 0 || cut as u64 == promised || cut == whole.len();
-        assert_eq!(again.damaged.is_none(), at_a_border, "cut at {cut}");
+        assert_eq!(again.damaged.is_none(), borders.contains(&cut), "cut at {cut}");
         drop(again);
         let third = open(&path);
         assert_eq!(third.leftovers.len(), expected, "cut at {cut}, opened again");
