@@ -54,11 +54,10 @@ impl Tail {
 
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        let bytes = &bytes[bytes.len().saturating_sub(self.max)..];
         let over = (self.bytes.len() + bytes.len()).saturating_sub(self.max);
         self.cut |= over > 0;
-        self.bytes.drain(..over);
-        self.bytes.extend(bytes);
+        self.bytes.drain(..over.min(self.bytes.len()));
+        self.bytes.extend(&bytes[bytes.len().saturating_sub(self.max)..]);
     }
 
     /// The end of it as text. It starts with a whole line where the beginning is cut off and there is one.
