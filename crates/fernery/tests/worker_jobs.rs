@@ -320,7 +320,10 @@ async fn a_command_that_vanishes_costs_no_attempt_and_ends_the_worker() {
     let (status, events) = worker.ended().await;
     assert_eq!(status.code(), Some(1), "{events:#?}");
     assert_eq!(events.last().unwrap()["code"], "no_command", "{events:#?}");
-    assert_eq!(outcomes(&workshop.becomes(second, "QUEUED").await), ["RELEASED"]);
+    let job = workshop.becomes(second, "QUEUED").await;
+    // The claim that was open when the end began may bring it once more, to be handed back unstarted.
+    let outcomes = outcomes(&job);
+    assert!((1..=2).contains(&outcomes.len()) && outcomes.iter().all(|o| *o == "RELEASED"), "{job}");
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 /// Nothing that a test waits for takes longer unless it hangs.
@@ -176,6 +177,8 @@ pub(crate) struct Worker {
     pub(crate) mark: Mark,
     events: Arc<(Mutex<Vec<Value>>, Notify)>,
     stderr: Arc<Mutex<String>>,
+    /// What reads both until nobody writes any more.
+    readers: Vec<JoinHandle<()>>,
 }
 
 impl Worker {
@@ -187,7 +190,7 @@ impl Worker {
         let events = Arc::new((Mutex::new(Vec::new()), Notify::new()));
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let told = events.clone();
-        tokio::spawn(async move {
+        let stdout_reader = tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 let event = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
                 told.0.lock().unwrap().push(event);
@@ -196,13 +199,13 @@ impl Worker {
         });
         let stderr = Arc::new(Mutex::new(String::new()));
         let (mut pipe, kept) = (child.stderr.take().unwrap(), stderr.clone());
-        tokio::spawn(async move {
+        let stderr_reader = tokio::spawn(async move {
             let mut bytes = vec![0; 4_096];
             while let Ok(n @ 1..) = pipe.read(&mut bytes).await {
                 kept.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
             }
         });
-        Self { child, mark, events, stderr }
+        Self { child, mark, events, stderr, readers: vec![stdout_reader, stderr_reader] }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -250,6 +253,9 @@ impl Worker {
             Err(_) => panic!("it does not end: {:#?}", self.events()),
         };
         self.mark.gone_within(PATIENCE).await;
+        for reader in self.readers.drain(..) {
+            timeout(PATIENCE, reader).await.expect("nobody writes any more").expect("what it tells is JSON");
+        }
         assert!(!self.stderr.lock().unwrap().contains("panicked"), "{}", self.stderr.lock().unwrap());
         (status, self.events())
     }
