@@ -219,7 +219,7 @@ async fn a_worker_that_is_killed_leaves_no_process() {
     // Nobody else sleeps for so long; without its environment it can be known by nothing else.
     let long = format!("7{}", std::process::id());
     let script = format!(
-        "trap '' TERM; setsid sh -c 'sleep 1001 & sleep 1001' & env -i setsid sleep {long} & sleep 1003"
+        "trap '' TERM; setsid sh -c 'sleep 1001 & sleep 1001' & (env -i setsid sleep {long} &); sleep 1003"
     );
     let mut worker = workshop.worker("doomed", &["--concurrency", "3"], &script);
     worker.tells(3, |event| event["event"] == "claimed").await;

@@ -152,9 +152,10 @@ async fn whatever_outlives_the_command_is_ended_and_the_result_counts() {
 #[tokio::test]
 async fn a_family_that_forks_faster_than_it_dies_is_ended() {
     // Each member starts the next one in a new session and ends at once: no list of them is ever current.
+    // It ends by itself once its book is gone, whatever becomes of this test.
     let born = tempfile::NamedTempFile::new().unwrap();
     let script = format!(
-        "F='printf x >>{}; (setsid sh -c \"$F\" &)'; export F; sh -c \"$F\"; sleep 0.1; echo done",
+        "F='[ -e {0} ] || exit; printf x >>{0}; (setsid sh -c \"$F\" &)'; export F; sh -c \"$F\"; sleep 0.1; echo done",
         born.path().display()
     );
     let ran = run(&script, b"").await;
