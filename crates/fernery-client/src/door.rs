@@ -4,12 +4,19 @@
 
 use fernery_core::JobId;
 use std::time::Duration;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 /// Time since boot, suspend included. It never steps: a machine that slept knows that its leases are old.
 pub(crate) fn since_boot() -> Duration {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Duration::new(t.tv_sec.try_into().unwrap_or(0), t.tv_nsec.try_into().unwrap_or(0))
+}
+
+/// This long from now; a time that no clock can name is as good as never.
+pub(crate) fn later(by: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(by).unwrap_or_else(|| now + Duration::from_secs(30 * 365 * 86_400))
 }
 
 /// A new job's id: time-ordered.

@@ -244,7 +244,7 @@ impl Client {
         job_id: JobId,
         timeout: Duration,
     ) -> Result<JobEnd<R>, ClientError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = door::later(timeout);
         let mut backoff = Backoff::default();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -31,7 +31,7 @@ pub(crate) async fn keep_leases(shared: Arc<Shared>) {
             continue;
         };
         let pause = if backoff.is_failing() { None } else { Some(interval) };
-        let outcome = watching(&shared, async {
+        let outcome = watching(&shared, interval, async {
             if let Some(pause) = pause {
                 tokio::time::sleep(pause).await;
             }
@@ -48,21 +48,23 @@ pub(crate) async fn keep_leases(shared: Arc<Shared>) {
                 // A lease does not wait for a long back-off.
                 let after = backoff.next(error.retry_after()).min(interval);
                 shared.warn(WorkerEvent::Reconnecting { call: "heartbeat", error, after });
-                watching(&shared, tokio::time::sleep(after)).await;
+                watching(&shared, interval, tokio::time::sleep(after)).await;
             }
         }
     }
 }
 
 /// Does `what`, and meanwhile ends the trust in leases whose time is up.
-async fn watching<T>(shared: &Shared, what: impl Future<Output = T>) -> T {
+async fn watching<T>(shared: &Shared, interval: Duration, what: impl Future<Output = T>) -> T {
     tokio::pin!(what);
+    // A job that comes meanwhile may have the nearest deadline of all.
+    let look_every = LOOK_EVERY.min(interval / 2);
     loop {
         let (unsure, next) = shared.held().check(door::since_boot());
         for job in unsure {
             shared.tell(|| WorkerEvent::Stopping { job, reason: StopReason::LeaseUnsure });
         }
-        let look_at = Instant::now() + next.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
+        let look_at = Instant::now() + next.map_or(look_every, |next| next.min(look_every));
         tokio::select! {
             biased;
             done = &mut what => return done,
@@ -72,7 +74,7 @@ async fn watching<T>(shared: &Shared, what: impl Future<Output = T>) -> T {
 }
 
 async fn beat_all(shared: &Shared, interval: Duration) -> Result<(), ClientError> {
-    let mut beats = shared.held().beats();
+    let mut beats = shared.held().beats(door::since_boot());
     while !beats.is_empty() {
         let rest = beats.split_off(beats.len().min(limits::WORKER_BATCH_MAX));
         let (call, items): (Vec<Beat>, Vec<HeartbeatItem>) = beats.into_iter().unzip();

@@ -13,6 +13,8 @@ use std::time::Duration;
 pub(crate) struct Claimed {
     /// How many were asked for.
     pub(crate) asked: usize,
+    /// How long the answer took.
+    pub(crate) took: Duration,
     pub(crate) outcome: Result<Jobs, ClientError>,
 }
 
@@ -25,6 +27,12 @@ pub(crate) struct Jobs {
     pub(crate) unsure: Vec<Job>,
 }
 
+impl Jobs {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.unsure.is_empty()
+    }
+}
+
 /// Asks for up to `asked` jobs of `streams`, in that order.
 pub(crate) async fn claim(
     shared: Arc<Shared>,
@@ -32,7 +40,9 @@ pub(crate) async fn claim(
     asked: usize,
     wait: Duration,
 ) -> Claimed {
-    Claimed { asked, outcome: ask(&shared, &streams, asked, wait).await }
+    let sent_at = door::since_boot();
+    let outcome = ask(&shared, &streams, asked, wait).await;
+    Claimed { asked, took: door::since_boot().saturating_sub(sent_at), outcome }
 }
 
 async fn ask(
@@ -82,5 +92,41 @@ pub(crate) fn is_final(error: &ClientError) -> bool {
         | ClientError::BadCa(_)
         | ClientError::BadRequest(_)
         | ClientError::BadResult { .. } => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Problem;
+
+    fn refused(status: u16) -> ClientError {
+        let text = || String::new();
+        let problem = Problem {
+            kind: text(),
+            title: text(),
+            status,
+            code: text(),
+            detail: text(),
+            errors: Vec::new(),
+            ok: None,
+            ack: None,
+        };
+        ClientError::Refused { problem: Box::new(problem), body: Default::default(), retry_after: None }
+    }
+
+    #[test]
+    fn what_time_may_mend_is_asked_again_and_a_refusal_is_not() {
+        for status in [408, 429, 500, 502, 503, 507] {
+            assert!(!is_final(&refused(status)), "{status}");
+        }
+        for status in [400, 401, 403, 404, 413, 421, 422] {
+            assert!(is_final(&refused(status)), "{status}");
+        }
+        // Somebody between us and the server.
+        let strange = |status| ClientError::Unexpected { status, why: String::new(), server: None };
+        for (status, end) in [(200, false), (404, false), (502, false), (401, true), (403, true)] {
+            assert_eq!(is_final(&strange(status)), end, "{status}");
+        }
     }
 }

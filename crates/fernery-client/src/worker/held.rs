@@ -15,8 +15,8 @@ enum Standing {
     Running,
     /// Its report waits to be sent.
     Finished,
-    /// Its report is on its way: a heartbeat could overtake it and be refused because the report was accepted.
-    Sending,
+    /// Its report is on its way, since then: a heartbeat could be refused only because the report was accepted.
+    Sending(Duration),
 }
 
 #[derive(Debug)]
@@ -76,8 +76,8 @@ impl HeldJobs {
     }
 
     /// A report of these is on its way.
-    pub(crate) fn sending(&mut self, attempts: impl Iterator<Item = AttemptId>) {
-        self.set(attempts, Standing::Sending);
+    pub(crate) fn sending(&mut self, attempts: impl Iterator<Item = AttemptId>, now: Duration) {
+        self.set(attempts, Standing::Sending(now));
     }
 
     fn set(&mut self, attempts: impl Iterator<Item = AttemptId>, standing: Standing) {
@@ -98,9 +98,12 @@ impl HeldJobs {
         self.jobs.values().filter(|held| held.standing == Standing::Running).map(|held| &held.job)
     }
 
-    /// The signs of life to send now.
-    pub(crate) fn beats(&self) -> Vec<(Beat, HeartbeatItem)> {
-        let alive = self.jobs.values().filter(|held| held.standing != Standing::Sending);
+    /// The signs of life to send now. A report that has been on its way for a whole interval may never arrive.
+    pub(crate) fn beats(&self, now: Duration) -> Vec<(Beat, HeartbeatItem)> {
+        let alive = self.jobs.values().filter(|held| match held.standing {
+            Standing::Running | Standing::Finished => true,
+            Standing::Sending(since) => now.saturating_sub(since) >= held.job.heartbeat_interval(),
+        });
         let beat = |held: &HeldJob| {
             let (progress, change) = held.job.untold_progress().unzip();
             let (job_id, lease_token) = (held.job.id(), held.job.lease_token());
@@ -128,7 +131,7 @@ impl HeldJobs {
         }
         // Marked even while its report is on the way: if that call breaks, it is not sent again.
         beat.job.stop(StopReason::LeaseLost);
-        if held.standing == Standing::Sending {
+        if matches!(held.standing, Standing::Sending(_)) {
             return Renewal::Moot;
         }
         self.jobs.remove(&attempt);
@@ -199,7 +202,7 @@ mod tests {
     fn a_good_heartbeat_counts_from_before_it_was_sent() {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
-        let (beat, _) = held.beats().pop().unwrap();
+        let (beat, _) = held.beats(START).pop().unwrap();
         assert_eq!(held.answered(&beat, seconds(20), &answer(ItemOutcome::Accepted, false)), Renewal::Good);
         assert!(held.check(seconds(59)).0.is_empty());
         assert_eq!(held.check(seconds(60)).0.len(), 1);
@@ -209,7 +212,7 @@ mod tests {
     fn an_answer_that_comes_late_does_not_turn_the_clock_back() {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
-        let (beat, _) = held.beats().pop().unwrap();
+        let (beat, _) = held.beats(START).pop().unwrap();
         for sent_at in [30, 10] {
             held.answered(&beat, seconds(sent_at), &answer(ItemOutcome::Accepted, false));
         }
@@ -221,7 +224,7 @@ mod tests {
         for refusal in [ItemOutcome::Stale, ItemOutcome::Unknown] {
             let job = job(1);
             let mut held = holding(std::slice::from_ref(&job));
-            let (beat, _) = held.beats().pop().unwrap();
+            let (beat, _) = held.beats(START).pop().unwrap();
             assert_eq!(held.answered(&beat, seconds(20), &answer(refusal, false)), Renewal::Lost);
             assert!(job.is_lost() && held.is_empty());
             assert_eq!(held.answered(&beat, seconds(20), &answer(refusal, false)), Renewal::Moot);
@@ -232,9 +235,10 @@ mod tests {
     fn a_report_on_its_way_is_neither_beaten_nor_lost_but_not_sent_again_after_a_refusal() {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
-        let (beat, _) = held.beats().pop().unwrap();
-        held.sending([job.attempt_id()].into_iter());
-        assert!(held.beats().is_empty());
+        let (beat, _) = held.beats(START).pop().unwrap();
+        held.sending([job.attempt_id()].into_iter(), START);
+        assert!(held.beats(seconds(19)).is_empty());
+        assert_eq!(held.beats(seconds(20)).len(), 1, "it seems stuck");
         assert!(held.check(seconds(1_000)).0.is_empty());
         assert_eq!(held.answered(&beat, seconds(20), &answer(ItemOutcome::Stale, false)), Renewal::Moot);
         assert!(job.is_lost() && held.drop_job(job.attempt_id()));
@@ -245,9 +249,9 @@ mod tests {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
         held.finished([job.attempt_id()].into_iter());
-        assert_eq!(held.beats().len(), 1);
+        assert_eq!(held.beats(START).len(), 1);
         assert_eq!(held.running().count(), 0);
-        let (beat, _) = held.beats().pop().unwrap();
+        let (beat, _) = held.beats(START).pop().unwrap();
         assert_eq!(held.answered(&beat, seconds(1), &answer(ItemOutcome::Accepted, true)), Renewal::Good);
         assert_eq!(job.stop_reason(), None, "it is too late to cancel it");
     }
@@ -256,12 +260,12 @@ mod tests {
     fn a_cancel_is_told_once_and_the_lease_goes_on() {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
-        let (beat, _) = held.beats().pop().unwrap();
+        let (beat, _) = held.beats(START).pop().unwrap();
         let cancelled = answer(ItemOutcome::Accepted, true);
         assert_eq!(held.answered(&beat, seconds(20), &cancelled), Renewal::Cancel);
         assert_eq!(held.answered(&beat, seconds(40), &cancelled), Renewal::Good);
         assert_eq!(job.stop_reason(), Some(StopReason::CancelRequested));
-        assert_eq!(held.beats().len(), 1);
+        assert_eq!(held.beats(START).len(), 1);
     }
 
     #[test]
@@ -269,11 +273,11 @@ mod tests {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
         job.progress(30, Some("thinking"));
-        let (_, lost) = held.beats().pop().unwrap();
-        let (beat, again) = held.beats().pop().unwrap();
+        let (_, lost) = held.beats(START).pop().unwrap();
+        let (beat, again) = held.beats(START).pop().unwrap();
         assert_eq!(lost.progress, again.progress);
         assert_eq!(again.progress.unwrap().percent, 30);
         held.answered(&beat, seconds(20), &answer(ItemOutcome::Accepted, false));
-        assert_eq!(held.beats().pop().unwrap().1.progress, None);
+        assert_eq!(held.beats(START).pop().unwrap().1.progress, None);
     }
 }

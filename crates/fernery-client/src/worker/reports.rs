@@ -3,27 +3,30 @@
 //! One task owns the spool and all reports on their way. Reports that come in while a write or a call is under way share
 //! the next one. A report leaves by an answer, by the loss of its lease, or by staying in the spool for the next process.
 
+mod lane;
+mod writing;
+
 use super::event::WorkerEvent;
-use super::report::{Item, Kind, Report};
+use super::report::{Kind, Report};
 use super::shared::Shared;
 use super::spool::Spool;
 use crate::backoff::Backoff;
 use crate::client::ClientError;
+use crate::door;
 use crate::wire::{ItemAnswer, ItemOutcome};
-use fernery_core::{AttemptId, WorkerId, limits};
-use serde::Serialize;
-use std::collections::{HashSet, VecDeque};
+use fernery_core::{AttemptId, limits};
+use lane::{Lane, Queued, Sent, call, is_about_the_reports};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
+use writing::{SpoolState, Written};
 
 /// Calls of one kind in flight at once.
 const CALLS_MAX: usize = 4;
-/// Bytes of reports in one call, about; the server takes four times as much.
-const CALL_BYTES_MAX: usize = limits::BODY_BYTES_MAX / 4;
 /// How often a spool that cannot be written is tried again.
 const SPOOL_AGAIN: Duration = Duration::from_millis(500);
 
@@ -59,66 +62,12 @@ pub(crate) struct Reporter {
     calls: JoinSet<Sent>,
     backoff: Backoff,
     calls_again_at: Option<Instant>,
+    /// The server refuses the caller. A claim finds out whether that is final.
+    unwelcome: bool,
     /// Reports that are not settled.
     unsettled: usize,
     /// How many of them an earlier run left.
     leftovers: usize,
-}
-
-/// The reports of one kind.
-struct Lane {
-    kind: Kind,
-    /// Ready to be sent.
-    queue: VecDeque<Queued>,
-    in_flight: usize,
-}
-
-struct Queued {
-    report: Report,
-    /// It is in the spool, or need not be.
-    safe: bool,
-    /// The server refused a call that it was part of: the next one is its own.
-    alone: bool,
-}
-
-/// A call that has ended.
-struct Sent {
-    kind: Kind,
-    reports: Vec<Queued>,
-    answer: Result<Vec<ItemAnswer>, ClientError>,
-}
-
-enum SpoolState {
-    /// Reports live in memory only.
-    None,
-    Idle(Box<Spool>),
-    Writing(JoinHandle<Written>),
-}
-
-/// A write to the spool that has ended.
-struct Written {
-    spool: Box<Spool>,
-    reports: Vec<Report>,
-    /// The reports are copies of queued ones that could not be written before.
-    again: bool,
-    outcome: std::io::Result<()>,
-}
-
-impl SpoolState {
-    /// The write under way, when it has ended.
-    async fn written(&mut self) -> Written {
-        match self {
-            Self::Writing(task) => match task.await {
-                Ok(written) => written,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => std::panic::resume_unwind(panic),
-                    // The runtime ends, and this task with it.
-                    Err(_) => std::future::pending().await,
-                },
-            },
-            Self::None | Self::Idle(_) => std::future::pending().await,
-        }
-    }
 }
 
 impl Reporter {
@@ -145,10 +94,11 @@ impl Reporter {
             spool_again_at: None,
             fresh: Vec::new(),
             settled: Vec::new(),
-            lanes: Kind::ALL.map(|kind| Lane { kind, queue: VecDeque::new(), in_flight: 0 }),
+            lanes: Kind::ALL.map(Lane::new),
             calls: JoinSet::new(),
             backoff: Backoff::default(),
             calls_again_at: None,
+            unwelcome: false,
             unsettled: leftovers.len(),
             leftovers: leftovers.len(),
         };
@@ -222,36 +172,20 @@ impl Reporter {
 
     /// Writes what is fresh and forgets what is settled, if no write is under way.
     fn start_writing(&mut self) {
-        if !self.spool_fails && !(self.fresh.is_empty() && self.settled.is_empty()) {
-            let reports = std::mem::take(&mut self.fresh);
-            self.write(reports, false);
+        let something = !self.fresh.is_empty() || !self.settled.is_empty();
+        if something && self.spool.is_idle() && !self.spool_fails {
+            self.spool.write(std::mem::take(&mut self.settled), std::mem::take(&mut self.fresh), false);
         }
     }
 
     /// Tries a spool that could not be written, with all that it lacks.
     fn try_spool_again(&mut self) {
         self.spool_again_at = None;
-        let queued = self.lanes.iter().flat_map(|lane| &lane.queue);
-        let lacking = queued.filter(|queued| !queued.safe && queued.report.is_final());
-        let reports: Vec<_> = lacking.map(|queued| queued.report.clone()).collect();
-        self.write(reports, true);
-    }
-
-    fn write(&mut self, mut reports: Vec<Report>, again: bool) {
-        match std::mem::replace(&mut self.spool, SpoolState::None) {
-            SpoolState::Idle(mut spool) => {
-                let settled = std::mem::take(&mut self.settled);
-                self.spool = SpoolState::Writing(tokio::task::spawn_blocking(move || {
-                    spool.forget(&settled);
-                    let wanted = again || !reports.is_empty();
-                    let outcome = if wanted { spool.keep(&reports) } else { Ok(()) };
-                    Written { spool, reports, again, outcome }
-                }));
-            }
-            other => {
-                self.spool = other;
-                self.fresh.append(&mut reports);
-            }
+        if self.spool.is_idle() {
+            let queued = self.lanes.iter().flat_map(|lane| &lane.queue);
+            let lacking = queued.filter(|queued| !queued.safe && queued.report.is_final());
+            let reports = lacking.map(|queued| queued.report.clone()).collect();
+            self.spool.write(std::mem::take(&mut self.settled), reports, true);
         }
     }
 
@@ -305,26 +239,8 @@ impl Reporter {
 
     /// Opens one call with what waits in a lane. Answers whether it did.
     fn start_call(&mut self, place: usize) -> bool {
-        let (mut reports, mut lost, mut bytes) = (Vec::<Queued>::new(), Vec::new(), 0);
         let lane = &mut self.lanes[place];
-        // Locked from the look at each lease to its mark: after a refused renewal no report of it leaves (invariant 11).
-        let mut held = self.shared.held();
-        while let Some(next) = lane.queue.pop_front() {
-            if next.report.is_lost() {
-                lost.push(next);
-                continue;
-            }
-            let full = reports.len() >= limits::WORKER_BATCH_MAX || bytes >= CALL_BYTES_MAX;
-            let apart = next.alone || reports.first().is_some_and(|first| first.alone);
-            if full || (apart && !reports.is_empty()) {
-                lane.queue.push_front(next);
-                break;
-            }
-            bytes += next.report.weight();
-            reports.push(next);
-        }
-        held.sending(reports.iter().map(|queued| queued.report.proof.attempt_id));
-        drop(held);
+        let (reports, lost) = lane.next_call(&mut self.shared.held(), door::since_boot());
         let open = !reports.is_empty();
         if open {
             lane.in_flight += 1;
@@ -355,6 +271,7 @@ impl Reporter {
             Ok(answers) => {
                 if self.backoff.is_failing() {
                     self.backoff.reset();
+                    self.unwelcome = false;
                     self.calls_again_at = None;
                     self.shared.tell(|| WorkerEvent::Reconnected { call: "report" });
                 }
@@ -363,6 +280,7 @@ impl Reporter {
             Err(error) if is_about_the_reports(&error) => self.refused(reports, error),
             Err(error) => {
                 let after = self.backoff.next(error.retry_after());
+                self.unwelcome = !error.is_transient();
                 self.calls_again_at = Some(Instant::now() + after);
                 self.shared.warn(WorkerEvent::Reconnecting { call: "report", error, after });
                 self.requeue(reports);
@@ -431,7 +349,7 @@ impl Reporter {
     fn move_gate(&self) {
         let gate = if self.spool_fails {
             Gate::Closed
-        } else if self.backoff.is_failing() || self.leftovers > 0 {
+        } else if !self.unwelcome && (self.backoff.is_failing() || self.leftovers > 0) {
             Gate::Waiting
         } else {
             Gate::Open
@@ -442,34 +360,6 @@ impl Reporter {
     fn is_done(&self) -> bool {
         let written = !matches!(self.spool, SpoolState::Writing(_)) && self.settled.is_empty();
         self.unsettled == 0 && (written || self.spool_fails)
-    }
-}
-
-/// Sends one call.
-async fn call(shared: Arc<Shared>, kind: Kind, reports: Vec<Queued>) -> Sent {
-    #[derive(Serialize)]
-    struct Batch<'a> {
-        worker_id: &'a WorkerId,
-        items: Vec<Item<'a>>,
-    }
-    let items = reports.iter().map(|queued| queued.report.item()).collect();
-    let batch = Batch { worker_id: &shared.worker_id, items };
-    let reply = match kind {
-        Kind::Complete => shared.client.complete(&batch).await,
-        Kind::Fail => shared.client.fail(&batch).await,
-        Kind::Release => shared.client.release(&batch).await,
-    };
-    let jobs = reports.iter().map(|queued| queued.report.proof.job_id);
-    let answer = reply.and_then(|reply| reply.items_for(jobs));
-    Sent { kind, reports, answer }
-}
-
-/// Whether the server refused what the call says, and not the caller or the moment.
-fn is_about_the_reports(error: &ClientError) -> bool {
-    match error {
-        ClientError::Refused { problem, .. } => matches!(problem.status, 400 | 413 | 422),
-        ClientError::BadRequest(_) => true,
-        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 //! This task alone decides about claims and starts handlers, so the number of free places needs no lock. Leases are kept
 //! by `beats`, reports brought by `reports`.
 
-use super::claims::{self, Claimed};
+use super::claims::{self, Claimed, Jobs};
 use super::event::{Summary, WorkerError, WorkerEvent};
 use super::job::{Job, StopReason};
 use super::report::{End, Report};
@@ -14,6 +14,7 @@ use super::spool::Spool;
 use super::{Worker, beats, checked, worker_id};
 use crate::backoff::Backoff;
 use crate::client::ClientError;
+use crate::door;
 use fernery_core::{StreamName, limits};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +22,12 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 /// Claims in flight at once.
 const CLAIMS_MAX: usize = 4;
+/// A claim that brought nothing sooner than this is followed by a pause: a server that shuts down does not let it wait.
+const EMPTY_PAUSE: Duration = Duration::from_millis(100);
 /// How long a claim waits for more free places where few are: handlers often end together.
 const LINGER: Duration = Duration::from_millis(1);
 /// How long an open claim may still answer once the shutdown begins. After that it is hung up on, and the server takes
@@ -191,17 +194,18 @@ impl Shift {
     fn claimed(&mut self, claimed: Claimed) -> Result<(), ClientError> {
         self.reserved -= claimed.asked;
         match claimed.outcome {
-            Ok(claimed) => {
+            Ok(jobs) => {
                 if self.backoff.is_failing() {
                     self.backoff.reset();
                     self.shared.tell(|| WorkerEvent::Reconnected { call: "claim" });
                 }
-                self.hand_back(claimed.unsure);
+                if jobs.is_empty() && claimed.took < EMPTY_PAUSE && self.claim_at.is_none() {
+                    self.claim_at = Some(Instant::now() + EMPTY_PAUSE);
+                }
                 if *self.gate.borrow() == Gate::Closed {
-                    self.shared.tally.claimed.add(claimed.jobs.len());
-                    self.hand_back(claimed.jobs);
+                    self.hand_back_all(jobs);
                 } else {
-                    self.start(claimed.jobs, claimed.good_at);
+                    self.start(jobs);
                 }
                 Ok(())
             }
@@ -215,11 +219,13 @@ impl Shift {
         }
     }
 
-    fn start(&mut self, jobs: Vec<Job>, good_at: Duration) {
+    fn start(&mut self, claimed: Jobs) {
+        let Jobs { jobs, good_at, unsure } = claimed;
+        self.shared.tally.claimed.add(jobs.len() + unsure.len());
+        self.hand_back(unsure);
         if jobs.is_empty() {
             return;
         }
-        self.shared.tally.claimed.add(jobs.len());
         let mut held = self.shared.held();
         let was_empty = held.is_empty();
         held.hold(&jobs, good_at);
@@ -245,41 +251,51 @@ impl Shift {
         }
     }
 
+    /// What a claim brought and nobody starts.
+    fn hand_back_all(&self, claimed: Jobs) {
+        self.shared.tally.claimed.add(claimed.jobs.len() + claimed.unsure.len());
+        self.hand_back(claimed.jobs);
+        self.hand_back(claimed.unsure);
+    }
+
     /// Lets handlers finish within the drain time, then tells them to, then drops them. What an open claim still brings
     /// is handed back.
     async fn finish_handlers(&mut self) {
-        let drained_at = Instant::now() + self.drain;
-        let farewell_at = Instant::now() + FAREWELL;
+        let (drained_at, farewell_at) = (door::later(self.drain), door::later(FAREWELL));
+        let gone_at = door::later(self.drain.saturating_add(self.shared.grace).saturating_add(LET_GO));
+        let (mut told, mut hung_up) = (false, false);
         loop {
-            let over = Instant::now() >= farewell_at;
-            if over {
-                self.claims.abort_all();
-            }
+            let (claiming, running) = (!self.claims.is_empty(), !self.running.is_empty());
             tokio::select! {
                 Some(claimed) = self.claims.join_next() => {
-                    if let Ok(Claimed { outcome: Ok(claimed), .. }) = claimed {
-                        self.shared.tally.claimed.add(claimed.jobs.len());
-                        self.hand_back(claimed.jobs);
-                        self.hand_back(claimed.unsure);
+                    if let Ok(Claimed { outcome: Ok(jobs), .. }) = claimed {
+                        self.hand_back_all(jobs);
                     }
                 }
                 Some(_) = self.running.join_next() => {}
-                () = sleep_until(farewell_at), if !over => {}
-                () = sleep_until(drained_at), if !self.running.is_empty() => break,
+                () = sleep_until(farewell_at), if claiming && !hung_up => {
+                    hung_up = true;
+                    self.claims.abort_all();
+                }
+                () = sleep_until(drained_at), if running && !told => {
+                    told = true;
+                    self.tell_to_stop();
+                }
+                () = sleep_until(gone_at), if running && told => {
+                    self.shared.tally.abandoned.add(self.running.len());
+                    self.running.detach_all();
+                }
                 else => return,
             }
         }
-        let told: Vec<Job> = {
-            let held = self.shared.held();
-            held.running().filter(|job| job.stop(StopReason::ShuttingDown)).cloned().collect()
-        };
-        for job in told {
-            self.shared.tell(|| WorkerEvent::Stopping { job, reason: StopReason::ShuttingDown });
-        }
-        let all = async { while self.running.join_next().await.is_some() {} };
-        if timeout(self.shared.grace + LET_GO, all).await.is_err() {
-            self.shared.tally.abandoned.add(self.running.len());
-            self.running.detach_all();
+    }
+
+    fn tell_to_stop(&self) {
+        let running: Vec<Job> = self.shared.held().running().cloned().collect();
+        for job in running {
+            if job.stop(StopReason::ShuttingDown) {
+                self.shared.tell(|| WorkerEvent::Stopping { job, reason: StopReason::ShuttingDown });
+            }
         }
     }
 
@@ -287,7 +303,7 @@ impl Shift {
     async fn finish_reports(self) -> Summary {
         let Self { shared, reports, settle, settle_until, mut reporter, keeper, .. } = self;
         drop(reports);
-        settle_until.send_replace(Some(Instant::now() + settle));
+        settle_until.send_replace(Some(door::later(settle)));
         if let Some(Err(error)) = reporter.join_next().await
             && let Ok(panic) = error.try_into_panic()
         {

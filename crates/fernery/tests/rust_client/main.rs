@@ -2,10 +2,12 @@
 
 #[path = "../campaign/mod.rs"]
 mod campaign;
+mod first_page;
 mod handlers;
 mod leases;
 mod producer;
 mod proxy;
 mod reports;
 mod shutdown;
+mod speed;
 mod world;

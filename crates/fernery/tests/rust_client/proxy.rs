@@ -47,6 +47,8 @@ struct Rule {
     path: &'static str,
     fate: Fate,
     once: bool,
+    /// Requests that pass before it applies.
+    skip: usize,
 }
 
 /// A request that passed.
@@ -92,12 +94,17 @@ impl Proxy {
 
     /// The next request to this path fares so.
     pub(crate) fn once(&self, path: &'static str, fate: Fate) {
-        self.state.lock().expect("no panic").rules.push(Rule { path, fate, once: true });
+        self.state.lock().expect("no panic").rules.push(Rule { path, fate, once: true, skip: 0 });
+    }
+
+    /// The request after the next one to this path fares so.
+    pub(crate) fn skip_once(&self, path: &'static str, fate: Fate) {
+        self.state.lock().expect("no panic").rules.push(Rule { path, fate, once: true, skip: 1 });
     }
 
     /// Every request to this path fares so until it is mended.
     pub(crate) fn always(&self, path: &'static str, fate: Fate) {
-        self.state.lock().expect("no panic").rules.push(Rule { path, fate, once: false });
+        self.state.lock().expect("no panic").rules.push(Rule { path, fate, once: false, skip: 0 });
     }
 
     /// Everything passes again.
@@ -130,13 +137,17 @@ impl Proxy {
     fn fate(&self, seen: Seen) -> Option<Fate> {
         let mut state = self.state.lock().expect("no panic");
         let rule = state.rules.iter().position(|rule| rule.path == seen.path);
-        let fate = rule.map(|place| {
-            let rule = &state.rules[place];
+        let fate = rule.and_then(|place| {
+            let rule = &mut state.rules[place];
+            if rule.skip > 0 {
+                rule.skip -= 1;
+                return None;
+            }
             let fate = rule.fate.clone();
             if rule.once {
                 state.rules.remove(place);
             }
-            fate
+            Some(fate)
         });
         state.seen.push(seen);
         drop(state);

@@ -259,16 +259,55 @@ async fn a_token_that_is_taken_back_ends_the_run_with_its_reports_in_the_spool()
     world.operator.revoke_token(&token.info.token_id).await.unwrap();
     working.event(|event| matches!(event, WorkerEvent::Draining { running: 1 }).then_some(())).await;
     cue.notify_one();
-    working
+    let ending = working
         .event(|event| match event {
-            WorkerEvent::Finished { ending, .. } => Some(assert_eq!(ending, JobEnding::Succeeded)),
+            WorkerEvent::Finished { ending, .. } => Some(ending),
             _ => None,
         })
         .await;
+    assert_eq!(ending, JobEnding::Succeeded);
     let WorkerError::Refused { error, summary } = working.result().await.unwrap_err() else {
         panic!("the server refused it")
     };
     assert_eq!(error.status(), Some(401));
     assert_eq!((summary.claimed, summary.unreported), (1, 1));
     assert!(spooled(&path).contains(&job.id().to_string()));
+}
+
+#[tokio::test]
+async fn leftovers_do_not_hide_that_the_token_is_refused() {
+    let world = World::start(&[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spool");
+    let job = world.operator.enqueue(NewJob::on("s")).await.unwrap();
+    world.proxy.always(COMPLETE, Fate::Cut);
+    let worker = world.worker().settle(Duration::from_millis(50)).spool(&path);
+    let working = Working::begin(worker.handle("s", |_| async move { Ok("kept") }));
+    world.proxy.wait_for(COMPLETE, 1).await;
+    assert_eq!(working.end().await.unreported, 1);
+    world.proxy.mend();
+
+    let stranger = Client::new(&world.proxy.url(), Some("frn_no_such_token"), None).unwrap();
+    let worker = Worker::new(stranger).settle(Duration::from_millis(50)).spool(&path);
+    let working = Working::begin(worker.handle("s", |_| async move { Ok("again") }));
+    let WorkerError::Refused { error, summary } = working.result().await.unwrap_err() else {
+        panic!("the server refused it")
+    };
+    assert_eq!((error.status(), summary.unreported), (Some(401), 1));
+
+    let working = Working::begin(world.worker().spool(&path).handle("s", |_| async move { Ok("again") }));
+    assert_eq!(job.wait(PATIENCE).await.unwrap(), JobEnd::Succeeded("kept".to_string()));
+    working.end().await;
+}
+
+/// A worker without a place to wait at the server must not turn into a storm.
+#[tokio::test]
+async fn claims_that_may_not_wait_are_paced() {
+    let world = World::start(&[]).await;
+    let worker = world.worker().claim_wait(Duration::ZERO).handle("s", |_| async move { Ok(()) });
+    let working = Working::begin(worker);
+    world.proxy.wait_for(CLAIM, 5).await;
+    let seen = world.proxy.seen(CLAIM);
+    assert!(seen[4].at - seen[0].at >= Duration::from_millis(400));
+    working.end().await;
 }

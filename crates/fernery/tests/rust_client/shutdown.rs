@@ -82,7 +82,7 @@ async fn what_does_not_finish_is_told_then_dropped_and_handed_back() {
         .concurrency(2)
         .drain(Duration::from_millis(100))
         .handle("heeds", |job| async move { Ok(job.cancelled().await.as_str()) })
-        .handle("ignores", |_| async move { Ok(std::future::pending::<()>().await) });
+        .handle("ignores", |_| async move { Ok(std::future::pending::<u8>().await) });
     let mut working = Working::begin(worker);
     working.claimed().await;
     working.claimed().await;
@@ -100,6 +100,34 @@ async fn what_does_not_finish_is_told_then_dropped_and_handed_back() {
     assert_eq!(end, JobEnd::Succeeded("shutting_down".into()));
     let job = world.job(ignores.id()).await;
     assert_eq!((job.status, job.attempts[0].outcome), (JobStatus::Queued, Some(AttemptOutcome::Released)));
+}
+
+/// The drain time ends before the open claim does.
+#[tokio::test]
+async fn a_claim_that_outlasts_the_drain_time_still_loses_no_job() {
+    let world = World::start(&[]).await;
+    let stuck = world.operator.enqueue(NewJob::on("s")).await.unwrap();
+    let hold = Arc::new(Hold::default());
+    world.proxy.skip_once(CLAIM, Fate::HoldReply(hold.clone()));
+    let worker = world.worker().concurrency(2).drain(Duration::ZERO).grace(Duration::ZERO);
+    let mut working =
+        Working::begin(worker.handle("s", |_| async move { Ok(std::future::pending::<u8>().await) }));
+    working.claimed().await;
+    world.proxy.wait_for(CLAIM, 2).await;
+    let late = world.operator.enqueue(NewJob::on("s")).await.unwrap();
+    hold.arrived().await;
+    working.stop();
+    working.event(|event| matches!(event, WorkerEvent::Finished { .. }).then_some(())).await;
+    hold.let_go();
+    let summary = working.result().await.unwrap();
+    assert_eq!((summary.claimed, summary.released), (2, 2));
+    for job in [stuck, late] {
+        let job = world.job(job.id()).await;
+        assert_eq!(
+            (job.status, job.attempts[0].outcome),
+            (JobStatus::Queued, Some(AttemptOutcome::Released))
+        );
+    }
 }
 
 #[tokio::test]

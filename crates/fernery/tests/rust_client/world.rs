@@ -42,9 +42,12 @@ impl World {
 
     /// A worker that talks through the proxy.
     pub(crate) fn worker(&self) -> Worker {
-        let client =
-            Client::new(&self.proxy.url(), Some(&self.server.target.worker), None).expect("a client");
-        Worker::new(client).id("w").grace(Duration::from_millis(300)).settle(PATIENCE)
+        Worker::new(self.worker_client()).id("w").grace(Duration::from_millis(300)).settle(PATIENCE)
+    }
+
+    /// Its client.
+    pub(crate) fn worker_client(&self) -> Client {
+        Client::new(&self.proxy.url(), Some(&self.server.target.worker), None).expect("a client")
     }
 
     /// The job as it is stored.

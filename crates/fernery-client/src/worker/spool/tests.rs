@@ -153,7 +153,7 @@ fn a_damaged_entry_is_set_aside_and_those_around_it_are_told() {
     open(&path).spool.keep(&[success(1), success(2), success(3)]).unwrap();
     let segment = files(&path, SEGMENT_PREFIX)[0].clone();
     let whole = fs::read(&segment).unwrap();
-    let second = whole.windows(2).enumerate().filter(|(_, w)| w == b"\n@").nth(0).unwrap().0 + 1;
+    let second = whole.windows(2).position(|window| window == b"\n@").unwrap() + 1;
     for place in [second, second + 5, second + 17, second + 40] {
         let mut bytes = whole.clone();
         bytes[place] ^= 1;
