@@ -20,8 +20,10 @@ mod settings;
 mod stream;
 mod token;
 mod up;
+mod worker;
 
 use crate::bench::{self, BenchArgs, ReaderLeft};
+use crate::worker::process::GUARD_COMMAND;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use failure::{Failure, Outcome};
@@ -90,10 +92,13 @@ enum Command {
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(token::Token),
+    Worker(worker::WorkerArgs),
     /// Print every setting in force and where it came from
     Config(settings::Config),
     Bench(BenchArgs),
     Fence(fence::Fence),
+    #[command(name = GUARD_COMMAND, hide = true)]
+    WorkerGuard(worker::WorkerGuard),
 }
 
 /// The whole program.
@@ -125,6 +130,8 @@ fn run(cli: Cli) -> Outcome {
         Command::Config(config) => settings::run(config, &global, screen),
         Command::Bench(args) => run_bench(args),
         Command::Fence(fence) => fence::run(fence, &global, screen),
+        Command::Worker(args) => worker::run(args, &global, screen),
+        Command::WorkerGuard(guard) => Ok(crate::worker::guard::main(guard.command)?),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {

@@ -7,3 +7,4 @@ mod bench;
 pub mod cli;
 pub mod config;
 pub mod http;
+pub mod worker;

@@ -69,6 +69,16 @@ impl Failure {
         self
     }
 
+    /// Nobody serves there, and somebody may later.
+    pub(super) fn is_unreachable(&self) -> bool {
+        self.code == "unreachable"
+    }
+
+    /// What is said.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Something to say in front of it.
     #[must_use]
     pub(super) fn context(mut self, text: impl std::fmt::Display) -> Self {

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 pub(super) const URL_FILE: &str = "url";
 /// The file in the data directory that holds the operator's token.
 pub(super) const TOKEN_FILE: &str = "operator.token";
+/// The file in the data directory that holds the workers' token.
+pub(super) const WORKER_TOKEN_FILE: &str = "worker.token";
 /// Bytes of either at most.
 const FILE_BYTES_MAX: u64 = 4_096;
 
@@ -58,25 +60,32 @@ impl Global {
 
     /// The server that this command is about.
     pub(super) fn server(&self) -> Outcome<Server> {
+        self.server_with(TOKEN_FILE)
+    }
+
+    /// The same, with the token in this file of the data directory.
+    pub(super) fn server_with(&self, token_file: &str) -> Outcome<Server> {
         let url = match &self.url {
             Some(url) => Some(url.clone()),
             None => env_text("FERNERY_URL")?,
         };
         let token = env_text("FERNERY_TOKEN")?
             .map(|t| Token { text: t.trim().to_string(), from: "FERNERY_TOKEN".into() });
+        let found_in = if url.is_none() { Some(self.data_dir()?) } else { None };
         let (url, token) = match (url, token) {
             (Some(url), Some(token)) => (url, Some(token)),
-            (url, token) => self.found_in_data_dir(url, token)?,
+            (url, token) => self.found_in_data_dir(url, token, token_file)?,
         };
         let ca = std::env::var_os("FERNERY_CA").filter(|v| !v.is_empty()).map(PathBuf::from);
         let client = Client::new(&url, token.as_ref().map(|t| t.text.as_str()), ca.as_deref())?;
-        Ok(Server { client, token_from: token.map(|t| t.from) })
+        Ok(Server { client, token_from: token.map(|t| t.from), found_in })
     }
 
     fn found_in_data_dir(
         &self,
         url: Option<String>,
         token: Option<Token>,
+        token_file: &str,
     ) -> Outcome<(String, Option<Token>)> {
         let data = self.data_dir()?;
         let running = read_line(&data.join(URL_FILE))?;
@@ -98,7 +107,7 @@ impl Global {
             // A token is shown to its own server, to this machine, or to whom the caller puts beside its directory.
             None if !self.names_data()? && !is_loopback(&url) && running.as_deref() != Some(&*url) => None,
             None => {
-                let path = data.join(TOKEN_FILE);
+                let path = data.join(token_file);
                 warn_if_open(&path);
                 read_line(&path)?.map(|text| Token { text, from: path.display().to_string() })
             }
@@ -116,6 +125,8 @@ struct Token {
 pub(super) struct Server {
     pub(super) client: Client,
     token_from: Option<String>,
+    /// The data directory that it was found by; `None` if its URL was named.
+    pub(super) found_in: Option<PathBuf>,
 }
 
 impl Server {

@@ -1,0 +1,297 @@
+//! `fernery worker`: claims jobs and runs a command for each.
+//!
+//! The server is authoritative about jobs, the client's loop about leases and reports, the guards about processes; here
+//! the three are only put together, and signals turned into their end.
+
+mod place;
+mod show;
+
+use super::Global;
+use super::failure::{Failure, Outcome};
+use super::input;
+use super::screen::Screen;
+use super::server::{Server, WORKER_TOKEN_FILE};
+use crate::worker::exit_codes::ExitCodes;
+use crate::worker::handler::{Broken, Handler};
+use crate::worker::outcome::{OutputForm, Rules};
+use crate::worker::process::Guards;
+use crate::worker::program;
+use clap::Args;
+use fernery_client::worker::{Summary, Worker, WorkerError};
+use fernery_core::{StreamName, WorkerId, limits};
+use place::Place;
+use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
+use serde_json::json;
+use show::Show;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+/// Jobs that one worker may run at once.
+const CONCURRENCY_MAX: u32 = 1_000;
+/// How often a server that does not run yet is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// What a guard may take to end a job beyond the grace.
+const KILL_MARGIN: Duration = Duration::from_secs(12);
+
+/// How long jobs that are ended at once may take to be handed back.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Claim jobs and run a command for each.
+///
+/// The command reads the job's payload on stdin, and what it prints is the result: one JSON value is stored to the byte,
+/// other text as {"text": …} (with "invalid_utf8": true where bytes were no UTF-8), nothing as null. More than 1 MiB is
+/// the failure output_too_large. Exit code N is the failure exit_N with the last line of stderr as its message and the
+/// last 16 KiB as its stack; a signal is signal_N.
+///
+/// The command is told FERNERY_JOB_ID, FERNERY_JOB_ATTEMPT_ID, FERNERY_JOB_ATTEMPT_NO, FERNERY_JOB_MAX_ATTEMPTS and
+/// FERNERY_JOB_STREAM, and sees no other variable whose name begins with FERNERY_.
+///
+/// Nothing of a job outlives it: when the command has ended, when the job is cancelled or its lease is lost, and when the
+/// worker dies, every process that it has started ends too, daemons as well.
+///
+/// SIGTERM, SIGINT or a closed terminal drains: no new jobs, running ones may finish within --drain, then they are ended and handed back. A
+/// second signal ends them at once. Without a server the worker waits for one; a refused token ends it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Environment:
+  FERNERY_TOKEN  token to use instead of worker.token in the data directory
+
+Exit codes: 0 drained, 1 refused by the server or the command is gone, 2 called wrongly.
+
+Examples:
+  fernery worker --stream mail -- ./send-mail
+  fernery worker --stream urgent --stream build --concurrency 4 -- make -C /src all
+  fernery worker --stream thumbs --no-retry-exit 2,64-78 -- sh -c 'jq -r .url | xargs curl -fsS | convert - thumb.jpg'
+  FERNERY_URL=https://fernery.example:8443 FERNERY_TOKEN=… fernery worker --stream gpu -- python3 train.py")]
+pub(super) struct WorkerArgs {
+    /// Stream to claim from; repeatable, earlier ones go first
+    #[arg(long = "stream", value_name = "NAME", required = true)]
+    streams: Vec<StreamName>,
+    /// Jobs to run at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=CONCURRENCY_MAX as i64))]
+    concurrency: u32,
+    /// What the worker calls itself [default: the host's name and the first free number]
+    #[arg(long, value_name = "NAME")]
+    id: Option<WorkerId>,
+    /// How stdout is read
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Auto)]
+    output: OutputForm,
+    /// Exit codes after which the job is not tried again; none for no such code
+    #[arg(long, value_name = "CODES", default_value = "64,65,77,78")]
+    no_retry_exit: ExitCodes,
+    /// How long a process may take to end on TERM before it is killed
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration_or_none)]
+    kill_grace: Duration,
+    /// How long running jobs may take to finish once the worker is told to end
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration_or_none)]
+    drain: Duration,
+    /// Directory for reports that the server has not acknowledged [default: spool in the data directory, or
+    /// fernery/spool in XDG_STATE_HOME where the server is named by its URL]
+    #[arg(long, value_name = "DIR")]
+    spool: Option<PathBuf>,
+    /// The command and its arguments, after --
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// The process that is the parent of a worker's jobs; started by the worker itself.
+#[derive(Debug, Args)]
+pub(super) struct WorkerGuard {
+    #[arg(last = true, required = true)]
+    pub(super) command: Vec<OsString>,
+}
+
+/// A duration on the command line that may be none at all.
+fn duration_or_none(text: &str) -> Result<Duration, String> {
+    if matches!(text, "0" | "0s" | "0ms") { Ok(Duration::ZERO) } else { input::duration(text) }
+}
+
+pub(super) fn run(args: WorkerArgs, global: &Global, screen: Screen) -> Outcome {
+    if args.streams.len() > limits::CLAIM_STREAMS_MAX {
+        return Err(Failure::usage(format!("--stream: at most {} streams", limits::CLAIM_STREAMS_MAX)));
+    }
+    if let Some(twice) = args.streams.iter().enumerate().find(|(i, name)| args.streams[..*i].contains(name)) {
+        return Err(Failure::usage(format!("--stream {} stands there twice", twice.1)));
+    }
+    let path = std::env::var_os("PATH");
+    program::find(&args.command[0], path.as_deref()).map_err(Failure::usage)?;
+    // A job of the same user must not read the token out of this process.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    // The orphans of a guard that died come here to be ended.
+    set_child_subreaper(Some(getpid())).map_err(std::io::Error::from)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let show = Arc::new(Show::new(screen));
+    let outcome = runtime.block_on(work(args, global, show.clone()));
+    runtime.shutdown_background();
+    show.close();
+    outcome
+}
+
+struct EndSignals {
+    terminate: Signal,
+    interrupt: Signal,
+    /// The terminal was closed; `None` where `nohup` says that this is no reason.
+    hangup: Option<Signal>,
+}
+
+impl EndSignals {
+    fn new() -> std::io::Result<Self> {
+        let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(Self { terminate, interrupt, hangup })
+    }
+
+    async fn next(&mut self) {
+        let hung_up = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = hung_up => {}
+        }
+    }
+}
+
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // Signal 1 is the lowest bit.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+}
+
+async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {
+    let mut signals = EndSignals::new()?;
+    let server = tokio::select! {
+        server = find_server(global, &show) => server?,
+        () = signals.next() => return Ok(()),
+    };
+    let place = place(&args, &server)?;
+    let (end_at_once, at_once) = watch::channel(false);
+    let broken = Broken::default();
+    let handler = Arc::new(handler(&args, at_once, broken.clone(), show.clone()));
+    handler.guards.prepare().await.map_err(|error| {
+        Failure::failed("guard", format!("the process that guards jobs cannot be started: {error}"))
+    })?;
+
+    let url = server.client.url();
+    let names: Vec<&str> = args.streams.iter().map(StreamName::as_str).collect();
+    show.start(
+        format!("worker {} at {url}: {} ({} at once)", place.id, names.join(", "), args.concurrency),
+        json!({"event": "started", "worker_id": place.id, "url": url, "streams": names,
+               "concurrency": args.concurrency, "spool": place.spool.display().to_string()}),
+    );
+    let (drained, mut draining) = watch::channel(false);
+    let run = worker(&args, &server, &place, handler.clone(), show.clone()).run_until(async move {
+        let _ = draining.wait_for(|draining| *draining).await;
+    });
+    let until_nobody_waits = async {
+        tokio::select! {
+            () = signals.next() => {}
+            () = broken.wait() => {}
+        }
+        let _ = drained.send(true);
+        // Whoever signals again does not want to wait.
+        signals.next().await;
+        let _ = end_at_once.send(true);
+        tokio::time::sleep(LAST_WORDS).await;
+    };
+    let outcome = tokio::select! {
+        outcome = run => outcome,
+        () = until_nobody_waits => {
+            return Err(Failure::failed("ended_at_once", "ended at once; what was not reported is in the spool"));
+        }
+    };
+    handler.guards.close().await;
+    finish(outcome, &handler, &server, &show)
+}
+
+fn worker(
+    args: &WorkerArgs,
+    server: &Server,
+    place: &Place,
+    handler: Arc<Handler>,
+    show: Arc<Show>,
+) -> Worker {
+    let mut worker = Worker::new(server.client.clone())
+        .id(place.id.as_str())
+        .concurrency(args.concurrency as usize)
+        .spool(&place.spool)
+        .drain(args.drain)
+        .grace(args.kill_grace + KILL_MARGIN)
+        .on_event(move |event| show.event(event));
+    for stream in &args.streams {
+        let handler = handler.clone();
+        worker = worker.handle(stream.as_str(), move |job| {
+            let handler = handler.clone();
+            async move { handler.run(job).await }
+        });
+    }
+    worker
+}
+
+fn handler(args: &WorkerArgs, at_once: watch::Receiver<bool>, broken: Broken, show: Arc<Show>) -> Handler {
+    // The path of a program that was replaced meanwhile leads to its successor; this leads to itself.
+    let program = PathBuf::from("/proc/self/exe");
+    Handler {
+        guards: Guards::new(program, args.command.clone(), args.kill_grace),
+        rules: Rules { output: args.output, no_retry_exit: args.no_retry_exit.clone() },
+        kill_grace: args.kill_grace,
+        at_once,
+        broken,
+        remarks: Box::new(move |job, remark| show.remark(job, remark)),
+    }
+}
+
+/// Finds the server; one that has never run on the data directory is waited for.
+async fn find_server(global: &Global, show: &Show) -> Outcome<Server> {
+    let mut told = false;
+    loop {
+        match global.server_with(WORKER_TOKEN_FILE) {
+            Err(failure) if failure.is_unreachable() => {
+                if !told {
+                    show.trouble(failure.message());
+                    told = true;
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+fn place(args: &WorkerArgs, server: &Server) -> Outcome<Place> {
+    let base = match &args.spool {
+        Some(dir) => dir.clone(),
+        None => place::spool_base(server.found_in.as_deref(), server.client.url())?,
+    };
+    match &args.id {
+        Some(id) => Ok(Place::named(id.clone(), &base)),
+        None => Place::unnamed(&base),
+    }
+}
+
+fn finish(outcome: Result<Summary, WorkerError>, handler: &Handler, server: &Server, show: &Show) -> Outcome {
+    match outcome {
+        Ok(summary) => {
+            show.end(summary);
+            match handler.broken.get() {
+                Some(why) => Err(Failure::failed("no_command", why)),
+                None => Ok(()),
+            }
+        }
+        Err(WorkerError::Refused { error, summary }) => {
+            show.end(summary);
+            Err(server.explain_refusal(Failure::from(error)))
+        }
+        Err(error @ WorkerError::Setup(_)) => Err(Failure::usage(error.to_string())),
+        Err(error) => Err(Failure::failed("spool", error.to_string())),
+    }
+}

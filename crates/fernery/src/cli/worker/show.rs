@@ -1,0 +1,341 @@
+//! What a worker shows while it runs: lines that live on a terminal, one line per event elsewhere, objects for programs.
+
+use crate::cli::screen::{Screen, json_inert, plain, remark};
+use crate::config::duration;
+use crate::worker::handler::Remark;
+use fernery_client::worker::{Job, JobEnding, Summary, WorkerEvent};
+use fernery_core::AttemptId;
+use fernery_engine::door;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::time::Duration;
+
+/// Running jobs that have a line of their own; the others are counted.
+const LINES_MAX: usize = 20;
+const REDRAW_EVERY: Duration = Duration::from_millis(200);
+
+/// Lines that wait for a slow reader; what comes after them is not shown.
+const WAITING_MAX: usize = 10_000;
+/// How long the last lines may take to be read.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Where a worker's events go. Showing them is a thread's own business: a terminal that is held or a pipe that nobody
+/// reads must not hold up heartbeats.
+pub(super) struct Show {
+    sender: Mutex<Option<SyncSender<Told>>>,
+    shown: Mutex<Receiver<()>>,
+}
+
+/// What there is to show.
+enum Told {
+    Line(Line),
+    Event(WorkerEvent),
+    End(Summary),
+}
+
+/// The one who shows it.
+struct Shower {
+    screen: Screen,
+    live: Option<Live>,
+}
+
+/// The lines of a terminal.
+struct Live {
+    lines: MultiProgress,
+    counts: ProgressBar,
+    state: State,
+}
+
+#[derive(Default)]
+struct State {
+    bars: HashMap<AttemptId, ProgressBar>,
+    running: u64,
+    succeeded: u64,
+    failed: u64,
+    other: u64,
+    trouble: Option<String>,
+}
+
+/// One event in both tongues. A line that is not news is shown only where lines do not live.
+struct Line {
+    object: Value,
+    text: String,
+    news: bool,
+}
+
+impl Show {
+    pub(super) fn new(screen: Screen) -> Self {
+        let (sender, told) = sync_channel(WAITING_MAX);
+        let (over, shown) = channel();
+        std::thread::spawn(move || {
+            let live = (!screen.json && std::io::stderr().is_terminal()).then(Live::new);
+            let mut shower = Shower { screen, live };
+            while let Ok(told) = told.recv() {
+                shower.show(told);
+            }
+            drop(over);
+        });
+        Self { sender: Mutex::new(Some(sender)), shown: Mutex::new(shown) }
+    }
+
+    fn tell(&self, told: Told) {
+        if let Some(sender) = &*self.sender.lock().expect("not poisoned") {
+            // Nobody reads, and has not for ten thousand lines.
+            let _ = sender.try_send(told);
+        }
+    }
+
+    /// Tells where it works.
+    pub(super) fn start(&self, text: String, object: Value) {
+        self.tell(Told::Line(Line { object, text, news: true }));
+    }
+
+    pub(super) fn event(&self, event: WorkerEvent) {
+        self.tell(Told::Event(event));
+    }
+
+    pub(super) fn remark(&self, job: &Job, remark: Remark) {
+        let (id, stream) = (job.id(), job.stream());
+        self.tell(Told::Line(match remark {
+            Remark::Leftovers(count) => Line {
+                object: json!({"event": "leftovers_ended", "job_id": id, "stream": stream, "processes": count}),
+                text: format!("ended     {id} {stream}: {count} of its processes had outlived the command"),
+                news: true,
+            },
+            Remark::Immortal(pids) => Line {
+                text: format!("warning   {id} {stream}: not even KILL ends its processes {pids:?}"),
+                object: json!({"event": "not_ended", "job_id": id, "stream": stream, "pids": pids}),
+                news: true,
+            },
+        }));
+    }
+
+    /// Tells of trouble that concerns no job.
+    pub(super) fn trouble(&self, why: &str) {
+        let (object, text) = (json!({"event": "waiting", "why": why}), format!("waiting   {why}"));
+        self.tell(Told::Line(Line { object, text, news: true }));
+    }
+
+    /// Says what was done, and leaves the terminal as it was.
+    pub(super) fn end(&self, summary: Summary) {
+        self.tell(Told::End(summary));
+    }
+
+    /// Waits until everything is shown, but not for ever.
+    pub(super) fn close(&self) {
+        drop(self.sender.lock().expect("not poisoned").take());
+        let _ = self.shown.lock().expect("not poisoned").recv_timeout(FAREWELL);
+    }
+}
+
+impl Shower {
+    fn show(&mut self, told: Told) {
+        match told {
+            Told::Line(line) => self.line(line),
+            Told::Event(event) => {
+                if let Some(live) = &mut self.live {
+                    live.follow(&event);
+                }
+                if let Some(line) = describe(&event) {
+                    self.line(line);
+                }
+            }
+            Told::End(summary) => {
+                if let Some(live) = self.live.take() {
+                    live.counts.finish_and_clear();
+                    let _ = live.lines.clear();
+                }
+                let object = json!({
+                    "event": "ended", "claimed": summary.claimed, "succeeded": summary.succeeded,
+                    "failed": summary.failed, "released": summary.released, "lost": summary.lost,
+                    "unreported": summary.unreported,
+                });
+                self.line(Line { object, text: format!("ended: {summary}"), news: true });
+            }
+        }
+    }
+
+    fn line(&self, line: Line) {
+        if self.screen.json {
+            let mut object = line.object;
+            object["at"] = door::wall_clock().to_string().into();
+            // Whoever read the events may leave; the work goes on.
+            let _ = writeln!(std::io::stdout(), "{}", json_inert(&object.to_string()));
+        } else if let Some(live) = &self.live {
+            if line.news {
+                let _ = live.lines.println(plain(&line.text));
+            }
+        } else {
+            remark(&line.text.replace('\n', " "));
+        }
+    }
+}
+
+impl Live {
+    fn new() -> Self {
+        let lines = MultiProgress::new();
+        let counts = lines.add(ProgressBar::new_spinner());
+        counts.set_style(ProgressStyle::with_template("{msg}").expect("a template"));
+        let live = Self { lines, counts, state: State::default() };
+        live.count();
+        live
+    }
+
+    fn follow(&mut self, event: &WorkerEvent) {
+        let state = &mut self.state;
+        match event {
+            WorkerEvent::Claimed { job } => {
+                state.running += 1;
+                if state.bars.len() < LINES_MAX {
+                    let bar = self.lines.insert_before(&self.counts, ProgressBar::new_spinner());
+                    let style =
+                        ProgressStyle::with_template("{spinner} {msg} {elapsed}").expect("a template");
+                    bar.set_style(style);
+                    let again = match job.attempt_no() {
+                        1 => String::new(),
+                        n => format!(" (attempt {n})"),
+                    };
+                    bar.set_message(plain(&format!("{} {}{again}", job.id(), job.stream())));
+                    bar.enable_steady_tick(REDRAW_EVERY);
+                    state.bars.insert(job.attempt_id(), bar);
+                }
+            }
+            WorkerEvent::Stopping { job, reason } => {
+                if let Some(bar) = state.bars.get(&job.attempt_id()) {
+                    bar.set_message(plain(&format!("{} {}: stopping, {reason}", job.id(), job.stream())));
+                }
+            }
+            WorkerEvent::Finished { job, ending, .. } => {
+                state.running = state.running.saturating_sub(1);
+                match ending {
+                    JobEnding::Succeeded => state.succeeded += 1,
+                    JobEnding::Failed { .. } => state.failed += 1,
+                    _ => state.other += 1,
+                }
+                if let Some(bar) = state.bars.remove(&job.attempt_id()) {
+                    bar.finish_and_clear();
+                    self.lines.remove(&bar);
+                }
+            }
+            WorkerEvent::Reconnecting { error, .. } => state.trouble = Some(error.to_string()),
+            WorkerEvent::Reconnected { .. } => state.trouble = None,
+            WorkerEvent::Draining { .. } => state.trouble = Some("draining".into()),
+            _ => {}
+        }
+        self.count();
+    }
+
+    fn count(&self) {
+        let State { running, succeeded, failed, other, trouble, .. } = &self.state;
+        let mut line = format!("{running} running, {succeeded} succeeded, {failed} failed");
+        if *other > 0 {
+            line.push_str(&format!(", {other} handed back or lost"));
+        }
+        if let Some(trouble) = trouble {
+            line.push_str(&format!("; {trouble}"));
+        }
+        self.counts.set_message(plain(&line));
+        self.counts.tick();
+    }
+}
+
+fn describe(event: &WorkerEvent) -> Option<Line> {
+    let of = |name: &str, job: &Job| {
+        json!({"event": name, "job_id": job.id(), "attempt_id": job.attempt_id(), "stream": job.stream(),
+               "attempt_no": job.attempt_no()})
+    };
+    let named = |job: &Job| format!("{} {}", job.id(), job.stream());
+    let line = |object: Value, text: String, news: bool| Some(Line { object, text, news });
+    match event {
+        WorkerEvent::Claimed { job } => {
+            let text =
+                format!("claimed   {} attempt {} of {}", named(job), job.attempt_no(), job.max_attempts());
+            line(of("claimed", job), text, false)
+        }
+        WorkerEvent::Stopping { job, reason } => {
+            let mut object = of("stopping", job);
+            object["reason"] = reason.as_str().into();
+            line(object, format!("stopping  {}: {reason}", named(job)), true)
+        }
+        WorkerEvent::Finished { job, ending, took } => finished(job, ending, *took, of("finished", job)),
+        WorkerEvent::LeaseLost { job } => line(
+            of("lease_lost", job),
+            format!("lost      {}: the server has taken the job back; nothing is reported", named(job)),
+            true,
+        ),
+        WorkerEvent::ReportRefused { job_id, error } => line(
+            json!({"event": "report_refused", "job_id": job_id, "error": error.to_string()}),
+            format!("refused   {job_id}: {error}"),
+            true,
+        ),
+        WorkerEvent::Reconnecting { call, error, after } => {
+            let after_ms = after.as_millis() as u64;
+            line(
+                json!({"event": "reconnecting", "call": call, "error": error.to_string(), "after_ms": after_ms}),
+                format!("waiting   {call}: {error}; again in {}", span(*after)),
+                false,
+            )
+        }
+        WorkerEvent::Reconnected { call } => line(
+            json!({"event": "reconnected", "call": call}),
+            format!("again     {call}: the server answers"),
+            false,
+        ),
+        WorkerEvent::LeftoversFound { reports } => line(
+            json!({"event": "spool_found", "reports": reports}),
+            format!("spool     {reports} reports of an earlier run are sent first"),
+            true,
+        ),
+        WorkerEvent::SpoolDamaged { entries, path } => line(
+            json!({"event": "spool_damaged", "entries": entries, "path": path.display().to_string()}),
+            format!(
+                "warning   {entries} entries of the spool cannot be read; they are kept in {}",
+                path.display()
+            ),
+            true,
+        ),
+        WorkerEvent::SpoolFailed { why } => line(
+            json!({"event": "spool_failed", "why": why}),
+            format!("warning   the spool cannot be written ({why}); no job is claimed meanwhile"),
+            true,
+        ),
+        WorkerEvent::SpoolMended => {
+            line(json!({"event": "spool_mended"}), "spool     it can be written again".into(), true)
+        }
+        WorkerEvent::Draining { running } => line(
+            json!({"event": "draining", "running": running}),
+            format!("draining: no new jobs, {running} running may finish; a second signal ends them"),
+            true,
+        ),
+        _ => None,
+    }
+}
+
+fn finished(job: &Job, ending: &JobEnding, took: Duration, mut object: Value) -> Option<Line> {
+    let (word, more) = match ending {
+        JobEnding::Succeeded => ("succeeded", String::new()),
+        JobEnding::Failed { code, message } => {
+            object["code"] = code.as_str().into();
+            object["message"] = message.as_str().into();
+            ("failed", format!(" {code}: {message}"))
+        }
+        JobEnding::Released => ("released", String::new()),
+        _ => ("dropped", String::new()),
+    };
+    object["ending"] = word.into();
+    object["took_ms"] = (took.as_millis() as u64).into();
+    let text = format!("{word:<9} {} {} in {}{more}", job.id(), job.stream(), span(took));
+    Some(Line { object, text, news: !matches!(ending, JobEnding::Succeeded) })
+}
+
+/// A duration for people: no more exact than anybody reads.
+fn span(duration: Duration) -> String {
+    match duration.as_millis() {
+        0..10_000 => format!("{:.3}s", duration.as_secs_f64()),
+        _ => duration::show(Duration::from_secs(duration.as_secs())),
+    }
+}

@@ -1,0 +1,175 @@
+//! One job from claim to answer: its process is started, stopped for the reasons that the loop gives, and judged.
+//!
+//! | told to stop because | the process gets | reported |
+//! |---|---|---|
+//! | the job was cancelled | TERM, the grace, KILL | failure `cancelled`, which ends the job as CANCELLED |
+//! | the worker shuts down | TERM, the grace, KILL | handed back |
+//! | no heartbeat got through | the same, within what is left of the lease | handed back, if the server still listens |
+//! | the lease is lost | KILL | nothing |
+//!
+//! A command that ended by itself before it was told to stop is judged by its end, whatever the reason.
+
+use super::link::Stopped;
+use super::outcome::{Failed, Rules, judge};
+use super::process::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran};
+use fernery_client::worker::{Failure, Job, StopReason};
+use serde_json::value::RawValue;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// Runs a command for each job.
+pub struct Handler {
+    /// Who starts it.
+    pub guards: Guards,
+    /// By which rules its end is judged.
+    pub rules: Rules,
+    /// How long a process may take to end on TERM.
+    pub kill_grace: Duration,
+    /// Turns true when everything has to end at once.
+    pub at_once: watch::Receiver<bool>,
+    /// Why no job can be run here any more.
+    pub broken: Broken,
+    /// Whoever wants to know what else happened.
+    pub remarks: Remarks,
+}
+
+/// Whoever wants to know what else happened.
+pub type Remarks = Box<dyn Fn(&Job, Remark) + Send + Sync>;
+
+/// Why no job can be run here any more; whoever waits for it is woken.
+#[derive(Clone, Debug, Default)]
+pub struct Broken(Arc<(OnceLock<String>, tokio::sync::Notify)>);
+
+impl Broken {
+    fn set(&self, why: String) {
+        let _ = self.0.0.set(why);
+        self.0.1.notify_one();
+    }
+
+    /// Waits until it is so.
+    pub async fn wait(&self) {
+        while self.get().is_none() {
+            self.0.1.notified().await;
+        }
+    }
+
+    /// Why, if it is so.
+    pub fn get(&self) -> Option<&str> {
+        self.0.0.get().map(String::as_str)
+    }
+}
+
+/// Something about a job's processes that its outcome does not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// The command had ended, and so many processes that it left were ended after it.
+    Leftovers(u32),
+    /// These processes could not be ended, not even by KILL.
+    Immortal(Vec<i32>),
+}
+
+impl Handler {
+    /// Runs the command for this job.
+    pub async fn run(&self, job: Job) -> Result<Box<RawValue>, Failure> {
+        if job.stop_reason().is_some_and(|reason| reason > StopReason::CancelRequested) {
+            return Err(Failure::release());
+        }
+        let (orders, stops) = mpsc::unbounded_channel();
+        let stdin = job.raw_payload().get().as_bytes();
+        let input = Input { env: variables(&job), stdin, hang_max: job.lease_ttl() * 2 / 3 };
+        let run = self.guards.run(input, stops);
+        tokio::pin!(run);
+        let mut at_once = self.at_once.clone();
+        let (mut reason, mut hurried) = (None, false);
+        let ran = loop {
+            tokio::select! {
+                biased;
+                ran = &mut run => break ran,
+                weightier = weightier(&job, reason) => {
+                    reason = Some(weightier);
+                    // The run may be over and not listen any more.
+                    let _ = orders.send(self.grace(&job, weightier));
+                }
+                changed = at_once.wait_for(|at_once| *at_once), if !hurried => {
+                    hurried = true;
+                    if changed.is_ok() {
+                        let _ = orders.send(Duration::ZERO);
+                    }
+                }
+            }
+        };
+        self.answer(&job, ran, reason)
+    }
+
+    fn grace(&self, job: &Job, reason: StopReason) -> Duration {
+        match reason {
+            StopReason::CancelRequested | StopReason::ShuttingDown => self.kill_grace,
+            // A third of the lease is left when trust ends; half of that is for the way.
+            StopReason::LeaseUnsure => self.kill_grace.min(job.lease_ttl() / 6),
+            StopReason::LeaseLost => Duration::ZERO,
+        }
+    }
+
+    fn answer(
+        &self,
+        job: &Job,
+        ran: Result<Ran, NotRun>,
+        reason: Option<StopReason>,
+    ) -> Result<Box<RawValue>, Failure> {
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(NotRun::NoCommand(why)) => {
+                // The job is not at fault, and no other would fare better here.
+                self.broken.set(format!("the command cannot be started any more: {why}"));
+                return Err(Failure::release());
+            }
+            Err(NotRun::NotStarted(why)) => return Err(Failure::new("cannot_start", why)),
+            Err(NotRun::NoGuard(why)) => return Err(Failure::new("guard_died", why)),
+        };
+        if ran.leftovers > 0 {
+            (self.remarks)(job, Remark::Leftovers(ran.leftovers));
+        }
+        if !ran.immortal.is_empty() {
+            (self.remarks)(job, Remark::Immortal(ran.immortal));
+        }
+        match (ran.stopped, reason) {
+            (Some(Stopped::Ordered), None) if ran.seen.stdout.is_cut() => {}
+            (Some(_), Some(StopReason::CancelRequested)) => {
+                return Err(Failure::new("cancelled", "the job was cancelled while it ran").permanent());
+            }
+            (Some(_), _) => return Err(Failure::release()),
+            (None, _) => {}
+        }
+        judge(ran.seen, &self.rules).map_err(|Failed { code, message, stack, retryable }| {
+            let failure = Failure::new(code, message).retryable(retryable);
+            match stack {
+                Some(stack) => failure.stack(stack),
+                None => failure,
+            }
+        })
+    }
+}
+
+/// Waits for a reason to stop that outweighs the one known.
+async fn weightier(job: &Job, known: Option<StopReason>) -> StopReason {
+    match known {
+        None => job.cancelled().await,
+        Some(StopReason::CancelRequested) => job.stopped_for(StopReason::ShuttingDown).await,
+        Some(StopReason::ShuttingDown) => job.stopped_for(StopReason::LeaseUnsure).await,
+        Some(StopReason::LeaseUnsure) => job.stopped_for(StopReason::LeaseLost).await,
+        Some(StopReason::LeaseLost) => std::future::pending().await,
+    }
+}
+
+/// What a command is told about its job.
+fn variables(job: &Job) -> Vec<(String, String)> {
+    let pair = |name: &str, value: String| (name.to_string(), value);
+    vec![
+        pair("FERNERY_JOB_ID", job.id().to_string()),
+        pair(ATTEMPT_VARIABLE, job.attempt_id().to_string()),
+        pair("FERNERY_JOB_ATTEMPT_NO", job.attempt_no().to_string()),
+        pair("FERNERY_JOB_MAX_ATTEMPTS", job.max_attempts().to_string()),
+        pair("FERNERY_JOB_STREAM", job.stream().to_string()),
+    ]
+}
