@@ -117,7 +117,8 @@ impl HeldJobs {
     pub(crate) fn answered(&mut self, beat: &Beat, sent_at: Duration, answer: &ItemAnswer) -> Renewal {
         let attempt = beat.job.attempt_id();
         let Some(held) = self.jobs.get_mut(&attempt) else { return Renewal::Moot };
-        if answer.outcome == ItemOutcome::Accepted {
+        // A conflict is extended too: only its progress, which an earlier beat overtook, was not kept.
+        if matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Conflict) {
             held.good_at = held.good_at.max(sent_at);
             if let Some(change) = beat.progress {
                 beat.job.progress_told(change);
@@ -276,7 +277,7 @@ mod tests {
         let (_, lost) = held.beats(START).pop().unwrap();
         let (beat, again) = held.beats(START).pop().unwrap();
         assert_eq!(lost.progress, again.progress);
-        assert_eq!(again.progress.unwrap().percent, 30);
+        assert_eq!(again.progress.unwrap().percent(), 30);
         held.answered(&beat, seconds(20), &answer(ItemOutcome::Accepted, false));
         assert_eq!(held.beats(START).pop().unwrap().1.progress, None);
     }

@@ -1,8 +1,8 @@
 //! A job as its handler sees it, and the signal by which it is told to stop.
 
 use super::failure::Failure;
-use crate::wire::{LeasedJob, Progress};
-use fernery_core::{AttemptId, JobId, LeaseToken, StreamName};
+use crate::wire::LeasedJob;
+use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Characters of a note that the server takes.
-const NOTE_CHARS_MAX: usize = 200;
+const NOTE_CHARS_MAX: usize = fernery_core::limits::PROGRESS_NOTE_CHARS_MAX;
 
 /// Why a running job is told to stop. The later ones outweigh the earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,11 +126,14 @@ impl Job {
     /// Says how far it is: `percent` up to 100 and a note of up to 200 characters, sent with the next heartbeat. It never
     /// goes back: a smaller number leaves the greatest so far.
     pub fn progress(&self, percent: u8, note: Option<&str>) {
-        let note = note.map(|note| note.chars().take(NOTE_CHARS_MAX).collect::<String>());
+        let line = |note: &str| {
+            note.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NOTE_CHARS_MAX).collect()
+        };
+        let note = note.map(line);
         let mut told = self.told();
-        let reached = told.progress.as_ref().map_or(0, |before| before.percent);
+        let reached = told.progress.as_ref().map_or(0, |before| before.percent());
         let percent = percent.min(100).max(reached);
-        told.progress = Some(Progress { percent, note });
+        told.progress = Progress::new(percent, note).ok().or(told.progress.take());
         told.changes += 1;
     }
 
@@ -265,11 +268,11 @@ pub(crate) mod tests {
         job.progress(40, Some("half of it"));
         job.progress(20, Some(&"ä".repeat(300)));
         let (progress, change) = job.untold_progress().unwrap();
-        assert_eq!((progress.percent, progress.note.unwrap().chars().count()), (40, 200));
+        assert_eq!((progress.percent(), progress.note().unwrap().chars().count()), (40, 200));
         job.progress(255, None);
         job.progress_told(change);
         let (progress, change) = job.untold_progress().unwrap();
-        assert_eq!((progress.percent, progress.note), (100, None));
+        assert_eq!((progress.percent(), progress.note()), (100, None));
         job.progress_told(change);
         assert_eq!(job.untold_progress(), None);
     }
