@@ -1,10 +1,11 @@
 //! The command line: finds the server by itself, shows tables to people and JSON to programs, and tells every failure in
 //! one line with an exit code of its own.
 //!
-//! Commands change nothing on their own: all but `up` and `config` are calls to a server, which is authoritative.
+//! Commands change nothing on their own: all but `up`, `config` and `doctor` are calls to a server, which is authoritative.
 
 mod data_dir;
 mod dlq;
+mod doctor;
 mod enqueue;
 mod enqueue_lines;
 mod failure;
@@ -91,6 +92,7 @@ enum Command {
     Token(token::Token),
     /// Print every setting in force and where it came from
     Config(settings::Config),
+    Doctor(doctor::Doctor),
     Bench(BenchArgs),
 }
 
@@ -121,6 +123,7 @@ fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
+        Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
         Command::Bench(args) => run_bench(args),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),

@@ -6,4 +6,5 @@
 mod bench;
 pub mod cli;
 pub mod config;
+mod doctor;
 pub mod http;

@@ -73,6 +73,7 @@ fn every_command_teaches_by_example() {
         &["--help"][..],
         &["up", "--help"],
         &["config", "--help"],
+        &["doctor", "--help"],
         &["job", "enqueue", "--help"],
         &["job", "list", "--help"],
         &["job", "show", "--help"],

@@ -4,6 +4,7 @@
 
 mod end;
 mod enter;
+pub mod health;
 mod hold;
 mod open;
 mod operate;
