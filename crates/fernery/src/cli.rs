@@ -1,8 +1,10 @@
 //! The command line: finds the server by itself, shows tables to people and JSON to programs, and tells every failure in
 //! one line with an exit code of its own.
 //!
-//! Commands change nothing on their own: all but `up`, `config` and `doctor` are calls to a server, which is authoritative.
+//! Commands change nothing on their own: `up`, `config`, `doctor` and `backup` work on this machine, all others are calls
+//! to a server, which is authoritative.
 
+mod backup;
 mod data_dir;
 mod dlq;
 mod doctor;
@@ -93,6 +95,7 @@ enum Command {
     /// Print every setting in force and where it came from
     Config(settings::Config),
     Doctor(doctor::Doctor),
+    Backup(backup::Backup),
     Bench(BenchArgs),
 }
 
@@ -124,6 +127,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
         Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
+        Command::Backup(command) => backup::run(command, &global, screen),
         Command::Bench(args) => run_bench(args),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),

@@ -74,6 +74,7 @@ fn every_command_teaches_by_example() {
         &["up", "--help"],
         &["config", "--help"],
         &["doctor", "--help"],
+        &["backup", "--help"],
         &["job", "enqueue", "--help"],
         &["job", "list", "--help"],
         &["job", "show", "--help"],

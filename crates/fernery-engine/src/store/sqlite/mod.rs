@@ -2,6 +2,7 @@
 //!
 //! The file is the truth. `synchronous=FULL` in WAL mode: what was answered has been synced.
 
+pub mod backup;
 mod end;
 mod enter;
 pub mod health;
