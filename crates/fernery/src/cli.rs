@@ -1,10 +1,11 @@
 //! The command line: finds the server by itself, shows tables to people and JSON to programs, and tells every failure in
 //! one line with an exit code of its own.
 //!
-//! Commands change nothing on their own: `up`, `config`, `doctor` and `backup` work on this machine, all others are calls
-//! to a server, which is authoritative.
+//! Commands change nothing on their own: what is not about this machine alone is a call to a server, which is
+//! authoritative.
 
 mod backup;
+mod completions;
 mod data_dir;
 mod dlq;
 mod doctor;
@@ -14,6 +15,7 @@ mod failure;
 mod input;
 mod job;
 mod log;
+mod man;
 mod pages;
 mod screen;
 mod server;
@@ -97,6 +99,8 @@ enum Command {
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Bench(BenchArgs),
+    Completions(completions::Completions),
+    Man(man::ManArgs),
 }
 
 /// The whole program.
@@ -129,6 +133,8 @@ fn run(cli: Cli) -> Outcome {
         Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
         Command::Backup(command) => backup::run(command, &global, screen),
         Command::Bench(args) => run_bench(args),
+        Command::Completions(completions) => completions::run(completions, screen),
+        Command::Man(man) => man::run(man, screen),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {

@@ -75,6 +75,8 @@ fn every_command_teaches_by_example() {
         &["config", "--help"],
         &["doctor", "--help"],
         &["backup", "--help"],
+        &["completions", "--help"],
+        &["man", "--help"],
         &["job", "enqueue", "--help"],
         &["job", "list", "--help"],
         &["job", "show", "--help"],
