@@ -427,3 +427,19 @@ async fn a_damaged_lease_does_not_keep_the_reaper_from_the_others() {
     assert_eq!(store.reap(100).await.expect("reaped").moved, 2);
     store.close().await;
 }
+
+/// Invariants 4 and 5: a fence beside claims and completions moves no job into two places.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fence_beside_a_running_server_loses_and_doubles_nothing() {
+    let database = fresh_database().await;
+    let (store, _) = open_store(&database.url(), &settings()).await;
+    let (other, _) = open_store(&database.url(), &settings()).await;
+    work_through(&store, 600, async {
+        for _ in 0..20 {
+            other.fence().await.expect("fence");
+        }
+    })
+    .await;
+    other.close().await;
+    store.close().await;
+}

@@ -77,6 +77,8 @@ async fn what_cannot_be_a_job_is_refused_where_it_is_written_or_kept_aside() {
         ("('s', json_build_object('x', repeat('x', 1048576)), 5, NULL)", "payload_is_at_most_1_mib"),
         ("('s', '{}', 0, NULL)", "max_attempts_is_1_to_1000"),
         ("('s', '{}', 5, '')", "unique_key_has_1_to_255_bytes"),
+        ("('s', '{}', 5, E'a\\nb')", "unique_key_is_printable"),
+        ("('diazotroph:x', '{}', 5, NULL)", "stream_is_not_reserved"),
     ] {
         let sql =
             format!("INSERT INTO fernery.inbox (stream, payload, max_attempts, unique_key) VALUES {wrong}");
@@ -106,5 +108,57 @@ async fn what_cannot_be_a_job_is_refused_where_it_is_written_or_kept_aside() {
     let counts = counts(&*store, "t").await;
     assert_eq!((counts.scheduled, counts.ready), (1, 0), "one unfinished job per key");
     assert_eq!(status(&*store, job_id).await, JobStatus::Queued);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_row_that_can_be_no_job_keeps_nobody_waiting() {
+    let database = fresh_database().await;
+    let (store, _) = open_store(&database.url(), &StoreSettings::default()).await;
+    let client = database.client().await;
+    let deep = "[".repeat(40) + &"]".repeat(40);
+    for sql in [
+        "INSERT INTO fernery.inbox (stream, payload, run_at) VALUES ('s', '{}', 'infinity')",
+        "INSERT INTO fernery.inbox (stream, payload, run_at) VALUES ('s', '{}', '12000-01-01')",
+    ] {
+        client.execute(sql, &[]).await.expect_err("no such day in the calendar");
+    }
+    // As a table that lost its guards.
+    client
+        .batch_execute(&format!(
+            "ALTER TABLE fernery.inbox DROP CONSTRAINT run_at_is_in_the_calendar;
+             INSERT INTO fernery.inbox (stream, payload, run_at) VALUES ('s', '{{}}', 'infinity');
+             INSERT INTO fernery.inbox (stream, payload) VALUES ('s', '{{\"x\":{deep}}}'), ('s', '{{\"n\":1}}')"
+        ))
+        .await
+        .expect("inserted");
+    while store.empty_inbox(10).await.expect("emptied").full {}
+    assert_eq!(counts(&*store, "s").await.ready, 1);
+    let rows =
+        client.query("SELECT reason FROM fernery.inbox_refused ORDER BY inbox_id", &[]).await.expect("read");
+    let reasons: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(reasons[1].contains("nests deeper"), "{reasons:?}");
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_may_only_insert_can_enqueue() {
+    let database = fresh_database().await;
+    let (store, _) = open_store(&database.url(), &StoreSettings::default()).await;
+    let client = database.client().await;
+    let role = format!("shop_{:016x}", u64::from_ne_bytes(fernery_engine::door::random_bytes()));
+    client
+        .batch_execute(&format!(
+            "CREATE ROLE {role}; GRANT USAGE ON SCHEMA fernery TO {role}; GRANT INSERT ON fernery.inbox TO {role};
+             SET ROLE {role}"
+        ))
+        .await
+        .expect("granted");
+    client.query_one("SELECT fernery.enqueue('s', '{}')", &[]).await.expect("enqueued");
+    client.execute("SELECT * FROM fernery.jobs", &[]).await.expect_err("and nothing else");
+    client.batch_execute(&format!("RESET ROLE; DROP OWNED BY {role}; DROP ROLE {role}")).await.expect("gone");
+    store.empty_inbox(10).await.expect("emptied");
+    assert_eq!(counts(&*store, "s").await.ready, 1);
     store.close().await;
 }

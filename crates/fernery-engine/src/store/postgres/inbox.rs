@@ -1,7 +1,8 @@
 //! Jobs that other programs enqueue inside their own transactions: rows of `fernery.inbox`.
 //!
 //! A row carries its job's id from the start, so emptying is the ordinary enqueue followed by a delete: dying in between, or
-//! two processes at once, finds the same job again and stores nothing twice.
+//! two processes at once, finds the same job again and stores nothing twice. What cannot become a job is kept aside with
+//! the reason, and never keeps the others waiting.
 
 use super::PostgresStore;
 use super::columns::{self, cell, count, job_id, json, maybe_instant, rows_limit};
@@ -17,7 +18,11 @@ impl PostgresStore {
         let bounds = (rows_limit(limit), rows_limit(limits::CLAIM_BYTES_MAX));
         let rows = self.read(include_str!("sql/inbox_read.sql"), &[&bounds.0, &bounds.1]).await?;
         let (mut ids, mut jobs) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-        let mut refused: (Vec<i64>, Vec<String>) = Default::default();
+        let (mut refused, mut reasons) = (Vec::new(), Vec::new());
+        let mut refuse = |inbox_id: i64, why: String| {
+            refused.push(inbox_id);
+            reasons.push(why);
+        };
         for row in &rows {
             let inbox_id: i64 = cell(row, 0)?;
             match job(row) {
@@ -25,33 +30,54 @@ impl PostgresStore {
                     ids.push(inbox_id);
                     jobs.push(job);
                 }
-                Err(error) => {
-                    refused.0.push(inbox_id);
-                    refused.1.push(error.to_string());
-                }
+                Err(error) => refuse(inbox_id, error.to_string()),
             }
         }
-        let answers = if jobs.is_empty() { Vec::new() } else { self.enqueue(jobs).await? };
         let mut taken = Vec::with_capacity(ids.len());
-        for (inbox_id, answer) in ids.into_iter().zip(answers) {
+        for (inbox_id, answer) in ids.into_iter().zip(self.enqueue_each(jobs).await?) {
             match answer {
-                Enqueued::Created(_) | Enqueued::Exists(_) | Enqueued::DuplicateKey(_) => {
-                    taken.push(inbox_id)
+                Ok(Enqueued::Created(_) | Enqueued::Exists(_)) => taken.push(inbox_id),
+                Ok(Enqueued::DuplicateKey(first)) => {
+                    refuse(
+                        inbox_id,
+                        format!("its unique key belongs to job {}, which is unfinished", first.job_id),
+                    );
                 }
-                Enqueued::Conflict(job_id) => {
-                    refused.0.push(inbox_id);
-                    refused.1.push(format!("job {job_id} is there already, with other content"));
+                Ok(Enqueued::Conflict(id)) => {
+                    refuse(inbox_id, format!("job {id} is there already, with other content"));
                 }
+                Err(error) => refuse(inbox_id, error.to_string()),
             }
         }
         if !taken.is_empty() {
             self.read(include_str!("sql/inbox_forget.sql"), &[&taken]).await?;
         }
-        if !refused.0.is_empty() {
-            warn!(rows = refused.0.len(), "rows of the inbox were refused; see fernery.inbox_refused");
-            self.read(include_str!("sql/inbox_refuse.sql"), &[&refused.0, &refused.1]).await?;
+        if !refused.is_empty() {
+            warn!(rows = refused.len(), "rows of the inbox became no jobs; see fernery.inbox_refused");
+            self.read(include_str!("sql/inbox_refuse.sql"), &[&refused, &reasons]).await?;
         }
         Ok(Pass { moved: rows.len(), full: !rows.is_empty() })
+    }
+
+    /// Enqueues them together, and where one spoils the batch, each by itself.
+    async fn enqueue_each(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<StoreResult<Enqueued>>> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.enqueue(jobs.clone()).await {
+            Ok(answers) => return Ok(answers.into_iter().map(Ok).collect()),
+            Err(StoreError::Refused(_) | StoreError::Corrupt(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let mut answers = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            answers.push(match self.enqueue(vec![job]).await {
+                Ok(mut one) => one.pop().ok_or_else(|| StoreError::Corrupt("a job without an answer".into())),
+                Err(error @ (StoreError::Refused(_) | StoreError::Corrupt(_))) => Err(error),
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(answers)
     }
 }
 
@@ -59,12 +85,46 @@ fn job(row: &Row) -> StoreResult<NewJob> {
     let unfit = |why: String| StoreError::Refused(why);
     let stream = StreamName::new(columns::stream(row, 2)?.as_str()).map_err(|e| unfit(e.to_string()))?;
     let timeout: Option<i32> = cell(row, 7)?;
+    let payload = json(row, 3)?;
+    if depth(payload.get()) > limits::JSON_DEPTH_MAX {
+        return Err(unfit(format!("its payload nests deeper than {}", limits::JSON_DEPTH_MAX)));
+    }
     Ok(NewJob {
         job_id: Some(job_id(row, 1)?),
         max_attempts: count(row, 4)?,
         start: maybe_instant(row, 5)?.map_or(Start::Now, Start::At),
         unique_key: cell(row, 6)?,
         timeout: timeout.map(|s| Duration::from_secs(u64::try_from(s).unwrap_or_default())),
-        ..NewJob::new(stream, json(row, 3)?)
+        ..NewJob::new(stream, payload)
     })
+}
+
+/// How deep a JSON document nests. What is in strings does not count.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::depth;
+
+    #[test]
+    fn brackets_in_strings_nest_nothing() {
+        assert_eq!(depth(r#"{"a":[{"b":"[[[\"[[["}]}"#), 3);
+        assert_eq!(depth(r#"{}"#), 1);
+    }
 }

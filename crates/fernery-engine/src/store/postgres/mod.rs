@@ -12,6 +12,7 @@ mod after;
 mod claim;
 mod columns;
 mod enqueue;
+mod fence;
 mod grouper;
 mod heads;
 pub mod health;

@@ -8,9 +8,8 @@ use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::endings::unreported;
 use crate::store::{Pass, StoreSettings};
-use fernery_core::lease::FENCE_STEP;
 use fernery_core::settle::{BuryReason, Ending, Next, Settlement, settle};
-use fernery_core::{Holding, Timestamp, limits};
+use fernery_core::{Holding, Timestamp};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use uuid::Uuid;
@@ -99,18 +98,6 @@ pub(super) enum Which {
 }
 
 impl PostgresStore {
-    pub(super) async fn fence_all(&self) -> StoreResult<usize> {
-        self.write_once(include_str!("sql/fence.sql"), &[&FENCE_STEP]).await?;
-        let mut freed = 0;
-        loop {
-            let pass = self.end_unreported(Which::All, limits::REAP_BATCH).await?;
-            freed += pass.moved;
-            if pass.moved == 0 {
-                return Ok(freed);
-            }
-        }
-    }
-
     pub(super) async fn end_unreported(&self, which: Which, limit: usize) -> StoreResult<Pass> {
         let mut tries = Tries::new(self.shared.settings.chance);
         loop {

@@ -1,6 +1,6 @@
 -- Moves up to $2 ready jobs into leases, streams in the order of $1, oldest first and in each stream from its place $7 on,
 -- skipping what another claim has in hand and streams that are paused. An asker ($8) that has $9 bytes of payload gets no
--- further job. Never waits; writes nothing where nothing is ready.
+-- further job, and no payload is read that is not handed out. Never waits; writes nothing where nothing is ready.
 WITH clock AS MATERIALIZED (
     SELECT fernery.fernery_now() AS now
 ), open_streams AS MATERIALIZED (
@@ -18,11 +18,12 @@ WITH clock AS MATERIALIZED (
     ) r
     LIMIT $2
 ), sized AS MATERIALIZED (
-    SELECT p.*, j.payload, j.max_attempts, j.unique_key, j.timeout_ms, octet_length(j.payload::text) AS bytes,
+    SELECT p.*, j.max_attempts, j.unique_key, j.timeout_ms, j.payload_bytes AS bytes,
            row_number() OVER (ORDER BY array_position($1::text[], p.stream), p.seq) AS n
     FROM picked p
     CROSS JOIN LATERAL (
-        SELECT payload, max_attempts, timeout_ms, unique_key FROM fernery.jobs WHERE job_id = p.job_id LIMIT 1
+        SELECT max_attempts, timeout_ms, unique_key, payload_bytes
+        FROM fernery.jobs WHERE job_id = p.job_id LIMIT 1
     ) j
 ), slotted AS MATERIALIZED (
     SELECT s.*, h.attempt_id, h.token_hash, h.worker_id,
@@ -50,6 +51,8 @@ WITH clock AS MATERIALIZED (
     INSERT INTO fernery.stream_deltas (stream, ready, running)
     SELECT stream, -count(*), count(*) FROM dealt GROUP BY stream
 )
-SELECT n, job_id, stream, seq, ready_at, payload, attempt_no + 1, max_attempts,
-       least(now + $6::bigint * interval '1 millisecond', timeout_at), timeout_at
-FROM dealt ORDER BY n;
+SELECT d.n, d.job_id, d.stream, d.seq, d.ready_at, j.payload, d.attempt_no + 1, d.max_attempts,
+       least(d.now + $6::bigint * interval '1 millisecond', d.timeout_at), d.timeout_at
+FROM dealt d
+CROSS JOIN LATERAL (SELECT payload FROM fernery.jobs WHERE job_id = d.job_id LIMIT 1) j
+ORDER BY d.n;

@@ -1,0 +1,44 @@
+//! After a restore: every version is raised and every lease freed, in batches that no time-out of a statement cuts.
+
+use super::PostgresStore;
+use super::columns::cell;
+use super::settle::Which;
+use crate::error::StoreResult;
+use fernery_core::lease::FENCE_STEP;
+use fernery_core::limits;
+use uuid::Uuid;
+
+/// Rows raised by one statement.
+const BATCH: i64 = 10_000;
+
+impl PostgresStore {
+    pub(super) async fn fence_all(&self) -> StoreResult<usize> {
+        let mut place = Some((String::new(), i64::MIN));
+        while let Some((stream, seq)) = place.take() {
+            let sql = include_str!("sql/fence_ready.sql");
+            let rows = self.write_once(sql, &[&FENCE_STEP, &stream, &seq, &BATCH]).await?;
+            if let Some(last) = rows.first() {
+                place = Some((cell(last, 0)?, cell(last, 1)?));
+            }
+        }
+        for sql in [
+            include_str!("sql/fence_scheduled.sql"),
+            include_str!("sql/fence_leases.sql"),
+            include_str!("sql/fence_jobs.sql"),
+        ] {
+            let mut after = Some(Uuid::nil());
+            while let Some(id) = after.take() {
+                let rows = self.write_once(sql, &[&FENCE_STEP, &id, &BATCH]).await?;
+                after = rows.first().map(|row| cell(row, 0)).transpose()?;
+            }
+        }
+        let mut freed = 0;
+        loop {
+            let pass = self.end_unreported(Which::All, limits::REAP_BATCH).await?;
+            freed += pass.moved;
+            if pass.moved == 0 {
+                return Ok(freed);
+            }
+        }
+    }
+}
