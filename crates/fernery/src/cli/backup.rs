@@ -72,7 +72,10 @@ pub(super) fn run(command: Backup, global: &Global, screen: Screen) -> Outcome {
             let why = format!("there is no database at {}", source.display());
             return Err(Failure::not_found(why).hint("--data or --database name another"));
         }
-        Err(error) => return Err(Failure::usage(format!("cannot read {}: {error}", source.display()))),
+        Err(error) => {
+            return Err(Failure::usage(format!("cannot read {}: {error}", source.display()))
+                .hint("run it as the user that runs the server"));
+        }
     }
     let target = Target::check(&command.file, source, command.force)?;
     let mut ears = Ears::open()?;

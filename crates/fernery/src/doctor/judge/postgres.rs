@@ -229,7 +229,7 @@ pub(crate) fn connections(used: i64, max: i64) -> Finding {
         _ => Level::Ok,
     };
     let remedy = "raise max_connections and restart PostgreSQL, or put a pooler before the other programs: each server of \
-                  Fernery's takes up to 12";
+                  Fernery's takes up to 11";
     Finding::at(level, "connections", format!("{used} of {max} connections in use"), remedy)
 }
 
