@@ -7,7 +7,7 @@
 //! every call can be repeated, the file passes SQLite's check, the counts equal a recount, every lease runs out
 //! (invariants 4, 5, 6, 17, 19).
 //!
-//! By default every fourth call is tried. `FERNERY_FAULT_EVERY=1` tries all of them, which takes several minutes for each
+//! By default every fifth call is tried. `FERNERY_FAULT_EVERY=1` tries all of them, which takes about a minute for each
 //! kind:
 //!
 //! ```sh
@@ -18,7 +18,7 @@ mod disk_faults;
 mod program;
 
 use disk_faults::script::{CALLS, Client, Script};
-use disk_faults::traced::{Fault, Kind, Traced, counted};
+use disk_faults::traced::{Fault, Found, Kind, Traced, counted};
 use disk_faults::{Taken, copy_of, left_behind, survive};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,15 +28,6 @@ use tempfile::TempDir;
 
 /// Servers at once: they wait for the disk most of the time.
 const LANES: usize = 4;
-
-/// What the server finds when it starts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Found {
-    Nothing,
-    /// What a killed server left. It has little to write before it serves, so that the first writes of serving are hit too:
-    /// `strace` counts for each thread.
-    LeftBehind,
-}
 
 /// How often a fault of this call was taken so.
 type Tally = BTreeMap<(String, Taken), usize>;
@@ -76,7 +67,7 @@ fn happened(tally: &Tally, syscall: &str, wanted: Taken) -> bool {
 }
 
 fn every() -> usize {
-    std::env::var("FERNERY_FAULT_EVERY").map_or(4, |n| n.parse().expect("FERNERY_FAULT_EVERY is a number"))
+    std::env::var("FERNERY_FAULT_EVERY").map_or(5, |n| n.parse().expect("FERNERY_FAULT_EVERY is a number"))
 }
 
 fn sweep(kind: Kind) -> Tally {
@@ -89,8 +80,8 @@ fn sweep(kind: Kind) -> Tally {
     std::thread::scope(|scope| {
         for _ in 0..LANES {
             scope.spawn(|| {
-                while let Some((found, fault)) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let taken = survive(folder(*found, left.path()), fault);
+                while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let taken = survive(folder(fault.found, left.path()), fault);
                     *tally.lock().unwrap().entry((fault.syscall.clone(), taken)).or_default() += 1;
                 }
             });
@@ -111,9 +102,9 @@ fn folder(found: Found, left: &Path) -> TempDir {
 }
 
 /// Every call that a run without a fault makes.
-fn points(found: Found, kind: Kind, left: &Path) -> Vec<(Found, Fault)> {
+fn points(found: Found, kind: Kind, left: &Path) -> Vec<Fault> {
     let dir = folder(found, left);
-    let traced = Traced::start(dir.path(), None);
+    let traced = Traced::start(dir.path(), found, None);
     if let Some(url) = &traced.url {
         let client = Client::new(url, &dir.path().join(".fernery"));
         let mut script = Script::new(&client, 1);
@@ -136,7 +127,7 @@ fn points(found: Found, kind: Kind, left: &Path) -> Vec<(Found, Fault)> {
         "each acknowledgement takes a sync of its own: {most:?}"
     );
     let faults = most.into_iter().flat_map(|(syscall, calls)| {
-        (1..=calls).map(move |nth| (found, Fault { kind, syscall: syscall.clone(), nth }))
+        (1..=calls).map(move |nth| Fault { kind, found, syscall: syscall.clone(), nth })
     });
     faults.collect()
 }

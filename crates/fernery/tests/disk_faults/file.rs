@@ -33,6 +33,12 @@ fn texts(db: &Connection, sql: &str) -> Vec<String> {
     statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
+/// What serves has a write-ahead log: its file says so in the version for reading and that for writing.
+pub(crate) fn assert_logged(data: &Path) {
+    let header = std::fs::read(data.join("fernery.db")).unwrap();
+    assert_eq!(header[18..20], [2, 2], "served from a file without a write-ahead log");
+}
+
 /// Checks a copy, so that the server finds the files as the crash left them.
 pub(crate) fn assert_sound_after_crash(data: &Path) {
     let copy = tempfile::tempdir().unwrap();

@@ -44,10 +44,11 @@ impl Drop for Named<'_> {
 /// there, whether the rest can be done, and whether the file is sound.
 pub(crate) fn survive(dir: TempDir, fault: &Fault) -> Taken {
     let _named = Named(fault);
-    let traced = Traced::start(dir.path(), Some(fault));
+    let traced = Traced::start(dir.path(), fault.found, Some(fault));
     let client = traced.url.as_ref().map(|url| Client::new(url, &dir.path().join(".fernery")));
     let mut before = client.as_ref().map(|client| Script::new(client, 1));
     if let Some(script) = &mut before {
+        file::assert_logged(&dir.path().join(".fernery"));
         script.run();
         // Where not even a sync succeeds, a pass in the background may end the server at any moment.
         if fault.kind == Kind::EnospcFromThere && fault.syscall == "pwrite64" {

@@ -20,8 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const WATCHED: &str =
     "pwrite64,write,fsync,fdatasync,ftruncate,openat,?unlink,unlinkat,?rename,renameat,renameat2";
 
-const FILES: [&str; 13] = [
-    "",
+const FILES: [&str; 12] = [
     ".gitignore",
     "fernery.db",
     "fernery.db-wal",
@@ -48,10 +47,21 @@ pub(crate) enum Kind {
     EnospcFromThere,
 }
 
+/// What the server finds when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It makes every file, and the folder itself.
+    Nothing,
+    /// The files of a server that was killed. Before it serves it writes next to nothing, so that the first calls of the
+    /// thread that writes are reached too.
+    LeftBehind,
+}
+
 /// One fault: the nth call of its name that a thread makes.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: Kind,
+    pub(crate) found: Found,
     pub(crate) syscall: String,
     pub(crate) nth: usize,
 }
@@ -90,7 +100,7 @@ pub(crate) struct Ending {
 
 impl Traced {
     /// Starts one on `dir` and waits until it serves or has ended.
-    pub(crate) fn start(dir: &Path, fault: Option<&Fault>) -> Self {
+    pub(crate) fn start(dir: &Path, found: Found, fault: Option<&Fault>) -> Self {
         let data = dir.join(".fernery");
         let mut command = started_by("strace");
         command
@@ -99,6 +109,9 @@ impl Traced {
             .args(["-e", &format!("trace={WATCHED}")]);
         for name in FILES {
             command.arg("-P").arg(data.join(name));
+        }
+        if found == Found::Nothing {
+            command.arg("-P").arg(&data);
         }
         if let Some(fault) = fault {
             command.args(["-e", &fault.injection()]);
