@@ -3,7 +3,7 @@
 
 mod program;
 
-use program::{Answer, Server, fernery, run_in, with_mounts};
+use program::{Answer, Server, fernery, run_in, started_by, with_mounts};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -198,6 +198,28 @@ fn a_database_on_a_network_file_system_is_refused() {
         let answer = answer.exits(1);
         assert!(answer.stderr.contains(&format!("is on {name}")), "{name}: {answer:?}");
         assert!(answer.stderr.contains("PostgreSQL"), "{name}: {answer:?}");
+    }
+}
+
+/// SQLite is quiet about both of these: it answers that it has a write-ahead log before that is written, and it does not
+/// mind a folder that cannot be synced, from which a power cut would then take the names of the files.
+#[test]
+fn a_disk_that_fails_while_the_database_is_made_is_not_served_from() {
+    for (path, inject, said) in [
+        (".fernery/fernery.db", "inject=pwrite64:error=ENOSPC:when=1", "disk is full"),
+        (".fernery", "inject=fsync:error=EIO", "Input/output error"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = started_by("strace");
+        command
+            .args(["-f", "-o", "/dev/null", "-e", inject, "-P"])
+            .arg(dir.path().join(path))
+            .arg(fernery().get_program());
+        let ran = command.current_dir(dir.path()).args(UP).output();
+        let answer: Answer = ran.expect("strace; install it with `apt-get install strace`").into();
+        let answer = answer.exits(1);
+        assert_eq!(answer.stdout, "", "{answer:?}");
+        assert!(answer.stderr.contains("error: cannot open") && answer.stderr.contains(said), "{answer:?}");
     }
 }
 

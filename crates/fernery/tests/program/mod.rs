@@ -21,20 +21,27 @@ pub(crate) fn fernery() -> Command {
     command
 }
 
-/// The program where `mounts` has been run before: what it mounts is seen by the program alone and gone with it.
-pub(crate) fn with_mounts(mounts: &str) -> Command {
+/// A tool that is to start the program, with the program's environment.
+pub(crate) fn started_by(tool: &str) -> Command {
     let program = fernery();
-    let mut command = Command::new("unshare");
+    let mut command = Command::new(tool);
     for (name, value) in program.get_envs() {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
         };
     }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The program where `mounts` has been run before: what it mounts is seen by the program alone and gone with it.
+pub(crate) fn with_mounts(mounts: &str) -> Command {
+    let program = fernery();
+    let mut command = started_by("unshare");
     let needed = "this test mounts file systems: run it as root, or allow user namespaces to users";
     let script = format!("{{ {mounts}; }} || {{ echo '{needed}' >&2; exit 1; }}; exec \"$0\" \"$@\"");
     command.args(["--map-root-user", "--mount", "sh", "-c", &script]).arg(program.get_program());
-    command.stdin(Stdio::null());
     command
 }
 

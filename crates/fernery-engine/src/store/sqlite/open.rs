@@ -92,6 +92,10 @@ pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+fn folder_of(database: &Path) -> &Path {
+    database.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// SQLite's locks and its shared memory do not work over a network.
 pub(super) fn refuse_network_file(database: &Path) -> StoreResult<()> {
     const NETWORK: &[(u64, &str)] = &[
@@ -101,7 +105,7 @@ pub(super) fn refuse_network_file(database: &Path) -> StoreResult<()> {
         (0xfe53_4d42, "SMB2"),
         (0x0102_1997, "9P"),
     ];
-    let folder = database.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(database);
     let stat = rustix::fs::statfs(folder)
         .map_err(|e| StoreError::Refused(format!("cannot use folder {}: {e}", folder.display())))?;
     let kind = (stat.f_type as u64) & 0xffff_ffff;
@@ -140,8 +144,18 @@ pub(super) fn writer(database: &Path) -> StoreResult<Connection> {
             MIGRATIONS.len()
         )));
     }
+    // Read to its end: the mode is answered first and written after, and whoever stops at the answer never hears that it
+    // could not be written.
+    let mut set_mode = db.prepare("PRAGMA journal_mode = WAL")?;
+    let mode: Vec<String> = set_mode.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    drop(set_mode);
+    if mode != ["wal"] {
+        return Err(unusable(&format!("its journal stays in mode {}", mode.concat())));
+    }
     db.execute_batch(SESSION)?;
     migrate(&db, database, version)?;
+    // SQLite passes over a failed sync of the folder, and without its name there the log would not outlive a power cut.
+    File::open(folder_of(database)).and_then(|folder| folder.sync_all()).map_err(|e| unusable(&e))?;
     db.set_prepared_statement_cache_capacity(128);
     Ok(db)
 }
