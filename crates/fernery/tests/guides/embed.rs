@@ -42,8 +42,10 @@ async fn a_role_with_the_grants_of_the_guide_enqueues_in_its_own_transactions() 
     let role = format!("shop_{:016x}", u64::from_ne_bytes(fernery_engine::door::random_bytes()));
     let owner = database.client().await;
     let run = async |sql: &str| owner.batch_execute(sql).await.unwrap_or_else(|e| panic!("{sql}: {e:?}"));
-    run(&format!("CREATE ROLE {role}; CREATE TABLE orders (number int); GRANT ALL ON orders TO {role}"))
-        .await;
+    run(&format!(
+        "CREATE ROLE {role}; CREATE TABLE public.orders (number int); GRANT ALL ON public.orders TO {role}"
+    ))
+    .await;
     run(&block(GUIDE, "embed:grant").replace("shop", &role)).await;
 
     run(&format!("SET ROLE {role}")).await;

@@ -51,7 +51,12 @@ impl Shell {
         let (said, lines) = channel();
         std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
         let mut stdin = child.stdin.take().unwrap();
-        writeln!(stdin, "exec 2>&1; set -euo pipefail; trap 'echo {FAILED:?}' EXIT").unwrap();
+        // What was printed last may have no end of line: a mark begins one of its own.
+        writeln!(
+            stdin,
+            "exec 2>&1; mark() {{ echo; echo \"$1\"; }}; set -euo pipefail; trap 'mark {FAILED:?}' EXIT"
+        )
+        .unwrap();
         Self { child, stdin, lines, dir }
     }
 
@@ -60,7 +65,7 @@ impl Shell {
     pub(crate) fn run(&mut self, block: &Block) -> String {
         let file = self.dir.path().join(".block");
         std::fs::write(&file, &block.text).unwrap();
-        writeln!(self.stdin, ". ./.block </dev/null; echo {DONE:?}").unwrap();
+        writeln!(self.stdin, ". ./.block </dev/null; mark {DONE:?}").unwrap();
         self.read_until(&block.name, DONE)
     }
 
