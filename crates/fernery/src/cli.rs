@@ -1,10 +1,14 @@
 //! The command line: finds the server by itself, shows tables to people and JSON to programs, and tells every failure in
 //! one line with an exit code of its own.
 //!
-//! Commands change nothing on their own: all but `up` and `config` are calls to a server, which is authoritative.
+//! Commands change nothing on their own: what is not about this machine alone is a call to a server, which is
+//! authoritative.
 
+mod backup;
+mod completions;
 mod data_dir;
 mod dlq;
+mod doctor;
 mod enqueue;
 mod enqueue_lines;
 mod failure;
@@ -12,6 +16,7 @@ mod fence;
 mod input;
 mod job;
 mod log;
+mod man;
 mod pages;
 mod screen;
 mod server;
@@ -95,10 +100,14 @@ enum Command {
     Worker(worker::WorkerArgs),
     /// Print every setting in force and where it came from
     Config(settings::Config),
+    Doctor(doctor::Doctor),
+    Backup(backup::Backup),
     Bench(BenchArgs),
     Fence(fence::Fence),
     #[command(name = GUARD_COMMAND, hide = true)]
     WorkerGuard(worker::WorkerGuard),
+    Completions(completions::Completions),
+    Man(man::ManArgs),
 }
 
 /// The whole program.
@@ -128,10 +137,14 @@ fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
+        Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
+        Command::Backup(command) => backup::run(command, &global, screen),
         Command::Bench(args) => run_bench(args),
         Command::Fence(fence) => fence::run(fence, &global, screen),
         Command::Worker(args) => worker::run(args, &global, screen),
         Command::WorkerGuard(guard) => Ok(crate::worker::guard::main(guard.command)?),
+        Command::Completions(completions) => completions::run(completions, screen),
+        Command::Man(man) => man::run(man, screen),
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {

@@ -6,5 +6,6 @@
 mod bench;
 pub mod cli;
 pub mod config;
+mod doctor;
 pub mod http;
 pub mod worker;

@@ -9,6 +9,7 @@ mod progress;
 mod raw;
 mod server;
 mod wire;
+mod workers;
 
 use self::progress::Progress;
 pub(crate) use self::progress::ReaderLeft;
@@ -74,6 +75,8 @@ enum Group {
     Flatness,
     /// Resident memory, idle and with many claims waiting.
     Memory,
+    /// The Rust worker loop beside bare calls; a command under `fernery worker` beside one started by hand.
+    Worker,
 }
 
 #[derive(Serialize)]
@@ -136,6 +139,7 @@ impl BenchArgs {
             Group::Throughput => ROUNDS * 4,
             Group::Latency => 1,
             Group::Memory => 2,
+            Group::Worker => ROUNDS + 1,
             Group::Flatness => self.runs + usize::from(self.history > 0) + 1 + self.runs,
         };
         Group::value_variants().iter().filter(|group| self.wants(**group)).map(|group| of(*group)).sum()
@@ -152,6 +156,9 @@ impl Bench {
         }
         if self.args.wants(Group::Memory) {
             self.memory().await?;
+        }
+        if self.args.wants(Group::Worker) {
+            self.workers().await?;
         }
         if self.args.wants(Group::Flatness) {
             self.flatness().await?;
@@ -218,6 +225,14 @@ impl Bench {
         })
     }
 
+    /// Connections of the array form: more do not help.
+    fn lanes(&self) -> usize {
+        match self.args.backend {
+            Backend::Sqlite => 16,
+            Backend::Postgres => 8,
+        }
+    }
+
     async fn raw(&self) -> Result<Raw> {
         match (self.args.backend, &self.args.database) {
             (Backend::Postgres, Some(url)) => raw::postgres(url, self.args.jobs).await,
@@ -229,10 +244,11 @@ impl Bench {
     }
 
     async fn throughput(&mut self) -> Result<()> {
-        let (single, array, lanes) = match self.args.backend {
-            Backend::Sqlite => (0.30, 0.45, 16),
-            Backend::Postgres => (0.12, 0.5, 8),
+        let (single, array) = match self.args.backend {
+            Backend::Sqlite => (0.30, 0.45),
+            Backend::Postgres => (0.12, 0.5),
         };
+        let lanes = self.lanes();
         let echo = Server::echo().await?;
         let server = self.server("throughput").await?;
         load::echo(&echo, 64, Duration::from_millis(500)).await?;
@@ -318,6 +334,30 @@ impl Bench {
         self.at_most("memory_waiting", server.resident_bytes()? as f64 / MIB, "MiB", 300.0)?;
         waiting.iter().for_each(|task| task.abort());
         server.stop().await
+    }
+
+    async fn workers(&mut self) -> Result<()> {
+        let lanes = self.lanes();
+        let server = self.server("workers").await?;
+        let (mut loops, mut ratios) = (Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            self.step("worker_loop_100", round, ROUNDS);
+            let jobs = self.args.jobs / 1_000 * 1_000;
+            load::enqueue(&server, "bare", jobs, 1_000).await?;
+            let bare = load::drain_array(&server, "bare", lanes, 100).await?;
+            load::enqueue(&server, "loop", jobs, 1_000).await?;
+            let looped = workers::drain_loop(&server, "loop", jobs, lanes, 100).await?;
+            loops.push(looped);
+            ratios.push(looped / bare);
+        }
+        server.stop().await?;
+        let (value, ratio) = (quantile(&mut loops, 0.5), quantile(&mut ratios, 0.5));
+        self.at_least("worker_loop_100", value, ("array_100", ratio), 0.8)?;
+        self.progress.step("worker_true");
+        let (mut plain, mut guarded) = workers::run_true(500).await?;
+        self.value("plain_true".into(), quantile(&mut plain, 0.5), "ms")?;
+        let added = quantile(&mut guarded, 0.5) - quantile(&mut plain, 0.5);
+        self.at_most("worker_true_added", added, "ms", 3.0)
     }
 
     async fn flatness(&mut self) -> Result<()> {

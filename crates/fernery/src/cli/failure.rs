@@ -42,6 +42,11 @@ impl Failure {
         Self { exit: USAGE, code: "usage", message: message.into(), problem: None, status: None }
     }
 
+    /// What it names does not exist.
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
+        Self { exit: NOT_FOUND, code: "not_found", message: message.into(), problem: None, status: None }
+    }
+
     /// What it names is in another state, or another's.
     pub(super) fn conflict(message: impl Into<String>) -> Self {
         Self { exit: CONFLICT, code: "conflict", message: message.into(), problem: None, status: None }

@@ -82,9 +82,9 @@ impl Cell {
     /// A state or outcome, painted by what it means.
     pub(super) fn state(word: &str) -> Self {
         let paint = match word {
-            "SUCCEEDED" => Paint::Good,
-            "DEAD" | "FAILED" | "LOST" | "TIMED_OUT" => Paint::Bad,
-            "RUNNING" => Paint::Busy,
+            "SUCCEEDED" | "ok" => Paint::Good,
+            "DEAD" | "FAILED" | "LOST" | "TIMED_OUT" | "problem" => Paint::Bad,
+            "RUNNING" | "warning" => Paint::Busy,
             "CANCELLED" | "RELEASED" => Paint::Dim,
             _ => Paint::Plain,
         };

@@ -6,14 +6,14 @@ use crate::error::{StoreError, StoreResult};
 use tracing::info;
 
 /// In order; the first is version 1.
-const MIGRATIONS: &[&str] = &[
+pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_jobs.sql"),
     include_str!("migrations/0002_progress.sql"),
     include_str!("migrations/0003_inbox.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.
-const SERVER_VERSION_MIN: i32 = 140_000;
+pub(super) const SERVER_VERSION_MIN: i32 = 140_000;
 
 pub(super) async fn migrate(session: &Session<'_>) -> StoreResult<()> {
     migrate_or_trouble(session).await.map_err(Trouble::into_error)

@@ -14,6 +14,7 @@ mod columns;
 mod enqueue;
 mod grouper;
 mod heads;
+pub mod health;
 mod herald;
 mod inbox;
 mod keep;

@@ -2,8 +2,10 @@
 //!
 //! The file is the truth. `synchronous=FULL` in WAL mode: what was answered has been synced.
 
+pub mod backup;
 mod end;
 mod enter;
+pub mod health;
 mod hold;
 mod open;
 mod operate;

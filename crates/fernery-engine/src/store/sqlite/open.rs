@@ -11,11 +11,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// "FERN": tells our files from other programs'.
-const APPLICATION_ID: i32 = 0x4645_524e;
+pub(super) const APPLICATION_ID: i32 = 0x4645_524e;
 
 /// Every change of the schema, oldest first. Landed ones are never edited.
-const MIGRATIONS: &[&str] =
+pub(super) const MIGRATIONS: &[&str] =
     &[include_str!("migrations/0001_engine.sql"), include_str!("migrations/0002_progress.sql")];
+
+/// How the writing connection is set up.
+pub(super) const SESSION: &str = include_str!("sql/session.sql");
 
 /// Two connections that checkpoint at once could damage the file in older versions.
 const SQLITE_MIN: i32 = 3_051_003;
@@ -83,7 +86,7 @@ pub(super) fn lock(database: &Path) -> StoreResult<Lock> {
     Ok(Lock(file))
 }
 
-fn beside(database: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
@@ -137,12 +140,7 @@ pub(super) fn writer(database: &Path) -> StoreResult<Connection> {
             MIGRATIONS.len()
         )));
     }
-    db.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-         PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
-         PRAGMA busy_timeout = 5000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;
-         PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864;",
-    )?;
+    db.execute_batch(SESSION)?;
     migrate(&db, database, version)?;
     db.set_prepared_statement_cache_capacity(128);
     Ok(db)

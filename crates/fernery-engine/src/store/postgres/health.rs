@@ -1,0 +1,250 @@
+//! A look at a PostgreSQL server from outside: what it promises, what it says of time, and what weighs on it.
+//!
+//! It only reads, and makes nothing: a database without the schema stays without. It decides nothing: numbers go out,
+//! `fernery doctor` judges them. Each part may fail alone, for a user may be allowed to see one and not another.
+
+use super::columns::{cell, instant};
+use super::migrate;
+use super::target::Target;
+use super::trouble::Trouble;
+use crate::door;
+use crate::error::{StoreError, StoreResult};
+use fernery_core::Timestamp;
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Row};
+
+/// Beyond all time-outs of a single statement: what takes longer is a server that hangs.
+const LOOK_WITHIN: Duration = Duration::from_secs(15);
+/// The clock is read this often; the quickest reading counts, for it is the most exact.
+const CLOCK_READINGS: usize = 5;
+
+/// What a look found.
+#[derive(Clone, Debug)]
+pub struct DatabaseHealth {
+    /// The server itself.
+    pub server: ServerFacts,
+    /// The version of the schema; `None` where nothing was made yet.
+    pub schema_version: StoreResult<Option<i32>>,
+    /// The database's clock; `None` where nothing was made yet.
+    pub clock: StoreResult<Option<ClockReading>>,
+    /// Who is connected.
+    pub sessions: StoreResult<Sessions>,
+    /// Who follows.
+    pub replication: StoreResult<Replication>,
+    /// What was prepared and left.
+    pub prepared: StoreResult<Prepared>,
+    /// The tables that every job passes through; empty where nothing was made yet.
+    pub tables: StoreResult<Vec<TableRows>>,
+}
+
+/// What the server is and promises, as a session of Fernery's has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// 150018 is 15.18.
+    pub version_num: i32,
+    /// The same for people.
+    pub version: String,
+    /// It follows another server and takes no writes.
+    pub is_standby: bool,
+    /// Whether writes reach the disk before they are answered.
+    pub fsync: bool,
+    /// Whether a page that was torn by a crash can be mended.
+    pub full_page_writes: bool,
+    /// How far a commit gets before it is answered.
+    pub synchronous_commit: String,
+    /// The standbys that commits wait for.
+    pub synchronous_standby_names: String,
+    /// Connections that are not kept back for superusers.
+    pub connections_max: i64,
+    /// Whether the user may see the sessions of others.
+    pub sees_all: bool,
+}
+
+/// One reading of the database's clock, between two of the local one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockReading {
+    /// What the database said.
+    pub database_at: Timestamp,
+    /// The local clock when it was asked.
+    pub asked_at: Timestamp,
+    /// How long the answer took.
+    pub round_trip: Duration,
+}
+
+/// Who is connected, and what transactions hold back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sessions {
+    /// Connections of clients, to all databases.
+    pub connections: i64,
+    /// The age of the oldest transaction that holds back vacuum.
+    pub oldest_transaction: Duration,
+    /// Whose it is.
+    pub oldest_pid: Option<i32>,
+    /// Sessions that are in a transaction and do nothing.
+    pub idle_in_transaction: i64,
+    /// How long the longest of them has done nothing.
+    pub idle_longest: Duration,
+}
+
+/// Who follows the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replication {
+    /// Connected standbys that commits wait for.
+    pub synchronous: i64,
+    /// Connected standbys that they do not wait for.
+    pub asynchronous: i64,
+    /// Slots that nobody reads.
+    pub slots_inactive: i64,
+}
+
+/// Transactions that were prepared and left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prepared {
+    /// How many.
+    pub count: i64,
+    /// The age of the oldest.
+    pub oldest: Duration,
+}
+
+/// The rows of one table, as the server estimates them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRows {
+    /// Its name in the schema `fernery`.
+    pub name: String,
+    /// Rows that count.
+    pub live: i64,
+    /// Rows that only cost.
+    pub dead: i64,
+}
+
+/// The version of the schema that this program makes.
+pub fn schema_version_known() -> i32 {
+    i32::try_from(migrate::MIGRATIONS.len()).unwrap_or(i32::MAX)
+}
+
+/// The oldest server that all statements run on, as `server_version_num`.
+pub const SERVER_VERSION_MIN: i32 = migrate::SERVER_VERSION_MIN;
+
+/// Connects and reads.
+pub async fn look(url: &str) -> StoreResult<DatabaseHealth> {
+    let target = Target::parse(url)?;
+    timeout(LOOK_WITHIN, look_at(&target))
+        .await
+        .unwrap_or_else(|_| Err(StoreError::Unavailable("the database does not answer".into())))
+}
+
+async fn look_at(target: &Target) -> StoreResult<DatabaseHealth> {
+    let (client, wire) = target.wire().await.map_err(Trouble::into_error)?;
+    tokio::spawn(wire);
+    // Before the session is set up, which an old server may not understand.
+    let old = server_facts(&client).await?;
+    if old.version_num < SERVER_VERSION_MIN {
+        let unread = || StoreError::Refused("the server is too old to be asked".into());
+        return Ok(DatabaseHealth {
+            server: old,
+            schema_version: Err(unread()),
+            clock: Err(unread()),
+            sessions: Err(unread()),
+            replication: Err(unread()),
+            prepared: Err(unread()),
+            tables: Err(unread()),
+        });
+    }
+    client.batch_execute(include_str!("sql/session.sql")).await.map_err(sorted)?;
+    let server = server_facts(&client).await?;
+    let schema_version = schema_version(&client).await;
+    let made = matches!(schema_version, Ok(Some(_)));
+    Ok(DatabaseHealth {
+        server,
+        clock: if made { clock(&client).await.map(Some) } else { Ok(None) },
+        sessions: sessions(&client).await,
+        replication: replication(&client).await,
+        prepared: prepared(&client).await,
+        tables: tables(&client).await,
+        schema_version,
+    })
+}
+
+fn sorted(error: tokio_postgres::Error) -> StoreError {
+    Trouble::from_driver(&error, false).into_error()
+}
+
+async fn one_row(client: &Client, sql: &str) -> StoreResult<Row> {
+    client.query_one(sql, &[]).await.map_err(sorted)
+}
+
+async fn server_facts(client: &Client) -> StoreResult<ServerFacts> {
+    let row = one_row(client, include_str!("sql/health_server.sql")).await?;
+    Ok(ServerFacts {
+        version_num: cell(&row, 0)?,
+        version: cell(&row, 1)?,
+        is_standby: cell(&row, 2)?,
+        fsync: cell(&row, 3)?,
+        full_page_writes: cell(&row, 4)?,
+        synchronous_commit: cell(&row, 5)?,
+        synchronous_standby_names: cell(&row, 6)?,
+        connections_max: cell(&row, 7)?,
+        sees_all: cell(&row, 8)?,
+    })
+}
+
+async fn schema_version(client: &Client) -> StoreResult<Option<i32>> {
+    let row = one_row(client, include_str!("sql/migrate_look.sql")).await?;
+    let made: bool = cell(&row, 1)?;
+    if !made {
+        return Ok(None);
+    }
+    cell(&one_row(client, include_str!("sql/migrate_version.sql")).await?, 0).map(Some)
+}
+
+async fn clock(client: &Client) -> StoreResult<ClockReading> {
+    let statement = client.prepare(include_str!("sql/now.sql")).await.map_err(sorted)?;
+    let mut best: Option<ClockReading> = None;
+    for _ in 0..CLOCK_READINGS {
+        let (asked_at, watch) = (door::wall_clock(), door::stop_watch());
+        let row = client.query_one(&statement, &[]).await.map_err(sorted)?;
+        let reading = ClockReading { database_at: instant(&row, 0)?, asked_at, round_trip: watch.elapsed() };
+        if best.is_none_or(|best| reading.round_trip < best.round_trip) {
+            best = Some(reading);
+        }
+    }
+    best.ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))
+}
+
+fn seconds(row: &Row, column: usize) -> StoreResult<Duration> {
+    let seconds: f64 = cell(row, column)?;
+    Ok(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
+}
+
+async fn sessions(client: &Client) -> StoreResult<Sessions> {
+    let row = one_row(client, include_str!("sql/health_sessions.sql")).await?;
+    Ok(Sessions {
+        connections: cell(&row, 0)?,
+        oldest_transaction: seconds(&row, 1)?,
+        oldest_pid: cell(&row, 2)?,
+        idle_in_transaction: cell(&row, 3)?,
+        idle_longest: seconds(&row, 4)?,
+    })
+}
+
+async fn replication(client: &Client) -> StoreResult<Replication> {
+    let row = one_row(client, include_str!("sql/health_replication.sql")).await?;
+    Ok(Replication {
+        synchronous: cell(&row, 0)?,
+        asynchronous: cell(&row, 1)?,
+        slots_inactive: cell(&row, 2)?,
+    })
+}
+
+async fn prepared(client: &Client) -> StoreResult<Prepared> {
+    let row = one_row(client, include_str!("sql/health_prepared.sql")).await?;
+    Ok(Prepared { count: cell(&row, 0)?, oldest: seconds(&row, 1)? })
+}
+
+async fn tables(client: &Client) -> StoreResult<Vec<TableRows>> {
+    let rows = client.query(include_str!("sql/health_tables.sql"), &[]).await.map_err(sorted)?;
+    rows.iter()
+        .map(|row| Ok(TableRows { name: cell(row, 0)?, live: cell(row, 1)?, dead: cell(row, 2)? }))
+        .collect()
+}

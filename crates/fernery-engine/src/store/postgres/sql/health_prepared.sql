@@ -1,0 +1,4 @@
+-- Transactions that were prepared and neither committed nor rolled back.
+SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - prepared)), 0)::double precision
+FROM pg_prepared_xacts
+WHERE database = current_database();

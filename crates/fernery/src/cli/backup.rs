@@ -1,0 +1,365 @@
+//! `fernery backup`: a verified copy of the database, in place as a whole or not at all.
+//!
+//! It reads the file itself, beside the server if one runs. The copy grows under another name in the same folder, is
+//! verified and synced there, and only then gets its name.
+
+use super::Global;
+use super::failure::{Failure, Outcome};
+use super::screen::Screen;
+use super::setting_flags::SettingFlags;
+use super::settings::{in_force, warn_of_unknown_env};
+use crate::config::{database, duration};
+use clap::Args;
+use fernery_engine::store::sqlite::backup::{self, Compared, Copied, Stop};
+use fernery_engine::store::sqlite::health;
+use fernery_engine::{Database, StoreError, door};
+use indicatif::{ProgressBar, ProgressStyle};
+use rustix::fs::{FlockOperation, OFlags, flock};
+use serde_json::json;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How often the progress is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Copy the SQLite database to FILE while the server runs or when it does not
+///
+/// The copy is one consistent state of the database: every job that was acknowledged before the command was called is in
+/// it. It is verified (integrity, version, numbers of rows), synced to the disk, readable by its owner alone, and appears as
+/// FILE only when all of that has succeeded. The server does not wait for it.
+///
+/// The data directory also holds the token files. Their secrets are not in the database; keep them, or make new tokens.
+///
+/// A PostgreSQL database is backed up with PostgreSQL's own tools; the command then says how.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+To restore: stop the server, delete fernery.db-wal and fernery.db-shm beside the database (they belong to the old file),
+copy FILE over fernery.db, run `fernery fence`, and start the server. `fernery fence` takes back all leases of the time
+after the backup: without it, a worker that has been away could finish a job that others see as waiting again.
+
+Examples:
+  fernery backup /backup/fernery-$(date +%F).db
+  fernery backup --force latest.db                           replaces latest.db once the new copy is whole
+  fernery backup --database sqlite:/srv/jobs.db copy.db
+  fernery doctor --database sqlite:copy.db                   what is in a copy")]
+pub(super) struct Backup {
+    /// Where to put the copy
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Replace FILE if it is there
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    flags: SettingFlags,
+}
+
+pub(super) fn run(command: Backup, global: &Global, screen: Screen) -> Outcome {
+    let (_, settings) = in_force(global, command.flags)?;
+    warn_of_unknown_env();
+    let source = match &settings.database {
+        Database::Sqlite(path) => path,
+        Database::Postgres(_) => return Err(of_postgres(&settings.database, &command.file)),
+    };
+    match fs::metadata(source) {
+        Ok(meta) if meta.is_file() => {}
+        Ok(_) => return Err(Failure::usage(format!("{} is not a file", source.display()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let why = format!("there is no database at {}", source.display());
+            return Err(Failure::not_found(why).hint("--data or --database name another"));
+        }
+        Err(error) => return Err(Failure::usage(format!("cannot read {}: {error}", source.display()))),
+    }
+    let target = Target::check(&command.file, source, command.force)?;
+    let mut ears = Ears::open()?;
+    let unfinished = Unfinished::begin(&target)?;
+    let watch = door::stop_watch();
+    let copied = ears
+        .copy(source, &unfinished, &bar(source, screen))
+        .map_err(|error| explain(error, source, &target))?;
+    let bytes = unfinished.finish(&target)?;
+    report(&target, &copied, bytes, watch.elapsed(), screen)
+}
+
+fn report(target: &Target, copied: &Copied, bytes: u64, took: Duration, screen: Screen) -> Outcome {
+    let counts = &copied.counts;
+    if screen.json {
+        let answer = json!({
+            "file": target.path.display().to_string(),
+            "bytes": bytes,
+            "schema_version": copied.schema_version,
+            "compared": match copied.compared {
+                Compared::Exactly => "exactly",
+                Compared::Kept => "kept",
+            },
+            "rows": {
+                "jobs": counts.jobs, "ready": counts.ready, "scheduled": counts.scheduled, "leases": counts.leases,
+                "attempts": counts.attempts, "dead_letters": counts.dead_letters,
+                "unique_keys": counts.unique_keys, "streams": counts.streams, "tokens": counts.tokens,
+            },
+            "took_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        });
+        return screen.line(&answer.to_string());
+    }
+    let compared = match copied.compared {
+        Compared::Exactly => "as many rows in every table as the database",
+        Compared::Kept => "every job of before that is still there; others wrote meanwhile",
+    };
+    screen.facts(&[
+        ("file", target.path.display().into()),
+        ("bytes", bytes.into()),
+        ("jobs", format_args!("{} ({} closed attempts)", counts.jobs, counts.attempts).into()),
+        ("verified", format_args!("integrity, schema version {}, {compared}", copied.schema_version).into()),
+        ("took", duration::show(Duration::from_millis(took.as_millis().max(1) as u64)).into()),
+    ])
+}
+
+/// Where the copy goes.
+struct Target {
+    /// Absolute.
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+impl Target {
+    fn check(file: &Path, source: &Path, force: bool) -> Outcome<Self> {
+        let shown = file.display();
+        let path = std::path::absolute(file).map_err(|e| Failure::usage(format!("{shown}: {e}")))?;
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Failure::usage(format!("{shown} names no file")));
+        };
+        if path.to_str().is_none() {
+            return Err(Failure::usage(format!("{shown}: SQLite takes names in UTF-8 only; choose another")));
+        }
+        let folder = match fs::canonicalize(folder) {
+            Ok(folder) if folder.is_dir() => folder,
+            Ok(folder) => return Err(Failure::usage(format!("{} is not a folder", folder.display()))),
+            Err(error) => {
+                return Err(Failure::usage(format!("cannot use the folder {}: {error}", folder.display()))
+                    .hint("make it, or name a file elsewhere"));
+            }
+        };
+        let path = folder.join(name);
+        let target = Self { folder, path };
+        match fs::symlink_metadata(&target.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Failure::usage(format!("cannot look at {shown}: {error}"))),
+            Ok(meta) if !meta.is_file() => {
+                return Err(Failure::usage(format!("{shown} is there and is not a regular file")));
+            }
+            Ok(_) if !force => {
+                return Err(Failure::conflict(format!("{shown} is there already; --force replaces it")));
+            }
+            Ok(_) => {}
+        }
+        target.is_not(source)?;
+        Ok(target)
+    }
+
+    /// Neither the copy nor its first name may be the database or a file that SQLite or the server keeps beside it.
+    fn is_not(&self, source: &Path) -> Outcome {
+        let Ok(source) = fs::canonicalize(source) else { return Ok(()) };
+        let inode = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+        for path in [&self.path, &self.unfinished()] {
+            let beside =
+                ["", "-wal", "-shm", "-journal", ".lock"].iter().any(|end| *path == with(&source, end));
+            if beside || inode(path).is_some_and(|there| Some(there) == inode(&source)) {
+                return Err(Failure::usage(format!(
+                    "{} belongs to the database itself; name another file",
+                    path.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn unfinished(&self) -> PathBuf {
+        with(&self.path, ".tmp")
+    }
+}
+
+fn with(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// A copy under its first name; gone with this unless it was finished.
+struct Unfinished {
+    path: PathBuf,
+    /// Locked, so that two backups to one file do not write into each other. Open until SQLite has closed it: closing any
+    /// handle of a file gives up the locks that SQLite holds on it.
+    file: File,
+    finished: bool,
+}
+
+impl Unfinished {
+    fn begin(target: &Target) -> Outcome<Self> {
+        let path = target.unfinished();
+        let refused = |error: io::Error| match error.kind() {
+            ErrorKind::StorageFull => no_space(target, None),
+            _ => Failure::usage(format!("cannot write {}: {error}", path.display()))
+                .hint("make the folder writable, or name a file elsewhere"),
+        };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
+            .open(&path)
+            .map_err(refused)?;
+        let busy = || Failure::conflict(format!("another backup to {} is under way", target.path.display()));
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
+        // Whoever held the lock before may have given the file its name, or removed it.
+        let (mine, named) =
+            (file.metadata().map_err(refused)?, fs::symlink_metadata(&path).map_err(refused)?);
+        if mine.ino() != named.ino() || mine.dev() != named.dev() || !mine.is_file() {
+            return Err(busy());
+        }
+        let unfinished = Self { path, file, finished: false };
+        // What a backup that was killed has left is of no use.
+        unfinished.file.set_len(0).map_err(|error| failed(&unfinished.path, &error))?;
+        unfinished
+            .file
+            .set_permissions(Permissions::from_mode(0o600))
+            .map_err(|error| failed(&unfinished.path, &error))?;
+        unfinished.remove_beside();
+        Ok(unfinished)
+    }
+
+    fn remove_beside(&self) {
+        for end in ["-journal", "-wal", "-shm"] {
+            let _ = fs::remove_file(with(&self.path, end));
+        }
+    }
+
+    /// Gives the copy its name, durably; its size.
+    fn finish(mut self, target: &Target) -> Outcome<u64> {
+        let bytes = self
+            .file
+            .sync_all()
+            .and_then(|()| self.file.metadata())
+            .map_err(|e| failed(&self.path, &e))?
+            .len();
+        self.remove_beside();
+        fs::rename(&self.path, &target.path).map_err(|e| failed(&target.path, &e))?;
+        self.finished = true;
+        File::open(&target.folder).and_then(|folder| folder.sync_all()).map_err(|error| {
+            Failure::failed("backup", format!("{} cannot be synced: {error}", target.folder.display()))
+                .hint(format_args!("{} is whole, and may be gone after a power cut", target.path.display()))
+        })?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::remove_file(&self.path);
+            self.remove_beside();
+        }
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::failed("backup", format!("cannot write {}: {error}", path.display())).hint(
+        "nothing was left behind; look into the log of the kernel (`dmesg`), or name a file on another disk",
+    )
+}
+
+/// Hears signals from before the first byte is written, so that none of them leaves a file behind.
+struct Ears {
+    runtime: Runtime,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ears {
+    fn open() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let inside = runtime.enter();
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        drop(inside);
+        Ok(Self { runtime, terminate, interrupt })
+    }
+
+    /// Copies in a thread of its own, shows how far it is, and ends it when a signal asks.
+    fn copy(&mut self, source: &Path, into: &Unfinished, bar: &ProgressBar) -> Result<Copied, StoreError> {
+        let (terminate, interrupt) = (&mut self.terminate, &mut self.interrupt);
+        self.runtime.block_on(async {
+            let stop = Stop::default();
+            let (from, to, stop_copy) = (source.to_owned(), into.path.clone(), stop.clone());
+            let mut copying = tokio::task::spawn_blocking(move || backup::copy(&from, &to, &stop_copy));
+            let mut look = tokio::time::interval(LOOK_EVERY);
+            let copied = loop {
+                tokio::select! {
+                    copied = &mut copying => break copied,
+                    _ = look.tick() => bar.set_position(fs::metadata(&into.path).map_or(0, |meta| meta.len())),
+                    _ = terminate.recv() => stop.ask(),
+                    _ = interrupt.recv() => stop.ask(),
+                }
+            };
+            bar.finish_and_clear();
+            copied.unwrap_or_else(|panic| Err(StoreError::Broken(format!("the copy panicked: {panic}"))))
+        })
+    }
+}
+
+/// The copy leaves out what is free, so its size is known before.
+fn bar(source: &Path, screen: Screen) -> ProgressBar {
+    if screen.json {
+        return ProgressBar::hidden();
+    }
+    let bytes = size_of_copy(source).unwrap_or(0);
+    let style = ProgressStyle::with_template("{bar:40} {binary_bytes}/{binary_total_bytes} copied");
+    // On stderr, and only where a person looks.
+    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn size_of_copy(source: &Path) -> Option<u64> {
+    health::look(source).ok().map(|file| file.bytes.saturating_sub(file.free_bytes))
+}
+
+fn no_space(target: &Target, needed: Option<u64>) -> Failure {
+    let needed = needed.map_or_else(String::new, |bytes| format!(" (the copy needs about {bytes} bytes)"));
+    Failure::failed("no_space", format!("no space left in {}{needed}", target.folder.display()))
+        .hint("nothing was left behind; make room, or name a file on another disk")
+}
+
+fn explain(error: StoreError, source: &Path, target: &Target) -> Failure {
+    let shown = source.display();
+    match error {
+        StoreError::Full(_) => no_space(target, size_of_copy(source)),
+        StoreError::Refused(why) => Failure::failed("backup", format!("{shown} was not copied: {why}")),
+        StoreError::Corrupt(why) | StoreError::Broken(why) => {
+            Failure::failed("backup", format!("{shown} was not copied: {why}"))
+                .hint("nothing was left behind; try again, and if it stays so keep the file and your last good backup safe")
+        }
+        StoreError::Busy(why) | StoreError::Unavailable(why) => {
+            Failure::failed("backup", format!("{shown} was not copied: {why}")).hint(
+                "nothing was left behind; try again, as the user that runs the server, who can read the database and write \
+                 beside it",
+            )
+        }
+    }
+}
+
+/// What to use instead, ready to be pasted; the password goes into PGPASSWORD or ~/.pgpass.
+fn of_postgres(database: &Database, file: &Path) -> Failure {
+    let url = database::show(database).replace(":***@", "@");
+    let file = file.display();
+    Failure::usage(format!(
+        "the jobs are in PostgreSQL, whose own tools make a consistent copy while servers run:\n\
+         \x20 pg_dump --format=custom --schema=fernery --file='{file}' --dbname='{url}'\n\
+         \x20 pg_restore --clean --if-exists --exit-on-error --single-transaction --dbname='{url}' '{file}'   # to restore\n\
+         or, for the whole cluster and point-in-time recovery:\n\
+         \x20 pg_basebackup --pgdata='{file}' --wal-method=stream --checkpoint=fast --progress --dbname='{url}'\n\
+         Stop all servers before a restore, and run `fernery fence` after it"
+    ))
+}

@@ -1,0 +1,289 @@
+//! The machine: room, limits, modes, and whether a sync is one.
+
+use super::super::finding::{Finding, Level, bytes, span};
+use std::path::Path;
+use std::time::Duration;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+/// Less than this, and the next burst of jobs meets a full disk.
+const ROOM_MIN: u64 = 256 * MIB;
+/// Waiting claims that a server should be able to hold, each of them one connection and one file.
+const WAITING_CLAIMS: u64 = 10_000;
+/// Files beside the connections: the database, its readers, logs.
+const OTHER_FILES: u64 = 256;
+
+/// What is left of something that runs out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) free: u64,
+    pub(crate) total: u64,
+}
+
+impl Left {
+    fn percent(self) -> u64 {
+        self.free.saturating_mul(100).checked_div(self.total).unwrap_or(100)
+    }
+}
+
+/// Room on the file system of `folder`.
+pub(crate) fn disk_space(folder: &Path, room: Left, inodes: Left) -> Finding {
+    const CHECK: &str = "disk_space";
+    let place = folder.display();
+    let mut found = format!("{place}: {} free ({} %)", bytes(room.free), room.percent());
+    // A file system that makes inodes as it needs them counts none.
+    let inodes_level = match inodes {
+        Left { total: 0, .. } => Level::Ok,
+        Left { free: 0..1_000, .. } => Level::Problem,
+        _ if inodes.percent() < 5 => Level::Warning,
+        _ => Level::Ok,
+    };
+    if inodes.total > 0 {
+        found = format!("{found}, {} inodes free ({} %)", inodes.free, inodes.percent());
+    }
+    let room_level = match room {
+        Left { free, .. } if free < ROOM_MIN => Level::Problem,
+        Left { free, .. } if free < 2 * GIB => Level::Warning,
+        Left { free, .. } if room.percent() < 10 && free < 20 * GIB => Level::Warning,
+        _ => Level::Ok,
+    };
+    let remedy = if room_level >= inodes_level {
+        "make room, or move the data directory to a larger disk: without room no job can be stored or finished; a shorter \
+         `retention` drops finished jobs earlier"
+    } else {
+        "the file system runs out of inodes: delete small files in great number elsewhere on it"
+    };
+    Finding::at(room_level.max(inodes_level), CHECK, found, remedy)
+}
+
+/// What kind of file system holds the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Medium {
+    /// One that keeps what was synced.
+    Disk,
+    /// One that lives in memory.
+    Memory,
+    /// The topmost layer of a container.
+    Layer,
+    /// A program stands behind it.
+    Program,
+    /// One that this program does not know.
+    Unknown,
+}
+
+/// Whether a file there outlives the machine's next start.
+pub(crate) fn file_system(folder: &Path, name: &str, medium: Medium) -> Finding {
+    const CHECK: &str = "file_system";
+    let found = format!("{} is on {name}", folder.display());
+    match medium {
+        Medium::Disk => Finding::ok(CHECK, found),
+        Medium::Memory => Finding::problem(
+            CHECK,
+            format!("{found}, which lives in memory"),
+            "move the database to a disk: all jobs are lost when the machine restarts",
+        ),
+        Medium::Layer => Finding::warning(
+            CHECK,
+            format!("{found}, the layer of a container"),
+            "put the database on a volume: all jobs are lost when the container is replaced",
+        ),
+        Medium::Program => Finding::warning(
+            CHECK,
+            format!("{found}: a program stands behind it"),
+            "make sure that it keeps what was synced, or move the database to a local disk",
+        ),
+        Medium::Unknown => Finding::ok(CHECK, format!("{found}, which this program does not know")),
+    }
+}
+
+/// How long real writes took to be synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SyncTimes {
+    pub(crate) median: Duration,
+    pub(crate) worst: Duration,
+}
+
+/// A commit waits for one sync, and shares it with whatever arrived meanwhile.
+const SYNC_SLOW: Duration = Duration::from_millis(50);
+/// No device that keeps what it was given answers this fast; something on the way answers for it.
+const SYNC_TOO_FAST: Duration = Duration::from_micros(8);
+
+/// Whether syncs are quick enough, and slow enough to be real.
+pub(crate) fn sync_time(folder: &Path, times: SyncTimes, medium: Medium) -> Finding {
+    const CHECK: &str = "sync_time";
+    let place = folder.display();
+    let found = format!(
+        "{place}: a write is synced in {} (worst of the trial {})",
+        span(times.median),
+        span(times.worst)
+    );
+    if times.median > SYNC_SLOW {
+        let remedy = "use a faster disk, or take load off this one: every commit waits for a sync";
+        return Finding::warning(CHECK, found, remedy);
+    }
+    if times.median < SYNC_TOO_FAST && medium == Medium::Disk {
+        let remedy = "something on the way may only say that it synced (libeatmydata, a virtual disk with cache=unsafe): \
+                      make sure that a power cut loses nothing";
+        return Finding::warning(CHECK, found, remedy);
+    }
+    Finding::ok(CHECK, found)
+}
+
+/// The files that a process may have open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileLimit {
+    pub(crate) soft: u64,
+    pub(crate) hard: u64,
+    /// Of the server that runs, or else of this command.
+    pub(crate) server: Option<u32>,
+}
+
+/// Whether enough claims can wait at once.
+pub(crate) fn file_limit(limit: FileLimit) -> Finding {
+    const CHECK: &str = "file_limit";
+    let shown = |n: u64| if n == u64::MAX { "unlimited".to_string() } else { n.to_string() };
+    // A server raises its own limit as far as it may when it starts.
+    let (counts, whose) = match limit.server {
+        Some(pid) => (limit.soft, format!("process {pid} may open {} files", shown(limit.soft))),
+        None => (
+            limit.hard,
+            format!("{} files, which a server raises to {} for itself", shown(limit.soft), shown(limit.hard)),
+        ),
+    };
+    if counts >= WAITING_CLAIMS + OTHER_FILES {
+        return Finding::ok(CHECK, whose);
+    }
+    let claims = counts.saturating_sub(OTHER_FILES);
+    Finding::warning(
+        CHECK,
+        format!("{whose}: about {claims} claims can wait at once, not {WAITING_CLAIMS}"),
+        "raise it where the server is started: LimitNOFILE=65536 in its systemd unit, or `ulimit -Hn 65536`",
+    )
+}
+
+/// Something that only its owner should be able to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Private {
+    Directory,
+    Database,
+    Token,
+}
+
+/// Whether others can read what is not theirs.
+pub(crate) fn mode(path: &Path, mode: u32, what: Private) -> Finding {
+    let (check, wanted) = match what {
+        Private::Directory => ("data_directory", 0o700),
+        Private::Database => ("database_file", 0o600),
+        Private::Token => ("token_file", 0o600),
+    };
+    let mode = mode & 0o7777;
+    let path = path.display();
+    let found = format!("{path} has mode {mode:04o}");
+    if mode & 0o077 == 0 {
+        return Finding::ok(check, found);
+    }
+    match what {
+        Private::Token => Finding::problem(
+            check,
+            format!("{found}: others may use it, and a server refuses to start with it"),
+            format!(
+                "`chmod {wanted:o} {path}`; if somebody may have read it, `fernery token revoke` it, delete the file and \
+                 start the server again"
+            ),
+        ),
+        Private::Directory | Private::Database => Finding::warning(
+            check,
+            format!("{found}: it is open to others"),
+            format!("`chmod {wanted:o} {path}`"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Level::{Ok, Problem, Warning};
+    use super::*;
+
+    #[test]
+    fn room_is_judged_by_what_is_free_and_by_its_share() {
+        let plenty = Left { free: 1_000_000, total: 2_000_000 };
+        for (free, total, inodes, level) in [
+            (100 * GIB, 200 * GIB, plenty, Ok),
+            (30 * GIB, 1_000 * GIB, plenty, Ok),
+            (15 * GIB, 1_000 * GIB, plenty, Warning),
+            (15 * GIB, 100 * GIB, plenty, Ok),
+            (GIB, 2 * GIB, plenty, Warning),
+            (255 * MIB, 500 * MIB, plenty, Problem),
+            (0, 500 * MIB, plenty, Problem),
+            (100 * GIB, 200 * GIB, Left { free: 0, total: 0 }, Ok),
+            (100 * GIB, 200 * GIB, Left { free: 49_999, total: 1_000_000 }, Warning),
+            (100 * GIB, 200 * GIB, Left { free: 999, total: 2_000 }, Problem),
+            (0, 0, plenty, Problem),
+        ] {
+            let room = Left { free, total };
+            assert_eq!(disk_space(Path::new("/d"), room, inodes).level, level, "{room:?} {inodes:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_system_that_forgets_is_told() {
+        for (medium, level) in [
+            (Medium::Disk, Ok),
+            (Medium::Unknown, Ok),
+            (Medium::Memory, Problem),
+            (Medium::Layer, Warning),
+            (Medium::Program, Warning),
+        ] {
+            assert_eq!(file_system(Path::new("/d"), "x", medium).level, level, "{medium:?}");
+        }
+    }
+
+    #[test]
+    fn a_sync_that_is_slow_or_no_sync_is_told() {
+        for (micros, medium, level) in [
+            (500, Medium::Disk, Ok),
+            (50_000, Medium::Disk, Ok),
+            (50_001, Medium::Disk, Warning),
+            (8, Medium::Disk, Ok),
+            (7, Medium::Disk, Warning),
+            (1, Medium::Memory, Ok),
+        ] {
+            let times = SyncTimes { median: Duration::from_micros(micros), worst: Duration::from_secs(1) };
+            assert_eq!(sync_time(Path::new("/d"), times, medium).level, level, "{micros} {medium:?}");
+        }
+    }
+
+    #[test]
+    fn the_limit_that_counts_is_the_servers_or_the_one_it_would_have() {
+        for (soft, hard, server, level) in [
+            (1_024, 1_048_576, None, Ok),
+            (1_024, 10_256, None, Ok),
+            (1_024, 10_255, None, Warning),
+            (1_024, u64::MAX, None, Ok),
+            (1_024, 1_048_576, Some(7), Warning),
+            (10_256, 10_256, Some(7), Ok),
+            (100, 100, None, Warning),
+        ] {
+            let limit = FileLimit { soft, hard, server };
+            assert_eq!(file_limit(limit).level, level, "{limit:?}");
+        }
+    }
+
+    #[test]
+    fn what_others_can_read_is_told() {
+        for (bits, what, level) in [
+            (0o600, Private::Token, Ok),
+            (0o100_600, Private::Token, Ok),
+            (0o400, Private::Token, Ok),
+            (0o640, Private::Token, Problem),
+            (0o604, Private::Token, Problem),
+            (0o700, Private::Directory, Ok),
+            (0o755, Private::Directory, Warning),
+            (0o710, Private::Directory, Warning),
+            (0o600, Private::Database, Ok),
+            (0o644, Private::Database, Warning),
+        ] {
+            assert_eq!(mode(Path::new("/d/f"), bits, what).level, level, "{bits:o} {what:?}");
+        }
+    }
+}

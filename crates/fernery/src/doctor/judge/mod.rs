@@ -1,0 +1,6 @@
+//! What numbers mean: pure functions from what was measured to a finding.
+
+pub(super) mod machine;
+pub(super) mod postgres;
+pub(super) mod settings;
+pub(super) mod sqlite;

@@ -1,0 +1,251 @@
+//! The PostgreSQL server.
+
+use super::super::finding::{Finding, Level, span};
+use fernery_engine::store::postgres::health::{
+    ClockReading, Prepared, Replication, SERVER_VERSION_MIN, ServerFacts, Sessions, TableRows,
+};
+use std::time::Duration;
+
+/// Transactions as old as this many leases keep so many dead rows that claims slow down for good.
+const LEASES_TOO_OLD: u32 = 15;
+/// Dead rows that a claim has to pass over without anybody noticing.
+const DEAD_FEW: i64 = 20_000;
+/// Dead rows that make a claim slow.
+const DEAD_MANY: i64 = 200_000;
+
+/// Whether all statements run there.
+pub(crate) fn version(facts: &ServerFacts) -> Finding {
+    let found = format!("PostgreSQL {}", facts.version);
+    let level = if facts.version_num < SERVER_VERSION_MIN { Level::Problem } else { Level::Ok };
+    let remedy = format!("use PostgreSQL {} or later", SERVER_VERSION_MIN / 10_000);
+    Finding::at(level, "postgres_version", found, remedy)
+}
+
+/// Whether this program and the database know the same tables.
+pub(crate) fn schema(found: Option<i32>, known: i32) -> Finding {
+    const CHECK: &str = "schema";
+    match found {
+        None => Finding::warning(CHECK, "there is no schema fernery yet", "`fernery up` makes it"),
+        Some(found) if found == known => Finding::ok(CHECK, format!("schema version {found}")),
+        Some(found) if found > known => Finding::problem(
+            CHECK,
+            format!("schema version {found}, this program makes {known}"),
+            "use the newer program that made it: this one refuses to open it",
+        ),
+        Some(found) => Finding::warning(
+            CHECK,
+            format!("schema version {found}, this program makes {known}"),
+            "`fernery up` brings it up to date; take a pg_dump before, for there is no way back",
+        ),
+    }
+}
+
+/// What a commit has survived when it is answered. `None`: the standbys cannot be seen.
+pub(crate) fn durability(facts: &ServerFacts, standbys: Option<Replication>) -> Finding {
+    const CHECK: &str = "durability";
+    let names = &facts.synchronous_standby_names;
+    let found = format!(
+        "fsync={}, full_page_writes={}, synchronous_commit={}, synchronous_standby_names='{names}'",
+        on_off(facts.fsync),
+        on_off(facts.full_page_writes),
+        facts.synchronous_commit,
+    );
+    let says = |more: &str| format!("{found}: {more}");
+    if facts.is_standby {
+        return Finding::problem(
+            CHECK,
+            says("the server follows another one and takes no writes"),
+            "name the primary in --database; with several hosts add target_session_attrs=read-write",
+        );
+    }
+    if !facts.fsync {
+        return Finding::problem(
+            CHECK,
+            says("a crash of the machine loses jobs or the whole database"),
+            "set fsync = on in postgresql.conf and restart PostgreSQL",
+        );
+    }
+    if facts.synchronous_commit == "off" {
+        return Finding::problem(
+            CHECK,
+            says("a crash loses jobs that were acknowledged"),
+            "do not set synchronous_commit = off for Fernery's connections",
+        );
+    }
+    if !names.is_empty() {
+        if let Some(Replication { synchronous: 0, .. }) = standbys {
+            return Finding::problem(
+                CHECK,
+                says("no standby that commits wait for is connected, so commits hang"),
+                "start the standby, or empty synchronous_standby_names and reload",
+            );
+        }
+        if facts.synchronous_commit == "local" {
+            return Finding::warning(
+                CHECK,
+                says("standbys are named and not waited for"),
+                "set synchronous_commit = on, or do without synchronous_standby_names",
+            );
+        }
+        if facts.synchronous_commit == "remote_write" {
+            return Finding::warning(
+                CHECK,
+                says("a standby has got a commit and may not have synced it"),
+                "set synchronous_commit = on",
+            );
+        }
+    }
+    if !facts.full_page_writes {
+        return Finding::warning(
+            CHECK,
+            says("a crash of the machine may tear a page for good"),
+            "set full_page_writes = on, unless the file system never tears a page (ZFS)",
+        );
+    }
+    match standbys {
+        None if !names.is_empty() => Finding::warning(
+            CHECK,
+            says("whether a standby is connected cannot be seen"),
+            "let a superuser `GRANT pg_read_all_stats` to Fernery's user and ask again",
+        ),
+        Some(Replication { synchronous: 0, asynchronous, .. }) if asynchronous > 0 => Finding::warning(
+            CHECK,
+            says("synced on this server only: a standby that takes over may lack what was acknowledged last"),
+            "name a standby in synchronous_standby_names if that matters, and reload",
+        ),
+        Some(Replication { synchronous, .. }) if synchronous > 0 => {
+            Finding::ok(CHECK, says("a commit is synced here and on a standby before it is answered"))
+        }
+        _ => Finding::ok(CHECK, says("a commit is synced on this server before it is answered")),
+    }
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+/// How far the database's clock is from this machine's. The database's decides.
+pub(crate) fn clock(reading: ClockReading) -> Finding {
+    let half = reading.round_trip / 2;
+    let half_ms = i64::try_from(half.as_millis()).unwrap_or(i64::MAX);
+    let local = reading.asked_at.as_millis().saturating_add(half_ms);
+    let apart = reading.database_at.as_millis().saturating_sub(local);
+    // What the way there and back may hide is nobody's fault.
+    let sure = apart.unsigned_abs().saturating_sub(half.as_millis() as u64);
+    let level = match sure {
+        0..1_000 => Level::Ok,
+        1_000..60_000 => Level::Warning,
+        _ => Level::Problem,
+    };
+    let found = format!(
+        "the database's clock is {} {} this machine's, to within {}",
+        span(Duration::from_millis(apart.unsigned_abs())),
+        if apart < 0 { "behind" } else { "ahead of" },
+        span(half + Duration::from_millis(1)),
+    );
+    let remedy = "set both clocks by NTP: leases are safe, they go by the database's clock alone, but a job that waits for a \
+                  time starts by that clock, and logs and rows disagree";
+    Finding::at(level, "clock", found, remedy)
+}
+
+/// How old something is that should be over soon.
+fn age_level(age: Duration, lease_ttl: Duration) -> Level {
+    match age {
+        _ if age > lease_ttl * LEASES_TOO_OLD => Level::Problem,
+        _ if age > lease_ttl => Level::Warning,
+        _ => Level::Ok,
+    }
+}
+
+/// Whether a transaction holds back vacuum. A lease is renewed three times in its life: whatever is older keeps all of it.
+pub(crate) fn oldest_transaction(sessions: &Sessions, lease_ttl: Duration) -> Finding {
+    const CHECK: &str = "oldest_transaction";
+    let Some(pid) = sessions.oldest_pid else {
+        return Finding::ok(CHECK, "no other transaction is open");
+    };
+    let found = format!("the oldest open transaction began {} ago", span(sessions.oldest_transaction));
+    let remedy = format!(
+        "it keeps dead rows from being removed, and claims slow down: see what it does in pg_stat_activity, and end it with \
+         SELECT pg_terminate_backend({pid})"
+    );
+    Finding::at(age_level(sessions.oldest_transaction, lease_ttl), CHECK, found, remedy)
+}
+
+/// Whether a session sits in a transaction and does nothing.
+pub(crate) fn idle_in_transaction(sessions: &Sessions, lease_ttl: Duration) -> Finding {
+    const CHECK: &str = "idle_in_transaction";
+    if sessions.idle_in_transaction == 0 {
+        return Finding::ok(CHECK, "no session is idle in a transaction");
+    }
+    let found = format!(
+        "{} idle in a transaction, the longest for {}",
+        count(sessions.idle_in_transaction, "session is", "sessions are"),
+        span(sessions.idle_longest)
+    );
+    let remedy = "set idle_in_transaction_session_timeout for the users of that program (Fernery's own sessions have 5 s)";
+    Finding::at(age_level(sessions.idle_longest, lease_ttl), CHECK, found, remedy)
+}
+
+/// Whether prepared transactions were left.
+pub(crate) fn prepared(prepared: Prepared, lease_ttl: Duration) -> Finding {
+    const CHECK: &str = "prepared_transactions";
+    if prepared.count == 0 {
+        return Finding::ok(CHECK, "none");
+    }
+    let found = format!(
+        "{} prepared and not ended, the oldest {} ago",
+        count(prepared.count, "transaction is", "transactions are"),
+        span(prepared.oldest)
+    );
+    let remedy = "Fernery prepares none: find them in pg_prepared_xacts and COMMIT PREPARED or ROLLBACK PREPARED each; they hold \
+                  back vacuum and survive a restart";
+    Finding::at(age_level(prepared.oldest, lease_ttl), CHECK, found, remedy)
+}
+
+fn count(n: i64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+/// Whether vacuum keeps up with a table that every job passes through.
+pub(crate) fn dead_rows(table: &TableRows) -> Finding {
+    let TableRows { name, live, dead } = table;
+    let level = match *dead {
+        dead if dead > DEAD_MANY && dead > *live => Level::Problem,
+        dead if dead > DEAD_FEW && dead > live / 5 => Level::Warning,
+        _ => Level::Ok,
+    };
+    let found = format!("fernery.{name}: about {dead} dead rows beside {live} live ones");
+    let remedy = format!(
+        "vacuum does not keep up: end old transactions first, make sure that autovacuum is on, then VACUUM fernery.{name}"
+    );
+    Finding::at(level, "dead_rows", found, remedy)
+}
+
+/// Whether there are connections left.
+pub(crate) fn connections(used: i64, max: i64) -> Finding {
+    let level = match max - used {
+        left if left < 3 => Level::Problem,
+        _ if used * 5 > max * 4 => Level::Warning,
+        _ => Level::Ok,
+    };
+    let remedy = "raise max_connections and restart PostgreSQL, or put a pooler before the other programs: each server of \
+                  Fernery's takes up to 12";
+    Finding::at(level, "connections", format!("{used} of {max} connections in use"), remedy)
+}
+
+/// Whether a slot keeps what nobody reads.
+pub(crate) fn slots(inactive: i64) -> Finding {
+    const CHECK: &str = "replication_slots";
+    if inactive == 0 {
+        return Finding::ok(CHECK, "none is left unread");
+    }
+    Finding::warning(
+        CHECK,
+        format!("{} read by nobody", count(inactive, "replication slot is", "replication slots are")),
+        "start what reads them, or drop each with pg_drop_replication_slot: they keep the log, until the disk is full, and may \
+         hold back vacuum",
+    )
+}
+
+#[cfg(test)]
+mod tests;

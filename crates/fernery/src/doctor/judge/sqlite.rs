@@ -1,0 +1,187 @@
+//! The database file.
+
+use super::super::finding::{Finding, Level, bytes, span};
+use fernery_core::Timestamp;
+use std::time::Duration;
+
+/// SQLite's number for `synchronous = FULL`.
+const FULL: i64 = 2;
+/// Room in the file that is worth a thought.
+const FREE_MIN: u64 = 256 << 20;
+/// A write-ahead log of this many times its limit is not on its way back by itself.
+const WAL_RUNAWAY: u64 = 16;
+
+/// How the file is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept<'a> {
+    pub(crate) journal_mode: &'a str,
+    /// What a server of this program sets.
+    pub(crate) synchronous: i64,
+    /// Whether a server has it open.
+    pub(crate) served: bool,
+}
+
+/// Whether an answer of success means that it was synced.
+pub(crate) fn durability(kept: Kept<'_>) -> Finding {
+    const CHECK: &str = "durability";
+    let sync = if kept.synchronous == FULL { "FULL".to_string() } else { kept.synchronous.to_string() };
+    let found = format!("journal_mode={}, a server sets synchronous={sync}", kept.journal_mode);
+    if kept.synchronous < FULL {
+        return Finding::problem(
+            CHECK,
+            format!("{found}: a commit that was answered may be lost by a power cut"),
+            "use a build of Fernery that was not changed",
+        );
+    }
+    match kept.journal_mode {
+        "wal" => Finding::ok(CHECK, format!("{found}: every commit is synced before it is answered")),
+        _ if kept.served => Finding::problem(
+            CHECK,
+            format!("{found}, yet a server has it open and needs wal"),
+            "restart the server; no other program may change the journal mode of its database",
+        ),
+        _ => Finding::ok(CHECK, format!("{found}; the next start sets wal")),
+    }
+}
+
+/// Whether this program and the file know the same tables.
+pub(crate) fn schema(found: usize, known: usize, served: bool) -> Finding {
+    const CHECK: &str = "schema";
+    let text = format!("schema version {found}, this program makes {known}");
+    match found {
+        0 => Finding::warning(CHECK, "nothing was made in the file yet", "`fernery up` makes it"),
+        _ if found == known => Finding::ok(CHECK, format!("schema version {found}")),
+        _ if found > known => {
+            Finding::problem(CHECK, text, "use the newer program that made it: this one refuses to open it")
+        }
+        _ if served => Finding::warning(
+            CHECK,
+            text,
+            "restart the server: it still is an older program, and the newer one brings the database up to date",
+        ),
+        _ => Finding::warning(
+            CHECK,
+            text,
+            "`fernery up` brings it up to date, and keeps a copy of the file as it was; take a `fernery backup` before, \
+             for there is no way back",
+        ),
+    }
+}
+
+/// Whether the wall clock is behind what the file has seen.
+pub(crate) fn clock(newest_at: Timestamp, wall: Timestamp) -> Finding {
+    const CHECK: &str = "clock";
+    let ahead = u64::try_from(newest_at.as_millis() - wall.as_millis()).unwrap_or(0);
+    let behind = Duration::from_millis(ahead);
+    let level = match ahead {
+        0..2_000 => Level::Ok,
+        2_000..3_600_000 => Level::Warning,
+        _ => Level::Problem,
+    };
+    let found = match level {
+        Level::Ok => "the clock is not behind the newest instant in the database".to_string(),
+        _ => format!(
+            "the clock is {} behind the newest instant in the database: it was set back",
+            span(behind)
+        ),
+    };
+    let remedy = "set the machine's clock right (`timedatectl status`): leases are safe, they go on from the newest instant, \
+                  but jobs that wait for a time start late";
+    Finding::at(level, CHECK, found, remedy)
+}
+
+/// Whether the write-ahead log is cut back as it should be.
+pub(crate) fn wal_size(wal: u64, limit: u64, served: bool) -> Finding {
+    const CHECK: &str = "wal_size";
+    let found = format!("the write-ahead log has {}, its limit is {}", bytes(wal), bytes(limit));
+    let level = match wal {
+        _ if wal <= limit => Level::Ok,
+        _ if wal <= limit.saturating_mul(WAL_RUNAWAY) => Level::Warning,
+        _ => Level::Problem,
+    };
+    let remedy = if served {
+        "a program that reads the database for long keeps it from being cut back: find it with `fuser` on the database file \
+         and let it finish; a backup under way is such a reader"
+    } else {
+        "`fernery up` writes it back into the database and cuts it"
+    };
+    Finding::at(level, CHECK, found, remedy)
+}
+
+/// Whether much of the file holds nothing.
+pub(crate) fn free_pages(file: u64, free: u64) -> Finding {
+    const CHECK: &str = "free_pages";
+    let found = format!("the database has {}, {} of it free for new rows", bytes(file), bytes(free));
+    let level = if free > FREE_MIN && free > file / 2 { Level::Warning } else { Level::Ok };
+    let remedy = "new jobs use it again; to give it back to the disk, stop the server, `fernery backup` to a new file and put \
+                  that in place of the database";
+    Finding::at(level, CHECK, found, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Level::{Ok, Problem, Warning};
+    use super::*;
+
+    #[test]
+    fn a_commit_that_is_not_synced_is_a_problem() {
+        for (journal_mode, synchronous, served, level) in [
+            ("wal", 2, true, Ok),
+            ("wal", 3, true, Ok),
+            ("wal", 1, true, Problem),
+            ("wal", 0, false, Problem),
+            ("delete", 2, false, Ok),
+            ("delete", 2, true, Problem),
+        ] {
+            let kept = Kept { journal_mode, synchronous, served };
+            assert_eq!(durability(kept).level, level, "{kept:?}");
+        }
+    }
+
+    #[test]
+    fn the_schema_is_this_programs_or_told() {
+        for (found, known, served, level) in [
+            (2, 2, true, Ok),
+            (1, 2, false, Warning),
+            (1, 2, true, Warning),
+            (3, 2, false, Problem),
+            (0, 2, false, Warning),
+        ] {
+            assert_eq!(schema(found, known, served).level, level, "{found} {known}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_told() {
+        let wall = 1_000_000_000;
+        for (newest, level) in [
+            (0, Ok),
+            (wall, Ok),
+            (wall + 1_999, Ok),
+            (wall + 2_000, Warning),
+            (wall + 3_599_999, Warning),
+            (wall + 3_600_000, Problem),
+        ] {
+            let finding = clock(Timestamp::from_millis(newest), Timestamp::from_millis(wall));
+            assert_eq!(finding.level, level, "{newest}");
+        }
+    }
+
+    #[test]
+    fn a_log_beyond_its_limit_and_a_hollow_file_are_told() {
+        const LIMIT: u64 = 64 << 20;
+        for (wal, level) in
+            [(0, Ok), (LIMIT, Ok), (LIMIT + 1, Warning), (16 * LIMIT, Warning), (16 * LIMIT + 1, Problem)]
+        {
+            assert_eq!(wal_size(wal, LIMIT, true).level, level, "{wal}");
+        }
+        for (file, free, level) in [
+            (1 << 20, 1 << 20, Ok),
+            (1 << 30, 500 << 20, Ok),
+            (1 << 30, 600 << 20, Warning),
+            (400 << 20, 257 << 20, Warning),
+        ] {
+            assert_eq!(free_pages(file, free).level, level, "{file} {free}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! `fernery doctor`: finds out and tells the truth.
+//!
+//! Measuring (`machine`, `process`, and `health` of the two stores) is apart from judging (`judge`): numbers become
+//! findings in pure functions. Nothing here writes to a database, makes one, or takes a server's lock, so it can be asked
+//! at any time. A database that is away is a finding like any other.
+
+mod finding;
+mod judge;
+mod machine;
+mod process;
+
+pub(crate) use finding::{Finding, Level};
+pub(crate) use process::Caller;
+
+use crate::config::{Settings, database};
+use crate::http::token_path;
+use fernery_client::wire::Role;
+use fernery_engine::store::postgres::health as server_health;
+use fernery_engine::store::sqlite::health as file_health;
+use fernery_engine::{Database, StoreError, door};
+use judge::machine::Private;
+use judge::settings::{Expected, Intervals};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Checks everything that `fernery up` would run with and on.
+pub(crate) async fn examine(settings: &Settings, caller: &Caller) -> Vec<Finding> {
+    let process = process::ask(settings, caller).await;
+    let (backend, holder) = match &settings.database {
+        Database::Sqlite(path) => ("sqlite", file_health::served_by(path)),
+        Database::Postgres(_) => ("postgres", None),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let mut findings = vec![Finding::ok("fernery_version", format!("fernery {version}"))];
+    match &settings.database {
+        Database::Sqlite(path) => findings.extend(sqlite(path, &settings.data, holder.is_some())),
+        Database::Postgres(url) => {
+            findings.extend(postgres(url, &database::show(&settings.database), settings.lease_ttl).await);
+        }
+    }
+    findings.push(judge::settings::process(&process, Expected { version, backend, holder }));
+    findings.push(judge::settings::leases(Intervals {
+        lease_ttl: settings.lease_ttl,
+        heartbeat: settings.heartbeat_interval,
+        reap: settings.reap_interval,
+    }));
+    findings.extend(machine::disk_space(&folders(settings)));
+    findings.push(machine::file_limit(holder));
+    findings.extend(machine::modes(&settings.data));
+    findings
+}
+
+fn folders(settings: &Settings) -> Vec<PathBuf> {
+    let mut folders = vec![machine::nearest_folder(&settings.data)];
+    if let Database::Sqlite(path) = &settings.database {
+        folders.push(machine::nearest_folder(path));
+    }
+    folders
+}
+
+/// What can be said of a file and of where it lies.
+fn sqlite(path: &Path, data: &Path, served: bool) -> Vec<Finding> {
+    let mut findings =
+        vec![Finding::ok("sqlite_version", format!("SQLite {}", file_health::sqlite_version()))];
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_file() => findings.extend(sqlite_file(path, served)),
+        Ok(_) => findings.push(Finding::problem(
+            "database",
+            format!("{} is not a file", path.display()),
+            "name the file in --database sqlite:PATH",
+        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => findings.push(no_file(path, data)),
+        Err(error) => findings.push(unreadable(path, &error)),
+    }
+    let folder = machine::nearest_folder(path);
+    if let Err(StoreError::Refused(why)) = file_health::refused_folder(&folder.join("fernery.db")) {
+        findings.push(Finding::problem(
+            "file_system",
+            why,
+            "move the database to a local disk, or use PostgreSQL",
+        ));
+    } else {
+        findings.extend(machine::syncing(&folder));
+    }
+    findings
+}
+
+fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Finding {
+    Finding::problem(
+        "database",
+        format!("{} cannot be read: {why}", path.display()),
+        "run this command as the user that runs the server; if it is no database of Fernery's, name another in --database",
+    )
+}
+
+/// Tokens without a database are what is left of one.
+fn no_file(path: &Path, data: &Path) -> Finding {
+    let found = format!("there is no database at {}", path.display());
+    if token_path(data, Role::Operator).exists() {
+        return Finding::problem(
+            "database",
+            format!("{found}, yet a server has used {}", data.display()),
+            "if it was moved, name it in --database; if it was lost, put a backup in its place; `fernery up` would begin with \
+             an empty one",
+        );
+    }
+    Finding::warning("database", found, "`fernery up` makes it")
+}
+
+fn sqlite_file(path: &Path, served: bool) -> Vec<Finding> {
+    let (file, habits) = match (file_health::look(path), file_health::server_habits()) {
+        (Ok(file), Ok(habits)) => (file, habits),
+        (Err(error), _) | (_, Err(error)) => return vec![unreadable(path, &error)],
+    };
+    let kept =
+        judge::sqlite::Kept { journal_mode: &file.journal_mode, synchronous: habits.synchronous, served };
+    let mut findings = vec![
+        Finding::ok("database", format!("sqlite:{} can be read", path.display())),
+        judge::sqlite::schema(file.schema_version, file_health::schema_version_known(), served),
+        judge::sqlite::durability(kept),
+    ];
+    findings.extend(file.newest_at.map(|newest| judge::sqlite::clock(newest, door::wall_clock())));
+    findings.push(judge::sqlite::wal_size(file.wal_bytes, habits.wal_limit_bytes, served));
+    findings.push(judge::sqlite::free_pages(file.bytes, file.free_bytes));
+    findings.extend(machine::file_mode(path, "database_file", Private::Database));
+    findings
+}
+
+/// What can be said of a PostgreSQL server. `shown` is its URL without the password.
+async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
+    use judge::postgres as judge;
+    let seen = match server_health::look(url).await {
+        Ok(seen) => seen,
+        Err(error) => {
+            return vec![Finding::problem(
+                "database",
+                format!("{shown} cannot be reached: {error}"),
+                "start PostgreSQL, or correct --database; `psql` with the same URL tells more",
+            )];
+        }
+    };
+    let mut findings =
+        vec![Finding::ok("database", format!("{shown} answers")), judge::version(&seen.server)];
+    if seen.server.version_num < server_health::SERVER_VERSION_MIN {
+        return findings;
+    }
+    // Without the right to see the sessions of others, none of what they hold can be told.
+    let sees_all = seen.server.sees_all;
+    let standbys = seen.replication.as_ref().ok().copied().filter(|_| sees_all);
+    findings.push(told("schema", seen.schema_version, |version| {
+        judge::schema(version, server_health::schema_version_known())
+    }));
+    findings.push(judge::durability(&seen.server, standbys));
+    if let Some(clock) = seen.clock.transpose() {
+        findings.push(told("clock", clock, judge::clock));
+    }
+    let max = seen.server.connections_max;
+    match seen.sessions {
+        Ok(sessions) => {
+            findings.push(judge::connections(sessions.connections, max));
+            if sees_all {
+                findings.push(judge::oldest_transaction(&sessions, lease_ttl));
+                findings.push(judge::idle_in_transaction(&sessions, lease_ttl));
+            } else {
+                findings.push(Finding::warning(
+                    "oldest_transaction",
+                    "not known: this user cannot see the sessions of others",
+                    "let a superuser `GRANT pg_read_all_stats` to Fernery's user and ask again",
+                ));
+            }
+        }
+        Err(error) => findings.push(unknown("connections", &error)),
+    }
+    findings.push(told("prepared_transactions", seen.prepared, |left| judge::prepared(left, lease_ttl)));
+    findings.push(told("replication_slots", seen.replication, |found| judge::slots(found.slots_inactive)));
+    match seen.tables {
+        Ok(tables) => findings.extend(tables.iter().map(judge::dead_rows)),
+        Err(error) => findings.push(unknown("dead_rows", &error)),
+    }
+    findings
+}
+
+/// The finding about one part, or that the part could not be read.
+fn told<T>(check: &'static str, part: Result<T, StoreError>, judged: impl FnOnce(T) -> Finding) -> Finding {
+    part.map_or_else(|error| unknown(check, &error), judged)
+}
+
+fn unknown(check: &'static str, error: &StoreError) -> Finding {
+    Finding::warning(
+        check,
+        format!("not known: {error}"),
+        "give Fernery's user the rights that it needs: the schema fernery should be its own",
+    )
+}
