@@ -2,11 +2,12 @@
 
 use crate::door;
 use crate::error::{StoreError, StoreResult};
+use crate::explanation::Explanation;
 use crate::signals::Signals;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Ask, Claimed, JobView, Pass, Store, StoreSettings};
-use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
+use fernery_core::{JobId, JobStatus, limits};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -350,77 +351,5 @@ impl Engine {
     /// Between a half and the whole of it, so that processes do not march in step.
     fn jittered(&self, interval: Duration) -> Duration {
         interval.mul_f64(0.5 + self.inner.settings.store.chance.fraction() / 2.0)
-    }
-}
-
-/// Why a job does not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Explanation {
-    /// It has ended.
-    Ended(JobStatus),
-    /// A worker holds it.
-    Held {
-        /// Who.
-        worker_id: String,
-        /// Until when without a heartbeat.
-        until: Timestamp,
-        /// Whether that has passed: the reaper takes it next.
-        expired: bool,
-        /// Whether the holder is asked to end it.
-        cancel_requested: bool,
-    },
-    /// Its time has not come.
-    Scheduled {
-        /// When it comes.
-        until: Timestamp,
-    },
-    /// Nobody may claim from its stream.
-    StreamPaused,
-    /// Nobody has asked for jobs of its stream for a minute.
-    NoWorker {
-        /// When somebody last did, as far as this process knows.
-        last_polled_at: Option<Timestamp>,
-    },
-    /// Workers ask; it waits for its turn.
-    Waiting {
-        /// How many jobs of its stream can be claimed.
-        ready: i64,
-    },
-}
-
-impl Explanation {
-    /// A stable word for programs.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Ended(_) => "ended",
-            Self::Held { .. } => "held",
-            Self::Scheduled { .. } => "scheduled",
-            Self::StreamPaused => "stream_paused",
-            Self::NoWorker { .. } => "no_worker",
-            Self::Waiting { .. } => "waiting",
-        }
-    }
-
-    /// A sentence for people.
-    pub fn sentence(&self, stream: &StreamName) -> String {
-        match self {
-            Self::Ended(status) => format!("it has ended: {status}"),
-            Self::Held { worker_id, until, expired: true, .. } => {
-                format!("worker {worker_id} held it until {until}; the reaper takes it back next")
-            }
-            Self::Held { worker_id, until, cancel_requested: true, .. } => {
-                format!("worker {worker_id} holds it until {until} and is asked to cancel it")
-            }
-            Self::Held { worker_id, until, .. } => format!("worker {worker_id} holds it until {until}"),
-            Self::Scheduled { until } => format!("it is scheduled for {until}"),
-            Self::StreamPaused => format!("stream {stream} is paused"),
-            Self::NoWorker { last_polled_at: None } => format!("no worker polls stream {stream}"),
-            Self::NoWorker { last_polled_at: Some(at) } => {
-                format!("no worker polls stream {stream} since {at}")
-            }
-            Self::Waiting { ready } => {
-                format!("it waits for its turn: {ready} jobs of stream {stream} can be claimed")
-            }
-        }
     }
 }

@@ -105,8 +105,13 @@ impl Server {
 
     /// Starts one in a directory that may hold what another has left.
     pub(crate) fn start_in(dir: TempDir, flags: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", dir, flags)
+    }
+
+    /// Starts one where another has listened, or anywhere.
+    pub(crate) fn start_at(listen: &str, dir: TempDir, flags: &[&str]) -> Self {
         let mut command = fernery();
-        command.current_dir(dir.path()).args(["up", "--listen", "127.0.0.1:0"]).args(flags);
+        command.current_dir(dir.path()).args(["up", "--listen", listen]).args(flags);
         Self::spawn(command, dir)
     }
 

@@ -1,0 +1,84 @@
+//! Every program and every command of `docs/guides` is run here, so that no guide can lie.
+
+mod contract;
+mod embed;
+mod operate;
+mod pages;
+mod python;
+mod shell;
+
+#[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
+#[allow(dead_code, reason = "only a part of it is used")]
+mod fresh_database;
+
+#[path = "../program/mod.rs"]
+mod program;
+
+use pages::{blocks, checkout};
+use shell::Shell;
+
+const GUIDES: [&str; 4] = ["first-queue.md", "worker-in-any-language.md", "operate.md", "embed.md"];
+
+#[test]
+fn every_guide_is_known_here_and_every_program_in_it_has_a_name() {
+    let folder = checkout().join("docs/guides");
+    let mut found: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    found.sort();
+    let mut known = GUIDES;
+    known.sort_unstable();
+    assert_eq!(found, known);
+    for guide in GUIDES {
+        let mut names = Vec::new();
+        for block in blocks(guide) {
+            // What is only looked at: pictures, and files whose text stands for itself.
+            if matches!(block.language.as_str(), "text" | "ini" | "caddy") {
+                continue;
+            }
+            let known = matches!(block.language.as_str(), "sh" | "python" | "rust" | "sql" | "json");
+            assert!(known && !block.name.is_empty(), "{guide}: nobody runs this: {block:?}");
+            let run =
+                ["first-queue:", "operate:", "operate-postgres:"].iter().any(|p| block.name.starts_with(p));
+            assert!(block.language != "sh" || run, "{guide}: no shell runs {}", block.name);
+            assert!(!names.contains(&block.name), "{guide}: two blocks named {}", block.name);
+            names.push(block.name);
+        }
+    }
+}
+
+#[test]
+fn rust_programs_are_the_examples_that_are_compiled_and_tested() {
+    let mut compared = 0;
+    for block in GUIDES.iter().flat_map(|guide| blocks(guide)).filter(|block| block.language == "rust") {
+        let example = std::fs::read_to_string(checkout().join(&block.name));
+        assert_eq!(block.text, example.unwrap_or_else(|e| panic!("{}: {e}", block.name)));
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
+}
+
+#[test]
+fn the_first_queue_works_line_by_line() {
+    let mut shell = Shell::open(&[]);
+    let worker = pages::block("first-queue.md", "first-queue:worker.py");
+    std::fs::write(shell.dir.path().join("worker.py"), worker).unwrap();
+    let mut seen = 0;
+    shell.run_guide("first-queue.md", "first-queue:", |name, said, _| {
+        let expected: &[&str] = match name {
+            "curl" => &[r#""status":"QUEUED""#, r#""duplicate":false"#],
+            "waiting" => &["QUEUED", "mail    2 "],
+            "wait" => &["SUCCEEDED", r#""sent":true"#, "mary@example.org"],
+            "python-worker" => &["SUCCEEDED", r#"{"words":3}"#],
+            "fail" => &["DEAD", "FileNotFoundError", "words"],
+            "redrive" => &["SUCCEEDED", r#"{"words":3}"#, "FAILED"],
+            "explain" => &["it has ended: SUCCEEDED"],
+            _ => &[],
+        };
+        seen += expected.len();
+        for text in expected {
+            let squeezed = said.replace(": ", ":").replace(", ", ",");
+            assert!(said.contains(text) || squeezed.contains(text), "{name}: no {text} in: {said}");
+        }
+    });
+    assert_eq!(seen, 16, "no block was renamed away from what is expected of it");
+}
