@@ -23,6 +23,7 @@ pub mod json;
 pub mod json_scan;
 pub mod metrics;
 pub mod openapi;
+mod openapi_links;
 pub mod paced;
 pub mod problem;
 pub mod process;
