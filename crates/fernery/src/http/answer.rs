@@ -114,7 +114,12 @@ pub async fn answer(
     progress: Arc<Progress>,
     request: Request<Incoming>,
 ) -> Response<AnswerBody> {
-    let framing = progress.serving(|head| guards::framing(request.headers(), head));
+    let (framing, pipelined) =
+        progress.serving(|head| (guards::framing(request.headers(), head), head.is_empty()));
+    if pipelined {
+        // It was there before the answer to the one before it: after each of them it is somebody else's turn.
+        tokio::task::yield_now().await;
+    }
     let route = routes::find(request.method(), request.uri().path());
     let known = route.as_ref().ok().map(|(route, _)| *route);
     let worker = known.is_some_and(|route| route.who == Who::Workers);
