@@ -216,6 +216,7 @@ pub struct NewTokenRequest {
     /// What it may do.
     pub role: Role,
     /// What a person calls it: 1 to 200 printable characters.
+    #[schemars(length(min = 1, max = 200))]
     pub name: String,
     /// worker only: the streams it is limited to, as names or as prefixes that end in `*`; empty is all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -227,6 +228,7 @@ pub struct NewTokenRequest {
     pub expires_at: Option<Timestamp>,
     /// After how long it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub expires_in_seconds: Option<u64>,
 }
 

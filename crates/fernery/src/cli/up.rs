@@ -50,7 +50,8 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
     data_dir::prepare(&settings.data)?;
     // Every waiting claim is a connection, and a connection is a file.
     http::raise_file_limit();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // Looks for what has arrived four times as often as usual: under a flood a heartbeat waits until somebody looks.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().event_interval(16).build()?;
     let outcome = runtime.block_on(serve(&settings, screen));
     // Whatever is still under way was given its time.
     runtime.shutdown_background();

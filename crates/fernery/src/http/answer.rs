@@ -17,7 +17,8 @@ use bytes::Bytes;
 use fernery_client::wire::Role;
 use fernery_core::limits;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
@@ -113,18 +114,29 @@ pub async fn answer(
     progress: Arc<Progress>,
     request: Request<Incoming>,
 ) -> Response<AnswerBody> {
-    let framing = progress.serving(|head| guards::framing(request.headers(), head));
+    let (framing, pipelined) =
+        progress.serving(|head| (guards::framing(request.headers(), head), head.is_empty()));
+    if pipelined {
+        // It was there before the answer to the one before it: after each of them it is somebody else's turn.
+        tokio::task::yield_now().await;
+    }
     let route = routes::find(request.method(), request.uri().path());
     let known = route.as_ref().ok().map(|(route, _)| *route);
     let worker = known.is_some_and(|route| route.who == Who::Workers);
     let metrics = server.clone();
+    let misframed = framing.is_err();
     let replied = match unpanicked(Box::pin(handle(server, &progress, request, framing, route))).await {
         Some(replied) => replied,
         None => Err(Refusal::new(Code::Internal, Code::Internal.title())),
     };
     let status = replied.as_ref().map_or_else(|refused| refused.code.status(), |reply| reply.status);
     metrics.metrics.answered(known.map(Route::index), status);
-    respond(replied, worker, progress)
+    let mut response = respond(replied, worker, progress);
+    if misframed {
+        // Where this request ends is a matter of opinion, so whatever follows is not read as another.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 async fn handle(

@@ -28,10 +28,14 @@ pub fn sizes(parts: &Parts) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Refuses a request that says its length in two ways. The parser drops one of them, so the bytes themselves are asked.
+/// Refuses a request that says its length in two ways. The parser drops one of them, so the bytes themselves are asked;
+/// and it takes every list of encodings that ends in `chunked`, where another may take the first.
 pub fn framing(headers: &HeaderMap, head: &[u8]) -> Result<(), Refused> {
-    if !headers.contains_key(TRANSFER_ENCODING) {
-        return Ok(());
+    let mut encodings = headers.get_all(TRANSFER_ENCODING).iter();
+    let Some(encoding) = encodings.next() else { return Ok(()) };
+    if encodings.next().is_some() || !encoding.as_bytes().eq_ignore_ascii_case(b"chunked") {
+        let detail = "the only Transfer-Encoding known here is chunked, given once";
+        return Err(Refusal::new(Code::BadRequest, detail));
     }
     let end = head.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(head.len());
     let names = |name: &[u8]| {
@@ -110,9 +114,10 @@ fn authority(parts: &Parts) -> Result<&str, Refused> {
     text.ok_or_else(|| Refusal::new(Code::BadRequest, "the request has no Host header"))
 }
 
+/// What is no port stays, and makes a name that nobody has: `localhost:80@evil.com` is `evil.com`.
 fn without_port(authority: &str) -> &str {
     match authority.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => name,
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => authority,
     }
 }
@@ -153,7 +158,15 @@ mod tests {
         for good in ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]:8080", "fern.example:443"] {
             assert!(hosts.check(&parts(&[("host", good)])).is_ok(), "{good}");
         }
-        for bad in ["evil.com", "localhost.evil.com", "127.0.0.2", "", "10.0.0.1:8080"] {
+        for bad in [
+            "evil.com",
+            "localhost.evil.com",
+            "127.0.0.2",
+            "",
+            "10.0.0.1:8080",
+            "localhost:80@evil.com",
+            "localhost:x",
+        ] {
             assert_eq!(hosts.check(&parts(&[("host", bad)])).unwrap_err().code, Code::Misdirected, "{bad}");
         }
         let everywhere = Hosts::new("0.0.0.0:8080".parse().unwrap(), &[]);

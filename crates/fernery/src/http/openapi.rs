@@ -1,8 +1,10 @@
 //! The OpenAPI document, from the route table and the wire types. The copy in the repository is kept equal by a test.
 
+use super::openapi_links;
 use super::problem::Code;
 use super::routes::{BodyRule, ROUTES, Route, Who};
 use fernery_client::wire::{Problem, Role};
+use fernery_core::{JobStatus, limits};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -84,19 +86,23 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         .query
         .iter()
         .map(|(name, meaning)| {
-            json!({ "name": name, "in": "query", "description": meaning, "schema": { "type": "string" } })
+            json!({ "name": name, "in": "query", "description": meaning, "schema": parameter(route, name) })
         })
         .collect();
     if let Some((name, _)) = route.path.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
-        parameters
-            .push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+        let schema = parameter(route, name);
+        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
     }
     let mut responses = Map::new();
     for (status, shape) in route.answers {
         let content_type = if route.who == Who::Metrics { "text/plain" } else { "application/json" };
         let schema = shape(generator);
-        let answer =
+        let mut answer =
             json!({ "description": route.summary, "content": { content_type: { "schema": schema } } });
+        let links = openapi_links::of(route, *status);
+        if !links.is_empty() {
+            answer["links"] = links.into();
+        }
         responses.insert(status.to_string(), answer);
     }
     let mut by_status: std::collections::BTreeMap<u16, Vec<&str>> = std::collections::BTreeMap::new();
@@ -129,10 +135,31 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         operation["requestBody"] =
             json!({ "required": required, "content": { "application/json": { "schema": schema } } });
     }
-    if route.who != Who::Open {
-        operation["security"] = json!([{ "token": [] }]);
+    match route.who {
+        Who::Open => {}
+        // Without a token only on loopback, which the document cannot say.
+        Who::Metrics => operation["security"] = json!([{ "token": [] }, {}]),
+        _ => operation["security"] = json!([{ "token": [] }]),
     }
     operation
+}
+
+/// What a parameter of the path or the query may be.
+fn parameter(route: &Route, name: &str) -> Value {
+    match name {
+        "id" if route.path.starts_with("/v1/jobs/") => json!({ "type": "string", "format": "uuid" }),
+        "stream" | "name" => json!({
+            "type": "string", "minLength": 1, "maxLength": limits::STREAM_NAME_CHARS_MAX,
+            "pattern": "^[A-Za-z0-9_.:/-]+$"
+        }),
+        "status" => {
+            json!({ "type": "string", "enum": JobStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>() })
+        }
+        "before" => json!({ "type": "string", "format": "date-time" }),
+        "limit" => json!({ "type": "integer", "minimum": 1, "maximum": limits::PAGE_ROWS_MAX }),
+        "wait_ms" => json!({ "type": "integer", "minimum": 0, "maximum": limits::JOB_WAIT_MAX.as_millis() }),
+        _ => json!({ "type": "string" }),
+    }
 }
 
 fn refusals(route: &Route) -> Vec<Code> {
@@ -158,7 +185,7 @@ fn roles(route: &Route) -> Vec<&'static str> {
     Role::ALL.iter().filter(|role| route.who.allows(**role)).map(|role| role.as_str()).collect()
 }
 
-fn operation_id(route: &Route) -> String {
+pub(super) fn operation_id(route: &Route) -> String {
     let words = route.path.split('/').filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(|word| word.trim_matches(['{', '}']).replace('.', "_")).collect();
     format!("{}_{}", route.method.as_str().to_ascii_lowercase(), words.join("_"))
@@ -176,6 +203,34 @@ mod tests {
         }
         let kept = std::fs::read_to_string(path).unwrap_or_default();
         assert!(kept == text(), "run the test with UPDATE=1 to rewrite openapi.json");
+    }
+
+    #[test]
+    fn every_link_leads_to_an_operation_and_gives_what_it_needs() {
+        let document = document();
+        let operations = || {
+            document["paths"]
+                .as_object()
+                .unwrap()
+                .values()
+                .flat_map(|path| path.as_object().unwrap().values())
+        };
+        let mut links = 0;
+        for response in
+            operations().flat_map(|operation| operation["responses"].as_object().unwrap().values())
+        {
+            for link in response["links"].as_object().into_iter().flat_map(Map::values) {
+                links += 1;
+                let target = operations().find(|operation| operation["operationId"] == link["operationId"]);
+                let target = target.unwrap_or_else(|| panic!("{link}"));
+                let given = link["parameters"].as_object().unwrap();
+                for parameter in target["parameters"].as_array().into_iter().flatten() {
+                    let name = parameter["name"].as_str().unwrap();
+                    assert!(parameter["in"] != "path" || given.contains_key(name), "{link}");
+                }
+            }
+        }
+        assert!(links >= openapi_links::LINKS.len(), "{links}");
     }
 
     #[test]

@@ -6,8 +6,9 @@ use super::openapi;
 use super::problem::{Code, Refusal};
 use bytes::Bytes;
 use fernery_client::wire::{Health, WhoAmI};
-use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
 
 fn health(call: &Call, status: &str) -> Replied {
     let backend = call.server.engine().store().backend().to_string();
@@ -40,8 +41,12 @@ pub async fn metrics(call: Call) -> Replied {
 
 /// `GET /openapi.json`
 pub async fn openapi(_: Call) -> Replied {
-    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| openapi::text().into());
-    Ok(Reply { status: 200, content_type: JSON, body: DOCUMENT.clone() })
+    static DOCUMENT: OnceCell<Bytes> = OnceCell::const_new();
+    // Written once, on a thread of its own: it takes long enough for every other call to notice.
+    let written = || async { spawn_blocking(|| openapi::text().into()).await };
+    let body = DOCUMENT.get_or_try_init(written).await;
+    let body = body.map_err(|_| Refusal::new(Code::Internal, Code::Internal.title()))?.clone();
+    Ok(Reply { status: 200, content_type: JSON, body })
 }
 
 /// `GET /v1/whoami`

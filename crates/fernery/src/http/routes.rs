@@ -90,6 +90,11 @@ fn object(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "object" })
 }
 
+/// A body that has no fields.
+fn nothing(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "object", "additionalProperties": false })
+}
+
 fn one_or_many<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<T>();
     schemars::json_schema!({
@@ -182,7 +187,7 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::Optional(of::<wire::CancelRequest>), [200 of::<wire::CancelResponse>], jobs::cancel,
         errors: &[Code::BadId, Code::NotFound, Code::Conflict];
     POST "/v1/jobs/{id}/retry", OPERATOR, "Start a DEAD or CANCELLED job over.",
-        BodyRule::Optional(object), [200 of::<wire::RetryResponse>], jobs::retry,
+        BodyRule::Optional(nothing), [200 of::<wire::RetryResponse>], jobs::retry,
         errors: &[Code::BadId, Code::NotFound, Code::Conflict];
     GET "/v1/dlq", READERS, "List DEAD jobs, newest first.",
         BodyRule::None, [200 of::<wire::DeadLetterPage>], dlq::list,
@@ -199,10 +204,10 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::StreamDetail>], streams::read,
         errors: &[Code::NotFound];
     POST "/v1/streams/{name}/pause", OPERATOR, "Let nobody claim from a stream.",
-        BodyRule::Optional(object), [200 of::<wire::StreamDetail>], streams::pause,
+        BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::pause,
         errors: &[Code::NotFound];
     POST "/v1/streams/{name}/resume", OPERATOR, "Allow claims from a stream again.",
-        BodyRule::Optional(object), [200 of::<wire::StreamDetail>], streams::resume,
+        BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::resume,
         errors: &[Code::NotFound];
     GET "/v1/tokens", OPERATOR, "List all tokens, without their secrets.",
         BodyRule::None, [200 of::<wire::TokenList>], tokens::list;

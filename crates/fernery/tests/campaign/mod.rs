@@ -115,9 +115,19 @@ impl Server {
     /// Resident memory in bytes.
     #[allow(dead_code, reason = "not every campaign needs it")]
     pub(crate) fn resident_bytes(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The most resident memory that it ever had, in bytes.
+    #[allow(dead_code, reason = "not every campaign needs it")]
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, figure: &str) -> u64 {
         let id = self.child.id().expect("it runs");
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("its status");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its size");
+        let line = status.lines().find_map(|line| line.strip_prefix(figure)).expect("its size");
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
     }
 

@@ -1,4 +1,4 @@
--- How the writing connection is set up. WAL with FULL: what was committed has been synced.
+-- How the writing connection is set up, beside the log mode. WAL with FULL: what was committed has been synced.
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
