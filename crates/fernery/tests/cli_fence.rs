@@ -53,3 +53,26 @@ fn where_there_is_no_database_none_is_made() {
     assert!(refused.stderr.contains("nothing to fence"), "{refused:?}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_database_of_somebody_else_is_left_alone() {
+    let server = std::env::var("FERNERY_TEST_POSTGRES")
+        .expect("run ./test, or scripts/with-services cargo nextest run");
+    let name = format!("fence_{:032x}", u128::from_ne_bytes(fernery_engine::door::random_bytes()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (admin, connection) =
+        runtime.block_on(tokio_postgres::connect(&server, tokio_postgres::NoTls)).unwrap();
+    runtime.spawn(connection);
+    runtime.block_on(admin.batch_execute(&format!("CREATE DATABASE {name}"))).unwrap();
+    let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
+    let dir = tempfile::tempdir().unwrap();
+    let refused: program::Answer = program::fernery()
+        .current_dir(dir.path())
+        .env("FERNERY_DATABASE", &url)
+        .arg("fence")
+        .output()
+        .unwrap()
+        .into();
+    assert!(refused.exits(1).stderr.contains("nothing to fence"));
+    runtime.block_on(admin.batch_execute(&format!("DROP DATABASE {name}"))).unwrap();
+}

@@ -7,6 +7,7 @@ use super::setting_flags::SettingFlags;
 use super::settings::in_force;
 use crate::config::database;
 use clap::Args;
+use fernery_engine::store::postgres;
 use fernery_engine::{Database, open_store};
 use serde_json::json;
 
@@ -14,7 +15,8 @@ use serde_json::json;
 ///
 /// A database that comes from a backup has forgotten every claim made since. This raises every claim_version beyond all
 /// that can have been given out, and hands every leased job back to its stream: workers from before get 409 lease_lost,
-/// the jobs they held are claimed anew. Stop every server of this database first. Doing it twice does no harm.
+/// the jobs they held are claimed anew. Run it before the server is started; on PostgreSQL also beside one, where workers
+/// lose what they hold. Doing it twice does no harm.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,6 +41,15 @@ pub(super) fn run(fence: Fence, global: &Global, screen: Screen) -> Outcome {
     let failed = |error: fernery_engine::StoreError| Failure::failed("database", format!("{shown}: {error}"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let freed = runtime.block_on(async {
+        if let Database::Postgres(url) = &settings.database {
+            let found = postgres::health::look(url).await.map_err(failed)?;
+            if found.schema_version.map_err(failed)?.is_none() {
+                return Err(Failure::failed(
+                    "database",
+                    format!("{shown} has no schema of Fernery's: nothing to fence"),
+                ));
+            }
+        }
         let store =
             open_store(&settings.database, Default::default(), Default::default()).await.map_err(failed)?;
         let freed = store.fence().await.map_err(failed);
