@@ -13,8 +13,10 @@ use fernery_engine::{Engine, StoreError, door};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// Whether the worker endpoints ask for a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum WorkerAuth {
 
 /// The copy is never older than this.
 const AGE_MAX: Duration = Duration::from_secs(1);
+/// From this age on, one caller reads the rows again while the others go on with the copy.
+const AGE_RENEWED: Duration = Duration::from_millis(500);
 
 /// Said for every token that does not work, so that the answer does not tell which ones exist.
 const NO_TOKEN: &str = "send a valid token as `Authorization: Bearer fern_…`";
@@ -86,6 +90,9 @@ fn stream_allowed(patterns: &[String], stream: &str) -> bool {
 pub struct TokenTable {
     copy: RwLock<Copy>,
     refreshing: tokio::sync::Mutex<()>,
+    /// Wakes all who wait for the rows at once. Handing the turn from one to the next would take a thousand callers a
+    /// thousand turns of the runtime, and the last of them finds the copy old again.
+    refreshed: Notify,
     /// When the rows could last not be read, and why.
     failed: Mutex<Option<(Instant, StoreError)>>,
 }
@@ -112,7 +119,7 @@ impl TokenTable {
             _ => None,
         };
         let token = token.ok_or_else(refuse)?;
-        self.refresh(engine, AGE_MAX).await?;
+        self.read(engine, AGE_RENEWED, AGE_MAX).await?;
         let known = {
             let copy = self.copy.read().unwrap_or_else(PoisonError::into_inner);
             copy.tokens.get(token.id()).cloned()
@@ -127,19 +134,33 @@ impl TokenTable {
 
     /// Reads the rows again unless the copy is younger than `age_max`.
     pub async fn refresh(&self, engine: &Engine, age_max: Duration) -> Result<(), Refused> {
-        if self.is_fresh(age_max) {
+        self.read(engine, age_max, age_max).await
+    }
+
+    /// Reads the rows again unless the copy is younger than `renew`. Whoever finds somebody else at it waits only for a
+    /// copy that is younger than `age_max`.
+    async fn read(&self, engine: &Engine, renew: Duration, age_max: Duration) -> Result<(), Refused> {
+        let _turn = loop {
+            if self.is_fresh(renew) {
+                return Ok(());
+            }
+            let mut refreshed = pin!(self.refreshed.notified());
+            refreshed.as_mut().enable();
+            if let Ok(turn) = self.refreshing.try_lock() {
+                break Turn { turn: Some(turn), refreshed: &self.refreshed };
+            }
+            if self.is_fresh(age_max) {
+                return Ok(());
+            }
+            refreshed.await;
+            // Those who waited meanwhile share a failure too: one after the other would each wait as long.
+            self.recent_failure()?;
+        };
+        if self.is_fresh(renew) {
             return Ok(());
         }
-        let _turn = self.refreshing.lock().await;
-        if self.is_fresh(age_max) {
-            return Ok(());
-        }
+        self.recent_failure()?;
         let read_at = door::stop_watch();
-        // Those who waited meanwhile share a failure too: one after the other would each wait as long.
-        let recent = |at: &(Instant, StoreError)| read_at.duration_since(at.0) < Duration::from_secs(1);
-        if let Some((_, error)) = self.failed().as_ref().filter(|at| recent(at)) {
-            return Err(error.clone().into());
-        }
         let rows = match engine.store().tokens().await {
             Ok(rows) => rows,
             Err(error) => {
@@ -158,6 +179,12 @@ impl TokenTable {
         Ok(())
     }
 
+    fn recent_failure(&self) -> Result<(), Refused> {
+        let now = door::stop_watch();
+        let recent = |at: &&(Instant, StoreError)| now.duration_since(at.0) < Duration::from_secs(1);
+        self.failed().as_ref().filter(recent).map_or(Ok(()), |(_, error)| Err(error.clone().into()))
+    }
+
     fn failed(&self) -> MutexGuard<'_, Option<(Instant, StoreError)>> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -165,6 +192,20 @@ impl TokenTable {
     fn is_fresh(&self, age_max: Duration) -> bool {
         let copy = self.copy.read().unwrap_or_else(PoisonError::into_inner);
         copy.read_at.is_some_and(|at| door::stop_watch().duration_since(at) < age_max)
+    }
+}
+
+/// The turn to read the rows, given back and told to all who wait however the call ends.
+struct Turn<'a> {
+    turn: Option<tokio::sync::MutexGuard<'a, ()>>,
+    refreshed: &'a Notify,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // In this order: one who wakes while it is taken would wait for ever.
+        drop(self.turn.take());
+        self.refreshed.notify_waiters();
     }
 }
 

@@ -1,8 +1,10 @@
 //! Enqueue, read, list, explain, cancel, retry.
 
 use super::answer::{Call, Replied, Reply};
+use super::body::Weight;
 use super::problem::{Code, Refusal, Refused};
 use super::{cursor, json};
+use bytes::Bytes;
 use fernery_client::wire::{
     AttemptDetail, CancelOutcome, CancelRequest, CancelResponse, EnqueueManyResponse, EnqueueOutcome,
     EnqueueRequest, EnqueuedItem, EnqueuedJob, ExplainResponse, FieldProblem, JobDetail, JobPage, JobSummary,
@@ -14,11 +16,62 @@ use fernery_engine::Explanation;
 use fernery_engine::store::{
     AttemptView, CancelAnswer, Enqueued, JobBrief, JobFilter, JobView, NewJob, RetryAnswer, Start,
 };
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// Bodies up to this size, and answers about so few jobs, are worked on at once.
+const SMALL_BYTES: usize = 4 << 10;
+const SMALL_JOBS: usize = 32;
+
+/// How many larger bodies are read at the same time.
+pub(super) fn readers() -> usize {
+    std::thread::available_parallelism().map_or(1, |threads| threads.get().div_ceil(2))
+}
+
 /// `POST /v1/jobs`
+///
+/// An array may have ten thousand jobs. To read it and to write its answer takes so long that it is done beside the
+/// threads that serve connections: a heartbeat would stand behind every array that has come before it.
 pub async fn enqueue(mut call: Call) -> Replied {
-    let text = json::text(&call.body)?;
+    let (server, owner) = (call.server.clone(), call.caller.only_own().map(str::to_string));
+    let busy = || Refusal::new(Code::Busy, Code::Busy.title());
+    // Before anything is spent on it: the store has more already than it can take soon.
+    if server.enqueuing.load(Ordering::Relaxed) >= server.settings.enqueuing_max {
+        return Err(busy());
+    }
+    let body = std::mem::take(&mut call.body);
+    let (jobs, many) = if body.len() <= SMALL_BYTES {
+        read_jobs(&body, owner.as_deref())?
+    } else {
+        let unread_max = server.settings.unread_max;
+        let _unread = Weight::take(&server, |server| &server.unread, 1, unread_max).ok_or_else(busy)?;
+        let _turn = server.readers.acquire().await.map_err(|_| busy())?;
+        let owner = owner.clone();
+        aside(move || read_jobs(&body, owner.as_deref())).await?
+    };
+    let named: Vec<Option<JobId>> = jobs.iter().map(|job| job.job_id).collect();
+    let _writing = call.writing()?;
+    let enqueuing_max = server.settings.enqueuing_max;
+    let enqueuing = Weight::take(&server, |server| &server.enqueuing, jobs.len(), enqueuing_max);
+    let _enqueuing = enqueuing.ok_or_else(busy)?;
+    let answers = server.engine().store().enqueue(jobs).await?;
+    if answers.len() <= SMALL_JOBS {
+        return enqueued(named, answers, many, owner.as_deref());
+    }
+    aside(move || enqueued(named, answers, many, owner.as_deref())).await
+}
+
+/// Does long work beside the threads that serve connections.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+) -> Result<T, Refused> {
+    let panicked = |_| Err(Refusal::new(Code::Internal, Code::Internal.title()));
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(panicked)
+}
+
+/// The jobs of a body, and whether they stand in an array.
+fn read_jobs(body: &Bytes, owner: Option<&str>) -> Result<(Vec<NewJob>, bool), Refused> {
+    let text = json::text(body)?;
     let many = text.trim_start().starts_with('[');
     let requests: Vec<EnqueueRequest> =
         if many { json::typed(text)? } else { vec![json::typed::<EnqueueRequest>(text)?] };
@@ -26,19 +79,15 @@ pub async fn enqueue(mut call: Call) -> Replied {
         let detail = format!("send 1 to {} jobs", limits::ENQUEUE_BATCH_MAX);
         return Err(Refusal::field(Code::Invalid, "", detail));
     }
-    let owner = call.caller.only_own().map(str::to_string);
     let at = |n: usize| if many { format!("/{n}") } else { String::new() };
-    let jobs: Vec<NewJob> = requests
-        .into_iter()
-        .enumerate()
-        .map(|(n, r)| checked(r, &at(n), owner.clone()))
-        .collect::<Result<_, _>>()?;
-    let named: Vec<Option<JobId>> = jobs.iter().map(|job| job.job_id).collect();
-    call.body.clear();
-    let _writing = call.writing()?;
-    let answers = call.server.engine().store().enqueue(jobs).await?;
-    let mut items =
-        named.into_iter().zip(answers).map(|(job_id, answer)| item(job_id, answer, owner.as_deref()));
+    let owned = || owner.map(str::to_string);
+    let jobs: Result<_, _> =
+        requests.into_iter().enumerate().map(|(n, r)| checked(r, &at(n), owned())).collect();
+    Ok((jobs?, many))
+}
+
+fn enqueued(named: Vec<Option<JobId>>, answers: Vec<Enqueued>, many: bool, owner: Option<&str>) -> Replied {
+    let mut items = named.into_iter().zip(answers).map(|(job_id, answer)| item(job_id, answer, owner));
     if many {
         let jobs: Vec<EnqueuedItem> = items.collect();
         let conflict = jobs.iter().any(|item| item.outcome == EnqueueOutcome::Conflict);

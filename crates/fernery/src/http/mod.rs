@@ -80,6 +80,10 @@ pub struct ServeSettings {
     pub waiting_max: usize,
     /// Requests that may be in the store at once; what comes beyond is answered 503.
     pub writing_max: usize,
+    /// Jobs of producers that may be on their way into the store at once; what comes beyond is answered 503.
+    pub enqueuing_max: usize,
+    /// Arrays of jobs that may wait to be read at once; what comes beyond is answered 503.
+    pub unread_max: usize,
     /// Bytes of all bodies that are being read or handled at once; what comes beyond is answered 503.
     pub body_bytes_max: usize,
     /// Requests a second of each token, reports of workers aside; what comes beyond is answered 429.
@@ -104,6 +108,8 @@ impl ServeSettings {
             connections_max: 20_000,
             waiting_max: 20_000,
             writing_max: 8_192,
+            enqueuing_max: 20_000,
+            unread_max: 128,
             body_bytes_max: 256 << 20,
             requests_per_second: None,
             pace: Pace::default(),
@@ -140,6 +146,9 @@ pub struct Server {
     pub(crate) draining: AtomicBool,
     pub(crate) waiting: AtomicUsize,
     pub(crate) writing: AtomicUsize,
+    pub(crate) enqueuing: AtomicUsize,
+    pub(crate) unread: AtomicUsize,
+    pub(crate) readers: Semaphore,
     pub(crate) body_bytes: AtomicUsize,
     pub(crate) connections: Arc<Semaphore>,
 }
@@ -182,6 +191,9 @@ pub async fn serve(settings: ServeSettings, engine: Engine) -> io::Result<Runnin
         draining: AtomicBool::new(false),
         waiting: AtomicUsize::new(0),
         writing: AtomicUsize::new(0),
+        enqueuing: AtomicUsize::new(0),
+        unread: AtomicUsize::new(0),
+        readers: Semaphore::new(jobs::readers()),
         body_bytes: AtomicUsize::new(0),
     });
     Ok(accept::start(listener, local_addr, tls, server))

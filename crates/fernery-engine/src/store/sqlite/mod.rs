@@ -13,7 +13,7 @@ mod write;
 mod writer;
 
 use self::write::Tx;
-use self::writer::Writer;
+use self::writer::{Lane, Writer};
 use crate::door::LeaseClock;
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
@@ -73,7 +73,7 @@ impl SqliteStore {
             .spawn(move || {
                 let work = || {
                     let tx = Tx::new(&db, settings, writer_clock, signals.clone())?;
-                    writer::run(&db, tx, &inbox);
+                    writer::run(&db, tx, inbox);
                     Ok(())
                 };
                 // Without its writer the store is of no use, and whoever serves it must know.
@@ -110,7 +110,16 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
-        self.writer()?.call(work).await
+        self.writer()?.call(Lane::Other { jobs: 0 }, work).await
+    }
+
+    /// As [`SqliteStore::write`], for what a holder says about its job.
+    async fn report<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
+    {
+        self.writer()?.call(Lane::Report, work).await
     }
 
     /// Runs `work` on a reading connection, in one snapshot.
@@ -169,7 +178,7 @@ impl Drop for Delivery {
 #[async_trait]
 impl Store for SqliteStore {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Enqueued>> {
-        self.write(move |tx| tx.enqueue(&jobs)).await
+        self.writer()?.call(Lane::Other { jobs: jobs.len() }, move |tx| tx.enqueue(&jobs)).await
     }
 
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>> {
@@ -182,23 +191,23 @@ impl Store for SqliteStore {
     }
 
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
-        self.write(move |tx| tx.heartbeat(&beats)).await
+        self.report(move |tx| tx.heartbeat(&beats)).await
     }
 
     async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
-        self.write(move |tx| tx.progress(&items)).await
+        self.report(move |tx| tx.progress(&items)).await
     }
 
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
-        self.write(move |tx| tx.complete(&items)).await
+        self.report(move |tx| tx.complete(&items)).await
     }
 
     async fn fail(&self, items: Vec<Failure>) -> StoreResult<Vec<Answer>> {
-        self.write(move |tx| tx.fail(&items)).await
+        self.report(move |tx| tx.fail(&items)).await
     }
 
     async fn release(&self, items: Vec<Proof>) -> StoreResult<Vec<Answer>> {
-        self.write(move |tx| tx.release(&items)).await
+        self.report(move |tx| tx.release(&items)).await
     }
 
     async fn cancel(&self, job_id: JobId, force: bool) -> StoreResult<CancelAnswer> {
@@ -290,7 +299,7 @@ impl Store for SqliteStore {
         if self.wrote.swap(false, Ordering::Relaxed) {
             let writer = self.writer()?;
             self.wrote.store(false, Ordering::Relaxed);
-            writer.call(|tx| tx.keep_clock()).await?;
+            writer.call(Lane::Other { jobs: 0 }, |tx| tx.keep_clock()).await?;
         }
         Ok(())
     }

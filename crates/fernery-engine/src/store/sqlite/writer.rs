@@ -3,10 +3,14 @@
 //! Calls that arrive while a transaction is in flight share the next one, so the price of a durable commit is divided by
 //! the load; an idle system adds no wait. A batch that fails is rolled back and run again one call at a time, so that a
 //! call fails alone.
+//!
+//! What a holder says about its job goes before everything else, and a transaction is short: however many jobs producers
+//! send, a heartbeat waits for the transaction in flight and its own.
 
 use super::write::Tx;
 use crate::error::{StoreError, StoreResult};
 use rusqlite::Connection;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,11 +19,23 @@ use tracing::error;
 
 /// Calls in one transaction.
 const BATCH_MAX: usize = 512;
+/// Jobs that the calls of one transaction enqueue, the last of them aside.
+const BATCH_JOBS_MAX: usize = 512;
 /// Calls that may wait for the writer before new ones are told to come back.
 const QUEUE_MAX: usize = 65_536;
 
+/// Whose turn it is when more calls wait than one transaction takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// A holder speaks about its job, and would lose it by waiting.
+    Report,
+    /// Everything else, as it came; it enqueues so many jobs.
+    Other { jobs: usize },
+}
+
 /// A call on its way through the writer.
 trait Call: Send {
+    fn lane(&self) -> Lane;
     /// Does the work inside the transaction. May run again after a rollback.
     fn run(&mut self, tx: &mut Tx<'_>) -> StoreResult<()>;
     /// Tells the caller, once the transaction is durable or has failed.
@@ -27,6 +43,7 @@ trait Call: Send {
 }
 
 struct Work<F, T> {
+    lane: Lane,
     /// Not done at all once nobody waits for it.
     only_if_wanted: bool,
     work: F,
@@ -39,6 +56,10 @@ where
     F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send,
     T: Send,
 {
+    fn lane(&self) -> Lane {
+        self.lane
+    }
+
     fn run(&mut self, tx: &mut Tx<'_>) -> StoreResult<()> {
         if !(self.only_if_wanted && self.reply.is_closed()) {
             self.done = Some((self.work)(tx)?);
@@ -66,16 +87,18 @@ impl Writer {
     pub(super) fn new() -> (Self, Inbox) {
         let (calls, inbox) = channel();
         let queued = Arc::new(AtomicUsize::new(0));
-        (Self { calls, queued: queued.clone() }, Inbox { calls: inbox, queued })
+        let inbox =
+            Inbox { calls: inbox, queued: queued.clone(), reports: VecDeque::new(), others: VecDeque::new() };
+        (Self { calls, queued }, inbox)
     }
 
     /// Runs `work` in the next transaction and answers once that is durable.
-    pub(super) async fn call<T, F>(&self, work: F) -> StoreResult<T>
+    pub(super) async fn call<T, F>(&self, lane: Lane, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
-        self.ask(work, false).await
+        self.ask(lane, work, false).await
     }
 
     /// As [`Writer::call`], but not at all if the caller has gone when its turn comes.
@@ -84,23 +107,24 @@ impl Writer {
         T: Send + 'static,
         F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
-        self.ask(work, true).await
+        self.ask(Lane::Other { jobs: 0 }, work, true).await
     }
 
-    async fn ask<T, F>(&self, work: F, only_if_wanted: bool) -> StoreResult<T>
+    async fn ask<T, F>(&self, lane: Lane, work: F, only_if_wanted: bool) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        self.post(Work { only_if_wanted, work, done: None, reply })?;
+        self.post(Work { lane, only_if_wanted, work, done: None, reply })?;
         answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the writer has stopped".into())))
     }
 
     /// Runs `work` in the next transaction; nobody waits for it.
     pub(super) fn send(&self, work: impl FnMut(&mut Tx<'_>) -> StoreResult<()> + Send + 'static) {
         let (reply, _) = oneshot::channel();
-        if let Err(error) = self.post(Work { only_if_wanted: false, work, done: None, reply }) {
+        let lane = Lane::Other { jobs: 0 };
+        if let Err(error) = self.post(Work { lane, only_if_wanted: false, work, done: None, reply }) {
             error!(%error, "a claim could not be given back; its lease runs out instead");
         }
     }
@@ -118,24 +142,46 @@ impl Writer {
 pub(super) struct Inbox {
     calls: Receiver<Box<dyn Call>>,
     queued: Arc<AtomicUsize>,
+    reports: VecDeque<Box<dyn Call>>,
+    others: VecDeque<Box<dyn Call>>,
 }
 
 impl Inbox {
-    fn batch(&self) -> Option<Vec<Box<dyn Call>>> {
-        let mut batch = vec![self.calls.recv().ok()?];
-        while batch.len() < BATCH_MAX {
-            match self.calls.try_recv() {
-                Ok(call) => batch.push(call),
-                Err(_) => break,
+    fn batch(&mut self) -> Option<Vec<Box<dyn Call>>> {
+        if self.reports.is_empty() && self.others.is_empty() {
+            let first = self.calls.recv().ok()?;
+            self.sort(first);
+        }
+        while let Ok(call) = self.calls.try_recv() {
+            self.sort(call);
+        }
+        // A place is kept for the others, so that reports without end do not keep them out.
+        let reports = self.reports.len().min(BATCH_MAX - 1);
+        let mut batch: Vec<_> = self.reports.drain(..reports).collect();
+        let mut jobs_before = 0;
+        while batch.len() < BATCH_MAX
+            && jobs_before < BATCH_JOBS_MAX
+            && let Some(call) = self.others.pop_front()
+        {
+            if let Lane::Other { jobs } = call.lane() {
+                jobs_before += jobs;
             }
+            batch.push(call);
         }
         self.queued.fetch_sub(batch.len(), Ordering::Relaxed);
         Some(batch)
     }
+
+    fn sort(&mut self, call: Box<dyn Call>) {
+        match call.lane() {
+            Lane::Report => self.reports.push_back(call),
+            Lane::Other { .. } => self.others.push_back(call),
+        }
+    }
 }
 
 /// The thread: takes batches until the last [`Writer`] is gone.
-pub(super) fn run(db: &Connection, mut tx: Tx<'_>, inbox: &Inbox) {
+pub(super) fn run(db: &Connection, mut tx: Tx<'_>, mut inbox: Inbox) {
     while let Some(mut batch) = inbox.batch() {
         match commit(db, &mut tx, &mut batch) {
             Ok(()) => batch.into_iter().for_each(|call| call.answer(Ok(()))),
@@ -178,4 +224,41 @@ fn write(db: &Connection, tx: &mut Tx<'_>, batch: &mut [Box<dyn Call>]) -> Store
     tx.flush()?;
     db.prepare_cached("COMMIT")?.execute([])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn post(writer: &Writer, lane: Lane) {
+        let (reply, _) = oneshot::channel::<StoreResult<()>>();
+        writer
+            .post(Work { lane, only_if_wanted: false, work: |_: &mut Tx<'_>| Ok(()), done: None, reply })
+            .unwrap();
+    }
+
+    fn lanes(inbox: &mut Inbox) -> Vec<Lane> {
+        inbox.batch().unwrap().iter().map(|call| call.lane()).collect()
+    }
+
+    #[test]
+    fn a_report_overtakes_the_jobs_of_producers_and_their_transactions_are_short() {
+        let (writer, mut inbox) = Writer::new();
+        let (many, one) = (Lane::Other { jobs: 300 }, Lane::Other { jobs: 1 });
+        for lane in [many, many, many, one, Lane::Report] {
+            post(&writer, lane);
+        }
+        assert_eq!(lanes(&mut inbox), [Lane::Report, many, many]);
+        post(&writer, Lane::Report);
+        assert_eq!(lanes(&mut inbox), [Lane::Report, many, one]);
+        assert_eq!(writer.queued.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn reports_without_end_leave_a_place_for_the_others() {
+        let (writer, mut inbox) = Writer::new();
+        post(&writer, Lane::Other { jobs: 1 });
+        (0..2 * BATCH_MAX).for_each(|_| post(&writer, Lane::Report));
+        assert_eq!(lanes(&mut inbox).last(), Some(&Lane::Other { jobs: 1 }));
+    }
 }
