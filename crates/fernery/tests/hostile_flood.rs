@@ -21,7 +21,8 @@ const MEASURE: Duration = Duration::from_secs(1);
 const FLOOD: Duration = Duration::from_secs(5);
 /// A call without an answer for so long hangs.
 const HANGS: Duration = Duration::from_secs(10);
-/// Calls that are open at once; each is a connection.
+/// Calls that are open at once; each is a connection. With 4,000 of them a debug build on two busy cores still kept
+/// heartbeats waiting for 1 to 5 s: every ready connection has its turn before a report is woken.
 const OPEN_MAX: usize = 500;
 
 /// Connections that are open and unused, and the two requests that are sent on them.
@@ -153,8 +154,9 @@ async fn campaign_a_flood_of_jobs_is_turned_away_and_healthy_workers_do_not_noti
         "{before} jobs/s fit, {a_second} were meant, {offered} offered in {n} calls: {answers:?}, slowest {slowest:?}, \
          {mib} MiB"
     );
+    assert!(answers.contains_key(&503), "this was no flood: {answers:?}");
     let beats = pulse.stop();
-    assert!(beats.answered > 100, "{beats:?}");
+    assert!(beats.answered > 50, "{beats:?}");
     assert!(mib < 400, "{mib} MiB");
     let (_, stream) = server
         .target
