@@ -1,10 +1,10 @@
 //! One claim: asks for jobs, and makes sure that what comes back is still ours.
 
-use super::job::Job;
+use super::job::{Job, trusted_for};
 use super::shared::Shared;
 use crate::client::ClientError;
 use crate::door;
-use crate::wire::{ClaimManyRequest, HeartbeatItem, ItemOutcome, WorkerBatch};
+use crate::wire::{ClaimManyRequest, HeartbeatItem, ItemOutcome, LeasedJob, WorkerBatch};
 use fernery_core::StreamName;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,26 +59,33 @@ async fn ask(
     };
     let sent_at = door::since_boot();
     let answer = shared.client.claim(&request).await?.read()?;
-    let jobs: Vec<Job> = answer.jobs.into_iter().map(Job::new).collect();
-    let Some(first) = jobs.first() else { return Ok(Jobs::default()) };
+    let Some(trusted_for) = answer.jobs.iter().map(trusted_for).min() else { return Ok(Jobs::default()) };
     // The lease began somewhere between question and answer. Where a claim has waited long, a heartbeat finds out.
-    if door::since_boot().saturating_sub(sent_at) <= first.lease_ttl() / 3 {
+    if door::since_boot().saturating_sub(sent_at) <= trusted_for / 2 {
+        let jobs = answer.jobs.into_iter().map(Job::new).collect();
         return Ok(Jobs { jobs, good_at: sent_at, unsure: Vec::new() });
     }
-    Ok(confirmed(shared, jobs).await)
+    Ok(confirmed(shared, answer.jobs).await)
 }
 
-async fn confirmed(shared: &Shared, jobs: Vec<Job>) -> Jobs {
+async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>) -> Jobs {
     let good_at = door::since_boot();
-    let item = |job: &Job| HeartbeatItem { job_id: job.id(), lease_token: job.lease_token(), progress: None };
+    let item =
+        |job: &LeasedJob| HeartbeatItem { job_id: job.job_id, lease_token: job.lease_token, progress: None };
     let items = jobs.iter().map(item).collect();
     let batch = WorkerBatch { worker_id: shared.worker_id.clone(), items };
     let answers = shared.client.heartbeat(&batch).await;
-    let Ok(answers) = answers.and_then(|reply| reply.items_for(jobs.iter().map(Job::id))) else {
-        return Jobs { jobs: Vec::new(), good_at, unsure: jobs };
+    let Ok(answers) = answers.and_then(|reply| reply.items_for(jobs.iter().map(|job| job.job_id))) else {
+        return Jobs { jobs: Vec::new(), good_at, unsure: jobs.into_iter().map(Job::new).collect() };
     };
     let held = jobs.into_iter().zip(answers).filter(|(_, answer)| answer.outcome == ItemOutcome::Accepted);
-    Jobs { jobs: held.map(|(job, _)| job).collect(), good_at, unsure: Vec::new() }
+    let renewed = held.map(|(mut job, answer)| {
+        if let Some((expires_at, now)) = answer.lease_expires_at.zip(answer.server_time) {
+            (job.lease_expires_at, job.server_time) = (expires_at, now);
+        }
+        Job::new(job)
+    });
+    Jobs { jobs: renewed.collect(), good_at, unsure: Vec::new() }
 }
 
 /// Whether asking again is useless: the token or the question itself is refused.

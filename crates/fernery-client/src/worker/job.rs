@@ -24,12 +24,16 @@ pub enum StopReason {
     /// No heartbeat went through for two thirds of the lease: another worker may get the job soon. An answer within the
     /// grace is still reported, for the server to judge.
     LeaseUnsure,
+    /// The attempt has reached its time-out: the server ends it now by itself, and may give the job away. A result or a
+    /// failure within the grace is still reported, for the server to judge; nothing is handed back.
+    TimedOut,
     /// The server refused the lease: the job is somebody else's, or ended. The answer is dropped.
     LeaseLost,
 }
 
 impl StopReason {
-    const ALL: [Self; 4] = [Self::CancelRequested, Self::ShuttingDown, Self::LeaseUnsure, Self::LeaseLost];
+    const ALL: [Self; 5] =
+        [Self::CancelRequested, Self::ShuttingDown, Self::LeaseUnsure, Self::TimedOut, Self::LeaseLost];
 
     /// A word for logs.
     pub const fn as_str(self) -> &'static str {
@@ -37,6 +41,7 @@ impl StopReason {
             Self::CancelRequested => "cancel_requested",
             Self::ShuttingDown => "shutting_down",
             Self::LeaseUnsure => "lease_unsure",
+            Self::TimedOut => "timed_out",
             Self::LeaseLost => "lease_lost",
         }
     }
@@ -110,6 +115,12 @@ impl Job {
     /// How long the lease holds without a heartbeat; the worker sends those.
     pub fn lease_ttl(&self) -> Duration {
         Duration::from_secs(self.held.leased.lease_ttl_seconds.max(1))
+    }
+
+    /// How long after the claim the work may go on without news of the lease: two thirds of its time, or until the
+    /// attempt's time-out where that is sooner.
+    pub fn trusted_for(&self) -> Duration {
+        trusted_for(&self.held.leased)
     }
 
     /// What to do, as the producer wrote it.
@@ -204,6 +215,12 @@ impl Job {
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
         self.held.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How long after its claim a job may go on without news of its lease.
+pub(crate) fn trusted_for(leased: &LeasedJob) -> Duration {
+    let ttl = Duration::from_secs(leased.lease_ttl_seconds.max(1));
+    (ttl * 2 / 3).min(leased.lease_expires_at.since(leased.server_time))
 }
 
 impl fmt::Debug for Job {

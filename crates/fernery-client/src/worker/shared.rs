@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     pub(crate) grace: Duration,
     pub(crate) tally: Tally,
     held: Mutex<HeldJobs>,
-    /// Jobs came to be held, or all are gone.
+    /// Jobs came to be held.
     pub(crate) held_changed: Notify,
 }
 

@@ -226,13 +226,9 @@ impl Shift {
         if jobs.is_empty() {
             return;
         }
-        let mut held = self.shared.held();
-        let was_empty = held.is_empty();
-        held.hold(&jobs, good_at);
-        drop(held);
-        if was_empty {
-            self.shared.held_changed.notify_waiters();
-        }
+        self.shared.held().hold(&jobs, good_at);
+        // One of them may have the nearest time-out of all.
+        self.shared.held_changed.notify_waiters();
         for job in jobs {
             let Some(handler) = self.handlers.get(job.stream()).cloned() else {
                 // A stream that nobody asked for: somebody else may know what to do with it.
