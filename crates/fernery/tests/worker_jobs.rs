@@ -227,6 +227,17 @@ async fn a_second_signal_ends_everything_at_once() {
 }
 
 #[tokio::test]
+async fn a_job_that_stops_its_guard_does_not_outlive_the_worker() {
+    let workshop = Workshop::open(&QUICK_BEATS).await;
+    let id = workshop.enqueue("stopper", json!({})).await;
+    let worker = workshop.worker("stopper", &[], "kill -STOP $PPID; exec sleep 1000");
+    worker.mark.appears("sleep").await;
+    workshop.client().cancel(id, true).await.unwrap();
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().await.0.success());
+}
+
+#[tokio::test]
 async fn a_worker_that_is_killed_leaves_no_process() {
     let workshop = Workshop::open(&[]).await;
     workshop.enqueue_many("doomed", vec![json!({}); 3]).await;
