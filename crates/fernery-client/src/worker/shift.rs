@@ -53,6 +53,8 @@ pub(super) struct Shift {
     reporter: JoinSet<()>,
     keeper: JoinSet<()>,
     claims: JoinSet<Claimed>,
+    /// Whether claims that have no answer yet are to end.
+    hang_up: watch::Sender<bool>,
     /// Places that claims in flight hold.
     reserved: usize,
     running: JoinSet<()>,
@@ -111,6 +113,7 @@ impl Shift {
             reporter: reporter_task,
             keeper,
             claims: JoinSet::new(),
+            hang_up: watch::channel(false).0,
             reserved: 0,
             running: JoinSet::new(),
             backoff: Backoff::default(),
@@ -178,7 +181,8 @@ impl Shift {
             }
             self.reserved += asked;
             let (shared, streams) = (self.shared.clone(), self.streams.clone());
-            self.claims.spawn(claims::claim(shared, streams, asked, self.claim_wait));
+            let hung_up = self.hang_up.subscribe();
+            self.claims.spawn(claims::claim(shared, streams, asked, self.claim_wait, hung_up));
         }
     }
 
@@ -271,7 +275,7 @@ impl Shift {
                 Some(_) = self.running.join_next() => {}
                 () = sleep_until(farewell_at), if claiming && !hung_up => {
                     hung_up = true;
-                    self.claims.abort_all();
+                    self.hang_up.send_replace(true);
                 }
                 () = sleep_until(drained_at), if running && !told => {
                     told = true;
