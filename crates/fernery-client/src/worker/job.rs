@@ -138,7 +138,7 @@ impl Job {
     /// goes back: a smaller number leaves the greatest so far.
     pub fn progress(&self, percent: u8, note: Option<&str>) {
         let line = |note: &str| {
-            note.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NOTE_CHARS_MAX).collect()
+            note.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).take(NOTE_CHARS_MAX).collect()
         };
         let note = note.map(line);
         let mut told = self.told();
@@ -223,6 +223,14 @@ pub(crate) fn trusted_for(leased: &LeasedJob) -> Duration {
     (ttl * 2 / 3).min(leased.lease_expires_at.since(leased.server_time))
 }
 
+/// What breaks a line, hides or reorders the text around it.
+fn is_unprintable(c: char) -> bool {
+    let of_layout = matches!(c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    c.is_control() || of_layout
+}
+
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Job")
@@ -292,6 +300,13 @@ pub(crate) mod tests {
         assert_eq!((progress.percent(), progress.note()), (100, None));
         job.progress_told(change);
         assert_eq!(job.untold_progress(), None);
+    }
+
+    #[test]
+    fn a_note_is_one_line_that_reads_as_it_is_written() {
+        let job = job(1);
+        job.progress(1, Some("a\nb\u{1b}c\u{202e}d\u{2028}e\u{2066}f\u{feff}g"));
+        assert_eq!(job.untold_progress().unwrap().0.note(), Some("a b c d e f g"));
     }
 
     #[test]
