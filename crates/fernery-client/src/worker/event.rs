@@ -219,7 +219,7 @@ pub enum WorkerError {
         /// What the server said.
         error: ClientError,
         /// What was done until then.
-        summary: Summary,
+        summary: Box<Summary>,
     },
 }
 

@@ -130,7 +130,7 @@ impl Shift {
         let summary = self.finish_reports().await;
         match refused {
             None => Ok(summary),
-            Some(error) => Err(WorkerError::Refused { error, summary }),
+            Some(error) => Err(WorkerError::Refused { error, summary: Box::new(summary) }),
         }
     }
 
