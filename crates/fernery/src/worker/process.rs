@@ -282,7 +282,14 @@ impl<'g> Run<'g> {
         link.send(order, &files).await.map_err(gone)?;
         // Only the job may hold its ends, or they would never close.
         drop(files);
-        match link.receive::<Report>().await.map_err(gone)? {
+        // The command may have stopped its guard before the guard could say that it runs.
+        let report = loop {
+            match timeout(WAKE_EVERY, link.receive::<Report>()).await {
+                Ok(report) => break report.map_err(gone)?,
+                Err(_) => wake(guard),
+            }
+        };
+        match report {
             Some((Report::Started { .. }, _)) => Ok(run),
             Some((Report::NotStarted { errno, why }, _)) => Err(not_started(errno, why)),
             _ => Err(NotRun::NoGuard("the guard of the job died before it started the command".into())),
