@@ -248,9 +248,15 @@ impl Client {
         let mut backoff = Backoff::default();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let asked = self.job(job_id, left.min(limits::JOB_WAIT_MAX)).await.and_then(|reply| reply.read());
+            let (wait, asked_at) = (left.min(limits::JOB_WAIT_MAX), Instant::now());
+            let asked = self.job(job_id, wait).await.and_then(|reply| reply.read());
             match asked {
                 Ok(job) if job.status.is_final() || left.is_zero() => return end_of(job),
+                // Somebody who does not wait as asked is not asked again at once.
+                Ok(_) if asked_at.elapsed() < wait => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    tokio::time::sleep(backoff.next(None).min(left)).await;
+                }
                 Ok(_) => backoff.reset(),
                 Err(error) if error.is_transient() && !left.is_zero() => {
                     let pause = backoff.next(error.retry_after());

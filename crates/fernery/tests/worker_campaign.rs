@@ -11,16 +11,46 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use tokio::time::sleep;
 use workshop::{SHORT_LEASE, Worker, Workshop, lines_of, outcomes};
 
 const ROUNDS: usize = 12;
 const JOBS_PER_ROUND: usize = 6;
+/// How long an attempt may be alive beside its successor: the grace, and what a busy machine adds.
+const OVERLAP_MAX: Duration = Duration::from_millis(250);
 
 fn seed() -> u64 {
     std::env::var("FERNERY_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_115)
+}
+
+/// Attempts that were alive for more than [`OVERLAP_MAX`] beside a later one of the same job, by lines of job, number and
+/// seconds.
+fn overlaps(lines: &[String]) -> Vec<String> {
+    let mut lives = HashMap::<&str, BTreeMap<u32, (f64, f64)>>::new();
+    for line in lines {
+        let [job, attempt, at] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let at: f64 = at.parse().unwrap();
+        let life = lives.entry(job).or_default().entry(attempt.parse().unwrap()).or_insert((at, at));
+        *life = (life.0.min(at), life.1.max(at));
+    }
+    let mut found = Vec::new();
+    for (job, lives) in &lives {
+        for ((one, life), (next, after)) in lives.iter().zip(lives.iter().skip(1)) {
+            if life.1 > after.0 + OVERLAP_MAX.as_secs_f64() {
+                found.push(format!("{job}: attempt {one} until {}, attempt {next} from {}", life.1, after.0));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn attempts_beside_each_other_are_found() {
+    let lines = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(overlaps(&lines(&["a 1 10.00", "a 1 11.00", "b 1 11.50", "a 2 10.90", "a 2 12.00"])).is_empty());
+    assert_eq!(overlaps(&lines(&["a 1 10.00", "a 1 11.00", "a 2 10.50"])).len(), 1);
 }
 
 #[tokio::test]
@@ -30,9 +60,14 @@ async fn campaign_every_job_ends_once_whoever_is_killed() {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut workshop = Workshop::open(&SHORT_LEASE).await;
     let done = workshop.dir.path().join("done");
-    // The daemon outlives its parent until somebody ends it; the line is written at the very end.
+    let alive = workshop.dir.path().join("alive");
+    // The daemons outlive their parent until somebody ends them, and one of them says when it was last alive; the line of
+    // what is done is written at the very end.
+    let tick = r#"while read now rest </proc/uptime; do echo $FERNERY_JOB_ID $FERNERY_JOB_ATTEMPT_NO $now; sleep 0.03; done"#;
     let script = format!(
-        "t=$(tr -dc 0-9); setsid sleep 1000 & sleep 0.$t; echo $FERNERY_JOB_ID >>{}; echo \"{{\\\"t\\\":$t}}\"",
+        "t=$(tr -dc 0-9); setsid sh -c '{tick}' >>{} & setsid sleep 1000 & sleep 0.$t; \
+         echo $FERNERY_JOB_ID >>{}; echo \"{{\\\"t\\\":$t}}\"",
+        alive.display(),
         done.display()
     );
     let start = |workshop: &Workshop, n: usize| {
@@ -82,6 +117,8 @@ async fn campaign_every_job_ends_once_whoever_is_killed() {
         let (status, events) = worker.ended().await;
         assert!(status.success(), "{events:#?}");
     }
+    let overlaps = overlaps(&lines_of(&alive));
+    assert!(overlaps.is_empty(), "attempts of one job at the same time: {overlaps:#?}");
     println!("{} jobs, {ROUNDS} kills, attempts {counts:?}, {} runs to the end", ids.len(), lines.len());
     let others: usize = counts.iter().filter(|(outcome, _)| *outcome != "SUCCEEDED").map(|(_, n)| n).sum();
     assert!(others >= 5, "too little happened to prove anything: {counts:?}");

@@ -161,13 +161,27 @@ async fn a_cancelled_job_ends_with_its_whole_family() {
 
 #[tokio::test]
 async fn an_attempt_that_takes_too_long_is_ended() {
-    let workshop = Workshop::open(&QUICK_BEATS).await;
-    let id = workshop.enqueue("slow", json!({"timeout_seconds": 1, "max_attempts": 1})).await;
-    let worker = workshop.worker("slow", &[], "trap '' TERM; setsid sleep 1000 & sleep 1000");
+    // A whole lease, so that no heartbeat could tell in time, and a claim that has waited for longer than the time-out.
+    let workshop = Workshop::open(&[]).await;
+    let flags = ["--concurrency", "2", "--kill-grace", "200ms"];
+    let worker = workshop.worker("slow", &flags, "trap '' TERM; setsid sleep 1000 & sleep 1000");
+    worker.mark.appears("fernery").await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let fields = json!({"timeout_seconds": 2, "max_attempts": 2});
+    let id = workshop.enqueue("slow", fields).await;
+    for attempt in 1..=2 {
+        worker.tells(attempt, |event| event["event"] == "claimed").await;
+        let claimed_at = Instant::now();
+        worker.mark.appears("sleep").await;
+        worker.jobs_gone_within(Duration::from_secs(5)).await;
+        // The time-out, the grace, and what a busy machine adds.
+        let took = claimed_at.elapsed();
+        assert!(took > Duration::from_secs(1) && took < Duration::from_secs(4), "{took:?}");
+        worker.tells(attempt, |e| e["event"] == "stopping" && e["reason"] == "timed_out").await;
+        worker.tells(attempt, |e| e["event"] == "finished" && e["ending"] == "dropped").await;
+    }
     let job = workshop.ended(id).await;
-    assert_eq!(outcomes(&job), ["TIMED_OUT"], "{job}");
-    worker.jobs_gone_within(PATIENCE).await;
-    worker.tells_of("lease_lost").await;
+    assert_eq!(outcomes(&job), ["TIMED_OUT", "TIMED_OUT"], "{job}");
     worker.signal(Signal::TERM);
     assert!(worker.ended().await.0.success());
 }
@@ -210,6 +224,17 @@ async fn a_second_signal_ends_everything_at_once() {
     worker.signal(Signal::INT);
     assert!(worker.ended().await.0.success());
     assert_eq!(outcomes(&workshop.becomes(id, "QUEUED").await), ["RELEASED"]);
+}
+
+#[tokio::test]
+async fn a_job_that_stops_its_guard_does_not_outlive_the_worker() {
+    let workshop = Workshop::open(&QUICK_BEATS).await;
+    let id = workshop.enqueue("stopper", json!({})).await;
+    let worker = workshop.worker("stopper", &[], "kill -STOP $PPID; exec sleep 1000");
+    worker.mark.appears("sleep").await;
+    workshop.client().cancel(id, true).await.unwrap();
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().await.0.success());
 }
 
 #[tokio::test]

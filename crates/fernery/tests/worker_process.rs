@@ -208,6 +208,43 @@ async fn a_run_that_is_dropped_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_guard_that_its_job_has_stopped_is_woken_by_a_stop() {
+    let (mark, guards) = (Mark::new(ATTEMPT_VARIABLE), guards("kill -STOP $PPID; exec sleep 1000"));
+    let stop = async |sender: UnboundedSender<Duration>| {
+        mark.appears("sleep").await;
+        sender.send(GRACE).unwrap();
+    };
+    let ran = run_with(&guards, &mark, b"", stop).await.expect("it ran");
+    assert_eq!(ran.seen.exit, Exit::Signal(15));
+    mark.assert_gone_now();
+    guards.close().await;
+}
+
+#[tokio::test]
+async fn a_guard_that_its_job_stops_again_and_again_ends_with_it() {
+    set_child_subreaper(Some(getpid())).unwrap();
+    // Nobody else sleeps for so long; without its environment it can be known by nothing else.
+    let long = format!("8{}", std::process::id());
+    let script = format!(
+        "env -i setsid sleep {long} & setsid sh -c 'while :; do kill -STOP '$PPID' || exit; done' & sleep 1000"
+    );
+    let (mark, guards) = (Mark::new(ATTEMPT_VARIABLE), guards(&script));
+    let (_stops, receiver) = unbounded_channel();
+    let env = vec![(ATTEMPT_VARIABLE.to_string(), mark.value().to_string())];
+    let started = async {
+        mark.appears("sleep").await;
+        processes::with_argument(&long, 1, PATIENCE).await;
+    };
+    tokio::select! {
+        ran = guards.run(Input { env, stdin: b"", hang_max: PATIENCE }, receiver) => panic!("{ran:?}"),
+        () = started => {}
+    }
+    guards.close().await;
+    mark.assert_gone_now();
+    processes::with_argument(&long, 0, Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn a_stopped_process_hears_term_too() {
     let (mark, guards) =
         (Mark::new(ATTEMPT_VARIABLE), guards("trap 'exit 5' TERM; sleep 0.01; kill -STOP $$; sleep 1000"));

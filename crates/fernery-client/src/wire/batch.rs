@@ -163,6 +163,10 @@ pub struct ItemAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub lease_expires_at: Option<Timestamp>,
+    /// heartbeat: the server's clock now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Instant>")]
+    pub server_time: Option<Timestamp>,
     /// heartbeat: somebody wants the job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_requested: Option<bool>,

@@ -54,21 +54,23 @@ pub(crate) async fn keep_leases(shared: Arc<Shared>) {
     }
 }
 
-/// Does `what`, and meanwhile ends the trust in leases whose time is up.
+/// Does `what`, and meanwhile ends the trust in leases whose time is up, and the jobs that have reached their time-out.
 async fn watching<T>(shared: &Shared, interval: Duration, what: impl Future<Output = T>) -> T {
     tokio::pin!(what);
-    // A job that comes meanwhile may have the nearest deadline of all.
     let look_every = LOOK_EVERY.min(interval / 2);
     loop {
-        let (unsure, next) = shared.held().check(door::since_boot());
-        for job in unsure {
-            shared.tell(|| WorkerEvent::Stopping { job, reason: StopReason::LeaseUnsure });
+        // Registered before looking, so that no job comes in between.
+        let changed = shared.held_changed.notified();
+        let (told, next) = shared.held().check(door::since_boot());
+        for (job, reason) in told {
+            shared.tell(|| WorkerEvent::Stopping { job, reason });
         }
         let look_at = Instant::now() + next.map_or(look_every, |next| next.min(look_every));
         tokio::select! {
             biased;
             done = &mut what => return done,
             () = tokio::time::sleep_until(look_at) => {}
+            () = changed => {}
         }
     }
 }

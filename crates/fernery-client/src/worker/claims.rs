@@ -1,13 +1,14 @@
 //! One claim: asks for jobs, and makes sure that what comes back is still ours.
 
-use super::job::Job;
+use super::job::{Job, trusted_for};
 use super::shared::Shared;
-use crate::client::ClientError;
+use crate::client::{ClientError, Reply};
 use crate::door;
-use crate::wire::{ClaimManyRequest, HeartbeatItem, ItemOutcome, WorkerBatch};
+use crate::wire::{BatchResponse, ClaimManyRequest, HeartbeatItem, ItemOutcome, LeasedJob, WorkerBatch};
 use fernery_core::StreamName;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// What came back.
 pub(crate) struct Claimed {
@@ -33,15 +34,17 @@ impl Jobs {
     }
 }
 
-/// Asks for up to `asked` jobs of `streams`, in that order.
+/// Asks for up to `asked` jobs of `streams`, in that order. Once `hung_up` turns true it brings none if none have come, and
+/// does not find out whether those that have come are still ours.
 pub(crate) async fn claim(
     shared: Arc<Shared>,
     streams: Arc<[StreamName]>,
     asked: usize,
     wait: Duration,
+    hung_up: watch::Receiver<bool>,
 ) -> Claimed {
     let sent_at = door::since_boot();
-    let outcome = ask(&shared, &streams, asked, wait).await;
+    let outcome = ask(&shared, &streams, asked, wait, hung_up).await;
     Claimed { asked, took: door::since_boot().saturating_sub(sent_at), outcome }
 }
 
@@ -50,6 +53,7 @@ async fn ask(
     streams: &[StreamName],
     asked: usize,
     wait: Duration,
+    mut hung_up: watch::Receiver<bool>,
 ) -> Result<Jobs, ClientError> {
     let request = ClaimManyRequest {
         worker_id: shared.worker_id.clone(),
@@ -58,27 +62,44 @@ async fn ask(
         max_wait_ms: Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
     };
     let sent_at = door::since_boot();
-    let answer = shared.client.claim(&request).await?.read()?;
-    let jobs: Vec<Job> = answer.jobs.into_iter().map(Job::new).collect();
-    let Some(first) = jobs.first() else { return Ok(Jobs::default()) };
+    let answer = tokio::select! {
+        biased;
+        answer = shared.client.claim(&request) => answer?.read()?,
+        _ = hung_up.wait_for(|hung_up| *hung_up) => return Ok(Jobs::default()),
+    };
+    let Some(trusted_for) = answer.jobs.iter().map(trusted_for).min() else { return Ok(Jobs::default()) };
     // The lease began somewhere between question and answer. Where a claim has waited long, a heartbeat finds out.
-    if door::since_boot().saturating_sub(sent_at) <= first.lease_ttl() / 3 {
+    if door::since_boot().saturating_sub(sent_at) <= trusted_for / 2 {
+        let jobs = answer.jobs.into_iter().map(Job::new).collect();
         return Ok(Jobs { jobs, good_at: sent_at, unsure: Vec::new() });
     }
-    Ok(confirmed(shared, jobs).await)
+    Ok(confirmed(shared, answer.jobs, hung_up).await)
 }
 
-async fn confirmed(shared: &Shared, jobs: Vec<Job>) -> Jobs {
+async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>, mut hung_up: watch::Receiver<bool>) -> Jobs {
     let good_at = door::since_boot();
-    let item = |job: &Job| HeartbeatItem { job_id: job.id(), lease_token: job.lease_token(), progress: None };
+    let item =
+        |job: &LeasedJob| HeartbeatItem { job_id: job.job_id, lease_token: job.lease_token, progress: None };
     let items = jobs.iter().map(item).collect();
     let batch = WorkerBatch { worker_id: shared.worker_id.clone(), items };
-    let answers = shared.client.heartbeat(&batch).await;
-    let Ok(answers) = answers.and_then(|reply| reply.items_for(jobs.iter().map(Job::id))) else {
-        return Jobs { jobs: Vec::new(), good_at, unsure: jobs };
+    // The jobs are ours from here on, whoever hangs up: what is not known to be held is handed back.
+    let answers = tokio::select! {
+        biased;
+        answers = shared.client.heartbeat(&batch) => Some(answers),
+        _ = hung_up.wait_for(|hung_up| *hung_up) => None,
+    };
+    let items = |reply: Reply<BatchResponse>| reply.items_for(jobs.iter().map(|job| job.job_id));
+    let Some(Ok(answers)) = answers.map(|answers| answers.and_then(items)) else {
+        return Jobs { jobs: Vec::new(), good_at, unsure: jobs.into_iter().map(Job::new).collect() };
     };
     let held = jobs.into_iter().zip(answers).filter(|(_, answer)| answer.outcome == ItemOutcome::Accepted);
-    Jobs { jobs: held.map(|(job, _)| job).collect(), good_at, unsure: Vec::new() }
+    let renewed = held.map(|(mut job, answer)| {
+        if let Some((expires_at, now)) = answer.lease_expires_at.zip(answer.server_time) {
+            (job.lease_expires_at, job.server_time) = (expires_at, now);
+        }
+        Job::new(job)
+    });
+    Jobs { jobs: renewed.collect(), good_at, unsure: Vec::new() }
 }
 
 /// Whether asking again is useless: the token or the question itself is refused.

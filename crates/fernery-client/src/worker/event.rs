@@ -176,15 +176,23 @@ pub struct Summary {
     pub lost: u64,
     /// Reports that the server has not answered. With a spool they are in it, and the next run sends them first.
     pub unreported: u64,
+    /// How many of these the spool could not keep: what was done is known to nobody.
+    pub unkept: u64,
     /// Handlers that did not yield and run on. Their leases run out by themselves.
     pub abandoned: u64,
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { claimed, succeeded, failed, released, lost, unreported, abandoned } = self;
+        let Self { claimed, succeeded, failed, released, lost, unreported, unkept, abandoned } = self;
         write!(f, "{claimed} claimed, {succeeded} succeeded, {failed} failed, {released} released")?;
-        for (count, what) in [(lost, "lost"), (unreported, "not reported"), (abandoned, "abandoned")] {
+        let rest = [
+            (lost, "lost"),
+            (unreported, "not reported"),
+            (unkept, "not kept either"),
+            (abandoned, "abandoned"),
+        ];
+        for (count, what) in rest {
             if *count > 0 {
                 write!(f, ", {count} {what}")?;
             }
@@ -211,7 +219,7 @@ pub enum WorkerError {
         /// What the server said.
         error: ClientError,
         /// What was done until then.
-        summary: Summary,
+        summary: Box<Summary>,
     },
 }
 

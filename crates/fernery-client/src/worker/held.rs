@@ -24,6 +24,8 @@ struct HeldJob {
     job: Job,
     /// Before this call was sent the lease was surely ours: time since boot.
     good_at: Duration,
+    /// The attempt's time-out, if it is nearer than the end of the trust: no heartbeat moves it.
+    ends_at: Option<Duration>,
     standing: Standing,
 }
 
@@ -57,12 +59,13 @@ pub(crate) enum Renewal {
 impl HeldJobs {
     /// Takes jobs under leases that were surely ours at `good_at`.
     pub(crate) fn hold(&mut self, jobs: &[Job], good_at: Duration) {
-        let held = |job: &Job| HeldJob { job: job.clone(), good_at, standing: Standing::Running };
+        let held = |job: &Job| HeldJob {
+            job: job.clone(),
+            good_at,
+            ends_at: end(job, good_at, job.trusted_for()),
+            standing: Standing::Running,
+        };
         self.jobs.extend(jobs.iter().map(|job| (job.attempt_id(), held(job))));
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
     }
 
     /// How often to heartbeat; `None` with nothing held.
@@ -119,7 +122,13 @@ impl HeldJobs {
         let Some(held) = self.jobs.get_mut(&attempt) else { return Renewal::Moot };
         // A conflict is extended too: only its progress, which an earlier beat overtook, was not kept.
         if matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Conflict) {
-            held.good_at = held.good_at.max(sent_at);
+            if sent_at >= held.good_at {
+                held.good_at = sent_at;
+                // An older server does not tell; then what was known before goes on.
+                if let Some((expires_at, now)) = answer.lease_expires_at.zip(answer.server_time) {
+                    held.ends_at = end(&held.job, sent_at, expires_at.since(now));
+                }
+            }
             if let Some(change) = beat.progress {
                 beat.job.progress_told(change);
             }
@@ -139,23 +148,35 @@ impl HeldJobs {
         Renewal::Lost
     }
 
-    /// Tells the running jobs to stop whose lease has not been confirmed for two thirds of its time. Answers those that
-    /// did not know it yet, and how long until the next one.
-    pub(crate) fn check(&self, now: Duration) -> (Vec<Job>, Option<Duration>) {
-        let (mut unsure, mut next) = (Vec::new(), None::<Duration>);
+    /// Tells the running jobs to stop that have reached their time-out, or whose lease has not been confirmed for two
+    /// thirds of its time. Answers those that did not know it yet, and how long until the next one.
+    pub(crate) fn check(&self, now: Duration) -> (Vec<(Job, StopReason)>, Option<Duration>) {
+        let (mut told, mut next) = (Vec::new(), None::<Duration>);
         for held in self.jobs.values().filter(|held| held.standing == Standing::Running) {
-            let trusted = held.job.lease_ttl() * 2 / 3;
-            let left = (held.good_at + trusted).saturating_sub(now);
-            if left.is_zero() {
-                if held.job.stop(StopReason::LeaseUnsure) {
-                    unsure.push(held.job.clone());
+            let unsure_at = held.good_at + trust(&held.job);
+            let ends = [(Some(unsure_at), StopReason::LeaseUnsure), (held.ends_at, StopReason::TimedOut)];
+            for (end_at, reason) in ends.into_iter().filter_map(|(at, reason)| Some((at?, reason))) {
+                let left = end_at.saturating_sub(now);
+                if !left.is_zero() {
+                    next = Some(next.map_or(left, |next| next.min(left)));
+                } else if held.job.stop(reason) {
+                    told.push((held.job.clone(), reason));
                 }
-            } else {
-                next = Some(next.map_or(left, |next| next.min(left)));
             }
         }
-        (unsure, next)
+        (told, next)
     }
+}
+
+/// How long a lease is trusted without news of it.
+fn trust(job: &Job) -> Duration {
+    job.lease_ttl() * 2 / 3
+}
+
+/// When a job has to end whose lease had `left` at `at`. A lease that outlasts the trust in it is a whole one, or news of
+/// it comes before it matters.
+fn end(job: &Job, at: Duration, left: Duration) -> Option<Duration> {
+    (left < trust(job)).then(|| at + left)
 }
 
 #[cfg(test)]
@@ -180,6 +201,7 @@ mod tests {
             requeued: None,
             dlq: None,
             lease_expires_at: None,
+            server_time: None,
             cancel_requested: Some(cancel),
         }
     }
@@ -197,6 +219,49 @@ mod tests {
         assert_eq!(held.check(seconds(40)).0.len(), 1);
         assert_eq!(job.stop_reason(), Some(StopReason::LeaseUnsure));
         assert!(held.check(seconds(41)).0.is_empty(), "it is told once");
+    }
+
+    /// A job whose attempt has `left` seconds, of a lease of one minute.
+    fn job_with_seconds(left: u64) -> Job {
+        let mut leased = super::super::job::tests::leased(1);
+        leased.lease_expires_at = leased.server_time.after(Duration::from_secs(left));
+        Job::new(leased)
+    }
+
+    #[test]
+    fn a_time_out_ends_the_job_whatever_heartbeats_say() {
+        let job = job_with_seconds(30);
+        let mut held = holding(std::slice::from_ref(&job));
+        let (beat, _) = held.beats(START).pop().unwrap();
+        let now = fernery_core::Timestamp::from_millis(1_000_000);
+        let told = |left| ItemAnswer {
+            lease_expires_at: Some(now.after(Duration::from_secs(left))),
+            server_time: Some(now),
+            ..answer(ItemOutcome::Accepted, false)
+        };
+        assert_eq!(held.answered(&beat, seconds(10), &answer(ItemOutcome::Accepted, false)), Renewal::Good);
+        assert_eq!(held.answered(&beat, seconds(20), &told(10)), Renewal::Good);
+        assert_eq!(held.check(seconds(29)).1, Some(Duration::from_secs(1)));
+        assert_eq!(held.check(seconds(30)).0.len(), 1);
+        assert_eq!(job.stop_reason(), Some(StopReason::TimedOut));
+        assert!(held.check(seconds(100)).0.is_empty(), "it is told once");
+    }
+
+    #[test]
+    fn a_time_out_that_comes_near_later_is_told_by_a_heartbeat() {
+        let job = job_with_seconds(60);
+        let mut held = holding(std::slice::from_ref(&job));
+        let (beat, _) = held.beats(START).pop().unwrap();
+        let now = fernery_core::Timestamp::from_millis(1_000_000);
+        let near = ItemAnswer {
+            lease_expires_at: Some(now.after(Duration::from_secs(3))),
+            server_time: Some(now),
+            ..answer(ItemOutcome::Conflict, false)
+        };
+        held.answered(&beat, seconds(20), &near);
+        assert!(held.check(seconds(22)).0.is_empty());
+        assert_eq!(held.check(seconds(23)).0.len(), 1);
+        assert_eq!(job.stop_reason(), Some(StopReason::TimedOut));
     }
 
     #[test]
@@ -227,7 +292,7 @@ mod tests {
             let mut held = holding(std::slice::from_ref(&job));
             let (beat, _) = held.beats(START).pop().unwrap();
             assert_eq!(held.answered(&beat, seconds(20), &answer(refusal, false)), Renewal::Lost);
-            assert!(job.is_lost() && held.is_empty());
+            assert!(job.is_lost() && held.jobs.is_empty());
             assert_eq!(held.answered(&beat, seconds(20), &answer(refusal, false)), Renewal::Moot);
         }
     }

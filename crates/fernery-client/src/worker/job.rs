@@ -24,12 +24,16 @@ pub enum StopReason {
     /// No heartbeat went through for two thirds of the lease: another worker may get the job soon. An answer within the
     /// grace is still reported, for the server to judge.
     LeaseUnsure,
+    /// The attempt has reached its time-out: the server ends it now by itself, and may give the job away. A result or a
+    /// failure within the grace is still reported, for the server to judge; nothing is handed back.
+    TimedOut,
     /// The server refused the lease: the job is somebody else's, or ended. The answer is dropped.
     LeaseLost,
 }
 
 impl StopReason {
-    const ALL: [Self; 4] = [Self::CancelRequested, Self::ShuttingDown, Self::LeaseUnsure, Self::LeaseLost];
+    const ALL: [Self; 5] =
+        [Self::CancelRequested, Self::ShuttingDown, Self::LeaseUnsure, Self::TimedOut, Self::LeaseLost];
 
     /// A word for logs.
     pub const fn as_str(self) -> &'static str {
@@ -37,6 +41,7 @@ impl StopReason {
             Self::CancelRequested => "cancel_requested",
             Self::ShuttingDown => "shutting_down",
             Self::LeaseUnsure => "lease_unsure",
+            Self::TimedOut => "timed_out",
             Self::LeaseLost => "lease_lost",
         }
     }
@@ -112,6 +117,12 @@ impl Job {
         Duration::from_secs(self.held.leased.lease_ttl_seconds.max(1))
     }
 
+    /// How long after the claim the work may go on without news of the lease: two thirds of its time, or until the
+    /// attempt's time-out where that is sooner.
+    pub fn trusted_for(&self) -> Duration {
+        trusted_for(&self.held.leased)
+    }
+
     /// What to do, as the producer wrote it.
     pub fn raw_payload(&self) -> &RawValue {
         &self.held.leased.payload
@@ -127,7 +138,7 @@ impl Job {
     /// goes back: a smaller number leaves the greatest so far.
     pub fn progress(&self, percent: u8, note: Option<&str>) {
         let line = |note: &str| {
-            note.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NOTE_CHARS_MAX).collect()
+            note.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).take(NOTE_CHARS_MAX).collect()
         };
         let note = note.map(line);
         let mut told = self.told();
@@ -206,6 +217,20 @@ impl Job {
     }
 }
 
+/// How long after its claim a job may go on without news of its lease.
+pub(crate) fn trusted_for(leased: &LeasedJob) -> Duration {
+    let ttl = Duration::from_secs(leased.lease_ttl_seconds.max(1));
+    (ttl * 2 / 3).min(leased.lease_expires_at.since(leased.server_time))
+}
+
+/// What breaks a line, hides or reorders the text around it.
+fn is_unprintable(c: char) -> bool {
+    let of_layout = matches!(c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    c.is_control() || of_layout
+}
+
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Job")
@@ -275,6 +300,13 @@ pub(crate) mod tests {
         assert_eq!((progress.percent(), progress.note()), (100, None));
         job.progress_told(change);
         assert_eq!(job.untold_progress(), None);
+    }
+
+    #[test]
+    fn a_note_is_one_line_that_reads_as_it_is_written() {
+        let job = job(1);
+        job.progress(1, Some("a\nb\u{1b}c\u{202e}d\u{2028}e\u{2066}f\u{feff}g"));
+        assert_eq!(job.untold_progress().unwrap().0.note(), Some("a b c d e f g"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::door;
 use crate::wire::{ItemAnswer, ItemOutcome};
 use fernery_core::{AttemptId, limits};
 use lane::{Lane, Queued, Sent, call, is_about_the_reports};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -60,6 +60,8 @@ pub(crate) struct Reporter {
     settled: Vec<AttemptId>,
     lanes: [Lane; 3],
     calls: JoinSet<Sent>,
+    /// Reports in these calls that the spool lacks.
+    unsafe_in_flight: HashMap<AttemptId, Report>,
     backoff: Backoff,
     calls_again_at: Option<Instant>,
     /// The server refuses the caller. A claim finds out whether that is final.
@@ -96,6 +98,7 @@ impl Reporter {
             settled: Vec::new(),
             lanes: Kind::ALL.map(Lane::new),
             calls: JoinSet::new(),
+            unsafe_in_flight: HashMap::new(),
             backoff: Backoff::default(),
             calls_again_at: None,
             unwelcome: false,
@@ -137,12 +140,42 @@ impl Reporter {
                 _ = self.until.changed(), if until.is_none() => {}
             }
         }
-        // What is on its way now may arrive or not; the spool keeps it for the next process to ask.
+        self.keep_the_rest().await;
+    }
+
+    /// The time is over: what is not settled stays in the spool for the next process, as far as there is one.
+    async fn keep_the_rest(mut self) {
+        // Whoever reports later than this finds the door closed.
+        self.incoming.close();
+        let mut arrived = Vec::new();
+        while let Ok(report) = self.incoming.try_recv() {
+            arrived.push(report);
+        }
+        self.take(arrived);
+        while let Some(Ok(sent)) = self.calls.try_join_next() {
+            self.sent(sent);
+        }
+        // What is on its way now may arrive or not; the next process asks.
         self.calls.shutdown().await;
         if let SpoolState::Writing(_) = self.spool {
-            self.spool.written().await;
+            let written = self.spool.written().await;
+            self.written(written);
+        }
+        let queued = self.lanes.iter().flat_map(|lane| &lane.queue);
+        let queued = queued.filter(|queued| !queued.safe).map(|queued| queued.report.clone());
+        let lacking =
+            queued.chain(std::mem::take(&mut self.fresh)).chain(self.unsafe_in_flight.into_values());
+        let lacking: Vec<Report> = lacking.filter(|report| report.is_final() && !report.is_lost()).collect();
+        let mut unkept = lacking.len();
+        if self.spool.is_idle() && !(lacking.is_empty() && self.settled.is_empty()) {
+            self.spool.write(self.settled, lacking, unkept > 0);
+            match self.spool.written().await.outcome {
+                Ok(()) => unkept = 0,
+                Err(error) => self.shared.warn(WorkerEvent::SpoolFailed { why: error.to_string() }),
+            }
         }
         self.shared.tally.unreported.add(self.unsettled);
+        self.shared.tally.unkept.add(unkept);
     }
 
     /// Takes reports from handlers: first into the spool, if there is one and it can be written.
@@ -244,6 +277,8 @@ impl Reporter {
         let open = !reports.is_empty();
         if open {
             lane.in_flight += 1;
+            let lacking = reports.iter().filter(|queued| !queued.safe).map(|queued| &queued.report);
+            self.unsafe_in_flight.extend(lacking.map(|report| (report.proof.attempt_id, report.clone())));
             self.calls.spawn(call(self.shared.clone(), lane.kind, reports));
         }
         self.lose(&lost);
@@ -267,6 +302,9 @@ impl Reporter {
     fn sent(&mut self, sent: Sent) {
         let Sent { kind, reports, answer } = sent;
         self.lane(kind).in_flight -= 1;
+        for queued in &reports {
+            self.unsafe_in_flight.remove(&queued.report.proof.attempt_id);
+        }
         match answer {
             Ok(answers) => {
                 if self.backoff.is_failing() {

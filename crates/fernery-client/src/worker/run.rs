@@ -30,6 +30,15 @@ pub(crate) async fn run(shared: Arc<Shared>, handler: Handler, job: Job, reports
             let ending = JobEnding::Failed { code: error.code.clone(), message: error.message.clone() };
             (ending, Some(End::Failed(error)))
         }
+        // Handed back, an attempt would not count, and a job that is always too slow would never end.
+        Ok(Err(Failure { what: Ending::Released })) | Err(_)
+            if job.stop_reason() == Some(StopReason::TimedOut) =>
+        {
+            if shared.held().drop_job(job.attempt_id()) {
+                shared.tally.lost.add(1);
+            }
+            (JobEnding::Dropped(StopReason::TimedOut), None)
+        }
         Ok(Err(Failure { what: Ending::Released })) => (JobEnding::Released, Some(End::Released)),
         Err(reason) => (JobEnding::Dropped(reason), Some(End::Released)),
     };

@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     pub(crate) grace: Duration,
     pub(crate) tally: Tally,
     held: Mutex<HeldJobs>,
-    /// Jobs came to be held, or all are gone.
+    /// Jobs came to be held.
     pub(crate) held_changed: Notify,
 }
 
@@ -62,6 +62,7 @@ pub(crate) struct Tally {
     pub(crate) released: Count,
     pub(crate) lost: Count,
     pub(crate) unreported: Count,
+    pub(crate) unkept: Count,
     pub(crate) abandoned: Count,
 }
 
@@ -88,6 +89,7 @@ impl Tally {
             released: self.released.get(),
             lost: self.lost.get(),
             unreported: self.unreported.get(),
+            unkept: self.unkept.get(),
             abandoned: self.abandoned.get(),
         }
     }

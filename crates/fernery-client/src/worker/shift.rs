@@ -53,6 +53,8 @@ pub(super) struct Shift {
     reporter: JoinSet<()>,
     keeper: JoinSet<()>,
     claims: JoinSet<Claimed>,
+    /// Whether claims that have no answer yet are to end.
+    hang_up: watch::Sender<bool>,
     /// Places that claims in flight hold.
     reserved: usize,
     running: JoinSet<()>,
@@ -111,6 +113,7 @@ impl Shift {
             reporter: reporter_task,
             keeper,
             claims: JoinSet::new(),
+            hang_up: watch::channel(false).0,
             reserved: 0,
             running: JoinSet::new(),
             backoff: Backoff::default(),
@@ -127,7 +130,7 @@ impl Shift {
         let summary = self.finish_reports().await;
         match refused {
             None => Ok(summary),
-            Some(error) => Err(WorkerError::Refused { error, summary }),
+            Some(error) => Err(WorkerError::Refused { error, summary: Box::new(summary) }),
         }
     }
 
@@ -178,7 +181,8 @@ impl Shift {
             }
             self.reserved += asked;
             let (shared, streams) = (self.shared.clone(), self.streams.clone());
-            self.claims.spawn(claims::claim(shared, streams, asked, self.claim_wait));
+            let hung_up = self.hang_up.subscribe();
+            self.claims.spawn(claims::claim(shared, streams, asked, self.claim_wait, hung_up));
         }
     }
 
@@ -226,13 +230,9 @@ impl Shift {
         if jobs.is_empty() {
             return;
         }
-        let mut held = self.shared.held();
-        let was_empty = held.is_empty();
-        held.hold(&jobs, good_at);
-        drop(held);
-        if was_empty {
-            self.shared.held_changed.notify_waiters();
-        }
+        self.shared.held().hold(&jobs, good_at);
+        // One of them may have the nearest time-out of all.
+        self.shared.held_changed.notify_waiters();
         for job in jobs {
             let Some(handler) = self.handlers.get(job.stream()).cloned() else {
                 // A stream that nobody asked for: somebody else may know what to do with it.
@@ -275,7 +275,7 @@ impl Shift {
                 Some(_) = self.running.join_next() => {}
                 () = sleep_until(farewell_at), if claiming && !hung_up => {
                     hung_up = true;
-                    self.claims.abort_all();
+                    self.hang_up.send_replace(true);
                 }
                 () = sleep_until(drained_at), if running && !told => {
                     told = true;

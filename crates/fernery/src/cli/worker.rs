@@ -288,7 +288,7 @@ fn finish(outcome: Result<Summary, WorkerError>, handler: &Handler, server: &Ser
             }
         }
         Err(WorkerError::Refused { error, summary }) => {
-            show.end(summary);
+            show.end(*summary);
             Err(server.explain_refusal(Failure::from(error)))
         }
         Err(error @ WorkerError::Setup(_)) => Err(Failure::usage(error.to_string())),

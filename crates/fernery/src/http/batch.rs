@@ -2,7 +2,7 @@
 //! before anything is written.
 
 use super::answer::{Call, Replied, Reply};
-use super::contract::{failure, leased, result_fits, take};
+use super::contract::{failure, leased, result_fits, server_time, take};
 use super::json;
 use super::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{
@@ -60,6 +60,7 @@ pub async fn heartbeat(call: Call) -> Replied {
             requeued: None,
             dlq: None,
             lease_expires_at,
+            server_time: lease_expires_at.map(|expires_at| server_time(&call.server, expires_at)),
             cancel_requested,
         }
     });
@@ -135,6 +136,7 @@ fn reported(named: &[(JobId, AttemptId)], answers: &[Answer], says_where: bool) 
             requeued: status.map(|status| status == JobStatus::Queued),
             dlq: status.map(|status| status == JobStatus::Dead),
             lease_expires_at: None,
+            server_time: None,
             cancel_requested: None,
         }
     });

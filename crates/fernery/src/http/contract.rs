@@ -84,7 +84,7 @@ fn whole_seconds(duration: Duration) -> u64 {
 
 /// Now, by the clock that set `expires_at`, without asking the database for it again. A lease that a time-out cuts short
 /// reaches less than a whole TTL ahead; then this process's clock is the better guess.
-fn server_time(server: &Server, expires_at: Timestamp) -> Timestamp {
+pub(super) fn server_time(server: &Server, expires_at: Timestamp) -> Timestamp {
     expires_at.before(server.settings.lease_ttl).max(door::wall_clock().min(expires_at))
 }
 

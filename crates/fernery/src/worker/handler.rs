@@ -5,6 +5,7 @@
 //! | the job was cancelled | TERM, the grace, KILL | failure `cancelled`, which ends the job as CANCELLED |
 //! | the worker shuts down | TERM, the grace, KILL | handed back |
 //! | no heartbeat got through | the same, within what is left of the lease | handed back, if the server still listens |
+//! | the attempt has reached its time-out | TERM, the grace, KILL | nothing: the server ends the attempt |
 //! | the lease is lost | KILL | nothing |
 //!
 //! A command that ended by itself before it was told to stop is judged by its end, whatever the reason.
@@ -77,7 +78,7 @@ impl Handler {
         }
         let (orders, stops) = mpsc::unbounded_channel();
         let stdin = job.raw_payload().get().as_bytes();
-        let input = Input { env: variables(&job), stdin, hang_max: job.lease_ttl() * 2 / 3 };
+        let input = Input { env: variables(&job), stdin, hang_max: job.trusted_for() };
         let run = self.guards.run(input, stops);
         tokio::pin!(run);
         let mut at_once = self.at_once.clone();
@@ -104,7 +105,7 @@ impl Handler {
 
     fn grace(&self, job: &Job, reason: StopReason) -> Duration {
         match reason {
-            StopReason::CancelRequested | StopReason::ShuttingDown => self.kill_grace,
+            StopReason::CancelRequested | StopReason::ShuttingDown | StopReason::TimedOut => self.kill_grace,
             // A third of the lease is left when trust ends; half of that is for the way.
             StopReason::LeaseUnsure => self.kill_grace.min(job.lease_ttl() / 6),
             StopReason::LeaseLost => Duration::ZERO,
@@ -157,7 +158,8 @@ async fn weightier(job: &Job, known: Option<StopReason>) -> StopReason {
         None => job.cancelled().await,
         Some(StopReason::CancelRequested) => job.stopped_for(StopReason::ShuttingDown).await,
         Some(StopReason::ShuttingDown) => job.stopped_for(StopReason::LeaseUnsure).await,
-        Some(StopReason::LeaseUnsure) => job.stopped_for(StopReason::LeaseLost).await,
+        Some(StopReason::LeaseUnsure) => job.stopped_for(StopReason::TimedOut).await,
+        Some(StopReason::TimedOut) => job.stopped_for(StopReason::LeaseLost).await,
         Some(StopReason::LeaseLost) => std::future::pending().await,
     }
 }

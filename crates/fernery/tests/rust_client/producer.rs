@@ -112,3 +112,17 @@ async fn every_end_is_told_as_what_it_is() {
     assert!(mistyped.to_string().contains("its result cannot be read"), "{mistyped}");
     working.end().await;
 }
+
+#[tokio::test]
+async fn a_server_that_does_not_wait_as_asked_is_not_asked_without_a_pause() {
+    let world = World::start(&[]).await;
+    let job = world.operator.enqueue(NewJob::on("s")).await.unwrap();
+    let path: &'static str = format!("{JOBS}/{}", job.id()).leak();
+    let stored = world.operator.job(job.id(), Duration::ZERO).await.unwrap();
+    let body: &'static str = String::from_utf8(stored.body.to_vec()).unwrap().leak();
+    world.proxy.always(path, Fate::Answer("200 OK\r\ncontent-type: application/json", body));
+    let end = world.producer().wait_for::<()>(job.id(), Duration::from_secs(1)).await.unwrap();
+    assert_eq!(end, JobEnd::StillRunning);
+    let calls = world.proxy.seen(path).len();
+    assert!((2..=20).contains(&calls), "{calls} calls");
+}

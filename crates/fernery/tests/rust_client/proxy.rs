@@ -115,7 +115,7 @@ impl Proxy {
     /// The requests to this path so far.
     pub(crate) fn seen(&self, path: &str) -> Vec<Seen> {
         let state = self.state.lock().expect("no panic");
-        state.seen.iter().filter(|seen| seen.path == path).cloned().collect()
+        state.seen.iter().filter(|seen| without_query(&seen.path) == path).cloned().collect()
     }
 
     /// The paths of all requests so far.
@@ -136,7 +136,7 @@ impl Proxy {
 
     fn fate(&self, seen: Seen) -> Option<Fate> {
         let mut state = self.state.lock().expect("no panic");
-        let rule = state.rules.iter().position(|rule| rule.path == seen.path);
+        let rule = state.rules.iter().position(|rule| rule.path == without_query(&seen.path));
         let fate = rule.and_then(|place| {
             let rule = &mut state.rules[place];
             if rule.skip > 0 {
@@ -210,4 +210,8 @@ async fn message(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
     Ok((head, body))
+}
+
+fn without_query(path: &str) -> &str {
+    path.split_once('?').map_or(path, |(path, _)| path)
 }

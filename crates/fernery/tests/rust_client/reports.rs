@@ -123,6 +123,43 @@ async fn reports_that_the_server_does_not_know_do_not_hold_up_a_worker() {
     assert_eq!(spooled(&path), "");
 }
 
+/// Handlers that end with the worker, and no time for their reports. A spool that is there keeps all of them; one that is
+/// gone none, and the summary says so.
+#[tokio::test]
+async fn what_is_finished_in_the_last_moment_is_kept_or_counted() {
+    const JOBS: u64 = 40;
+    for broken in [false, true] {
+        let world = World::start(&[]).await;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spool");
+        let mut ids = Vec::new();
+        for _ in 0..JOBS {
+            ids.push(world.operator.enqueue(NewJob::on("s")).await.unwrap().id());
+        }
+        world.proxy.always(COMPLETE, Fate::Cut);
+        let worker = world.worker().spool(&path).concurrency(JOBS as usize);
+        let worker = worker.drain(Duration::ZERO).settle(Duration::ZERO).handle("s", |job| async move {
+            job.cancelled().await;
+            Ok("finished")
+        });
+        let mut working = Working::begin(worker);
+        for _ in 0..JOBS {
+            working.claimed().await;
+        }
+        if broken {
+            std::fs::remove_dir_all(&path).unwrap();
+            std::fs::write(&path, "a file").unwrap();
+        }
+        let summary = working.end().await;
+        let unkept = if broken { JOBS } else { 0 };
+        assert_eq!((summary.unreported, summary.unkept), (JOBS, unkept), "{summary}");
+        if !broken {
+            let text = spooled(&path);
+            assert!(ids.iter().all(|id| text.contains(&id.to_string())), "{text}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn two_workers_never_share_a_spool() {
     let world = World::start(&[]).await;

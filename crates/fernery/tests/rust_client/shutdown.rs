@@ -1,7 +1,7 @@
 //! An orderly end: nothing is started any more, what runs may finish, the rest is handed back.
 
 use crate::proxy::{Fate, Hold};
-use crate::world::{CLAIM, COMPLETE, PATIENCE, RELEASE, Working, World};
+use crate::world::{CLAIM, COMPLETE, HEARTBEAT, PATIENCE, RELEASE, Working, World};
 use fernery_client::worker::JobEnding;
 use fernery_client::{JobEnd, NewJob, StopReason, WorkerEvent};
 use fernery_core::{AttemptOutcome, JobStatus};
@@ -27,6 +27,23 @@ async fn what_a_claim_still_brings_is_handed_back_unstarted() {
     let job = world.job(job.id()).await;
     assert_eq!(job.status, JobStatus::Queued);
     assert_eq!(job.attempts[0].outcome, Some(AttemptOutcome::Released));
+}
+
+#[tokio::test]
+async fn a_claim_that_is_cut_off_while_it_confirms_its_lease_hands_back_its_job() {
+    let world = World::start(&["--lease-ttl", "3s"]).await;
+    let hold = Arc::new(Hold::default());
+    world.proxy.once(HEARTBEAT, Fate::HoldReply(hold.clone()));
+    let working = Working::begin(world.worker().handle("s", |_| async move { Ok(()) }));
+    world.proxy.wait_for(CLAIM, 1).await;
+    // Longer than a third of the lease: the claim cannot know when it began.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let job = world.operator.enqueue(NewJob::on("s")).await.unwrap();
+    hold.arrived().await;
+    let summary = working.end().await;
+    assert_eq!((summary.claimed, summary.released), (1, 1), "{summary}");
+    let job = world.job(job.id()).await;
+    assert_eq!((job.status, job.attempts[0].outcome), (JobStatus::Queued, Some(AttemptOutcome::Released)));
 }
 
 #[tokio::test]
