@@ -94,8 +94,13 @@ async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>, mut hung_up: watch::Re
     };
     let held = jobs.into_iter().zip(answers).filter(|(_, answer)| answer.outcome == ItemOutcome::Accepted);
     let renewed = held.map(|(mut job, answer)| {
-        if let Some((expires_at, now)) = answer.lease_expires_at.zip(answer.server_time) {
-            (job.lease_expires_at, job.server_time) = (expires_at, now);
+        if let Some(expires_at) = answer.lease_expires_at {
+            // A whole lease tells when it was renewed; one that a time-out cuts short does not.
+            let ttl = Duration::from_secs(job.lease_ttl_seconds.max(1));
+            let is_whole = job.lease_expires_at.since(job.server_time) >= ttl;
+            let told = answer.server_time.unwrap_or(job.server_time);
+            let renewed_at = if is_whole { expires_at.before(ttl) } else { told };
+            (job.lease_expires_at, job.server_time) = (expires_at, renewed_at);
         }
         Job::new(job)
     });

@@ -24,6 +24,8 @@ struct HeldJob {
     job: Job,
     /// Before this call was sent the lease was surely ours: time since boot.
     good_at: Duration,
+    /// Not after the instant that the server calls [`Job::claimed_at`].
+    claimed_at: Duration,
     /// The attempt's time-out, if it is nearer than the end of the trust: no heartbeat moves it.
     ends_at: Option<Duration>,
     standing: Standing,
@@ -62,6 +64,7 @@ impl HeldJobs {
         let held = |job: &Job| HeldJob {
             job: job.clone(),
             good_at,
+            claimed_at: good_at,
             ends_at: end(job, good_at, job.trusted_for()),
             standing: Standing::Running,
         };
@@ -124,9 +127,9 @@ impl HeldJobs {
         if matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Conflict) {
             if sent_at >= held.good_at {
                 held.good_at = sent_at;
-                // An older server does not tell; then what was known before goes on.
-                if let Some((expires_at, now)) = answer.lease_expires_at.zip(answer.server_time) {
-                    held.ends_at = end(&held.job, sent_at, expires_at.since(now));
+                // Both instants are of the server's one clock; ours only measures how long it is since the claim.
+                if let Some(expires_at) = answer.lease_expires_at {
+                    held.ends_at = Some(held.claimed_at + expires_at.since(held.job.claimed_at()));
                 }
             }
             if let Some(change) = beat.progress {
@@ -233,14 +236,12 @@ mod tests {
         let job = job_with_seconds(30);
         let mut held = holding(std::slice::from_ref(&job));
         let (beat, _) = held.beats(START).pop().unwrap();
-        let now = fernery_core::Timestamp::from_millis(1_000_000);
-        let told = |left| ItemAnswer {
-            lease_expires_at: Some(now.after(Duration::from_secs(left))),
-            server_time: Some(now),
+        let told = ItemAnswer {
+            lease_expires_at: Some(job.claimed_at().after(Duration::from_secs(30))),
             ..answer(ItemOutcome::Accepted, false)
         };
         assert_eq!(held.answered(&beat, seconds(10), &answer(ItemOutcome::Accepted, false)), Renewal::Good);
-        assert_eq!(held.answered(&beat, seconds(20), &told(10)), Renewal::Good);
+        assert_eq!(held.answered(&beat, seconds(20), &told), Renewal::Good);
         assert_eq!(held.check(seconds(29)).1, Some(Duration::from_secs(1)));
         assert_eq!(held.check(seconds(30)).0.len(), 1);
         assert_eq!(job.stop_reason(), Some(StopReason::TimedOut));
@@ -252,10 +253,10 @@ mod tests {
         let job = job_with_seconds(60);
         let mut held = holding(std::slice::from_ref(&job));
         let (beat, _) = held.beats(START).pop().unwrap();
-        let now = fernery_core::Timestamp::from_millis(1_000_000);
+        // By whatever clock: a server's that runs ahead of its database's ends no job.
         let near = ItemAnswer {
-            lease_expires_at: Some(now.after(Duration::from_secs(3))),
-            server_time: Some(now),
+            lease_expires_at: Some(job.claimed_at().after(Duration::from_secs(23))),
+            server_time: Some(job.claimed_at().after(Duration::from_secs(3_600))),
             ..answer(ItemOutcome::Conflict, false)
         };
         held.answered(&beat, seconds(20), &near);

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use crate::wire::LeasedJob;
-use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName};
+use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::fmt;
@@ -110,6 +110,11 @@ impl Job {
     /// The message it came by: `<ms>-<n>`.
     pub fn message_id(&self) -> &str {
         &self.held.leased.message_id
+    }
+
+    /// When it was claimed, by the server's clock.
+    pub(crate) fn claimed_at(&self) -> Timestamp {
+        self.held.leased.server_time
     }
 
     /// How long the lease holds without a heartbeat; the worker sends those.

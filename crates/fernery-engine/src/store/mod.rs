@@ -193,6 +193,8 @@ pub struct Claimed {
     pub attempt_no: u32,
     /// How often it may fail.
     pub max_attempts: u32,
+    /// When it was claimed, by the clock that decides expiry.
+    pub claimed_at: Timestamp,
     /// Until when it holds without a heartbeat.
     pub expires_at: Timestamp,
     /// When this attempt has taken too long.

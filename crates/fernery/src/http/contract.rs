@@ -73,7 +73,7 @@ pub(super) fn leased(server: &Server, job: Claimed) -> LeasedJob {
             .unwrap_or(u64::MAX),
         attempt_no: job.attempt_no,
         max_attempts: job.max_attempts,
-        server_time: server_time(server, job.expires_at),
+        server_time: job.claimed_at,
         lease_expires_at: job.expires_at,
     }
 }

@@ -206,6 +206,7 @@ impl Slots<'_> {
             max_attempts: count(row, 7)?,
             expires_at: instant(row, 8)?,
             timeout_at: maybe_instant(row, 9)?,
+            claimed_at: instant(row, 10)?,
         };
         Ok((slot, claimed))
     }

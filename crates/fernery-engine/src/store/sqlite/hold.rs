@@ -75,6 +75,7 @@ impl Tx<'_> {
                 payload,
                 attempt_no,
                 max_attempts,
+                claimed_at: self.now,
                 expires_at,
                 timeout_at,
             });

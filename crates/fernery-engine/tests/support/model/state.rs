@@ -599,6 +599,7 @@ impl Job {
             payload: self.asked.payload.clone(),
             attempt_no: held.attempt_no,
             max_attempts: held.max_attempts,
+            claimed_at: now,
             expires_at: held.expires_at,
             timeout_at,
         };

@@ -52,7 +52,7 @@ WITH clock AS MATERIALIZED (
     SELECT stream, -count(*), count(*) FROM dealt GROUP BY stream
 )
 SELECT d.n, d.job_id, d.stream, d.seq, d.ready_at, j.payload, d.attempt_no + 1, d.max_attempts,
-       least(d.now + $6::bigint * interval '1 millisecond', d.timeout_at), d.timeout_at
+       least(d.now + $6::bigint * interval '1 millisecond', d.timeout_at), d.timeout_at, d.now
 FROM dealt d
 CROSS JOIN LATERAL (SELECT payload FROM fernery.jobs WHERE job_id = d.job_id LIMIT 1) j
 ORDER BY d.n;
