@@ -287,7 +287,9 @@ impl Engine {
             }
             match self.store().claimable(streams).await {
                 Ok(found) => {
-                    found.iter().for_each(|stream| self.inner.signals.claimable(stream, BACKSTOP_NUDGES))
+                    for stream in &found {
+                        self.inner.signals.claimable(stream, BACKSTOP_NUDGES);
+                    }
                 }
                 Err(error) => debug!(%error, "backstop poll failed; the next one tries again"),
             }

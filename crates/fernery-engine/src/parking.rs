@@ -59,10 +59,10 @@ impl Parking {
         parked
     }
 
-    /// Wakes up to `jobs` claims that wait for this stream.
-    pub fn nudge(&self, stream: &StreamName, jobs: usize) {
+    /// Wakes up to `jobs` claims that wait for this stream, and says how many it woke.
+    pub fn nudge(&self, stream: &StreamName, jobs: usize) -> usize {
         let mut lot = lock(&self.lot);
-        let Some(queue) = lot.waiting.get_mut(stream) else { return };
+        let Some(queue) = lot.waiting.get_mut(stream) else { return 0 };
         let mut left = jobs;
         while left > 0
             && let Some((_, waiter)) = queue.pop_first()
@@ -78,6 +78,7 @@ impl Parking {
         if queue.is_empty() {
             lot.waiting.remove(stream);
         }
+        jobs - left
     }
 
     /// Wakes every waiting claim.

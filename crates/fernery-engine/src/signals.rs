@@ -24,9 +24,9 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Jobs of this stream can be claimed.
-    pub fn claimable(&self, stream: &StreamName, jobs: usize) {
-        self.parking.nudge(stream, jobs);
+    /// Jobs of this stream can be claimed. Says how many claims it woke.
+    pub fn claimable(&self, stream: &StreamName, jobs: usize) -> usize {
+        self.parking.nudge(stream, jobs)
     }
 
     /// The store has failed for good.

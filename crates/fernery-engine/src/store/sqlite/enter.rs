@@ -13,6 +13,8 @@ use rusqlite::{OptionalExtension, params};
 pub(super) const MANY: usize = 50;
 
 /// `jobs` and `ready` for [`MANY`] plain jobs: built here, because how often the row is repeated is a number of ours.
+/// A row that is refused leaves those before it (`OR FAIL`): the transaction is rolled back as a whole anyway, and SQLite
+/// need not keep a copy of every page to undo one statement.
 pub(super) fn insert_many_sql() -> (String, String) {
     let rows = |width: usize, row: &dyn Fn(usize) -> String| {
         (0..MANY).map(|n| row(2 + n * width)).collect::<Vec<_>>().join(",")
@@ -24,11 +26,11 @@ pub(super) fn insert_many_sql() -> (String, String) {
     let ready = rows(3, &|i| format!("(?{i},?{},?{},?1,0,0,0,0,0)", i + 1, i + 2));
     (
         format!(
-            "INSERT INTO jobs (job_id, stream, payload, max_attempts, timeout_ms, producer, created_at, run_at, seq, \
+            "INSERT OR FAIL INTO jobs (job_id, stream, payload, max_attempts, timeout_ms, producer, created_at, run_at, seq, \
              claim_version) VALUES {jobs}"
         ),
         format!(
-            "INSERT INTO ready (stream, seq, job_id, ready_at, claim_version, attempt_no, failed, lost, released) \
+            "INSERT OR FAIL INTO ready (stream, seq, job_id, ready_at, claim_version, attempt_no, failed, lost, released) \
              VALUES {ready}"
         ),
     )
@@ -79,8 +81,10 @@ impl Tx<'_> {
         let mut rows = Vec::with_capacity(jobs.len());
         for job in jobs {
             rows.push((self.settings.chance.job_id(), self.seq()?, job));
-            self.count(&job.stream).ready += 1;
-            self.claimable(&job.stream);
+        }
+        for alike in jobs.chunk_by(|a, b| a.stream == b.stream) {
+            self.count(&alike[0].stream).ready += alike.len() as i64;
+            self.claimable(&alike[0].stream, alike.len());
         }
         let (inserts, places) = (&mut self.hot.jobs_insert_many, &mut self.hot.ready_insert_many);
         inserts.raw_bind_parameter(1, now)?;
@@ -195,15 +199,15 @@ impl Tx<'_> {
         } else {
             self.hot.ready_insert.execute(row)?;
             self.count(stream).ready += 1;
-            self.claimable(stream);
+            self.claimable(stream, 1);
         }
         Ok(())
     }
 
-    fn claimable(&mut self, stream: &StreamName) {
+    fn claimable(&mut self, stream: &StreamName, jobs: usize) {
         match self.after.claimable.get_mut(stream) {
-            Some(jobs) => *jobs += 1,
-            None => drop(self.after.claimable.insert(stream.clone(), 1)),
+            Some(known) => *known += jobs,
+            None => drop(self.after.claimable.insert(stream.clone(), jobs)),
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) struct Tx<'c> {
     pub(super) after: After,
 }
 
-/// What is said to others once the transaction is durable.
+/// What is said to others, once the transaction is durable or, about claimable jobs, just before.
 #[derive(Default)]
 pub(super) struct After {
     pub(super) claimable: HashMap<StreamName, usize>,
@@ -125,6 +125,12 @@ impl<'c> Tx<'c> {
         Ok(())
     }
 
+    /// Wakes the claims that wait for what the batch has brought, and says how many. They ask this very thread, so they
+    /// need not wait for the commit before they set out; should it fail, they find nothing and wait on.
+    pub(super) fn wake(&mut self) -> usize {
+        self.after.claimable.drain().map(|(stream, jobs)| self.signals.claimable(&stream, jobs)).sum()
+    }
+
     /// Adds what the batch changed to the counts, one row a stream.
     pub(super) fn flush(&mut self) -> StoreResult<()> {
         for (stream, c) in self.changes.drain() {
@@ -137,9 +143,6 @@ impl<'c> Tx<'c> {
 
     pub(super) fn committed(&mut self) {
         let after = std::mem::take(&mut self.after);
-        for (stream, jobs) in &after.claimable {
-            self.signals.claimable(stream, *jobs);
-        }
         for job_id in after.ended {
             self.signals.endings.ended(job_id);
         }

@@ -4,23 +4,30 @@
 //! the load; an idle system adds no wait. A batch that fails is rolled back and run again one call at a time, so that a
 //! call fails alone.
 //!
+//! A job that comes while a claim waits for it is claimed in the transaction that brings it: the claim is woken before the
+//! commit and has a moment to ask. One sync, not two, lies between a job and an idle worker.
+//!
 //! What a holder says about its job goes before everything else, and a transaction is short: however many jobs producers
 //! send, a heartbeat waits for the transaction in flight and its own.
 
 use super::write::Tx;
+use crate::door::stop_watch;
 use crate::error::{StoreError, StoreResult};
 use rusqlite::Connection;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::error;
 
 /// Calls in one transaction.
 const BATCH_MAX: usize = 512;
 /// Jobs that the calls of one transaction enqueue, the last of them aside.
-const BATCH_JOBS_MAX: usize = 512;
+const BATCH_JOBS_MAX: usize = 2_048;
+/// How long a commit waits for the claims that its jobs have woken. Less than the commit that it saves.
+const WOKEN_WITHIN: Duration = Duration::from_micros(300);
 /// Calls that may wait for the writer before new ones are told to come back.
 const QUEUE_MAX: usize = 65_536;
 
@@ -29,6 +36,8 @@ const QUEUE_MAX: usize = 65_536;
 pub(super) enum Lane {
     /// A holder speaks about its job, and would lose it by waiting.
     Report,
+    /// A claim: it stands in line with the others.
+    Claim,
     /// Everything else, as it came; it enqueues so many jobs.
     Other { jobs: usize },
 }
@@ -48,7 +57,8 @@ struct Work<F, T> {
     only_if_wanted: bool,
     work: F,
     done: Option<T>,
-    reply: oneshot::Sender<StoreResult<T>>,
+    /// The work goes back with its answer: to free what it holds is no business of the writer's.
+    reply: oneshot::Sender<(StoreResult<T>, F)>,
 }
 
 impl<F, T> Call for Work<F, T>
@@ -70,8 +80,8 @@ where
     fn answer(self: Box<Self>, committed: StoreResult<()>) {
         let gone = || StoreError::Unavailable("the writer has stopped".into());
         // A caller that has gone takes what it was given with it; a claim gives its jobs back when dropped.
-        let Self { done, reply, .. } = *self;
-        let _ = reply.send(committed.and_then(|()| done.ok_or_else(gone)));
+        let Self { done, reply, work, .. } = *self;
+        let _ = reply.send((committed.and_then(|()| done.ok_or_else(gone)), work));
     }
 }
 
@@ -107,7 +117,7 @@ impl Writer {
         T: Send + 'static,
         F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
-        self.ask(Lane::Other { jobs: 0 }, work, true).await
+        self.ask(Lane::Claim, work, true).await
     }
 
     async fn ask<T, F>(&self, lane: Lane, work: F, only_if_wanted: bool) -> StoreResult<T>
@@ -117,7 +127,8 @@ impl Writer {
     {
         let (reply, answer) = oneshot::channel();
         self.post(Work { lane, only_if_wanted, work, done: None, reply })?;
-        answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the writer has stopped".into())))
+        let stopped = |_| StoreError::Unavailable("the writer has stopped".into());
+        answer.await.map_err(stopped).and_then(|(answer, _work)| answer)
     }
 
     /// Runs `work` in the next transaction; nobody waits for it.
@@ -175,34 +186,56 @@ impl Inbox {
     fn sort(&mut self, call: Box<dyn Call>) {
         match call.lane() {
             Lane::Report => self.reports.push_back(call),
-            Lane::Other { .. } => self.others.push_back(call),
+            Lane::Claim | Lane::Other { .. } => self.others.push_back(call),
         }
+    }
+
+    /// The claims among what comes within a moment, up to so many; the rest waits its turn.
+    fn claims(&mut self, up_to: usize) -> impl Iterator<Item = Box<dyn Call>> {
+        let until = stop_watch() + WOKEN_WITHIN;
+        let mut left = up_to;
+        std::iter::from_fn(move || {
+            while left > 0 {
+                let call = self.calls.recv_timeout(until.saturating_duration_since(stop_watch())).ok()?;
+                if call.lane() == Lane::Claim {
+                    left -= 1;
+                    self.queued.fetch_sub(1, Ordering::Relaxed);
+                    return Some(call);
+                }
+                self.sort(call);
+            }
+            None
+        })
     }
 }
 
 /// The thread: takes batches until the last [`Writer`] is gone.
 pub(super) fn run(db: &Connection, mut tx: Tx<'_>, mut inbox: Inbox) {
     while let Some(mut batch) = inbox.batch() {
-        match commit(db, &mut tx, &mut batch) {
+        match commit(db, &mut tx, &mut batch, Some(&mut inbox)) {
             Ok(()) => batch.into_iter().for_each(|call| call.answer(Ok(()))),
             Err(error) if batch.len() == 1 => {
                 batch.into_iter().for_each(|call| call.answer(Err(error.clone())))
             }
             Err(_) => {
                 for call in batch {
-                    let mut alone = [call];
-                    let committed = commit(db, &mut tx, &mut alone);
-                    let [call] = alone;
-                    call.answer(committed);
+                    let mut alone = vec![call];
+                    let committed = commit(db, &mut tx, &mut alone, None);
+                    alone.into_iter().for_each(|call| call.answer(committed.clone()));
                 }
             }
         }
     }
 }
 
-fn commit(db: &Connection, tx: &mut Tx<'_>, batch: &mut [Box<dyn Call>]) -> StoreResult<()> {
+fn commit(
+    db: &Connection,
+    tx: &mut Tx<'_>,
+    batch: &mut Vec<Box<dyn Call>>,
+    woken_come_to: Option<&mut Inbox>,
+) -> StoreResult<()> {
     tx.refuse_after_damage()?;
-    let written = write(db, tx, batch);
+    let written = write(db, tx, batch, woken_come_to);
     match &written {
         Ok(()) => tx.committed(),
         Err(error) => {
@@ -216,10 +249,21 @@ fn commit(db: &Connection, tx: &mut Tx<'_>, batch: &mut [Box<dyn Call>]) -> Stor
     written
 }
 
-fn write(db: &Connection, tx: &mut Tx<'_>, batch: &mut [Box<dyn Call>]) -> StoreResult<()> {
+fn write(
+    db: &Connection,
+    tx: &mut Tx<'_>,
+    batch: &mut Vec<Box<dyn Call>>,
+    woken_come_to: Option<&mut Inbox>,
+) -> StoreResult<()> {
     tx.begin()?;
-    for call in batch {
+    for call in batch.iter_mut() {
         call.run(tx)?;
+    }
+    let woken = tx.wake().min(BATCH_MAX);
+    for mut claim in woken_come_to.into_iter().flat_map(|inbox| inbox.claims(woken)) {
+        let run = claim.run(tx);
+        batch.push(claim);
+        run?;
     }
     tx.flush()?;
     db.prepare_cached("COMMIT")?.execute([])?;
@@ -231,7 +275,7 @@ mod tests {
     use super::*;
 
     fn post(writer: &Writer, lane: Lane) {
-        let (reply, _) = oneshot::channel::<StoreResult<()>>();
+        let (reply, _) = oneshot::channel();
         writer
             .post(Work { lane, only_if_wanted: false, work: |_: &mut Tx<'_>| Ok(()), done: None, reply })
             .unwrap();
@@ -244,7 +288,7 @@ mod tests {
     #[test]
     fn a_report_overtakes_the_jobs_of_producers_and_their_transactions_are_short() {
         let (writer, mut inbox) = Writer::new();
-        let (many, one) = (Lane::Other { jobs: 300 }, Lane::Other { jobs: 1 });
+        let (many, one) = (Lane::Other { jobs: 1_200 }, Lane::Other { jobs: 1 });
         for lane in [many, many, many, one, Lane::Report] {
             post(&writer, lane);
         }
