@@ -59,8 +59,7 @@ impl PostgresStore {
         // Twice is as good as once, so a lost answer is no reason to give up.
         let known = !self.read(include_str!("sql/stream_pause.sql"), &params).await?.is_empty();
         if known && !paused {
-            let claimable = HashMap::from([(name, usize::MAX)]);
-            self.shared.announce(After { claimable, ..After::default() });
+            self.shared.wake(HashMap::from([(name, usize::MAX)]));
         }
         Ok(known)
     }
