@@ -104,13 +104,14 @@ impl Claim {
     async fn take(&self, asks: &[Ask], slots: &Slots<'_>) -> Result<Vec<(usize, Claimed)>, Trouble> {
         let Some(first) = asks.first() else { return Ok(Vec::new()) };
         let streams = &first.streams;
-        if let Some(post) = &self.shared.post
-            && !post.must_heal(streams, Instant::now())
-        {
-            let claimed = self.take_hinted(post, streams, slots).await?;
-            if !claimed.is_empty() {
-                return Ok(claimed);
+        if let Some(post) = &self.shared.post {
+            if !post.must_heal(streams, Instant::now()) {
+                let claimed = self.take_hinted(post, streams, slots).await?;
+                if !claimed.is_empty() {
+                    return Ok(claimed);
+                }
             }
+            post.heals(streams, Instant::now());
         }
         let starts = self.shared.heads.starts(streams, Instant::now());
         let mut claimed = self.take_from(streams, &starts, slots, 0).await?;

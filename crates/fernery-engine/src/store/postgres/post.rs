@@ -31,8 +31,11 @@ const REEMIT: i64 = 1_000;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How often losses are looked for while the connection holds.
 const CHECK: Duration = Duration::from_secs(2);
-/// One claim batch of a stream in this time takes its jobs from the database, whatever messages say.
+/// One claim batch of a stream in this time takes its jobs from the database, whatever messages say: jobs that no message
+/// tells of must not wait for ever behind those that have one.
 const HEAL: Duration = Duration::from_secs(2);
+/// But no more than one in so many: on a quiet stream every claim would go past its message.
+const HEAL_EVERY: u32 = 5;
 /// Streams that are remembered; beyond that all are forgotten.
 const STREAMS_MAX: usize = 10_000;
 /// The delete of what was sent need not be durable: what comes back is sent twice.
@@ -43,7 +46,13 @@ pub(super) struct Post {
     /// Whether messages go out now.
     up: AtomicBool,
     due: Notify,
-    healed: Mutex<HashMap<StreamName, Instant>>,
+    healed: Mutex<HashMap<StreamName, Healed>>,
+}
+
+/// When a stream was last asked past its messages.
+struct Healed {
+    at: Instant,
+    claims_since: u32,
 }
 
 impl Post {
@@ -57,7 +66,7 @@ impl Post {
         self.up.load(Ordering::Relaxed)
     }
 
-    /// Whether it is time for a claim over these streams that goes by the database alone. Says so once.
+    /// Whether it is time for a claim over these streams that goes by the database alone.
     pub(super) fn must_heal(&self, streams: &[StreamName], now: Instant) -> bool {
         let mut healed = self.healed.lock().unwrap_or_else(PoisonError::into_inner);
         if healed.len() >= STREAMS_MAX {
@@ -65,13 +74,19 @@ impl Post {
         }
         let mut due = false;
         for stream in streams {
-            match healed.get_mut(stream) {
-                Some(at) if now < *at + HEAL => {}
-                Some(at) => (due, *at) = (true, now),
-                None => drop(healed.insert(stream.clone(), now)),
-            }
+            let known = healed.entry(stream.clone()).or_insert(Healed { at: now, claims_since: 0 });
+            known.claims_since += 1;
+            due |= known.claims_since >= HEAL_EVERY && now >= known.at + HEAL;
         }
         due
+    }
+
+    /// The database is being asked for these streams, past all messages.
+    pub(super) fn heals(&self, streams: &[StreamName], now: Instant) {
+        let mut healed = self.healed.lock().unwrap_or_else(PoisonError::into_inner);
+        for stream in streams {
+            healed.insert(stream.clone(), Healed { at: now, claims_since: 0 });
+        }
     }
 }
 
