@@ -224,13 +224,13 @@ impl Shift {
     }
 
     fn start(&mut self, claimed: Jobs) {
-        let Jobs { jobs, good_at, unsure } = claimed;
+        let Jobs { jobs, call, unsure } = claimed;
         self.shared.tally.claimed.add(jobs.len() + unsure.len());
         self.hand_back(unsure);
         if jobs.is_empty() {
             return;
         }
-        self.shared.held().hold(&jobs, good_at);
+        self.shared.held().hold(&jobs, call);
         // One of them may have the nearest time-out of all.
         self.shared.held_changed.notify_waiters();
         for job in jobs {
