@@ -1,6 +1,7 @@
 //! Ids and names: typed, checked once at the door, cheap to clone.
 
 use crate::limits;
+use crate::parsed::parsed;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -70,8 +71,7 @@ macro_rules! uuid_id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                parsed(deserializer)
             }
         }
     };
@@ -148,8 +148,7 @@ macro_rules! text_name {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                Self::new(&text).map_err(serde::de::Error::custom)
+                parsed(deserializer)
             }
         }
     };
