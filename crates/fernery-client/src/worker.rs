@@ -101,8 +101,8 @@ impl Worker {
         self
     }
 
-    /// How many jobs one claim asks for at most: 1 to 1000, 100 if nothing is said. Where more handlers are free, several
-    /// claims are in flight.
+    /// How many jobs one claim asks for at most: 1 to 1000, 100 if nothing is said. Where more handlers are free and
+    /// jobs wait, several claims are in flight.
     pub fn batch(mut self, jobs: usize) -> Self {
         self.batch = Some(jobs);
         self
