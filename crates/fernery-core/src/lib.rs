@@ -16,6 +16,7 @@ pub mod job;
 pub mod lease;
 pub mod limits;
 pub mod names;
+mod parsed;
 pub mod progress;
 pub mod report;
 pub mod retry;

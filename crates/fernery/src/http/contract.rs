@@ -2,6 +2,7 @@
 
 use super::Server;
 use super::answer::{Call, Replied, Reply};
+use super::beats::{Heard, hear};
 use super::body::Weight;
 use super::json;
 use super::problem::{Code, Refusal, Refused};
@@ -93,16 +94,13 @@ pub async fn heartbeat(call: Call) -> Replied {
     let request: HeartbeatRequest = json::read(&call.body)?;
     let _writing = call.writing()?;
     let beat = Beat { job_id: request.job_id, token_hash: request.lease_token.hash() };
-    let store = call.server.engine().store();
-    let answers = store.heartbeat(vec![beat]).await?;
-    match only(answers)? {
+    let heard = hear(call.server.engine().store(), vec![(beat, request.progress)]).await?;
+    let Heard { answer, went_back } = only(heard)?;
+    match answer {
+        BeatAnswer::Extended { .. } if went_back => {
+            Err(Refusal::field(Code::Invalid, "/progress/percent", WENT_BACK))
+        }
         BeatAnswer::Extended { expires_at, cancel_requested } => {
-            if let Some(progress) = request.progress {
-                let kept = store.progress(vec![(beat, progress)]).await?;
-                if !only(kept)? {
-                    return Err(Refusal::field(Code::Invalid, "/progress/percent", WENT_BACK));
-                }
-            }
             let server_time = server_time(&call.server, expires_at);
             let lease_expires_at = expires_at;
             Reply::json(200, &HeartbeatResponse { ok: true, lease_expires_at, cancel_requested, server_time })
