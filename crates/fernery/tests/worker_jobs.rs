@@ -337,6 +337,38 @@ async fn without_a_server_work_ends_before_the_lease_does_and_every_job_ends_onc
 }
 
 #[tokio::test]
+async fn a_server_that_is_gone_for_a_minute_costs_that_minute_and_nothing_else() {
+    let mut workshop = Workshop::open(&SHORT_LEASE).await;
+    let (go, done) = (workshop.dir.path().join("go"), workshop.dir.path().join("done"));
+    let ids = workshop.enqueue_many("minute", vec![json!({"max_attempts": 9}); 2]).await;
+    // The first try of one ends while nobody can be told, that of the other never does.
+    let script = format!(
+        "[ $FERNERY_JOB_ATTEMPT_NO = 1 ] && {{ [ $FERNERY_JOB_ID = {} ] || exec sleep 1000; \
+         until [ -e {} ]; do sleep 0.02; done; }}; echo $FERNERY_JOB_ID >>{}",
+        ids[0],
+        go.display(),
+        done.display()
+    );
+    let worker = workshop.worker("minute", &["--concurrency", "2"], &script);
+    worker.tells(2, |event| event["event"] == "claimed").await;
+    worker.mark.appears("sleep").await;
+    workshop.down().await;
+    let gone = Instant::now();
+    std::fs::write(&go, "").unwrap();
+    worker.jobs_gone_within(PATIENCE).await;
+    tokio::time::sleep(Duration::from_secs(60).saturating_sub(gone.elapsed())).await;
+    workshop.up().await;
+    for id in &ids {
+        let job = workshop.ended(*id).await;
+        assert_eq!(job["status"], "SUCCEEDED", "{job}");
+        assert_eq!(outcomes(&job).iter().filter(|o| **o == "SUCCEEDED").count(), 1, "{job}");
+        assert!(workshop::lines_of(&done).contains(&id.to_string()));
+    }
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().await.0.success());
+}
+
+#[tokio::test]
 async fn a_report_that_found_no_server_is_delivered_by_the_next_worker() {
     let mut workshop = Workshop::open(&[]).await;
     let go = workshop.dir.path().join("go");
