@@ -36,6 +36,7 @@ use std::time::Duration;
 
 pub mod endings;
 pub mod postgres;
+mod reaping;
 pub mod sqlite;
 
 /// What every store is told when it is opened.
