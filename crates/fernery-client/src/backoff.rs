@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The first wait.
 const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait that is ours to choose.
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(5);
 /// The longest that a server may ask for: a typo there must not stop a worker for a day.
 const ASKED_MAX: Duration = Duration::from_secs(60);
 
@@ -45,11 +45,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_ten_seconds_and_never_fall_below_half() {
+    fn waits_double_up_to_five_seconds_and_never_fall_below_half() {
         let whole: Vec<_> = (0..9).map(|n| Backoff::nth(n, 1.0).as_millis()).collect();
-        assert_eq!(whole, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        assert_eq!(whole, [100, 200, 400, 800, 1600, 3200, 5_000, 5_000, 5_000]);
         assert_eq!(Backoff::nth(0, 0.0).as_millis(), 50);
-        assert_eq!(Backoff::nth(u32::MAX, 0.0).as_millis(), 5_000);
+        assert_eq!(Backoff::nth(u32::MAX, 0.0).as_millis(), 2_500);
     }
 
     #[test]

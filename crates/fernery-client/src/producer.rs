@@ -105,7 +105,7 @@ impl NewJob {
 
     /// How long one attempt may take, in whole seconds rounded up.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
+        let seconds = timeout.as_secs().saturating_add(u64::from(timeout.subsec_nanos() > 0));
         self.request.timeout_seconds = Some(seconds);
         self
     }
@@ -349,6 +349,8 @@ mod tests {
     fn a_time_out_is_never_shortened() {
         let seconds = |ms| NewJob::on("s").timeout(Duration::from_millis(ms)).request.timeout_seconds;
         assert_eq!((seconds(1), seconds(1_000), seconds(1_001)), (Some(1), Some(1), Some(2)));
+        let longest = NewJob::on("s").timeout(Duration::MAX);
+        assert_eq!(longest.request.timeout_seconds, Some(u64::MAX));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! | leases are kept | one array call each interval renews all leases, also of jobs whose report is still on its way |
 //! | a refused renewal ends the job | the handler is told [`StopReason::LeaseLost`], its answer is dropped, nothing is written under that lease any more |
 //! | silence ends the trust | no good heartbeat for two thirds of the lease, counted from before the last good call was sent and through a machine's sleep: [`StopReason::LeaseUnsure`]; an answer within the grace is still reported, for the server to judge |
-//! | a time-out is the end | the attempt's time-out, counted from before the call was sent that told of it: [`StopReason::TimedOut`], whatever heartbeats say; it is not handed back, so that the attempt counts |
+//! | a time-out is the end | the attempt's time-out, counted from the answer to the claim: [`StopReason::TimedOut`], whatever heartbeats say; it is not handed back, so that the attempt counts |
 //! | a cancel is a wish | [`StopReason::CancelRequested`]; the handler's answer is reported whatever it is |
 //! | finished work survives | with a spool, a report is on disk before it is first sent and leaves it only when the server has answered; leftovers are sent before anything is claimed |
 //! | a broken spool stops the intake | reports are still sent from memory; nothing is claimed until it can be written again |
@@ -36,6 +36,7 @@ mod spool;
 pub use event::{JobEnding, Summary, WorkerError, WorkerEvent};
 pub use failure::Failure;
 pub use job::{Job, StopReason};
+pub use spool::{Gathered, gather_reports};
 
 use crate::client::Client;
 use fernery_core::{StreamName, WorkerId, limits};
@@ -100,8 +101,8 @@ impl Worker {
         self
     }
 
-    /// How many jobs one claim asks for at most: 1 to 1000, 100 if nothing is said. Where more handlers are free, several
-    /// claims are in flight.
+    /// How many jobs one claim asks for at most: 1 to 1000, 100 if nothing is said. Where more handlers are free and
+    /// jobs wait, several claims are in flight.
     pub fn batch(mut self, jobs: usize) -> Self {
         self.batch = Some(jobs);
         self

@@ -39,6 +39,7 @@
 
 use crate::job::AttemptOutcome;
 use crate::names::{AttemptId, BadName, JobId, StreamName};
+use crate::parsed::parsed;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -104,8 +105,7 @@ impl Serialize for LeaseToken {
 
 impl<'de> Deserialize<'de> for LeaseToken {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        parsed(deserializer)
     }
 }
 

@@ -10,12 +10,15 @@
 //! * [`report`]: what to answer to a worker that reports an end
 //! * [`retry`]: when to try again
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
+//! * [`json`]: what a document must be so that it means the same to every reader
 //! * [`limits`]: every limit, in one place
 
 pub mod job;
+pub mod json;
 pub mod lease;
 pub mod limits;
 pub mod names;
+mod parsed;
 pub mod progress;
 pub mod report;
 pub mod retry;

@@ -1,6 +1,7 @@
 //! Ids and names: typed, checked once at the door, cheap to clone.
 
 use crate::limits;
+use crate::parsed::parsed;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -70,8 +71,7 @@ macro_rules! uuid_id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                parsed(deserializer)
             }
         }
     };
@@ -88,10 +88,12 @@ uuid_id!(
     "attempt_id"
 );
 
-/// A character that is never part of a name: controls, line separators, and what reorders text on screen.
-fn is_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+/// A character that is never part of a name or a note: what breaks a line, hides or reorders the text around it.
+pub fn is_unprintable(c: char) -> bool {
+    let of_layout = matches!(c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}');
+    c.is_control() || of_layout
 }
 
 macro_rules! text_name {
@@ -146,8 +148,7 @@ macro_rules! text_name {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                Self::new(&text).map_err(serde::de::Error::custom)
+                parsed(deserializer)
             }
         }
     };
@@ -224,7 +225,7 @@ mod tests {
     #[test]
     fn worker_ids_are_printable_and_counted_in_characters() {
         assert!(WorkerId::new(&"ä".repeat(200)).is_ok());
-        for bad in ["", "a\0", "a\u{202e}b", &"ä".repeat(201)] {
+        for bad in ["", "a\0", "a\u{202e}b", "a\u{61c}b", "a\u{fff9}b", &"ä".repeat(201)] {
             assert!(WorkerId::new(bad).is_err(), "{bad:?}");
         }
     }

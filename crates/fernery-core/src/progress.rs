@@ -1,7 +1,10 @@
 //! How far an attempt is, as its holder says.
 
 use crate::limits;
+use crate::names::is_unprintable;
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 
 /// How far an attempt is. Within one attempt it never goes back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,8 +24,8 @@ impl Progress {
             Some(note) if note.chars().count() > limits::PROGRESS_NOTE_CHARS_MAX => {
                 Err(format!("a note has at most {} characters", limits::PROGRESS_NOTE_CHARS_MAX))
             }
-            Some(note) if note.chars().any(char::is_control) => {
-                Err("a note has no control characters".to_string())
+            Some(note) if note.chars().any(is_unprintable) => {
+                Err("a note is one line of printable characters".to_string())
             }
             _ => Ok(Self { percent, note }),
         }
@@ -46,7 +49,7 @@ impl Progress {
 
 /// Each field by itself, so that a refusal can name it.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with percent and note")]
 struct Wire {
     percent: Percent,
     #[serde(default)]
@@ -57,9 +60,25 @@ struct Percent(u8);
 
 impl<'de> Deserialize<'de> for Percent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let percent = u8::deserialize(deserializer)?;
-        Progress::new(percent, None).map_err(serde::de::Error::custom)?;
-        Ok(Self(percent))
+        deserializer.deserialize_u64(PercentVisitor)
+    }
+}
+
+/// Reads a percentage, and says what one is where it is none.
+struct PercentVisitor;
+
+impl Visitor<'_> for PercentVisitor {
+    type Value = Percent;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number from 0 to 100")
+    }
+
+    fn visit_u64<E: de::Error>(self, percent: u64) -> Result<Percent, E> {
+        match u8::try_from(percent) {
+            Ok(percent @ 0..=100) => Ok(Percent(percent)),
+            _ => Err(E::invalid_value(de::Unexpected::Unsigned(percent), &self)),
+        }
     }
 }
 
@@ -68,7 +87,7 @@ struct Note(String);
 impl<'de> Deserialize<'de> for Note {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let note = String::deserialize(deserializer)?;
-        let checked = Progress::new(0, Some(note)).map_err(serde::de::Error::custom)?;
+        let checked = Progress::new(0, Some(note)).map_err(de::Error::custom)?;
         Ok(Self(checked.note.unwrap_or_default()))
     }
 }
@@ -98,10 +117,19 @@ mod tests {
             r#"{"percent":"1"}"#,
             "{}",
             r#"{"percent":1,"note":"a\nb"}"#,
+            r#"{"percent":1,"note":"a\u202eb"}"#,
+            r#"{"percent":1,"note":"a\u2028b"}"#,
+            r#"{"percent":1,"note":7}"#,
             r#"{"percent":1,"more":1}"#,
+            r#"{"percent":256}"#,
+            "7",
+            "null",
             &long,
         ] {
-            assert!(serde_json::from_str::<Progress>(bad).is_err(), "{bad}");
+            let refusal = serde_json::from_str::<Progress>(bad).expect_err(bad).to_string();
+            for word in ["Wire", "struct", "u8", "u64"] {
+                assert!(!refusal.contains(word), "{bad}: {refusal}");
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Instants, as milliseconds since 1970 in UTC; RFC 3339 on the wire.
 
+use crate::parsed::parsed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -74,7 +75,7 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        parsed(deserializer)
     }
 }
 

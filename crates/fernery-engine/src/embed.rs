@@ -27,7 +27,7 @@
 
 use crate::engine::{Database, Engine, EngineSettings};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{Ask, Beat, BeatAnswer, Claimed, Completion, Enqueued, Failure, NewJob, Proof};
+use crate::store::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Enqueued, Failure, NewJob, Proof};
 use fernery_core::report::Answer;
 use fernery_core::{JobId, StreamName, WorkerId, limits};
 use serde::Serialize;
@@ -85,18 +85,16 @@ impl Engine {
     /// Stores a job with the defaults; the payload is anything that is written as a JSON object. Once this returns, the job
     /// is durable.
     pub async fn enqueue<T: Serialize + ?Sized>(&self, stream: &str, payload: &T) -> StoreResult<JobId> {
-        let payload = written(payload)?;
-        if !payload.get().starts_with('{') {
-            return Err(StoreError::Refused("a payload is written as a JSON object".into()));
-        }
-        match self.enqueue_one(NewJob::new(stream_name(stream)?, payload)).await? {
+        match self.enqueue_one(NewJob::new(stream_name(stream)?, written(payload)?)).await? {
             Enqueued::Created(job) | Enqueued::Exists(job) | Enqueued::DuplicateKey(job) => Ok(job.job_id),
             Enqueued::Conflict(job_id) => Err(StoreError::Refused(format!("{job_id} is another job"))),
         }
     }
 
-    /// Stores a job with whatever it asks for: its own id, a unique key, a delay, a time-out.
+    /// Stores a job with whatever it asks for: its own id, a unique key, a delay, a time-out. The rules for producers are
+    /// those of HTTP.
     pub async fn enqueue_one(&self, job: NewJob) -> StoreResult<Enqueued> {
+        job.check()?;
         only(self.store().enqueue(vec![job]).await?)
     }
 
@@ -164,12 +162,8 @@ impl Engine {
     }
 
     async fn failed_so(&self, job: &Claimed, code: &str, message: &str, again: bool) -> StoreResult<Answer> {
-        let printable: String =
-            code.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect();
-        let code = cut(&printable, limits::ERROR_CODE_BYTES_MAX).to_string();
-        let message = cut(message, limits::ERROR_TEXT_BYTES_MAX);
-        let error = serde_json::json!({ "code": code, "message": message, "retryable": again });
-        let failure = Failure { proof: job.proof(), retryable: again, code, error: written(&error)? };
+        let (code, message) = (code.to_string(), message.to_string());
+        let failure = Failure::new(job.proof(), Cause { code, message, stack: None, retryable: again });
         only(self.store().fail(vec![failure]).await?)
     }
 
@@ -191,10 +185,6 @@ fn written<T: Serialize + ?Sized>(value: &T) -> StoreResult<Box<RawValue>> {
         return Err(StoreError::Refused(why));
     }
     Ok(raw)
-}
-
-fn cut(text: &str, bytes_max: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes_max)]
 }
 
 fn only<T>(mut answers: Vec<T>) -> StoreResult<T> {

@@ -428,6 +428,34 @@ async fn a_damaged_lease_does_not_keep_the_reaper_from_the_others() {
     store.close().await;
 }
 
+/// One that cannot be settled spoils the statement that settles many; one that cannot be read takes the place of another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_that_can_never_be_settled_keep_the_reaper_from_nothing() {
+    let database = fresh_database().await;
+    let settings = StoreSettings { lease_ttl: Duration::ZERO, ..StoreSettings::default() };
+    let (store, _) = open_store(&database.url(), &settings).await;
+    store.enqueue(vec![job_on("s"); 260]).await.expect("stored");
+    assert_eq!(store.claim(ask(&["s"], 260)).await.expect("claim").len(), 260);
+    let client = database.client().await;
+    for damage in [
+        // The attempt that is open is closed as well.
+        "INSERT INTO fernery.attempts (job_id, attempt_no, attempt_id, token_hash, worker_id, started_at, finished_at,
+                                       outcome, status, claim_version)
+         SELECT resource_id, attempt_no, attempt_id, token_hash, owner_id, started_at, now(), 'LOST', 'QUEUED', 1
+         FROM (SELECT * FROM fernery.leases ORDER BY resource_id LIMIT 30) front",
+        "UPDATE fernery.leases SET token_hash = '\\x00' WHERE resource_id IN
+            (SELECT resource_id FROM fernery.leases ORDER BY resource_id OFFSET 30 LIMIT 210)",
+    ] {
+        client.execute(damage, &[]).await.expect("damaged");
+    }
+    let pass = store.reap(15).await.expect("reaped");
+    assert_eq!((pass.moved, pass.full), (15, true));
+    assert_eq!(store.reap(100).await.expect("reaped").moved, 5);
+    assert_eq!(store.reap(100).await.expect("reaped").moved, 0, "and the damaged ones are left alone");
+    assert_eq!(client.query("SELECT FROM fernery.leases", &[]).await.expect("read").len(), 240);
+    store.close().await;
+}
+
 /// Invariants 4 and 5: a fence beside claims and completions moves no job into two places.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fence_beside_a_running_server_loses_and_doubles_nothing() {

@@ -128,17 +128,22 @@ async fn one_row_that_can_be_no_job_keeps_nobody_waiting() {
         .batch_execute(&format!(
             "ALTER TABLE fernery.inbox DROP CONSTRAINT run_at_is_in_the_calendar;
              INSERT INTO fernery.inbox (stream, payload, run_at) VALUES ('s', '{{}}', 'infinity');
-             INSERT INTO fernery.inbox (stream, payload) VALUES ('s', '{{\"x\":{deep}}}'), ('s', '{{\"n\":1}}')"
+             INSERT INTO fernery.inbox (stream, payload) VALUES ('s', '{{\"x\":{deep}}}'), ('s', '{{\"n\":1}}'),
+                 ('s', ' {{\"n\":2}}'), ('s', '{{\"a\":1,\"a\":2}}');
+             INSERT INTO fernery.inbox (stream, payload, run_at) VALUES ('s', '{{}}', now() + interval '20 years')"
         ))
         .await
         .expect("inserted");
     while store.empty_inbox(10).await.expect("emptied").full {}
-    assert_eq!(counts(&*store, "s").await.ready, 1);
+    assert_eq!(counts(&*store, "s").await.ready, 2);
     let rows =
         client.query("SELECT reason FROM fernery.inbox_refused ORDER BY inbox_id", &[]).await.expect("read");
     let reasons: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
-    assert_eq!(reasons.len(), 2, "{reasons:?}");
-    assert!(reasons[1].contains("nests deeper"), "{reasons:?}");
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
+    // The rules are those of HTTP.
+    for (reason, said) in reasons[1..].iter().zip(["nested more than 32", "stands twice", "days ahead"]) {
+        assert!(reason.contains(said), "{reasons:?}");
+    }
     store.close().await;
 }
 

@@ -142,6 +142,36 @@ async fn a_damaged_lease_does_not_keep_the_reaper_from_the_others() {
     assert_eq!((counts.ready, counts.running), (2, 1), "the damaged one is left for a person to look at");
 }
 
+/// One that cannot be settled spoils its transaction; one that cannot be read takes the place of another.
+#[tokio::test]
+async fn leases_that_can_never_be_settled_keep_the_reaper_and_a_fence_from_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    let settings = StoreSettings { lease_ttl: Duration::ZERO, ..StoreSettings::default() };
+    let store =
+        SqliteStore::open(&path, settings, door::LeaseClock::system(), Arc::default()).expect("opens");
+    store.enqueue(vec![job("a"); 260]).await.expect("stored");
+    assert_eq!(store.claim(Ask { max: 260, ..ask("a") }).await.expect("claimed").len(), 260);
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    for damage in [
+        // The attempt that is open is closed as well.
+        "INSERT INTO attempts (job_id, attempt_no, attempt_id, token_hash, worker_id, started_at, finished_at, outcome,
+                               status, claim_version)
+         SELECT resource_id, attempt_no, attempt_id, token_hash, owner_id, started_at, 1, 'LOST', 'QUEUED', 1
+         FROM (SELECT * FROM leases ORDER BY resource_id LIMIT 30)",
+        "UPDATE leases SET token_hash = x'00' WHERE resource_id IN
+            (SELECT resource_id FROM leases ORDER BY resource_id LIMIT 210 OFFSET 30)",
+    ] {
+        db.execute(damage, []).expect("damaged");
+    }
+    let pass = store.reap(15).await.expect("reaped");
+    assert_eq!((pass.moved, pass.full), (15, true));
+    assert_eq!(store.fence().await.expect("fenced"), 5);
+    assert_eq!(store.reap(100).await.expect("reaped").moved, 0, "and the damaged ones are left alone");
+    let counts = store.stream(StreamName::stored("a")).await.expect("read").expect("there").counts;
+    assert_eq!((counts.ready, counts.running), (20, 240));
+}
+
 #[tokio::test]
 async fn a_file_of_an_earlier_version_is_copied_before_it_is_changed() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -6,8 +6,11 @@
 pub mod database;
 pub mod duration;
 pub mod file;
+mod given;
 pub mod redis;
 pub mod table;
+
+pub use given::{Given, Source};
 
 use crate::http::{TlsFiles, WorkerAuth};
 use crate::transport::{AckBy, TransportSettings};
@@ -19,7 +22,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use table::{Fallback, Form, SETTINGS, Setting};
+use table::{Form, SETTINGS, Setting};
 
 /// The commented file with every default in it.
 pub const DEFAULT_FILE: &str = include_str!("config/fernery.toml");
@@ -38,59 +41,6 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
-
-/// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The command line.
-    Flag,
-    /// The environment.
-    Environment,
-    /// The file, at this line and column.
-    File {
-        /// `path:line:column`.
-        place: String,
-    },
-    /// Nobody said anything.
-    Default,
-}
-
-/// A value as somebody gave it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
-    /// Of which setting.
-    pub setting: &'static Setting,
-    /// One text, or several where the setting is a list.
-    pub values: Vec<String>,
-    /// By whom.
-    pub source: Source,
-}
-
-impl Given {
-    /// The source as people name it.
-    pub fn origin(&self) -> String {
-        match &self.source {
-            Source::Flag => format!("--{}", self.setting.flag()),
-            Source::Environment => self.setting.env(),
-            Source::File { place } => place.clone(),
-            Source::Default => match self.setting.fallback {
-                Fallback::Follows(rule) => format!("default: {rule}"),
-                _ => "default".into(),
-            },
-        }
-    }
-
-    fn refused(&self, why: impl fmt::Display) -> ConfigError {
-        ConfigError(match &self.source {
-            Source::File { place } => format!("{place}: {}: {why}", self.setting.key),
-            _ => format!("{}: {why}", self.origin()),
-        })
-    }
-
-    fn text(&self) -> &str {
-        self.values.first().map_or("", String::as_str)
-    }
-}
 
 /// How the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,27 +162,6 @@ fn split(setting: &Setting, text: &str) -> Vec<String> {
             text.split(',').map(|part| part.trim().to_string()).filter(|part| !part.is_empty()).collect()
         }
         Form::One | Form::Switch => vec![text.to_string()],
-    }
-}
-
-impl Given {
-    fn fallback(setting: &'static Setting) -> Self {
-        let values = match setting.fallback {
-            Fallback::Value(text) => vec![text.to_string()],
-            Fallback::Follows(_) | Fallback::Unset => Vec::new(),
-        };
-        Self { setting, values, source: Source::Default }
-    }
-
-    fn duration(&self) -> Result<Duration, ConfigError> {
-        duration::parse(self.text()).map_err(|why| self.refused(why))
-    }
-
-    fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
-        choices.iter().find(|(name, _)| *name == self.text()).map(|(_, value)| *value).ok_or_else(|| {
-            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-            self.refused(format_args!("expected {}, not {:?}", names.join(" or "), self.text()))
-        })
     }
 }
 

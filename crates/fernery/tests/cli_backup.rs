@@ -25,6 +25,9 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The name under which a copy to `copy.db` grows.
+const UNFINISHED: &str = ".copy.db.fernery-backup";
+
 /// A folder in which a server has run and ended, with this many jobs of this many bytes.
 fn stopped(jobs: usize, bytes: usize) -> TempDir {
     let server = Server::start(&[]);
@@ -77,19 +80,44 @@ fn a_file_that_is_there_is_replaced_by_force_alone() {
     let answer = run_in(dir.path(), ["backup", "copy.db"]).exits(4);
     assert!(answer.stderr.contains("--force"), "{answer:?}");
     assert_eq!(fs::read_to_string(&copy).unwrap(), "precious");
-    // What a backup that was killed has left is taken over.
-    fs::write(dir.path().join("copy.db.tmp"), "half a copy").unwrap();
+    // What a backup that was killed has left is taken over; a file of somebody else's is not.
+    fs::write(dir.path().join(UNFINISHED), "half a copy").unwrap();
+    fs::write(dir.path().join("copy.db.tmp"), "precious too").unwrap();
     run_in(dir.path(), ["backup", "copy.db", "--force"]).exits(0);
     assert_eq!(fs::metadata(&copy).unwrap().mode() & 0o777, 0o600);
     assert!(fs::read(&copy).unwrap().starts_with(b"SQLite format 3\0"));
-    assert_eq!(names(dir.path()), [".fernery", "copy.db"]);
+    assert_eq!(fs::read_to_string(dir.path().join("copy.db.tmp")).unwrap(), "precious too");
+    assert_eq!(names(dir.path()), [".fernery", "copy.db", "copy.db.tmp"]);
 
     // What another backup is writing is not.
-    let busy = fs::File::create(dir.path().join("copy.db.tmp")).unwrap();
+    let busy = fs::File::create(dir.path().join(UNFINISHED)).unwrap();
     rustix::fs::flock(&busy, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let answer = run_in(dir.path(), ["backup", "copy.db", "--force"]).exits(4);
     assert!(answer.stderr.contains("another backup"), "{answer:?}");
-    assert_eq!(names(dir.path()), [".fernery", "copy.db", "copy.db.tmp"]);
+    assert_eq!(names(dir.path()), [UNFINISHED, ".fernery", "copy.db", "copy.db.tmp"]);
+}
+
+/// SQLite would read a log that lies beside the copy as a part of it.
+#[test]
+fn a_copy_is_not_put_beside_the_log_of_another_file_nor_under_a_server() {
+    let dir = stopped(1, 100);
+    for beside in ["copy.db-wal", "copy.db-shm", "copy.db-journal"] {
+        fs::write(dir.path().join(beside), "of an earlier file").unwrap();
+        for args in [&["backup", "copy.db"][..], &["backup", "copy.db", "--force"]] {
+            let answer = run_in(dir.path(), args).exits(4);
+            assert!(answer.stderr.contains(beside) && answer.stderr.contains("mix it into"), "{answer:?}");
+        }
+        assert_eq!(names(dir.path()), [".fernery", beside]);
+        fs::remove_file(dir.path().join(beside)).unwrap();
+    }
+    let elsewhere = Server::start(&[]);
+    let served = elsewhere.data().join("fernery.db");
+    for end in ["-wal", "-shm"] {
+        fs::remove_file(elsewhere.data().join(format!("fernery.db{end}"))).unwrap();
+    }
+    let args = ["backup".as_ref(), "--force".as_ref(), served.as_os_str()];
+    let answer = run_in(dir.path(), args).exits(4);
+    assert!(answer.stderr.contains(&format!("process {} serves", elsewhere.pid())), "{answer:?}");
 }
 
 #[test]
@@ -97,7 +125,7 @@ fn what_is_no_place_for_a_copy_is_refused() {
     let dir = stopped(1, 100);
     fs::create_dir(dir.path().join("folder")).unwrap();
     symlink(".fernery", dir.path().join("way")).unwrap();
-    symlink("folder", dir.path().join("folder.db.tmp")).unwrap();
+    symlink("folder", dir.path().join(".folder.db.fernery-backup")).unwrap();
     for (args, exit, said) in [
         (&["backup"][..], 2, "<FILE>"),
         (&["backup", "no/such/copy.db"], 2, "make it, or name a file elsewhere"),
@@ -109,13 +137,16 @@ fn what_is_no_place_for_a_copy_is_refused() {
         (&["backup", "--force", "way/fernery.db.lock"], 2, "belongs to the database"),
         (&["backup", "copy.db", "--data", "elsewhere"], 3, "there is no database at elsewhere"),
         (&["backup", "copy.db", "--database", "sqlite:folder"], 2, "is not a file"),
-        (&["backup", "copy.db", "--lease-ttl", "5"], 2, "has no unit"),
+        (&["backup", "copy.db", "--lease-ttl", "5s"], 2, "unexpected argument"),
+        (&["backup", "new/"], 2, "names a folder"),
+        (&["backup", "folder/."], 2, "names a folder"),
+        (&["backup", "-"], 2, "cannot go to stdout"),
     ] {
         let answer = run_in(dir.path(), args).exits(exit);
         assert!(answer.stderr.contains(said), "{args:?}: {answer:?}");
         assert_eq!(run_in(dir.path(), args.iter().chain(&["--json"])).exits(exit).json()["exit_code"], exit);
     }
-    assert_eq!(names(dir.path()), [".fernery", "folder", "folder.db.tmp", "way"]);
+    assert_eq!(names(dir.path()), [".fernery", ".folder.db.fernery-backup", "folder", "way"]);
     run_in(dir.path(), ["backup", "copy.db"]).exits(0);
 }
 
@@ -183,7 +214,7 @@ fn a_backup_that_is_told_to_end_leaves_nothing() {
         command.current_dir(dir.path()).args(["backup", "copy.db"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32).unwrap();
-        while !dir.path().join("copy.db.tmp").exists() {
+        while !dir.path().join(UNFINISHED).exists() {
             assert!(!dir.path().join("copy.db").exists(), "it was done before it could be told");
             std::thread::yield_now();
         }
@@ -301,7 +332,7 @@ async fn on_postgres_it_tells_what_works_there() {
     server.signal(Signal::TERM);
     let (_, dir) = server.ended();
     let secret = cluster.url().replace("fernery@", "fernery:s3cret@");
-    let answer = run_in(dir.path(), ["backup", "copy", "--database", &secret]).exits(2);
+    let answer = run_in(dir.path(), ["backup", "it's a copy", "--database", &secret]).exits(2);
     assert!(!answer.stderr.contains("s3cret"), "{answer:?}");
     assert!(
         answer.stderr.contains("--schema=fernery") && answer.stderr.contains("`fernery fence`"),
@@ -317,11 +348,11 @@ async fn on_postgres_it_tells_what_works_there() {
         Answer::from(shell.output().expect("a shell")).exits(0);
     };
     run("pg_dump");
-    assert!(fs::read(dir.path().join("copy")).unwrap().starts_with(b"PGDMP"));
+    assert!(fs::read(dir.path().join("it's a copy")).unwrap().starts_with(b"PGDMP"));
     run("pg_restore");
-    fs::remove_file(dir.path().join("copy")).unwrap();
+    fs::remove_file(dir.path().join("it's a copy")).unwrap();
     run("pg_basebackup");
-    assert!(dir.path().join("copy/PG_VERSION").exists());
+    assert!(dir.path().join("it's a copy/PG_VERSION").exists());
     let url = cluster.url();
     let server = Server::start_in(dir, &["--database", &url]);
     assert!(server.run(["job", "list", "--json"]).exits(0).stdout.contains("QUEUED"));

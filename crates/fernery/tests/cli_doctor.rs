@@ -209,6 +209,9 @@ fn what_is_no_database_of_this_version_is_told() {
     let text = dir.path().join("text.db");
     fs::write(&text, "no database, and long enough to be read as one ".repeat(100)).unwrap();
     expect(&doctor(&text), "database", "problem", "not a database");
+    let seen = doctor(&text);
+    let remedy = finding(&seen, "database")["remedy"].as_str().unwrap();
+    assert!(remedy.contains("last backup") && remedy.contains("fernery fence"), "{remedy}");
     expect(&doctor(dir.path()), "database", "problem", "is not a file");
 }
 
@@ -242,6 +245,38 @@ fn a_server_that_was_killed_and_one_that_hangs_are_told_apart() {
     expect(&seen, "server", "warning", "does not answer");
     expect(&seen, "database", "ok", "");
     assert_eq!(contents(&dir.path().join(".fernery")), before, "its log was not written back by a look");
+}
+
+#[test]
+fn a_url_that_nobody_answers_is_told_and_the_server_here_is_found_well() {
+    let server = Server::start_in(folder(), &[]);
+    let seen = findings(&server.run(["doctor", "--json", "--url", "http://127.0.0.1:9"]).exits(1));
+    expect(&seen, "named_server", "problem", "no server answers at the URL you named");
+    expect(&seen, "server", "ok", &server.url);
+    let seen = findings(&server.run(["doctor", "--json", "--url", &server.url]).exits(0));
+    expect(&seen, "server", "ok", &server.url);
+    assert!(!seen.iter().any(|finding| finding["check"] == "named_server"), "it was asked once: {seen:#?}");
+}
+
+#[test]
+fn a_server_on_another_file_is_told() {
+    let server = Server::start_in(folder(), &[]);
+    let copy = server.dir.path().join("copy.db");
+    server.run(["backup", copy.to_str().unwrap()]).exits(0);
+    let database = format!("sqlite:{}", copy.display());
+    let seen = findings(&server.run(["doctor", "--json", "--database", &database]).exits(0));
+    expect(&seen, "server", "warning", "serves another database than these settings name");
+}
+
+/// "No server runs here" is said by who could look, and by nobody else.
+#[test]
+fn a_server_that_cannot_be_looked_for_is_not_known() {
+    let dir = folder();
+    // A folder in the place of a file cannot be read by root either.
+    fs::create_dir_all(dir.path().join(".fernery/url")).unwrap();
+    fs::set_permissions(dir.path().join(".fernery"), PermissionsExt::from_mode(0o700)).unwrap();
+    let seen = findings(&run_in(dir.path(), ["doctor", "--json"]).exits(0));
+    expect(&seen, "server", "warning", "not known: ");
 }
 
 /// A reader that never ends keeps the log from being cut back.

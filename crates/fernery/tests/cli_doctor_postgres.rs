@@ -192,9 +192,9 @@ async fn what_weighs_on_a_database_is_told() {
 
     db.batch_execute("CREATE ROLE plain LOGIN; GRANT USAGE ON SCHEMA fernery TO plain").await.unwrap();
     let as_plain = url.replace("fernery@", "plain@");
-    let seen = doctor(dir.path(), &as_plain, &[], 0);
+    let seen = doctor(dir.path(), &as_plain, &[], 1);
     expect(&seen, "oldest_transaction", "warning", "cannot see the sessions");
-    expect(&seen, "schema", "warning", "permission denied");
+    expect(&seen, "schema", "problem", "permission denied");
 
     let ahead = "CREATE OR REPLACE FUNCTION fernery.fernery_now() RETURNS timestamptz LANGUAGE sql VOLATILE
                  AS $$ SELECT clock_timestamp() + interval '2 hours' $$";

@@ -6,6 +6,8 @@ use fernery_client::Client;
 use program::{Server, run_in};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 fn post(url: &str, token: &str, path: &str, body: &Value) -> Result<Value, u16> {
@@ -23,7 +25,7 @@ fn post(url: &str, token: &str, path: &str, body: &Value) -> Result<Value, u16> 
 #[test]
 fn a_worker_from_before_the_restore_is_refused_and_its_job_is_claimed_anew() {
     let server = Server::start(&[]);
-    let token = std::fs::read_to_string(server.data().join("worker.token")).unwrap();
+    let token = fs::read_to_string(server.data().join("worker.token")).unwrap();
     server.run(["job", "enqueue", "--stream", "s", "--payload", "{}"]).exits(0);
     let ask = json!({ "worker_id": "w", "streams": ["s"], "max_wait_ms": 0 });
     let held = post(&server.url, &token, "/internal/worker/claim", &ask).unwrap();
@@ -49,9 +51,58 @@ fn a_worker_from_before_the_restore_is_refused_and_its_job_is_claimed_anew() {
 #[test]
 fn where_there_is_no_database_none_is_made() {
     let dir = tempfile::tempdir().unwrap();
-    let refused = run_in(dir.path(), ["fence"]).exits(1);
+    let refused = run_in(dir.path(), ["fence"]).exits(3);
     assert!(refused.stderr.contains("nothing to fence"), "{refused:?}");
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_restore_that_left_an_empty_file_or_none_that_can_be_read_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let fence = |database: &str| run_in(dir.path(), ["fence", "--database", database]);
+    fs::write(dir.path().join("empty.db"), "").unwrap();
+    let refused = fence("sqlite:empty.db").exits(1);
+    assert!(refused.stderr.contains("was the restore whole?"), "{refused:?}");
+    assert_eq!(fs::read(dir.path().join("empty.db")).unwrap(), b"", "and nothing is made in it");
+
+    // A link in a circle cannot be followed by root either.
+    std::os::unix::fs::symlink("circle", dir.path().join("circle")).unwrap();
+    let refused = fence("sqlite:circle/fernery.db").exits(2);
+    assert!(refused.stderr.contains("cannot read") && !refused.stderr.contains("nothing"), "{refused:?}");
+    assert!(fence("sqlite:.").exits(2).stderr.contains("is not a file"));
+}
+
+#[test]
+fn its_help_names_what_it_uses() {
+    let dir = tempfile::tempdir().unwrap();
+    for command in ["fence", "backup"] {
+        let help = run_in(dir.path(), [command, "--help"]).exits(0).stdout;
+        assert!(help.contains("--database"), "{help}");
+        assert!(!help.contains("--lease-ttl") && !help.contains("--tls-cert"), "{help}");
+    }
+}
+
+/// Run as root, it leaves nothing that the server's user cannot open. As another user everything is that user's anyway.
+#[test]
+fn what_it_makes_beside_the_database_belongs_to_the_databases_owner() {
+    let server = Server::start(&[]);
+    server.signal(Signal::TERM);
+    let (_, dir) = server.ended();
+    let file = |name: &str| dir.path().join(".fernery").join(name);
+    fs::remove_file(file("fernery.db.lock")).unwrap();
+    // As after an upgrade: opening it makes a copy of what was before.
+    let db = rusqlite::Connection::open(file("fernery.db")).unwrap();
+    let before = "ALTER TABLE leases DROP COLUMN percent; ALTER TABLE leases DROP COLUMN note";
+    db.execute_batch(&format!("{before}; PRAGMA user_version = 1")).unwrap();
+    drop(db);
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(file("fernery.db"), Some(12_345), Some(12_346)).unwrap();
+    }
+    run_in(dir.path(), ["fence"]).exits(0);
+    let owner = |name: &str| fs::metadata(file(name)).map(|meta| (meta.uid(), meta.gid())).unwrap();
+    for made in ["fernery.db.lock", "fernery.db.before-v2"] {
+        assert_eq!(owner(made), owner("fernery.db"), "{made}");
+    }
 }
 
 #[test]

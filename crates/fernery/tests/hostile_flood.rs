@@ -2,6 +2,9 @@
 //! acknowledged is there.
 
 mod campaign;
+#[path = "../../fernery-engine/tests/support/fresh_database.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod fresh_database;
 mod hostile;
 
 use campaign::{Server, Target};
@@ -106,8 +109,18 @@ impl Producers {
 }
 
 #[tokio::test]
-async fn campaign_a_flood_of_jobs_is_turned_away_and_healthy_workers_do_not_notice() {
-    let server = Server::start(None, &[]).await;
+async fn campaign_a_flood_of_jobs_is_turned_away_and_healthy_workers_do_not_notice_on_sqlite() {
+    flood(None).await;
+}
+
+#[tokio::test]
+async fn campaign_a_flood_of_jobs_is_turned_away_and_healthy_workers_do_not_notice_on_postgres() {
+    let database = fresh_database::fresh_database().await;
+    flood(Some(&database.url())).await;
+}
+
+async fn flood(database: Option<&str>) {
+    let server = Server::start(database, &[]).await;
     let producers = Producers::new(&server.target);
     let before = producers.capacity().await;
     let a_second = 10 * before / usize::try_from(MEASURE.as_secs()).expect("small");

@@ -146,6 +146,15 @@ async fn a_heartbeat_with_a_progress_that_makes_no_sense_is_refused(server: Test
             "{progress}"
         );
     }
+    for note in ["a\u{202e}b", "a\u{2028}b", "a\u{2066}b", "a\nb"] {
+        let answer = server
+            .work("heartbeat", &report(&held, json!({ "progress": { "percent": 1, "note": note } })))
+            .await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec!["/progress/note".to_string()]), "{note:?}");
+    }
+    let answer = server.work("heartbeat", &report(&held, json!({ "progress": 7 }))).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/progress".to_string()]));
+    assert!(answer.json().to_string().contains("an object with percent and note"), "{answer:?}");
     let nan =
         report(&held, json!({ "progress": { "percent": "NAN" } })).to_string().replace("\"NAN\"", "NaN");
     let answer = server.call(&server.worker, "POST", "/internal/worker/heartbeat", &nan).await;

@@ -111,6 +111,9 @@ fn the_package_holds_what_it_should_installs_and_runs() {
     assert_eq!(settings["settings"]["database"]["value"], "sqlite:/var/lib/fernery/fernery.db", "{settings}");
     let unit = fs::read_to_string(root.join("usr/lib/systemd/system/fernery.service")).unwrap();
     assert!(unit.contains("\nExecStart=/usr/bin/fernery up --config /etc/fernery/fernery.toml\n"), "{unit}");
+    let (about, service) = unit.split_once("\n[Service]\n").unwrap();
+    assert!(about.contains("\nStartLimitIntervalSec=0"), "a database may be away for long: {unit}");
+    assert!(service.contains("\nRestart=on-failure\nRestartSec=2s\nRestartPreventExitStatus=2\n"), "{unit}");
     assert!(unit.contains("\nUser=fernery\n") && unit.contains("\nStateDirectory=fernery\n"), "{unit}");
 }
 

@@ -44,6 +44,9 @@ fn wrong() -> Vec<(Vec<String>, &'static str)> {
         ("--stream a -- ./plain-file", "not executable"),
         ("--stream a -- /etc", "is a directory"),
         ("--stream a --url nonsense -- true", "URL"),
+        ("--stream a --spool /dev/null -- true", "it is no directory"),
+        ("--stream a --spool /dev/null --id w -- true", "it is no directory"),
+        ("--stream a --spool /dev/null/spool -- true", "Not a directory"),
     ]
     .map(|(line, said)| (words(line), said))
     .into();

@@ -238,6 +238,36 @@ async fn a_job_that_stops_its_guard_does_not_outlive_the_worker() {
 }
 
 #[tokio::test]
+async fn a_job_that_stops_its_guard_does_not_outlive_a_worker_that_is_killed() {
+    let workshop = Workshop::open(&[]).await;
+    workshop.enqueue("stopper", json!({})).await;
+    // Later than the guard says that it runs: until then its worker wakes it.
+    let mut worker = workshop.worker("stopper", &[], "sleep 1; kill -STOP $PPID; exec sleep 1000");
+    worker.mark.stopped().await;
+    worker.kill().await;
+    worker.mark.gone_within(Duration::from_secs(5)).await;
+}
+
+#[tokio::test]
+async fn a_second_signal_waits_for_a_guard_that_its_job_stops_again_and_again() {
+    let workshop = Workshop::open(&[]).await;
+    workshop.enqueue("stopper", json!({})).await;
+    // Nobody else sleeps for so long; without its environment it can be known by nothing else.
+    let long = format!("6{}", std::process::id());
+    let script = format!(
+        "env -i setsid sleep {long} & setsid sh -c 'while :; do kill -STOP '$PPID' || exit; done' & sleep 1000"
+    );
+    let mut worker = workshop.worker("stopper", &["--drain", "1h"], &script);
+    with_argument(&long, 1, PATIENCE).await;
+    worker.signal(Signal::TERM);
+    worker.tells_of("draining").await;
+    worker.signal(Signal::TERM);
+    worker.exited().await;
+    worker.mark.assert_gone_now();
+    with_argument(&long, 0, Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn a_worker_that_is_killed_leaves_no_process() {
     let workshop = Workshop::open(&[]).await;
     workshop.enqueue_many("doomed", vec![json!({}); 3]).await;
@@ -307,6 +337,38 @@ async fn without_a_server_work_ends_before_the_lease_does_and_every_job_ends_onc
 }
 
 #[tokio::test]
+async fn a_server_that_is_gone_for_a_minute_costs_that_minute_and_nothing_else() {
+    let mut workshop = Workshop::open(&SHORT_LEASE).await;
+    let (go, done) = (workshop.dir.path().join("go"), workshop.dir.path().join("done"));
+    let ids = workshop.enqueue_many("minute", vec![json!({"max_attempts": 9}); 2]).await;
+    // The first try of one ends while nobody can be told, that of the other never does.
+    let script = format!(
+        "[ $FERNERY_JOB_ATTEMPT_NO = 1 ] && {{ [ $FERNERY_JOB_ID = {} ] || exec sleep 1000; \
+         until [ -e {} ]; do sleep 0.02; done; }}; echo $FERNERY_JOB_ID >>{}",
+        ids[0],
+        go.display(),
+        done.display()
+    );
+    let worker = workshop.worker("minute", &["--concurrency", "2"], &script);
+    worker.tells(2, |event| event["event"] == "claimed").await;
+    worker.mark.appears("sleep").await;
+    workshop.down().await;
+    let gone = Instant::now();
+    std::fs::write(&go, "").unwrap();
+    worker.jobs_gone_within(PATIENCE).await;
+    tokio::time::sleep(Duration::from_secs(60).saturating_sub(gone.elapsed())).await;
+    workshop.up().await;
+    for id in &ids {
+        let job = workshop.ended(*id).await;
+        assert_eq!(job["status"], "SUCCEEDED", "{job}");
+        assert_eq!(outcomes(&job).iter().filter(|o| **o == "SUCCEEDED").count(), 1, "{job}");
+        assert!(workshop::lines_of(&done).contains(&id.to_string()));
+    }
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().await.0.success());
+}
+
+#[tokio::test]
 async fn a_report_that_found_no_server_is_delivered_by_the_next_worker() {
     let mut workshop = Workshop::open(&[]).await;
     let go = workshop.dir.path().join("go");
@@ -324,6 +386,34 @@ async fn a_report_that_found_no_server_is_delivered_by_the_next_worker() {
     let job = workshop.ended(id).await;
     assert_eq!((&job["result"], outcomes(&job)), (&json!("from the first"), vec!["SUCCEEDED"]), "{job}");
     next.tells_of("spool_found").await;
+    next.signal(Signal::TERM);
+    assert!(next.ended().await.0.success());
+}
+
+#[tokio::test]
+async fn reports_that_two_workers_left_are_delivered_by_one() {
+    let mut workshop = Workshop::open(&[]).await;
+    let go = workshop.dir.path().join("go");
+    let ids = workshop.enqueue_many("spool", vec![json!({}); 2]).await;
+    let script = format!("until [ -e {} ]; do sleep 0.02; done; echo '\"from one of two\"'", go.display());
+    let mut workers = [workshop.worker("spool", &[], &script), workshop.worker("spool", &[], &script)];
+    for worker in &workers {
+        worker.mark.appears("sleep").await;
+    }
+    workshop.down().await;
+    std::fs::write(&go, "").unwrap();
+    for worker in &mut workers {
+        worker.tells(1, |event| event["event"] == "reconnecting" && event["call"] == "report").await;
+        worker.kill().await;
+    }
+    workshop.up().await;
+    let next = workshop.worker("spool", &[], "echo '\"from the next\"'");
+    for id in ids {
+        let job = workshop.ended(id).await;
+        assert_eq!((&job["result"], outcomes(&job)), (&json!("from one of two"), vec!["SUCCEEDED"]), "{job}");
+    }
+    next.tells(1, |event| event["event"] == "spool_gathered" && event["reports"] == 1).await;
+    next.tells(1, |event| event["event"] == "spool_found" && event["reports"] == 2).await;
     next.signal(Signal::TERM);
     assert!(next.ended().await.0.success());
 }

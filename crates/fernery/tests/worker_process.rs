@@ -221,6 +221,18 @@ async fn a_guard_that_its_job_has_stopped_is_woken_by_a_stop() {
 }
 
 #[tokio::test]
+async fn a_guard_that_its_job_has_stopped_still_notices_the_end() {
+    let (mark, guards) = (Mark::new(ATTEMPT_VARIABLE), guards("kill -STOP $PPID; echo 1"));
+    let (_stops, receiver) = unbounded_channel();
+    let env = vec![(ATTEMPT_VARIABLE.to_string(), mark.value().to_string())];
+    // Its guard hears of this process four times in that time.
+    let input = Input { env, stdin: b"", hang_max: Duration::from_secs(4) };
+    let ran = timeout(PATIENCE, guards.run(input, receiver)).await.expect("it ends").expect("it ran");
+    assert_eq!(result(ran), Ok("1".into()));
+    guards.close().await;
+}
+
+#[tokio::test]
 async fn a_guard_that_its_job_stops_again_and_again_ends_with_it() {
     set_child_subreaper(Some(getpid())).unwrap();
     // Nobody else sleeps for so long; without its environment it can be known by nothing else.

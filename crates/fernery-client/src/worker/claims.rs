@@ -1,5 +1,6 @@
 //! One claim: asks for jobs, and makes sure that what comes back is still ours.
 
+use super::held::Call;
 use super::job::{Job, trusted_for};
 use super::shared::Shared;
 use crate::client::{ClientError, Reply};
@@ -19,11 +20,11 @@ pub(crate) struct Claimed {
     pub(crate) outcome: Result<Jobs, ClientError>,
 }
 
-/// Jobs under leases that were surely ours at `good_at`.
+/// Jobs, and the call that has given or confirmed their leases.
 #[derive(Default)]
 pub(crate) struct Jobs {
     pub(crate) jobs: Vec<Job>,
-    pub(crate) good_at: Duration,
+    pub(crate) call: Call,
     /// Jobs whose lease could not be confirmed. They are handed back.
     pub(crate) unsure: Vec<Job>,
 }
@@ -67,17 +68,18 @@ async fn ask(
         answer = shared.client.claim(&request) => answer?.read()?,
         _ = hung_up.wait_for(|hung_up| *hung_up) => return Ok(Jobs::default()),
     };
+    let call = Call { sent_at, answered_at: door::since_boot() };
     let Some(trusted_for) = answer.jobs.iter().map(trusted_for).min() else { return Ok(Jobs::default()) };
     // The lease began somewhere between question and answer. Where a claim has waited long, a heartbeat finds out.
-    if door::since_boot().saturating_sub(sent_at) <= trusted_for / 2 {
+    if call.answered_at.saturating_sub(sent_at) <= trusted_for / 2 {
         let jobs = answer.jobs.into_iter().map(Job::new).collect();
-        return Ok(Jobs { jobs, good_at: sent_at, unsure: Vec::new() });
+        return Ok(Jobs { jobs, call, unsure: Vec::new() });
     }
     Ok(confirmed(shared, answer.jobs, hung_up).await)
 }
 
 async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>, mut hung_up: watch::Receiver<bool>) -> Jobs {
-    let good_at = door::since_boot();
+    let sent_at = door::since_boot();
     let item =
         |job: &LeasedJob| HeartbeatItem { job_id: job.job_id, lease_token: job.lease_token, progress: None };
     let items = jobs.iter().map(item).collect();
@@ -88,9 +90,10 @@ async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>, mut hung_up: watch::Re
         answers = shared.client.heartbeat(&batch) => Some(answers),
         _ = hung_up.wait_for(|hung_up| *hung_up) => None,
     };
+    let call = Call { sent_at, answered_at: door::since_boot() };
     let items = |reply: Reply<BatchResponse>| reply.items_for(jobs.iter().map(|job| job.job_id));
     let Some(Ok(answers)) = answers.map(|answers| answers.and_then(items)) else {
-        return Jobs { jobs: Vec::new(), good_at, unsure: jobs.into_iter().map(Job::new).collect() };
+        return Jobs { jobs: Vec::new(), call, unsure: jobs.into_iter().map(Job::new).collect() };
     };
     let held = jobs.into_iter().zip(answers).filter(|(_, answer)| answer.outcome == ItemOutcome::Accepted);
     let renewed = held.map(|(mut job, answer)| {
@@ -104,7 +107,7 @@ async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>, mut hung_up: watch::Re
         }
         Job::new(job)
     });
-    Jobs { jobs: renewed.collect(), good_at, unsure: Vec::new() }
+    Jobs { jobs: renewed.collect(), call, unsure: Vec::new() }
 }
 
 /// Whether asking again is useless: the token or the question itself is refused.

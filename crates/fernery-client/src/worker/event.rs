@@ -145,7 +145,7 @@ pub enum JobEnding {
     },
     /// It handed the job back.
     Released,
-    /// It did not end within the grace after it was told to stop, and was dropped.
+    /// It did not end within the grace after it was told to stop, or its lease was lost: its answer was dropped.
     Dropped(StopReason),
 }
 

@@ -24,7 +24,7 @@ struct HeldJob {
     job: Job,
     /// Before this call was sent the lease was surely ours: time since boot.
     good_at: Duration,
-    /// Not after the instant that the server calls [`Job::claimed_at`].
+    /// Not before the instant that the server calls [`Job::claimed_at`]: a time-out is never told too early.
     claimed_at: Duration,
     /// The attempt's time-out, if it is nearer than the end of the trust: no heartbeat moves it.
     ends_at: Option<Duration>,
@@ -35,6 +35,13 @@ struct HeldJob {
 #[derive(Debug, Default)]
 pub(crate) struct HeldJobs {
     jobs: HashMap<AttemptId, HeldJob>,
+}
+
+/// A call by this side's clock. What the server did for it lies between the two: a claim may have waited for its job.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Call {
+    pub(crate) sent_at: Duration,
+    pub(crate) answered_at: Duration,
 }
 
 /// One sign of life to send.
@@ -59,13 +66,13 @@ pub(crate) enum Renewal {
 }
 
 impl HeldJobs {
-    /// Takes jobs under leases that were surely ours at `good_at`.
-    pub(crate) fn hold(&mut self, jobs: &[Job], good_at: Duration) {
+    /// Takes jobs whose leases this call has given or confirmed.
+    pub(crate) fn hold(&mut self, jobs: &[Job], call: Call) {
         let held = |job: &Job| HeldJob {
             job: job.clone(),
-            good_at,
-            claimed_at: good_at,
-            ends_at: end(job, good_at, job.trusted_for()),
+            good_at: call.sent_at,
+            claimed_at: call.answered_at,
+            ends_at: end(job, call.answered_at, job.trusted_for()),
             standing: Standing::Running,
         };
         self.jobs.extend(jobs.iter().map(|job| (job.attempt_id(), held(job))));
@@ -191,7 +198,7 @@ mod tests {
 
     fn holding(jobs: &[Job]) -> HeldJobs {
         let mut held = HeldJobs::default();
-        held.hold(jobs, START);
+        held.hold(jobs, Call { sent_at: START, answered_at: START });
         held
     }
 
@@ -246,6 +253,31 @@ mod tests {
         assert_eq!(held.check(seconds(30)).0.len(), 1);
         assert_eq!(job.stop_reason(), Some(StopReason::TimedOut));
         assert!(held.check(seconds(100)).0.is_empty(), "it is told once");
+    }
+
+    #[test]
+    fn the_time_that_a_claim_has_waited_is_not_taken_from_the_job() {
+        let waited = Call { sent_at: START, answered_at: seconds(10) };
+        let job = job_with_seconds(30);
+        let mut held = HeldJobs::default();
+        held.hold(std::slice::from_ref(&job), waited);
+        assert!(held.check(seconds(39)).0.is_empty());
+        let (beat, _) = held.beats(START).pop().unwrap();
+        let told = ItemAnswer {
+            lease_expires_at: Some(job.claimed_at().after(Duration::from_secs(30))),
+            ..answer(ItemOutcome::Accepted, false)
+        };
+        held.answered(&beat, seconds(30), &told);
+        assert!(held.check(seconds(39)).0.is_empty());
+        held.check(seconds(40));
+        assert_eq!(job.stop_reason(), Some(StopReason::TimedOut));
+
+        // The lease itself may be as old as the question.
+        let job = job_with_seconds(60);
+        let mut held = HeldJobs::default();
+        held.hold(std::slice::from_ref(&job), waited);
+        held.check(seconds(40));
+        assert_eq!(job.stop_reason(), Some(StopReason::LeaseUnsure));
     }
 
     #[test]

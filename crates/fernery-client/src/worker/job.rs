@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use crate::wire::LeasedJob;
+use fernery_core::names::is_unprintable;
 use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -226,14 +227,6 @@ impl Job {
 pub(crate) fn trusted_for(leased: &LeasedJob) -> Duration {
     let ttl = Duration::from_secs(leased.lease_ttl_seconds.max(1));
     (ttl * 2 / 3).min(leased.lease_expires_at.since(leased.server_time))
-}
-
-/// What breaks a line, hides or reorders the text around it.
-fn is_unprintable(c: char) -> bool {
-    let of_layout = matches!(c,
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-    );
-    c.is_control() || of_layout
 }
 
 impl fmt::Debug for Job {

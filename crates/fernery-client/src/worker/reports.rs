@@ -16,19 +16,16 @@ use crate::door;
 use crate::wire::{ItemAnswer, ItemOutcome};
 use fernery_core::{AttemptId, limits};
 use lane::{Lane, Queued, Sent, call, is_about_the_reports};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use writing::{SpoolState, Written};
+use writing::SpoolState;
 
 /// Calls of one kind in flight at once.
 const CALLS_MAX: usize = 4;
-/// How often a spool that cannot be written is tried again.
-const SPOOL_AGAIN: Duration = Duration::from_millis(500);
 
 /// Whether jobs may be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,54 +198,6 @@ impl Reporter {
 
     fn lane(&mut self, kind: Kind) -> &mut Lane {
         &mut self.lanes[kind as usize]
-    }
-
-    /// Writes what is fresh and forgets what is settled, if no write is under way.
-    fn start_writing(&mut self) {
-        let something = !self.fresh.is_empty() || !self.settled.is_empty();
-        if something && self.spool.is_idle() && !self.spool_fails {
-            self.spool.write(std::mem::take(&mut self.settled), std::mem::take(&mut self.fresh), false);
-        }
-    }
-
-    /// Tries a spool that could not be written, with all that it lacks.
-    fn try_spool_again(&mut self) {
-        self.spool_again_at = None;
-        if self.spool.is_idle() {
-            let queued = self.lanes.iter().flat_map(|lane| &lane.queue);
-            let lacking = queued.filter(|queued| !queued.safe && queued.report.is_final());
-            let reports = lacking.map(|queued| queued.report.clone()).collect();
-            self.spool.write(std::mem::take(&mut self.settled), reports, true);
-        }
-    }
-
-    fn written(&mut self, written: Written) {
-        let Written { spool, reports, again, outcome } = written;
-        self.spool = SpoolState::Idle(spool);
-        let safe = outcome.is_ok();
-        self.spool_fails = !safe;
-        match outcome {
-            Ok(()) if again => self.shared.tell(|| WorkerEvent::SpoolMended),
-            Ok(()) => {}
-            Err(error) => {
-                self.spool_again_at = Some(Instant::now() + SPOOL_AGAIN);
-                if !again {
-                    self.shared.warn(WorkerEvent::SpoolFailed { why: error.to_string() });
-                }
-            }
-        }
-        if !again {
-            // What could not be written is sent all the same: the work is done.
-            self.enqueue(reports, safe);
-            let waiting = if safe { Vec::new() } else { std::mem::take(&mut self.fresh) };
-            self.enqueue(waiting, false);
-        } else if safe {
-            let kept: HashSet<_> = reports.iter().map(|report| report.proof.attempt_id).collect();
-            let queued = self.lanes.iter_mut().flat_map(|lane| &mut lane.queue);
-            queued
-                .filter(|queued| kept.contains(&queued.report.proof.attempt_id))
-                .for_each(|queued| queued.safe = true);
-        }
     }
 
     fn start_calls(&mut self) {

@@ -25,6 +25,8 @@ pub(crate) async fn run(shared: Arc<Shared>, handler: Handler, job: Job, reports
     let started = tokio::time::Instant::now();
     let answer = answer(&shared, &handler, &job).await;
     let (ending, end) = match answer {
+        // Whatever it says, nobody is told.
+        _ if job.is_lost() => (JobEnding::Dropped(StopReason::LeaseLost), None),
         Ok(Ok(result)) => (JobEnding::Succeeded, Some(End::Completed(result))),
         Ok(Err(Failure { what: Ending::Failed(error) })) => {
             let ending = JobEnding::Failed { code: error.code.clone(), message: error.message.clone() };
@@ -43,7 +45,7 @@ pub(crate) async fn run(shared: Arc<Shared>, handler: Handler, job: Job, reports
         Err(reason) => (JobEnding::Dropped(reason), Some(End::Released)),
     };
     shared.tell(|| WorkerEvent::Finished { job: job.clone(), ending, took: started.elapsed() });
-    if let Some(end) = end.filter(|_| !job.is_lost()) {
+    if let Some(end) = end {
         // The other side ends only after all handlers have.
         let _ = reports.send(Report::of(&job, end));
     }

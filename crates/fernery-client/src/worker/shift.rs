@@ -24,8 +24,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// Claims in flight at once.
-const CLAIMS_MAX: usize = 4;
+/// Claims in flight at once, where there is a backlog: the server gives what many ask for in one commit. With 4 of 100 jobs
+/// the loop reached 0.6 to 0.8 of what 16 bare connections did on SQLite.
+const CLAIMS_MAX: usize = 16;
 /// A claim that brought nothing sooner than this is followed by a pause: a server that shuts down does not let it wait.
 const EMPTY_PAUSE: Duration = Duration::from_millis(100);
 /// How long a claim waits for more free places where few are: handlers often end together.
@@ -55,6 +56,8 @@ pub(super) struct Shift {
     claims: JoinSet<Claimed>,
     /// Whether claims that have no answer yet are to end.
     hang_up: watch::Sender<bool>,
+    /// How many may be in flight: more and more while they bring jobs, and one that waits while there are none.
+    claims_max: usize,
     /// Places that claims in flight hold.
     reserved: usize,
     running: JoinSet<()>,
@@ -114,6 +117,7 @@ impl Shift {
             keeper,
             claims: JoinSet::new(),
             hang_up: watch::channel(false).0,
+            claims_max: 1,
             reserved: 0,
             running: JoinSet::new(),
             backoff: Backoff::default(),
@@ -163,7 +167,7 @@ impl Shift {
         if *self.gate.borrow_and_update() != Gate::Open {
             return;
         }
-        let claims_max = if self.backoff.is_failing() { 1 } else { CLAIMS_MAX };
+        let claims_max = if self.backoff.is_failing() { 1 } else { self.claims_max };
         loop {
             let (free, in_flight) = (self.free(), self.claims.len());
             let asked = free.min(self.batch);
@@ -203,6 +207,7 @@ impl Shift {
                     self.backoff.reset();
                     self.shared.tell(|| WorkerEvent::Reconnected { call: "claim" });
                 }
+                self.claims_max = if jobs.is_empty() { 1 } else { CLAIMS_MAX.min(self.claims_max * 2) };
                 if jobs.is_empty() && claimed.took < EMPTY_PAUSE && self.claim_at.is_none() {
                     self.claim_at = Some(Instant::now() + EMPTY_PAUSE);
                 }
@@ -224,13 +229,13 @@ impl Shift {
     }
 
     fn start(&mut self, claimed: Jobs) {
-        let Jobs { jobs, good_at, unsure } = claimed;
+        let Jobs { jobs, call, unsure } = claimed;
         self.shared.tally.claimed.add(jobs.len() + unsure.len());
         self.hand_back(unsure);
         if jobs.is_empty() {
             return;
         }
-        self.shared.held().hold(&jobs, good_at);
+        self.shared.held().hold(&jobs, call);
         // One of them may have the nearest time-out of all.
         self.shared.held_changed.notify_waiters();
         for job in jobs {

@@ -8,8 +8,11 @@
 //! The directory is private (mode 0700, files 0600): reports carry lease tokens.
 
 mod entries;
+mod gather;
 #[cfg(test)]
 mod tests;
+
+pub use gather::{Gathered, gather_reports};
 
 use super::report::Report;
 use fernery_core::AttemptId;
@@ -129,9 +132,9 @@ impl Spool {
         }
         let number = self.append(&text, true)?;
         for report in reports {
-            if self.unsettled.insert(report.proof.attempt_id, number).is_none() {
-                *self.counts.entry(number).or_default() += 1;
-            }
+            let before = self.unsettled.insert(report.proof.attempt_id, number);
+            *self.counts.entry(number).or_default() += 1;
+            self.count_down(before);
         }
         Ok(())
     }
@@ -142,9 +145,7 @@ impl Spool {
         for attempt in attempts {
             let Some(number) = self.unsettled.remove(attempt) else { continue };
             noted.push(*attempt);
-            if let Some(count) = self.counts.get_mut(&number) {
-                *count -= 1;
-            }
+            self.count_down(Some(number));
         }
         let current = self.current.as_ref().map(|segment| segment.number);
         let empty: Vec<u64> =
@@ -167,6 +168,13 @@ impl Spool {
             entries::write_settled(&mut text, &noted);
             // Without the note a later process repeats these reports, which changes nothing.
             let _ = self.append(&text, false);
+        }
+    }
+
+    /// A report in this segment need not be found there any more.
+    fn count_down(&mut self, number: Option<u64>) {
+        if let Some(count) = number.and_then(|number| self.counts.get_mut(&number)) {
+            *count -= 1;
         }
     }
 

@@ -82,7 +82,9 @@ async fn a_heartbeat_never_reaches_past_the_time_out<B: Backend>() {
 async fn after_a_restore_the_fence_leaves_nothing_that_an_old_holder_can_match<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = &*backend.store();
-    let held = enqueue_and_claim(store, job_on("s")).await;
+    // Whoever goes through them by id begins with the least.
+    let least = JobId::from_uuid(Uuid::nil());
+    let held = enqueue_and_claim(store, NewJob { job_id: Some(least), ..job_on("s") }).await;
     let dead = bury(store, job_on("d")).await;
     let waits = enqueue(store, job_on("w")).await;
     let later = enqueue(store, delayed("l", Duration::from_secs(5))).await;

@@ -40,6 +40,18 @@ impl FreshDatabase {
         format!("{server}/{}{query}", self.name)
     }
 
+    /// Another one, as this is now. Nobody may be connected to this.
+    pub(crate) async fn copy(&self) -> Self {
+        let copy = fresh_database_on(&self.server).await;
+        self.terminate_connections().await;
+        let (from, name) = (&self.name, &copy.name);
+        let admin = connect(&self.server).await;
+        for sql in [format!("DROP DATABASE {name}"), format!("CREATE DATABASE {name} TEMPLATE {from}")] {
+            admin.batch_execute(&sql).await.expect("copied");
+        }
+        copy
+    }
+
     /// A connection beside the store's.
     pub(crate) async fn client(&self) -> Client {
         connect(&self.url()).await

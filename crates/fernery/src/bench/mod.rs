@@ -3,6 +3,7 @@
 //! Prints one JSON line per figure, and on stderr what is being measured. Both sides of a ratio are measured in the same run, because machines differ and are
 //! noisy. All servers are children of this process on loopback; the loads are bounded in count and end by themselves.
 
+mod args;
 mod echo;
 mod load;
 mod progress;
@@ -11,73 +12,16 @@ mod server;
 mod wire;
 mod workers;
 
+pub(crate) use self::args::BenchArgs;
+use self::args::{Backend, Group};
 use self::progress::Progress;
 pub(crate) use self::progress::ReaderLeft;
 use self::raw::Raw;
 use self::server::Server;
 use anyhow::{Context, Result, ensure};
-use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Measure speed and memory against the bare machine
-///
-/// Prints one JSON line per figure: `value`, and where it has one the `ratio` to a figure of the same run and the
-/// `target` it should reach. Takes about a minute with the defaults.
-///
-/// Example: fernery bench --backend sqlite
-/// Example: fernery bench --backend postgres --database postgres://me@localhost/scratch
-#[derive(Args, Debug)]
-pub(crate) struct BenchArgs {
-    /// Which database to measure.
-    #[arg(long, value_enum, default_value = "sqlite")]
-    backend: Backend,
-    /// An empty PostgreSQL database to measure in. Tables are made in it and stay.
-    #[arg(long, required_if_eq("backend", "postgres"))]
-    database: Option<String>,
-    /// Only these groups of figures.
-    #[arg(long, value_enum, value_delimiter = ',')]
-    only: Vec<Group>,
-    /// Jobs in each throughput figure.
-    #[arg(long, default_value_t = 100_000)]
-    jobs: usize,
-    /// Jobs that wait in the flatness figure.
-    #[arg(long, default_value_t = 1_000_000)]
-    backlog: usize,
-    /// Finished jobs in history in the flatness figure (the full measure is 5000000).
-    #[arg(long, default_value_t = 0)]
-    history: usize,
-    /// Runs of the flatness figure; the median counts.
-    #[arg(long, default_value_t = 3)]
-    runs: usize,
-    /// Claims that wait at once in the memory figure.
-    #[arg(long, default_value_t = 10_000)]
-    polls: usize,
-    /// Serve the echo side; the bench starts itself so.
-    #[arg(long, hide = true)]
-    serve_echo: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Backend {
-    Sqlite,
-    Postgres,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Group {
-    /// Jobs per second, one per call and a hundred per call; enqueue.
-    Throughput,
-    /// From enqueue to a waiting claim's reply.
-    Latency,
-    /// Claim cost with a large backlog and a long history.
-    Flatness,
-    /// Resident memory, idle and with many claims waiting.
-    Memory,
-    /// The Rust worker loop beside bare calls; a command under `fernery worker` beside one started by hand.
-    Worker,
-}
 
 #[derive(Serialize)]
 struct Figure<'a> {
@@ -126,24 +70,6 @@ pub(crate) async fn run(args: BenchArgs) -> Result<bool> {
     let done = bench.all().await;
     std::fs::remove_dir_all(&bench.folder).with_context(|| format!("removing {}", bench.folder.display()))?;
     done.map(|()| bench.missed == 0)
-}
-
-impl BenchArgs {
-    fn wants(&self, group: Group) -> bool {
-        self.only.is_empty() || self.only.contains(&group)
-    }
-
-    /// How often [`Progress::step`] is called in all.
-    fn steps(&self) -> usize {
-        let of = |group: Group| match group {
-            Group::Throughput => ROUNDS * 4,
-            Group::Latency => 1,
-            Group::Memory => 2,
-            Group::Worker => ROUNDS + 1,
-            Group::Flatness => self.runs + usize::from(self.history > 0) + 1 + self.runs,
-        };
-        Group::value_variants().iter().filter(|group| self.wants(**group)).map(|group| of(*group)).sum()
-    }
 }
 
 impl Bench {

@@ -3,10 +3,13 @@
 //! It reads the file itself, beside the server if one runs. The copy grows under another name in the same folder, is
 //! verified and synced there, and only then gets its name.
 
+mod target;
+
+use self::target::{Target, Unfinished};
 use super::Global;
 use super::failure::{Failure, Outcome};
 use super::screen::Screen;
-use super::setting_flags::SettingFlags;
+use super::setting_flags::DatabaseFlag;
 use super::settings::{in_force, warn_of_unknown_env};
 use crate::config::{database, duration};
 use clap::Args;
@@ -14,11 +17,9 @@ use fernery_engine::store::sqlite::backup::{self, Compared, Copied, Stop};
 use fernery_engine::store::sqlite::health;
 use fernery_engine::{Database, StoreError, door};
 use indicatif::{ProgressBar, ProgressStyle};
-use rustix::fs::{FlockOperation, OFlags, flock};
 use serde_json::json;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -46,7 +47,7 @@ Examples:
   fernery backup /backup/fernery-$(date +%F).db
   fernery backup --force latest.db                           replaces latest.db once the new copy is whole
   fernery backup --database sqlite:/srv/jobs.db copy.db
-  fernery doctor --database sqlite:copy.db                   what is in a copy")]
+  fernery doctor --database sqlite:copy.db                   whether a copy can be opened")]
 pub(super) struct Backup {
     /// Where to put the copy
     #[arg(value_name = "FILE")]
@@ -55,11 +56,11 @@ pub(super) struct Backup {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    flags: SettingFlags,
+    flag: DatabaseFlag,
 }
 
 pub(super) fn run(command: Backup, global: &Global, screen: Screen) -> Outcome {
-    let (_, settings) = in_force(global, command.flags)?;
+    let (_, settings) = in_force(global, command.flag)?;
     warn_of_unknown_env();
     let source = match &settings.database {
         Database::Sqlite(path) => path,
@@ -119,161 +120,6 @@ fn report(target: &Target, copied: &Copied, bytes: u64, took: Duration, screen: 
         ("verified", format_args!("integrity, schema version {}, {compared}", copied.schema_version).into()),
         ("took", duration::show(Duration::from_millis(took.as_millis().max(1) as u64)).into()),
     ])
-}
-
-/// Where the copy goes.
-struct Target {
-    /// Absolute.
-    path: PathBuf,
-    folder: PathBuf,
-}
-
-impl Target {
-    fn check(file: &Path, source: &Path, force: bool) -> Outcome<Self> {
-        let shown = file.display();
-        let path = std::path::absolute(file).map_err(|e| Failure::usage(format!("{shown}: {e}")))?;
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(Failure::usage(format!("{shown} names no file")));
-        };
-        if path.to_str().is_none() {
-            return Err(Failure::usage(format!("{shown}: SQLite takes names in UTF-8 only; choose another")));
-        }
-        let folder = match fs::canonicalize(folder) {
-            Ok(folder) if folder.is_dir() => folder,
-            Ok(folder) => return Err(Failure::usage(format!("{} is not a folder", folder.display()))),
-            Err(error) => {
-                return Err(Failure::usage(format!("cannot use the folder {}: {error}", folder.display()))
-                    .hint("make it, or name a file elsewhere"));
-            }
-        };
-        let path = folder.join(name);
-        let target = Self { folder, path };
-        match fs::symlink_metadata(&target.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::usage(format!("cannot look at {shown}: {error}"))),
-            Ok(meta) if !meta.is_file() => {
-                return Err(Failure::usage(format!("{shown} is there and is not a regular file")));
-            }
-            Ok(_) if !force => {
-                return Err(Failure::conflict(format!("{shown} is there already; --force replaces it")));
-            }
-            Ok(_) => {}
-        }
-        target.is_not(source)?;
-        Ok(target)
-    }
-
-    /// Neither the copy nor its first name may be the database or a file that SQLite or the server keeps beside it.
-    fn is_not(&self, source: &Path) -> Outcome {
-        let Ok(source) = fs::canonicalize(source) else { return Ok(()) };
-        let inode = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
-        for path in [&self.path, &self.unfinished()] {
-            let beside =
-                ["", "-wal", "-shm", "-journal", ".lock"].iter().any(|end| *path == with(&source, end));
-            if beside || inode(path).is_some_and(|there| Some(there) == inode(&source)) {
-                return Err(Failure::usage(format!(
-                    "{} belongs to the database itself; name another file",
-                    path.display()
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    fn unfinished(&self) -> PathBuf {
-        with(&self.path, ".tmp")
-    }
-}
-
-fn with(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
-}
-
-/// A copy under its first name; gone with this unless it was finished.
-struct Unfinished {
-    path: PathBuf,
-    /// Locked, so that two backups to one file do not write into each other. Open until SQLite has closed it: closing any
-    /// handle of a file gives up the locks that SQLite holds on it.
-    file: File,
-    finished: bool,
-}
-
-impl Unfinished {
-    fn begin(target: &Target) -> Outcome<Self> {
-        let path = target.unfinished();
-        let refused = |error: io::Error| match error.kind() {
-            ErrorKind::StorageFull => no_space(target, None),
-            _ => Failure::usage(format!("cannot write {}: {error}", path.display()))
-                .hint("make the folder writable, or name a file elsewhere"),
-        };
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-            .open(&path)
-            .map_err(refused)?;
-        let busy = || Failure::conflict(format!("another backup to {} is under way", target.path.display()));
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
-        // Whoever held the lock before may have given the file its name, or removed it.
-        let (mine, named) =
-            (file.metadata().map_err(refused)?, fs::symlink_metadata(&path).map_err(refused)?);
-        if mine.ino() != named.ino() || mine.dev() != named.dev() || !mine.is_file() {
-            return Err(busy());
-        }
-        let unfinished = Self { path, file, finished: false };
-        // What a backup that was killed has left is of no use.
-        unfinished.file.set_len(0).map_err(|error| failed(&unfinished.path, &error))?;
-        unfinished
-            .file
-            .set_permissions(Permissions::from_mode(0o600))
-            .map_err(|error| failed(&unfinished.path, &error))?;
-        unfinished.remove_beside();
-        Ok(unfinished)
-    }
-
-    fn remove_beside(&self) {
-        for end in ["-journal", "-wal", "-shm"] {
-            let _ = fs::remove_file(with(&self.path, end));
-        }
-    }
-
-    /// Gives the copy its name, durably; its size.
-    fn finish(mut self, target: &Target) -> Outcome<u64> {
-        let bytes = self
-            .file
-            .sync_all()
-            .and_then(|()| self.file.metadata())
-            .map_err(|e| failed(&self.path, &e))?
-            .len();
-        self.remove_beside();
-        fs::rename(&self.path, &target.path).map_err(|e| failed(&target.path, &e))?;
-        self.finished = true;
-        File::open(&target.folder).and_then(|folder| folder.sync_all()).map_err(|error| {
-            Failure::failed("backup", format!("{} cannot be synced: {error}", target.folder.display()))
-                .hint(format_args!("{} is whole, and may be gone after a power cut", target.path.display()))
-        })?;
-        Ok(bytes)
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.finished {
-            let _ = fs::remove_file(&self.path);
-            self.remove_beside();
-        }
-    }
-}
-
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::failed("backup", format!("cannot write {}: {error}", path.display())).hint(
-        "nothing was left behind; look into the log of the kernel (`dmesg`), or name a file on another disk",
-    )
 }
 
 /// Hears signals from before the first byte is written, so that none of them leaves a file behind.
@@ -355,14 +201,19 @@ fn explain(error: StoreError, source: &Path, target: &Target) -> Failure {
 
 /// What to use instead, ready to be pasted; the password goes into PGPASSWORD or ~/.pgpass.
 fn of_postgres(database: &Database, file: &Path) -> Failure {
-    let url = database::show(database).replace(":***@", "@");
-    let file = file.display();
+    let url = quoted(&database::show(database).replace(":***@", "@"));
+    let file = quoted(&file.display().to_string());
     Failure::usage(format!(
         "the jobs are in PostgreSQL, whose own tools make a consistent copy while servers run:\n\
-         \x20 pg_dump --format=custom --schema=fernery --file='{file}' --dbname='{url}'\n\
-         \x20 pg_restore --clean --if-exists --exit-on-error --single-transaction --dbname='{url}' '{file}'   # to restore\n\
+         \x20 pg_dump --format=custom --schema=fernery --file={file} --dbname={url}\n\
+         \x20 pg_restore --clean --if-exists --exit-on-error --single-transaction --dbname={url} {file}   # to restore\n\
          or, for the whole cluster and point-in-time recovery:\n\
-         \x20 pg_basebackup --pgdata='{file}' --wal-method=stream --checkpoint=fast --progress --dbname='{url}'\n\
+         \x20 pg_basebackup --pgdata={file} --wal-method=stream --checkpoint=fast --progress --dbname={url}\n\
          Stop all servers before a restore, and run `fernery fence` after it"
     ))
+}
+
+/// One word for a shell, whatever is in it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,6 +1,7 @@
 //! What goes to stdout: tables for people, JSON for programs, and nothing that a terminal would obey.
 
 use super::failure::{Failure, Outcome};
+use fernery_core::names::is_unprintable;
 use serde_json::value::RawValue;
 use std::io::{self, IsTerminal, Write};
 
@@ -12,14 +13,6 @@ pub(super) struct Screen {
     colour: bool,
 }
 
-/// Characters that move a cursor, colour a terminal, reorder text or hide in it.
-fn is_active(c: char) -> bool {
-    let of_layout = matches!(c,
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}');
-    c.is_control() || of_layout
-}
-
 /// Text from elsewhere, with everything that a terminal would obey made visible.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -27,7 +20,7 @@ pub(super) fn plain(text: &str) -> String {
         match c {
             '\n' => out.push('\n'),
             '\t' => out.push(' '),
-            c if is_active(c) => out.extend(c.escape_unicode()),
+            c if is_unprintable(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
     }
@@ -41,7 +34,7 @@ pub(super) fn json_inert(json: &str) -> String {
     for c in json.chars() {
         match c {
             '\n' | '\r' | '\t' => out.push(' '),
-            c if is_active(c) => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c if is_unprintable(c) => out.push_str(&format!("\\u{:04x}", c as u32)),
             c => out.push(c),
         }
     }
@@ -190,10 +183,10 @@ mod tests {
     fn nothing_from_elsewhere_moves_the_terminal() {
         let nasty = "a\u{1b}[2Jb\u{9b}31mc\u{202e}d\re\u{7}";
         let shown = plain(nasty);
-        assert!(!shown.chars().any(is_active), "{shown:?}");
+        assert!(!shown.chars().any(is_unprintable), "{shown:?}");
         let json = serde_json::to_string(nasty).unwrap();
         let inert = json_inert(&json);
-        assert!(!inert.chars().any(is_active), "{inert:?}");
+        assert!(!inert.chars().any(is_unprintable), "{inert:?}");
         assert_eq!(serde_json::from_str::<String>(&inert).unwrap(), nasty);
     }
 }

@@ -28,9 +28,9 @@ pub(super) struct Config {
 }
 
 /// What is in force, from all sources.
-pub(super) fn in_force(global: &Global, flags: SettingFlags) -> Outcome<(InForce, Settings)> {
+pub(super) fn in_force(global: &Global, flags: impl Into<Vec<Given>>) -> Outcome<(InForce, Settings)> {
     let mut all = global.flags();
-    all.extend(flags.0);
+    all.extend(flags.into());
     let inputs = Inputs { flags: all, config: global.config.clone(), env: &|name| std::env::var_os(name) };
     let in_force = inputs.resolve()?;
     let settings = in_force.check()?;

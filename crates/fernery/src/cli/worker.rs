@@ -60,7 +60,8 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 Environment:
   FERNERY_TOKEN  token to use instead of worker.token in the data directory
 
-Exit codes: 0 drained, 1 refused by the server or the command is gone, 2 called wrongly.
+Exit codes: 0 drained (reports that the server has not answered are in the spool, and the next worker sends them),
+1 refused by the server, or the command is gone, or finished work could be neither reported nor kept, 2 called wrongly.
 
 Examples:
   fernery worker --stream mail -- ./send-mail
@@ -89,7 +90,7 @@ pub(super) struct WorkerArgs {
     /// How long running jobs may take to finish once the worker is told to end
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration_or_none)]
     drain: Duration,
-    /// Directory for reports that the server has not acknowledged [default: spool in the data directory, or
+    /// Directory for reports that one server has not acknowledged [default: spool in the data directory, or
     /// fernery/spool in XDG_STATE_HOME where the server is named by its URL]
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
@@ -116,6 +117,9 @@ pub(super) fn run(args: WorkerArgs, global: &Global, screen: Screen) -> Outcome 
     }
     if let Some(twice) = args.streams.iter().enumerate().find(|(i, name)| args.streams[..*i].contains(name)) {
         return Err(Failure::usage(format!("--stream {} stands there twice", twice.1)));
+    }
+    if let Some(base) = &args.spool {
+        place::make_base(base)?;
     }
     let path = std::env::var_os("PATH");
     program::find(&args.command[0], path.as_deref()).map_err(Failure::usage)?;
@@ -173,7 +177,7 @@ async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {
         server = find_server(global, &show) => server?,
         () = signals.next() => return Ok(()),
     };
-    let place = place(&args, &server)?;
+    let place = place(&args, &server, &show)?;
     let (end_at_once, at_once) = watch::channel(false);
     let broken = Broken::default();
     let handler = Arc::new(handler(&args, at_once, broken.clone(), show.clone()));
@@ -204,13 +208,15 @@ async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {
         tokio::time::sleep(LAST_WORDS).await;
     };
     let outcome = tokio::select! {
-        outcome = run => outcome,
-        () = until_nobody_waits => {
-            return Err(Failure::failed("ended_at_once", "ended at once; what was not reported is in the spool"));
-        }
+        outcome = run => Some(outcome),
+        () = until_nobody_waits => None,
     };
+    // Nothing of a job outlives the worker, however short of time whoever ends it is.
     handler.guards.close().await;
-    finish(outcome, &handler, &server, &show)
+    match outcome {
+        Some(outcome) => finish(outcome, &handler, &server, &show),
+        None => Err(Failure::failed("ended_at_once", "ended at once; what was not reported is in the spool")),
+    }
 }
 
 fn worker(
@@ -267,25 +273,27 @@ async fn find_server(global: &Global, show: &Show) -> Outcome<Server> {
     }
 }
 
-fn place(args: &WorkerArgs, server: &Server) -> Outcome<Place> {
+fn place(args: &WorkerArgs, server: &Server, show: &Show) -> Outcome<Place> {
     let base = match &args.spool {
         Some(dir) => dir.clone(),
         None => place::spool_base(server.found_in.as_deref(), server.client.url())?,
     };
-    match &args.id {
-        Some(id) => Ok(Place::named(id.clone(), &base)),
-        None => Place::unnamed(&base),
+    if let Some(id) = &args.id {
+        place::make_base(&base)?;
+        return Ok(Place::named(id.clone(), &base));
     }
+    let place = Place::unnamed(&base)?;
+    for (spool, gathered) in place.gather(&base) {
+        show.gathered(&spool, &gathered);
+    }
+    Ok(place)
 }
 
 fn finish(outcome: Result<Summary, WorkerError>, handler: &Handler, server: &Server, show: &Show) -> Outcome {
     match outcome {
         Ok(summary) => {
             show.end(summary);
-            match handler.broken.get() {
-                Some(why) => Err(Failure::failed("no_command", why)),
-                None => Ok(()),
-            }
+            verdict(&summary, handler.broken.get())
         }
         Err(WorkerError::Refused { error, summary }) => {
             show.end(*summary);
@@ -293,5 +301,33 @@ fn finish(outcome: Result<Summary, WorkerError>, handler: &Handler, server: &Ser
         }
         Err(error @ WorkerError::Setup(_)) => Err(Failure::usage(error.to_string())),
         Err(error) => Err(Failure::failed("spool", error.to_string())),
+    }
+}
+
+/// How an orderly end is called.
+fn verdict(summary: &Summary, broken: Option<&str>) -> Outcome {
+    match (summary.unkept, broken) {
+        (0, None) => Ok(()),
+        (0, Some(why)) => Err(Failure::failed("no_command", why)),
+        (n, _) => {
+            let why =
+                format!("what {n} finished jobs came to could be neither reported nor kept; they run again");
+            Err(Failure::failed("not_kept", why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_good_unless_finished_work_is_known_to_nobody() {
+        let mut summary = Summary::default();
+        summary.unreported = 3;
+        assert!(verdict(&summary, None).is_ok(), "the spool has them");
+        assert!(verdict(&summary, Some("gone")).unwrap_err().message().contains("gone"));
+        summary.unkept = 1;
+        assert!(verdict(&summary, None).unwrap_err().message().contains("neither reported nor kept"));
     }
 }

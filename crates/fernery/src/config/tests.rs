@@ -1,5 +1,6 @@
 //! The table, the default file and the order of precedence agree.
 
+use super::table::Fallback;
 use super::*;
 use table::setting;
 

@@ -19,36 +19,48 @@ use fernery_engine::store::postgres::health as server_health;
 use fernery_engine::store::sqlite::health as file_health;
 use fernery_engine::{Database, StoreError, door};
 use judge::machine::Private;
-use judge::settings::{Expected, Intervals};
+use judge::process::{Expected, Holder};
+use judge::settings::Intervals;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Checks everything that `fernery up` would run with and on.
 pub(crate) async fn examine(settings: &Settings, caller: &Caller) -> Vec<Finding> {
-    let process = process::ask(settings, caller).await;
+    let process = process::ask_own(settings, caller).await;
+    let named = process::ask_named(&process, caller).await;
     let (backend, holder) = match &settings.database {
-        Database::Sqlite(path) => ("sqlite", file_health::served_by(path)),
-        Database::Postgres(_) => ("postgres", None),
+        Database::Sqlite(path) => ("sqlite", holder(path)),
+        Database::Postgres(_) => ("postgres", Holder::Many),
     };
     let version = env!("CARGO_PKG_VERSION");
     let mut findings = vec![Finding::ok("fernery_version", format!("fernery {version}"))];
     match &settings.database {
-        Database::Sqlite(path) => findings.extend(sqlite(path, &settings.data, holder.is_some())),
+        Database::Sqlite(path) => findings.extend(sqlite(path, &settings.data, holder.pid().is_some())),
         Database::Postgres(url) => {
             findings.extend(postgres(url, &database::show(&settings.database), settings.lease_ttl).await);
         }
     }
-    findings.push(judge::settings::process(&process, Expected { version, backend, holder }));
+    let expected = Expected { version, backend, holder: &holder };
+    findings.push(judge::process::own(&process, expected));
+    findings.extend(named.map(|named| judge::process::named(&named, expected)));
     findings.push(judge::settings::leases(Intervals {
         lease_ttl: settings.lease_ttl,
         heartbeat: settings.heartbeat_interval,
         reap: settings.reap_interval,
     }));
     findings.extend(machine::disk_space(&folders(settings)));
-    findings.push(machine::file_limit(holder));
+    findings.push(machine::file_limit(holder.pid()));
     findings.extend(machine::modes(&settings.data));
     findings
+}
+
+fn holder(database: &Path) -> Holder {
+    match file_health::served_by(database) {
+        Ok(Some(pid)) => Holder::Process(pid),
+        Ok(None) => Holder::Nobody,
+        Err(error) => Holder::Unknown(error.to_string()),
+    }
 }
 
 fn folders(settings: &Settings) -> Vec<PathBuf> {
@@ -94,6 +106,15 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Finding {
     )
 }
 
+fn damaged(path: &Path, why: &StoreError) -> Finding {
+    Finding::problem(
+        "database",
+        format!("{} is damaged: {why}", path.display()),
+        "keep the file, stop the server, put the last backup in its place and run `fernery fence`; if it never was a \
+         database of Fernery's, name another in --database",
+    )
+}
+
 /// Tokens without a database are what is left of one.
 fn no_file(path: &Path, data: &Path) -> Finding {
     let found = format!("there is no database at {}", path.display());
@@ -111,6 +132,9 @@ fn no_file(path: &Path, data: &Path) -> Finding {
 fn sqlite_file(path: &Path, served: bool) -> Vec<Finding> {
     let (file, habits) = match (file_health::look(path), file_health::server_habits()) {
         (Ok(file), Ok(habits)) => (file, habits),
+        (Err(error @ (StoreError::Corrupt(_) | StoreError::Broken(_))), _) => {
+            return vec![damaged(path, &error)];
+        }
         (Err(error), _) | (_, Err(error)) => return vec![unreadable(path, &error)],
     };
     let kept =
@@ -148,9 +172,13 @@ async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
     // Without the right to see the sessions of others, none of what they hold can be told.
     let sees_all = seen.server.sees_all;
     let standbys = seen.replication.as_ref().ok().copied().filter(|_| sees_all);
-    findings.push(told("schema", seen.schema_version, |version| {
-        judge::schema(version, server_health::schema_version_known())
-    }));
+    findings.push(match seen.schema_version {
+        // What this command may not read, a server may not either.
+        Err(StoreError::Refused(why)) => Finding::problem("schema", why, OWN_SCHEMA),
+        version => {
+            told("schema", version, |version| judge::schema(version, server_health::schema_version_known()))
+        }
+    });
     findings.push(judge::durability(&seen.server, standbys));
     if let Some(clock) = seen.clock.transpose() {
         findings.push(told("clock", clock, judge::clock));
@@ -187,9 +215,7 @@ fn told<T>(check: &'static str, part: Result<T, StoreError>, judged: impl FnOnce
 }
 
 fn unknown(check: &'static str, error: &StoreError) -> Finding {
-    Finding::warning(
-        check,
-        format!("not known: {error}"),
-        "give Fernery's user the rights that it needs: the schema fernery should be its own",
-    )
+    Finding::warning(check, format!("not known: {error}"), OWN_SCHEMA)
 }
+
+const OWN_SCHEMA: &str = "give Fernery's user the rights that it needs: the schema fernery should be its own";

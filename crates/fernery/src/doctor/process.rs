@@ -1,10 +1,11 @@
-//! Asks the server that runs, if one does.
+//! Asks the server that runs, if one does, and the one that was named.
 
-use super::judge::settings::Process;
+use super::judge::process::{Process, Reply, Server};
 use crate::config::Settings;
 use fernery_client::client::Query;
 use fernery_client::wire::Health;
 use fernery_client::{Client, ClientError};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -15,7 +16,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How the command was told to find its server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
-    /// A server that was named, instead of the one that runs on the data directory.
+    /// A server that was named, besides the one that runs on the data directory.
     pub(crate) url: Option<String>,
     /// Certificates to trust instead of the system's.
     pub(crate) ca: Option<PathBuf>,
@@ -23,24 +24,41 @@ pub(crate) struct Caller {
     pub(crate) url_file: &'static str,
 }
 
-/// Whether a server runs, and what it says of itself.
-pub(super) async fn ask(settings: &Settings, caller: &Caller) -> Process {
-    let left_behind = || std::fs::read_to_string(settings.data.join(caller.url_file)).ok();
-    let Some(url) = caller.url.clone().or_else(left_behind).map(|url| url.trim().to_string()) else {
-        return Process::None;
-    };
-    match timeout(ANSWER_WITHIN, questions(&url, caller)).await {
-        Ok(Ok(process)) => process,
-        Ok(Err(error)) => Process::Silent { url, why: error.to_string() },
-        Err(_) => Process::Silent { url, why: format!("no answer within {} s", ANSWER_WITHIN.as_secs()) },
+/// Whether a server runs on the data directory, and what it says of itself.
+pub(super) async fn ask_own(settings: &Settings, caller: &Caller) -> Process {
+    let left_behind = settings.data.join(caller.url_file);
+    match std::fs::read_to_string(&left_behind) {
+        Ok(url) => Process::Asked(ask(url.trim(), caller).await),
+        Err(error) if error.kind() == ErrorKind::NotFound => Process::None,
+        Err(error) => Process::Unknown { why: format!("{}: {error}", left_behind.display()) },
     }
 }
 
-async fn questions(url: &str, caller: &Caller) -> Result<Process, ClientError> {
+/// The server that the caller named, unless it is the one that runs on the data directory anyway.
+pub(super) async fn ask_named(own: &Process, caller: &Caller) -> Option<Reply> {
+    let named = caller.url.as_deref().map(|url| url.trim().trim_end_matches('/'))?;
+    if let Process::Asked(Reply::Silent { url, .. } | Reply::Answered(Server { url, .. })) = own
+        && url.trim_end_matches('/') == named
+    {
+        return None;
+    }
+    Some(ask(named, caller).await)
+}
+
+async fn ask(url: &str, caller: &Caller) -> Reply {
+    let silent = |why: String| Reply::Silent { url: url.to_string(), why };
+    match timeout(ANSWER_WITHIN, questions(url, caller)).await {
+        Ok(Ok(server)) => Reply::Answered(server),
+        Ok(Err(error)) => silent(error.to_string()),
+        Err(_) => silent(format!("no answer within {} s", ANSWER_WITHIN.as_secs())),
+    }
+}
+
+async fn questions(url: &str, caller: &Caller) -> Result<Server, ClientError> {
     let client = Client::new(url, None, caller.ca.as_deref())?;
     let health = client.health().await?.read()?;
     let ready = client.get::<Health>("/readyz", &Query::new(), Duration::ZERO).await;
-    Ok(Process::Answered {
+    Ok(Server {
         url: url.to_string(),
         version: health.version,
         backend: health.backend,

@@ -2,6 +2,7 @@
 //! before anything is written.
 
 use super::answer::{Call, Replied, Reply};
+use super::beats::{Heard, hear};
 use super::contract::{failure, leased, result_fits, server_time, take};
 use super::json;
 use super::problem::{Code, Refusal, Refused};
@@ -13,7 +14,6 @@ use fernery_core::report::Answer;
 use fernery_core::{AttemptId, JobId, JobStatus, LeaseToken, limits};
 use fernery_engine::store::{Beat, BeatAnswer, Completion, Proof};
 use serde::de::DeserializeOwned;
-use std::collections::HashSet;
 
 /// `POST /v1/worker/claim`
 pub async fn claim(call: Call) -> Replied {
@@ -34,19 +34,13 @@ pub async fn heartbeat(call: Call) -> Replied {
     let items: Vec<HeartbeatItem> = items(&call)?;
     let _writing = call.writing()?;
     let beat = |item: &HeartbeatItem| Beat { job_id: item.job_id, token_hash: item.lease_token.hash() };
-    let store = call.server.engine().store();
-    let answers = store.heartbeat(items.iter().map(beat).collect()).await?;
-    let told = |(n, item): (usize, &HeartbeatItem)| Some((n, (beat(item), item.progress.clone()?)));
-    let (told, progress): (Vec<usize>, Vec<_>) = items.iter().enumerate().filter_map(told).unzip();
-    let kept = if progress.is_empty() { Vec::new() } else { store.progress(progress).await? };
-    let refused: HashSet<usize> =
-        told.into_iter().zip(kept).filter(|(_, kept)| !kept).map(|(n, _)| n).collect();
-    let answered = items.iter().zip(answers).enumerate().map(|(n, (item, answer))| {
+    let beats = items.iter().map(|item| (beat(item), item.progress.clone())).collect();
+    let heard = hear(call.server.engine().store(), beats).await?;
+    let answered = items.iter().zip(heard).map(|(item, Heard { answer, went_back })| {
         let (outcome, lease_expires_at, cancel_requested) = match answer {
             BeatAnswer::Extended { expires_at, cancel_requested } => {
                 // The lease is extended all the same.
-                let outcome =
-                    if refused.contains(&n) { ItemOutcome::Conflict } else { ItemOutcome::Accepted };
+                let outcome = if went_back { ItemOutcome::Conflict } else { ItemOutcome::Accepted };
                 (outcome, Some(expires_at), Some(cancel_requested))
             }
             BeatAnswer::LeaseLost => (ItemOutcome::Stale, None, None),

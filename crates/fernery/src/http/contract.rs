@@ -2,6 +2,7 @@
 
 use super::Server;
 use super::answer::{Call, Replied, Reply};
+use super::beats::{Heard, hear};
 use super::body::Weight;
 use super::json;
 use super::problem::{Code, Refusal, Refused};
@@ -12,7 +13,7 @@ use fernery_client::wire::{
 use fernery_core::report::Answer;
 use fernery_core::{JobStatus, StreamName, Timestamp, WorkerId, limits};
 use fernery_engine::door;
-use fernery_engine::store::{Ask, Beat, BeatAnswer, Claimed, Completion, Failure, Proof};
+use fernery_engine::store::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Proof};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,16 +94,13 @@ pub async fn heartbeat(call: Call) -> Replied {
     let request: HeartbeatRequest = json::read(&call.body)?;
     let _writing = call.writing()?;
     let beat = Beat { job_id: request.job_id, token_hash: request.lease_token.hash() };
-    let store = call.server.engine().store();
-    let answers = store.heartbeat(vec![beat]).await?;
-    match only(answers)? {
+    let heard = hear(call.server.engine().store(), vec![(beat, request.progress)]).await?;
+    let Heard { answer, went_back } = only(heard)?;
+    match answer {
+        BeatAnswer::Extended { .. } if went_back => {
+            Err(Refusal::field(Code::Invalid, "/progress/percent", WENT_BACK))
+        }
         BeatAnswer::Extended { expires_at, cancel_requested } => {
-            if let Some(progress) = request.progress {
-                let kept = store.progress(vec![(beat, progress)]).await?;
-                if !only(kept)? {
-                    return Err(Refusal::field(Code::Invalid, "/progress/percent", WENT_BACK));
-                }
-            }
             let server_time = server_time(&call.server, expires_at);
             let lease_expires_at = expires_at;
             Reply::json(200, &HeartbeatResponse { ok: true, lease_expires_at, cancel_requested, server_time })
@@ -173,41 +171,8 @@ pub(super) fn result_fits(result: &RawValue, pointer: &str) -> Result<(), Refuse
     Err(Refusal::field(Code::TooLarge, pointer, detail))
 }
 
-/// A failure as it is stored: what is too long is cut, what cannot be stored is replaced, nothing is refused.
-pub(super) fn failure(proof: Proof, mut error: ErrorReport) -> Failure {
-    error.code = error.code.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    cut(&mut error.code, limits::ERROR_CODE_BYTES_MAX);
-    cut(&mut error.message, limits::ERROR_TEXT_BYTES_MAX);
-    if let Some(stack) = &mut error.stack {
-        cut(stack, limits::ERROR_TEXT_BYTES_MAX);
-    }
-    let raw = serde_json::value::to_raw_value(&error).unwrap_or_else(|_| RawValue::NULL.to_owned());
-    Failure { proof, retryable: error.retryable, code: error.code, error: raw }
-}
-
-fn cut(text: &mut String, bytes_max: usize) {
-    text.truncate(text.floor_char_boundary(bytes_max));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use fernery_core::{AttemptId, JobId, TokenHash};
-
-    #[test]
-    fn a_failure_of_any_length_can_be_reported() {
-        let id = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
-        let (job_id, attempt_id): (JobId, AttemptId) = (id.parse().unwrap(), id.parse().unwrap());
-        let proof = Proof { job_id, attempt_id, token_hash: TokenHash([0; 16]) };
-        let long = "ä".repeat(100_000);
-        let error = ErrorReport {
-            code: format!("a\0{long}"),
-            message: long.clone(),
-            stack: Some(long),
-            retryable: false,
-        };
-        let failure = failure(proof, error);
-        assert!(failure.code.starts_with("a\u{fffd}ä") && failure.code.len() <= limits::ERROR_CODE_BYTES_MAX);
-        assert!(failure.error.get().len() < 2 * limits::ERROR_TEXT_BYTES_MAX + 1_000);
-    }
+/// A failure as it is stored.
+pub(super) fn failure(proof: Proof, error: ErrorReport) -> Failure {
+    let ErrorReport { code, message, stack, retryable } = error;
+    Failure::new(proof, Cause { code, message, stack, retryable })
 }

@@ -10,11 +10,10 @@ use fernery_client::wire::{
     EnqueueRequest, EnqueuedItem, EnqueuedJob, ExplainResponse, FieldProblem, JobDetail, JobPage, JobSummary,
     RetryResponse,
 };
-use fernery_core::names::check_unique_key;
 use fernery_core::{AttemptOutcome, JobId, JobStatus, StreamName, limits};
 use fernery_engine::Explanation;
 use fernery_engine::store::{
-    AttemptView, CancelAnswer, Enqueued, JobBrief, JobFilter, JobView, NewJob, RetryAnswer, Start,
+    AttemptView, CancelAnswer, Enqueued, JobBrief, JobFilter, JobView, NewJob, RetryAnswer, Start, Unfit,
 };
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -119,14 +118,6 @@ fn checked(request: EnqueueRequest, at: &str, producer: Option<String>) -> Resul
             None
         }
     };
-    if !request.payload.get().starts_with('{') {
-        wrong("payload", "the payload is a JSON object".to_string());
-    }
-    let max_attempts =
-        request.max_attempts.map_or(limits::MAX_ATTEMPTS_DEFAULT, |n| u32::try_from(n).unwrap_or(0));
-    if !(1..=limits::MAX_ATTEMPTS_MAX).contains(&max_attempts) {
-        wrong("max_attempts", format!("1 to {}", limits::MAX_ATTEMPTS_MAX));
-    }
     let start = match (request.delay_ms, request.run_at) {
         (None, None) | (Some(0), None) => Start::Now,
         (Some(delay), None) => Start::After(Duration::from_millis(delay)),
@@ -137,33 +128,39 @@ fn checked(request: EnqueueRequest, at: &str, producer: Option<String>) -> Resul
             Start::Now
         }
     };
-    let ahead = match start {
-        Start::Now => Duration::ZERO,
-        Start::After(delay) => delay,
-        Start::At(at) => at.since(fernery_engine::door::wall_clock()),
+    let job = NewJob {
+        job_id: request.job_id,
+        // Without a stream it is refused in any case, and what else is wrong is told with it.
+        stream: stream.unwrap_or_else(|| StreamName::stored("")),
+        payload: request.payload,
+        max_attempts: request
+            .max_attempts
+            .map_or(limits::MAX_ATTEMPTS_DEFAULT, |n| u32::try_from(n).unwrap_or(u32::MAX)),
+        start,
+        unique_key: request.unique_key,
+        timeout: request.timeout_seconds.map(Duration::from_secs),
+        producer,
     };
-    if ahead > limits::DELAY_MAX {
-        let field = if request.run_at.is_some() { "run_at" } else { "delay_ms" };
-        wrong(field, format!("at most {} days ahead", limits::DELAY_MAX.as_secs() / 86_400));
+    // These have a status of their own, which a field that is wrong goes before.
+    let mut refused = None;
+    for unfit in job.unfit() {
+        let detail = unfit.to_string();
+        match unfit {
+            Unfit::ReservedStream(_) => refused = Some((Code::ReservedStream, "stream", detail)),
+            Unfit::TooLarge => refused = refused.or(Some((Code::TooLarge, "payload", detail))),
+            Unfit::NoObject | Unfit::Payload(_) => wrong("payload", detail),
+            Unfit::MaxAttempts => wrong("max_attempts", detail),
+            Unfit::TooFarAhead if request.run_at.is_some() => wrong("run_at", detail),
+            Unfit::TooFarAhead => wrong("delay_ms", detail),
+            Unfit::UniqueKey(_) => wrong("unique_key", detail),
+            Unfit::Timeout => wrong("timeout_seconds", detail),
+        }
     }
-    if let Some(Err(bad)) = request.unique_key.as_deref().map(check_unique_key) {
-        wrong("unique_key", bad.to_string());
+    match refused {
+        _ if !errors.is_empty() => Err(Refusal::fields(errors)),
+        Some((code, field, detail)) => Err(Refusal::field(code, format!("{at}/{field}"), detail)),
+        None => Ok(job),
     }
-    let timeout = request.timeout_seconds.map(Duration::from_secs);
-    if timeout.is_some_and(|timeout| timeout.is_zero() || timeout > limits::TIMEOUT_MAX) {
-        wrong("timeout_seconds", format!("1 to {}", limits::TIMEOUT_MAX.as_secs()));
-    }
-    let Some(stream) = stream.filter(|_| errors.is_empty()) else { return Err(Refusal::fields(errors)) };
-    if stream.is_reserved() {
-        let detail = format!("only the pipeline enqueues to {stream}");
-        return Err(Refusal::field(Code::ReservedStream, format!("{at}/stream"), detail));
-    }
-    if request.payload.get().len() > limits::PAYLOAD_BYTES_MAX {
-        let detail = format!("a payload has at most {} bytes", limits::PAYLOAD_BYTES_MAX);
-        return Err(Refusal::field(Code::TooLarge, format!("{at}/payload"), detail));
-    }
-    let (job_id, payload, unique_key) = (request.job_id, request.payload, request.unique_key);
-    Ok(NewJob { job_id, stream, payload, max_attempts, start, unique_key, timeout, producer })
 }
 
 /// One answer. A producer learns nothing about a job that is not its own.

@@ -13,6 +13,7 @@ pub mod accept;
 pub mod answer;
 pub mod auth;
 pub mod batch;
+mod beats;
 pub mod body;
 pub mod contract;
 pub mod cursor;

@@ -9,7 +9,9 @@
 use super::link::{Ended, Exit, Link, Order, Report, Stopped};
 use super::tree;
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, wait};
+use rustix::process::{
+    Signal, WaitOptions, getpid, set_child_subreaper, set_parent_process_death_signal, setsid, wait,
+};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -29,6 +31,9 @@ pub fn main(command: Vec<OsString>) -> io::Result<()> {
     // Out of reach of Ctrl-C and of whoever ends the worker's group. Fails only for who leads a session already.
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;
+    // A job may stop its guard, and a guard that is stopped does not notice that its worker has died: the system wakes it
+    // then. (It also does when only the worker's thread ends that has started it, which does no harm.)
+    set_parent_process_death_signal(Some(Signal::CONT))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let link = Link::new(io::stdin().as_fd().try_clone_to_owned()?)?;

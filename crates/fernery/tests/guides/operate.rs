@@ -1,7 +1,7 @@
 //! The commands of `operate.md`, on SQLite and on PostgreSQL, and the log lines that it explains.
 
 use super::fresh_database::fresh_database;
-use super::pages::checkout;
+use super::pages::{blocks, checkout};
 use super::shell::Shell;
 use std::path::Path;
 
@@ -10,8 +10,9 @@ const GUIDE: &str = "operate.md";
 #[test]
 fn a_server_is_operated_as_the_guide_says() {
     let mut shell = Shell::open(&[]);
+    shell.judge("operate:doctor");
     let mut seen = 0;
-    shell.run_guide(GUIDE, "operate:", |name, said, _| {
+    shell.run_guide(GUIDE, "operate:", |name, said, dir| {
         let expected: &[&str] = match name {
             "config" => &["lease_ttl", "60s"],
             "tokens" => &["gpu-box", "build:*", "producer"],
@@ -26,8 +27,50 @@ fn a_server_is_operated_as_the_guide_says() {
         for text in expected {
             assert!(said.contains(text), "{name}: no {text} in: {said}");
         }
+        if name == "doctor" {
+            assert_healthy_but_for_the_machine(said, dir);
+        }
     });
     assert_eq!(seen, 11, "no block was renamed away from what is expected of it");
+}
+
+/// A disk that is full, slow or in memory is the tester's; everything else is as the guide has left it. The exit code says
+/// what was found.
+#[track_caller]
+fn assert_healthy_but_for_the_machine(said: &str, dir: &Path) {
+    const OF_THE_MACHINE: [&str; 4] = ["disk_space", "file_limit", "file_system", "sync_time"];
+    let findings = super::program::run_in(dir, ["doctor", "--json"]).json();
+    let problems: Vec<_> =
+        findings.as_array().unwrap().iter().filter(|finding| finding["level"] == "problem").collect();
+    for problem in &problems {
+        let of_the_machine = OF_THE_MACHINE.iter().any(|check| problem["check"] == *check);
+        assert!(of_the_machine, "{problem}");
+    }
+    let code = format!("exit code {}", u8::from(!problems.is_empty()));
+    assert!(said.lines().any(|line| line == code), "{code} is not in: {said}");
+}
+
+/// They are for an installed package: here the same words run on a configuration of the package's making.
+#[test]
+fn the_commands_for_the_package_are_ones_that_the_program_takes() {
+    let server = super::program::Server::start(&[]);
+    let config = server.dir.path().join("package.toml");
+    std::fs::write(&config, format!("data = {:?}\n", server.data())).unwrap();
+    let mut ran = Vec::new();
+    for block in blocks(GUIDE).iter().filter(|block| block.name.starts_with("package:")) {
+        for line in block.text.replace("\\\n", " ").lines() {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let program = words.iter().rposition(|word| *word == "fernery").expect("it runs fernery");
+            let [flag, path, rest @ ..] = &words[program + 1..] else { panic!("{line}") };
+            assert_eq!((*flag, *path), ("--config", "/etc/fernery/fernery.toml"), "{line}");
+            let answer = server.run([&["--config", config.to_str().unwrap()], rest].concat());
+            // What the doctor finds may be the machine's; that it looked is what counts.
+            assert!(answer.code == Some(0) || rest == ["doctor"], "{line}: {answer:?}");
+            assert!(answer.stdout.starts_with("LEVEL") || rest != ["doctor"], "{line}: {answer:?}");
+            ran.push(rest.join(" "));
+        }
+    }
+    assert_eq!(ran, ["doctor", "job list", "doctor"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

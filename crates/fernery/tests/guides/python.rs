@@ -10,6 +10,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tempfile::TempDir;
 
 /// The worker as a process, killed when it is dropped.
 struct Worker {
@@ -116,4 +119,92 @@ fn a_worker_that_lost_its_lease_reports_nothing_and_goes_on_with_the_next_job() 
     let reports: Vec<_> = metrics.lines().filter(|line| line.contains("/internal/worker/complete")).collect();
     assert_eq!(reports.len(), 1, "{reports:?}");
     assert!(reports[0].ends_with("status=\"200\"} 1"), "{reports:?}");
+}
+
+/// Somebody who gives one job away, takes no report of it, and answers heartbeats with this status.
+struct Deaf {
+    dir: TempDir,
+    /// One for each report that came.
+    reports: Receiver<()>,
+}
+
+impl Deaf {
+    fn start(heartbeat: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join(".fernery");
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join("url"), format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        std::fs::write(data.join("worker.token"), "t").unwrap();
+        std::fs::write(dir.path().join("words.txt"), "one two").unwrap();
+        let (reported, reports) = channel();
+        let mut given = false;
+        // Ends with the test's process; nobody calls it after its worker is gone.
+        std::thread::spawn(move || {
+            for call in listener.incoming() {
+                let mut call = call.unwrap();
+                let path = request_path(&mut call);
+                let (status, body) = match path.rsplit('/').next().unwrap() {
+                    "claim" if !std::mem::replace(&mut given, true) => (200, job()),
+                    "claim" => (200, json!({"claimed": false})),
+                    "heartbeat" => (heartbeat, json!({"ok": heartbeat == 200, "cancel_requested": false})),
+                    _ => {
+                        let _ = reported.send(());
+                        (503, json!({}))
+                    }
+                };
+                let body = body.to_string();
+                let head =
+                    format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}", body.len());
+                let _ = call.write_all(format!("{head}\r\n\r\n{body}").as_bytes());
+            }
+        });
+        Self { dir, reports }
+    }
+}
+
+fn job() -> Value {
+    let id = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";
+    json!({"claimed": true, "job_id": id, "attempt_id": id, "lease_token": id, "stream": "words", "message_id": "1-0",
+           "payload": {"file": "words.txt"}, "heartbeat_interval_ms": 500, "lease_ttl_seconds": 60})
+}
+
+/// Reads a whole request.
+fn request_path(call: &mut std::net::TcpStream) -> String {
+    let mut lines = BufReader::new(call);
+    let (mut first, mut length) = (String::new(), 0);
+    lines.read_line(&mut first).unwrap();
+    loop {
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        if let Some(told) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = told.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    lines.read_exact(&mut vec![0; length]).unwrap();
+    first.split(' ').nth(1).unwrap_or_default().to_string()
+}
+
+#[test]
+fn a_report_that_nobody_takes_ends_with_its_lease() {
+    let deaf = Deaf::start(409);
+    let mut worker = Worker::start(deaf.dir.path());
+    assert!(worker.line().contains("lease lost"));
+    assert!(deaf.reports.try_iter().count() > 0, "it has tried");
+    assert!(worker.line().contains("complete 0 not reported"));
+    assert!(deaf.reports.try_iter().count() <= 1, "one may have been on its way");
+}
+
+#[test]
+fn a_worker_that_is_told_to_end_does_not_report_for_ever() {
+    let deaf = Deaf::start(200);
+    let mut worker = Worker::start(deaf.dir.path());
+    deaf.reports.recv_timeout(Duration::from_secs(30)).expect("it reports");
+    let pid = rustix::process::Pid::from_child(&worker.child);
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    assert!(worker.line().contains("complete 0 not reported"));
+    assert!(worker.child.wait().unwrap().success());
 }

@@ -19,6 +19,8 @@ pub(crate) struct Shell {
     child: Child,
     stdin: ChildStdin,
     lines: Receiver<String>,
+    /// Blocks whose exit code is told and not an end.
+    judged: Vec<&'static str>,
     pub(crate) dir: TempDir,
 }
 
@@ -57,7 +59,12 @@ impl Shell {
             "exec 2>&1; mark() {{ echo; echo \"$1\"; }}; set -euo pipefail; trap 'mark {FAILED:?}' EXIT"
         )
         .unwrap();
-        Self { child, stdin, lines, dir }
+        Self { child, stdin, lines, judged: Vec::new(), dir }
+    }
+
+    /// The last command of this block may fail: what it printed ends with its exit code, and the caller judges.
+    pub(crate) fn judge(&mut self, block: &'static str) {
+        self.judged.push(block);
     }
 
     /// Runs a block and answers with what was printed meanwhile.
@@ -65,7 +72,12 @@ impl Shell {
     pub(crate) fn run(&mut self, block: &Block) -> String {
         let file = self.dir.path().join(".block");
         std::fs::write(&file, &block.text).unwrap();
-        writeln!(self.stdin, ". ./.block </dev/null; mark {DONE:?}").unwrap();
+        let run = if self.judged.contains(&block.name.as_str()) {
+            "code=0; . ./.block </dev/null || code=$?; mark \"exit code $code\""
+        } else {
+            ". ./.block </dev/null"
+        };
+        writeln!(self.stdin, "{run}; mark {DONE:?}").unwrap();
         self.read_until(&block.name, DONE)
     }
 

@@ -168,6 +168,35 @@ async fn no_more_jobs_are_claimed_than_handlers_are_free() {
 }
 
 #[tokio::test]
+async fn one_claim_waits_where_no_job_is_and_several_are_open_where_many_are() {
+    let world = World::start(&[]).await;
+    let let_go = Arc::new(Semaphore::new(0));
+    let worker = {
+        let let_go = let_go.clone();
+        world.worker().concurrency(8).batch(1).handle("s", move |_| {
+            let let_go = let_go.clone();
+            async move {
+                let_go.acquire().await?.forget();
+                Ok(())
+            }
+        })
+    };
+    let mut working = Working::begin(worker);
+    world.proxy.wait_for(CLAIM, 1).await;
+    world.operator.enqueue(NewJob::on("s")).await.unwrap();
+    working.claimed().await;
+    // The first, and the two that are open because it has brought something.
+    assert!(world.proxy.seen(CLAIM).len() <= 3);
+    let jobs: Vec<_> = (0..7).map(|_| NewJob::on("s")).collect();
+    world.operator.enqueue_all(&jobs).await.unwrap();
+    for _ in 0..7 {
+        working.claimed().await;
+    }
+    let_go.add_permits(8);
+    assert_eq!(working.end().await.succeeded, 8);
+}
+
+#[tokio::test]
 async fn jobs_that_end_together_are_reported_together() {
     let world = World::start(&[]).await;
     let jobs: Vec<_> = (0..100).map(|_| NewJob::on("s")).collect();

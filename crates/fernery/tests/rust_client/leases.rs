@@ -111,7 +111,7 @@ async fn a_handler_whose_lease_is_refused_is_told_and_its_answer_is_dropped() {
     let reason = working
         .event(|event| match event {
             WorkerEvent::Finished { job, ending, .. } => {
-                assert_eq!(ending, JobEnding::Succeeded);
+                assert_eq!(ending, JobEnding::Dropped(StopReason::LeaseLost));
                 job.stop_reason()
             }
             _ => None,

@@ -246,12 +246,17 @@ impl Worker {
         self.child.kill().await.expect("killed");
     }
 
-    /// Waits for its end.
-    pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<Value>) {
-        let status = match timeout(PATIENCE, self.child.wait()).await {
+    /// Waits for the end of the process alone.
+    pub(crate) async fn exited(&mut self) -> ExitStatus {
+        match timeout(PATIENCE, self.child.wait()).await {
             Ok(status) => status.unwrap(),
             Err(_) => panic!("it does not end: {:#?}", self.events()),
-        };
+        }
+    }
+
+    /// Waits for its end, and for that of everything that it has started.
+    pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<Value>) {
+        let status = self.exited().await;
         self.mark.gone_within(PATIENCE).await;
         for reader in self.readers.drain(..) {
             timeout(PATIENCE, reader).await.expect("nobody writes any more").expect("what it tells is JSON");

@@ -1,9 +1,18 @@
-//! The spool between two writes, or in the middle of one. Disks are slow, so writes have a thread of their own.
+//! The spool between two writes, or in the middle of one, and what a write means for the reports in it. Disks are slow, so
+//! writes have a thread of their own.
 
+use super::super::event::WorkerEvent;
 use super::super::report::Report;
 use super::super::spool::Spool;
+use super::Reporter;
 use fernery_core::AttemptId;
+use std::collections::HashSet;
+use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// How often a spool that cannot be written is tried again.
+const SPOOL_AGAIN: Duration = Duration::from_millis(500);
 
 pub(super) enum SpoolState {
     /// Reports live in memory only.
@@ -54,5 +63,56 @@ impl SpoolState {
             })),
             other => other,
         };
+    }
+}
+
+impl Reporter {
+    /// Writes what is fresh and forgets what is settled, if no write is under way.
+    pub(super) fn start_writing(&mut self) {
+        let something = !self.fresh.is_empty() || !self.settled.is_empty();
+        if something && self.spool.is_idle() && !self.spool_fails {
+            self.spool.write(std::mem::take(&mut self.settled), std::mem::take(&mut self.fresh), false);
+        }
+    }
+
+    /// Tries a spool that could not be written, with all that it lacks.
+    pub(super) fn try_spool_again(&mut self) {
+        self.spool_again_at = None;
+        if self.spool.is_idle() {
+            let queued = self.lanes.iter().flat_map(|lane| &lane.queue);
+            let lacking = queued.filter(|queued| !queued.safe && queued.report.is_final());
+            let reports = lacking.map(|queued| queued.report.clone()).collect();
+            self.spool.write(std::mem::take(&mut self.settled), reports, true);
+        }
+    }
+
+    /// Takes notice of how a write has ended, and lets its reports be sent.
+    pub(super) fn written(&mut self, written: Written) {
+        let Written { spool, reports, again, outcome } = written;
+        self.spool = SpoolState::Idle(spool);
+        let safe = outcome.is_ok();
+        self.spool_fails = !safe;
+        match outcome {
+            Ok(()) if again => self.shared.tell(|| WorkerEvent::SpoolMended),
+            Ok(()) => {}
+            Err(error) => {
+                self.spool_again_at = Some(Instant::now() + SPOOL_AGAIN);
+                if !again {
+                    self.shared.warn(WorkerEvent::SpoolFailed { why: error.to_string() });
+                }
+            }
+        }
+        if !again {
+            // What could not be written is sent all the same: the work is done.
+            self.enqueue(reports, safe);
+            let waiting = if safe { Vec::new() } else { std::mem::take(&mut self.fresh) };
+            self.enqueue(waiting, false);
+        } else if safe {
+            let kept: HashSet<_> = reports.iter().map(|report| report.proof.attempt_id).collect();
+            let queued = self.lanes.iter_mut().flat_map(|lane| &mut lane.queue);
+            queued
+                .filter(|queued| kept.contains(&queued.report.proof.attempt_id))
+                .for_each(|queued| queued.safe = true);
+        }
     }
 }

@@ -204,6 +204,49 @@ fn a_report_in_two_segments_is_told_once() {
     assert_eq!(again.leftovers.len(), 1);
 }
 
+/// A report that is kept again lies in the newer segment, and that one goes only with the last of its reports.
+#[test]
+fn a_report_that_is_kept_again_takes_no_other_with_it() {
+    let (_folder, path) = folder();
+    let mut spool = open(&path).spool;
+    spool.keep(&[success(1)]).unwrap();
+    spool.current = None;
+    spool.keep(&[success(1), success(2)]).unwrap();
+    spool.current = None;
+    spool.keep(&[success(3)]).unwrap();
+    spool.forget(&attempts(&[success(1)]));
+    assert_eq!(files(&path, SEGMENT_PREFIX).len(), 2, "only the first has nothing to tell");
+    drop(spool);
+    assert_eq!(attempts(&open(&path).leftovers), attempts(&[success(2), success(3)]));
+}
+
+#[test]
+fn what_another_has_left_is_taken_over_once() {
+    let (folder, path) = folder();
+    let left = folder.path().join("left");
+    assert_eq!(gather_reports(&left, &path).unwrap(), Gathered::default());
+    assert!(!left.exists(), "looking makes nothing");
+    open(&left).spool.keep(&[success(1), failure(2)]).unwrap();
+    open(&path).spool.keep(&[success(3)]).unwrap();
+    assert_eq!(gather_reports(&left, &path).unwrap().reports, 2);
+    assert_eq!(gather_reports(&left, &path).unwrap().reports, 0);
+    assert!(open(&left).leftovers.is_empty());
+    assert_eq!(attempts(&open(&path).leftovers), attempts(&[success(3), success(1), failure(2)]));
+}
+
+#[test]
+fn what_cannot_be_taken_over_stays_where_it_is() {
+    let (folder, path) = folder();
+    let left = folder.path().join("left");
+    let mut holder = open(&left);
+    holder.spool.keep(&[success(1)]).unwrap();
+    assert!(gather_reports(&left, &path).unwrap_err().to_string().contains("in use"));
+    drop(holder);
+    fs::write(&path, "in the way").unwrap();
+    assert!(gather_reports(&left, &path).is_err());
+    assert_eq!(attempts(&open(&left).leftovers), attempts(&[success(1)]));
+}
+
 #[test]
 fn one_process_at_a_time_and_the_message_names_the_other() {
     let (_folder, path) = folder();

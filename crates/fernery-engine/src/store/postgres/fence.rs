@@ -26,10 +26,12 @@ impl PostgresStore {
             include_str!("sql/fence_leases.sql"),
             include_str!("sql/fence_jobs.sql"),
         ] {
-            let mut after = Some(Uuid::nil());
-            while let Some(id) = after.take() {
+            // The least id is one that a producer may have chosen.
+            let mut from = Some(Uuid::nil());
+            while let Some(id) = from.take() {
                 let rows = self.write_once(sql, &[&FENCE_STEP, &id, &BATCH]).await?;
-                after = rows.first().map(|row| cell(row, 0)).transpose()?;
+                let last: Option<Uuid> = rows.first().map(|row| cell(row, 0)).transpose()?;
+                from = last.and_then(|last| last.as_u128().checked_add(1)).map(Uuid::from_u128);
             }
         }
         let mut freed = 0;

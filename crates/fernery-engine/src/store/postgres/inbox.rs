@@ -82,49 +82,17 @@ impl PostgresStore {
 }
 
 fn job(row: &Row) -> StoreResult<NewJob> {
-    let unfit = |why: String| StoreError::Refused(why);
-    let stream = StreamName::new(columns::stream(row, 2)?.as_str()).map_err(|e| unfit(e.to_string()))?;
+    let stream = StreamName::new(columns::stream(row, 2)?.as_str());
     let timeout: Option<i32> = cell(row, 7)?;
-    let payload = json(row, 3)?;
-    if depth(payload.get()) > limits::JSON_DEPTH_MAX {
-        return Err(unfit(format!("its payload nests deeper than {}", limits::JSON_DEPTH_MAX)));
-    }
-    Ok(NewJob {
+    let job = NewJob {
         job_id: Some(job_id(row, 1)?),
         max_attempts: count(row, 4)?,
         start: maybe_instant(row, 5)?.map_or(Start::Now, Start::At),
         unique_key: cell(row, 6)?,
         timeout: timeout.map(|s| Duration::from_secs(u64::try_from(s).unwrap_or_default())),
-        ..NewJob::new(stream, payload)
-    })
-}
-
-/// How deep a JSON document nests. What is in strings does not count.
-fn depth(json: &str) -> usize {
-    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b'{' | b'[' if !quoted => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !quoted => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::depth;
-
-    #[test]
-    fn brackets_in_strings_nest_nothing() {
-        assert_eq!(depth(r#"{"a":[{"b":"[[[\"[[["}]}"#), 3);
-        assert_eq!(depth(r#"{}"#), 1);
-    }
+        ..NewJob::new(stream.map_err(|bad| StoreError::Refused(bad.to_string()))?, json(row, 3)?)
+    };
+    // The table's own guards are for whoever inserts: they answer at once. What they let through is judged here.
+    job.check()?;
+    Ok(job)
 }

@@ -7,6 +7,7 @@ use super::trouble::{Tries, Trouble};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::endings::unreported;
+use crate::store::reaping::{Step, go_through};
 use crate::store::{Pass, StoreSettings};
 use fernery_core::settle::{BuryReason, Ending, Next, Settlement, settle};
 use fernery_core::{Holding, Timestamp};
@@ -99,10 +100,14 @@ pub(super) enum Which {
 
 impl PostgresStore {
     pub(super) async fn end_unreported(&self, which: Which, limit: usize) -> StoreResult<Pass> {
+        go_through(limit, limit, |after, size| self.end_next(which, after, size)).await
+    }
+
+    async fn end_next(&self, which: Which, after: Option<Uuid>, size: usize) -> StoreResult<Step<Uuid>> {
         let mut tries = Tries::new(self.shared.settings.chance);
         loop {
-            match self.shared.end_unreported(which, limit).await {
-                Ok(moved) => return Ok(Pass { moved, full: moved == limit }),
+            match self.shared.end_next(which, after, size).await {
+                Ok(step) => return Ok(step),
                 Err(trouble) => tries.again_if_undone(trouble).await?,
             }
         }
@@ -110,14 +115,17 @@ impl PostgresStore {
 }
 
 impl Shared {
-    async fn end_unreported(&self, which: Which, limit: usize) -> Result<usize, Trouble> {
+    /// Ends the attempts of up to `size` leases after this one.
+    async fn end_next(&self, which: Which, after: Option<Uuid>, size: usize) -> Result<Step<Uuid>, Trouble> {
         let (all, ending) = match which {
             Which::Expired => (false, Ending::Expired),
             Which::All => (true, Ending::Released),
         };
         let session = self.pool.session().await?;
         let sql = include_str!("sql/leases_expired.sql");
-        let rows = session.begin_with("BEGIN", sql, &[&rows_limit(limit), &all]).await?;
+        let rows = session.begin_with("BEGIN", sql, &[&rows_limit(size), &all, &after]).await?;
+        let last = rows.last().map(|row| cell(row, 0)).transpose()?;
+        let mut step = Step { last, seen: rows.len(), moved: 0, spoiled: None };
         let mut decided = Vec::with_capacity(rows.len());
         for row in &rows {
             let now: At = cell(row, 19)?;
@@ -129,12 +137,18 @@ impl Shared {
         }
         if decided.is_empty() {
             session.rollback().await?;
-            return Ok(0);
+            return Ok(step);
         }
-        let after = apply_and_commit(&session, &decided).await?;
-        crate::door::failpoint("reaped");
-        drop(session);
-        self.announce(after);
-        Ok(decided.len())
+        match apply_and_commit(&session, &decided).await {
+            Ok(after) => {
+                crate::door::failpoint("reaped");
+                drop(session);
+                self.announce(after);
+                step.moved = decided.len();
+            }
+            Err(Trouble::Final(error @ StoreError::Corrupt(_))) => step.spoiled = Some(error),
+            Err(trouble) => return Err(trouble),
+        }
+        Ok(step)
     }
 }

@@ -5,12 +5,15 @@ use super::rows;
 use super::write::{Tx, Waiting};
 use crate::error::{StoreError, StoreResult};
 use crate::store::endings::unreported;
-use crate::store::{Completion, Failure, Pass, Proof};
+use crate::store::reaping::Step;
+use crate::store::{Completion, Failure, Proof};
 use fernery_core::report::{self, Answer, Found, Reported};
 use fernery_core::settle::{Ending, Next, Settlement, settle};
 use fernery_core::{Holding, JobId, JobStatus, StreamName, Timestamp};
 use rusqlite::{OptionalExtension, params};
 use serde_json::value::RawValue;
+use std::fmt;
+use uuid::Uuid;
 
 impl Tx<'_> {
     pub(super) fn complete(&mut self, items: &[Completion]) -> StoreResult<Vec<Answer>> {
@@ -162,34 +165,39 @@ impl Tx<'_> {
         Ok(())
     }
 
-    pub(super) fn reap(&mut self, limit: usize) -> StoreResult<Pass> {
-        self.end_expired(self.now, limit, Ending::Expired)
-    }
-
-    /// Ends attempts whose leases run out until `until`.
-    pub(super) fn end_expired(
+    /// Ends the attempts of up to `size` leases after a place. What was looked at is kept in `step` whatever comes of it.
+    pub(super) fn end_next(
         &mut self,
-        until: Timestamp,
-        limit: usize,
-        ending: Ending,
-    ) -> StoreResult<Pass> {
-        let mut expired = Vec::new();
+        which: Which,
+        after: Option<&LeasePlace>,
+        size: usize,
+        step: &mut Step<LeasePlace>,
+    ) -> StoreResult<()> {
+        let (until, ending) = match which {
+            Which::Expired => (self.now, Ending::Expired),
+            Which::All => (Timestamp::from_millis(i64::MAX), Ending::Released),
+        };
+        *step = Step::default();
+        let mut due = Vec::new();
         let mut statement = self.db.prepare_cached(include_str!("sql/leases_expired.sql"))?;
-        let mut found = statement.query(params![until.as_millis(), limit])?;
+        let mut found = statement.query(params![until.as_millis(), size, after.map(|place| &place.0)])?;
         while let Some(row) = found.next()? {
+            step.last = Some(LeasePlace(row.get(0)?));
+            step.seen += 1;
             match rows::holding(row) {
-                Ok(held) => expired.push(held),
+                Ok(held) => due.push(held),
                 // The others must not wait for this one.
                 Err(error) => tracing::error!(%error, "a lease is damaged and left alone"),
             }
         }
         drop(found);
         drop(statement);
-        for held in &expired {
+        for held in &due {
             self.take_lease_version(held)?;
             self.settle(held, ending, Report::NONE)?;
         }
-        Ok(Pass { moved: expired.len(), full: expired.len() == limit })
+        step.moved = due.len();
+        Ok(())
     }
 
     pub(super) fn take_lease_version(&self, held: &Holding) -> StoreResult<()> {
@@ -199,6 +207,26 @@ impl Tx<'_> {
             _ => {
                 Err(StoreError::Corrupt(format!("the lease of {} changed under the one writer", held.job_id)))
             }
+        }
+    }
+}
+
+/// Which leases are ended without a report.
+#[derive(Clone, Copy)]
+pub(super) enum Which {
+    Expired,
+    All,
+}
+
+/// The id of a lease, as it is stored: a damaged one must be passed as well.
+#[derive(Clone, PartialEq, PartialOrd)]
+pub(super) struct LeasePlace(Vec<u8>);
+
+impl fmt::Display for LeasePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Uuid::from_slice(&self.0) {
+            Ok(id) => id.fmt(f),
+            Err(_) => write!(f, "{:x?}", self.0),
         }
     }
 }

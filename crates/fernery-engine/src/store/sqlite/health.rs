@@ -7,6 +7,7 @@ use super::open;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::Timestamp;
 use rusqlite::Connection;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -101,13 +102,16 @@ pub fn server_habits() -> StoreResult<ServerHabits> {
 }
 
 /// The process that serves the file, as the kernel's table of locks has it. Trying the lock itself could make a server
-/// that starts at that moment believe that another one runs.
-pub fn served_by(database: &Path) -> Option<u32> {
+/// that starts at that moment believe that another one runs. Where it cannot be looked up, nobody can say that there is none.
+pub fn served_by(database: &Path) -> io::Result<Option<u32>> {
     let lock = open::beside(database, ".lock");
-    let meta = std::fs::metadata(&lock).ok()?;
+    let meta = match std::fs::metadata(&lock) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        meta => meta?,
+    };
     let written = std::fs::read_to_string(&lock).ok().and_then(|text| text.trim().parse().ok());
-    let table = std::fs::read_to_string("/proc/locks").ok()?;
-    holder(&table, meta.dev(), meta.ino(), written)
+    let table = std::fs::read_to_string("/proc/locks")?;
+    Ok(holder(&table, meta.dev(), meta.ino(), written))
 }
 
 /// The holder of the exclusive lock on a file. Some file systems give another device there than `stat` does; then the

@@ -14,11 +14,13 @@ mod rows;
 mod write;
 mod writer;
 
+use self::end::{LeasePlace, Which};
 use self::write::Tx;
 use self::writer::{Lane, Writer};
 use crate::door::LeaseClock;
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
+use crate::store::reaping::{Step, go_through};
 use crate::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claimed, Completion, Cursor, DeadFilter, DeadLetter, Enqueued,
     Failure, JobBrief, JobFilter, JobView, NewJob, Page, Pass, Proof, RetryAnswer, Store, StoreSettings,
@@ -26,7 +28,7 @@ use crate::store::{
 };
 use async_trait::async_trait;
 use fernery_core::report::Answer;
-use fernery_core::{JobId, Progress, StreamName, Timestamp};
+use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,6 +124,29 @@ impl SqliteStore {
         F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
     {
         self.writer()?.call(Lane::Report, work).await
+    }
+
+    async fn end_unreported(&self, which: Which, limit: usize, batch: usize) -> StoreResult<Pass> {
+        go_through(limit, batch, |after, size| self.end_next(which, after, size)).await
+    }
+
+    async fn end_next(
+        &self,
+        which: Which,
+        after: Option<LeasePlace>,
+        size: usize,
+    ) -> StoreResult<Step<LeasePlace>> {
+        // Beside the transaction: if that is rolled back, it is known all the same what it met.
+        let met = Arc::new(Mutex::new(Step::default()));
+        let tell = met.clone();
+        let ended = self.write(move |tx| tx.end_next(which, after.as_ref(), size, &mut lock(&tell))).await;
+        let mut step = std::mem::take(&mut *lock(&met));
+        match ended {
+            Ok(()) => {}
+            Err(error @ StoreError::Corrupt(_)) => step.spoiled = Some(error),
+            Err(error) => return Err(error),
+        }
+        Ok(step)
     }
 
     /// Runs `work` on a reading connection, in one snapshot.
@@ -271,7 +296,7 @@ impl Store for SqliteStore {
     }
 
     async fn reap(&self, limit: usize) -> StoreResult<Pass> {
-        self.write(move |tx| tx.reap(limit)).await
+        self.end_unreported(Which::Expired, limit, limit).await
     }
 
     async fn promote(&self, limit: usize) -> StoreResult<Pass> {
@@ -279,7 +304,8 @@ impl Store for SqliteStore {
     }
 
     async fn fence(&self) -> StoreResult<usize> {
-        self.write(|tx| tx.fence()).await
+        self.write(|tx| tx.raise_versions()).await?;
+        Ok(self.end_unreported(Which::All, usize::MAX, limits::REAP_BATCH).await?.moved)
     }
 
     async fn next_due(&self) -> StoreResult<Option<Timestamp>> {

@@ -6,8 +6,8 @@ use fernery_core::Timestamp;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// "FERN": tells our files from other programs'.
@@ -83,7 +83,23 @@ pub(super) fn lock(database: &Path) -> StoreResult<Lock> {
         writeln!(file, "{}", std::process::id())
     };
     write(&mut file).map_err(|e| refuse(format!("cannot write {}: {e}", path.display())))?;
+    give_to_owner(database, &path);
     Ok(Lock(file))
+}
+
+/// What root makes beside somebody's database is theirs, or their server could not open it later. SQLite does the same
+/// with its own files. Where it cannot be done, that server says what it cannot open.
+fn give_to_owner(database: &Path, made: &Path) {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let given = std::fs::metadata(database)
+        .and_then(|owned| std::os::unix::fs::lchown(made, Some(owned.uid()), Some(owned.gid())));
+    if let Err(error) = given
+        && error.kind() != ErrorKind::NotFound
+    {
+        tracing::debug!(%error, path = %made.display(), "it stays root's");
+    }
 }
 
 pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
@@ -165,6 +181,7 @@ fn migrate(db: &Connection, database: &Path, from: usize) -> StoreResult<()> {
         let copy = beside(database, &format!(".before-v{}", MIGRATIONS.len()));
         if !copy.exists() {
             db.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
+            give_to_owner(database, &copy);
         }
     }
     for (index, sql) in MIGRATIONS.iter().enumerate().skip(from) {

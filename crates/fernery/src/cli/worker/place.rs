@@ -1,13 +1,20 @@
 //! What a worker calls itself, and where it keeps its reports: one name, one directory, one process at a time.
 
 use crate::cli::failure::{Failure, Outcome};
+use fernery_client::worker::{Gathered, WorkerError, gather_reports};
 use fernery_core::WorkerId;
+use sha2::{Digest, Sha256};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Workers without a name of their own on one machine.
 const UNNAMED_MAX: usize = 1_000;
+/// Bytes of a file's name; systems take 255, and some are for what is put behind it.
+const FILE_NAME_BYTES_MAX: usize = 200;
+/// Beside the spool of a worker without a name of its own: whoever runs under that name holds it.
+const LOCK_SUFFIX: &str = ".lock";
 
 /// A name that is this process's alone as long as it holds it.
 #[derive(Debug)]
@@ -24,32 +31,63 @@ impl Place {
         Self { id, spool, _lock: None }
     }
 
-    /// The first free name on this machine: a worker that is started again finds the reports that it has left.
+    /// The first free name on this machine.
     pub(super) fn unnamed(base: &Path) -> Outcome<Self> {
-        let unusable = |path: &Path, error: std::io::Error| {
-            Failure::usage(format!("the spool {} cannot be used: {error}", path.display()))
-        };
-        DirBuilder::new().recursive(true).mode(0o700).create(base).map_err(|e| unusable(base, e))?;
+        make_base(base)?;
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("worker");
         for n in 1..=UNNAMED_MAX {
             let name = format!("{host}-{n}");
-            let path = base.join(format!("{}.lock", file_name(&name)));
+            let path = base.join(format!("{}{LOCK_SUFFIX}", file_name(&name)));
             let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-            let file = file.map_err(|e| unusable(&path, e))?;
+            let file = file.map_err(|e| unusable(&path, &e))?;
             match file.try_lock() {
                 Ok(()) => {
                     let id = WorkerId::new(&name).map_err(|e| Failure::usage(e.to_string()))?;
                     return Ok(Self { _lock: Some(file), ..Self::named(id, base) });
                 }
                 Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(unusable(&path, error)),
+                Err(TryLockError::Error(error)) => return Err(unusable(&path, &error)),
             }
         }
         Err(Failure::usage(format!(
             "{UNNAMED_MAX} workers without a name run here; --id gives this one its own"
         )))
     }
+
+    /// Takes over the reports that workers without a name have left under names that nobody has now: of two that are
+    /// started again, or of one on a machine that got another name, no one comes back under the old one.
+    pub(super) fn gather(&self, base: &Path) -> Vec<(PathBuf, Result<Gathered, WorkerError>)> {
+        let Ok(files) = base.read_dir() else { return Vec::new() };
+        let locks = files.flatten().filter_map(|file| {
+            let spool = base.join(file.file_name().to_str()?.strip_suffix(LOCK_SUFFIX)?);
+            (spool != self.spool).then(|| (file.path(), spool))
+        });
+        let mut found = Vec::new();
+        for (lock, spool) in locks {
+            // Held while its reports are moved, so that nobody begins to work under that name meanwhile.
+            let free = OpenOptions::new().write(true).open(lock).ok().filter(|lock| lock.try_lock().is_ok());
+            if free.is_some() {
+                let gathered = gather_reports(&spool, &self.spool);
+                found.push((spool, gathered));
+            }
+        }
+        found.retain(|(_, gathered)| !matches!(gathered, Ok(nothing) if *nothing == Gathered::default()));
+        found
+    }
+}
+
+/// Makes the directory in which each worker's spool has its own.
+pub(super) fn make_base(base: &Path) -> Outcome {
+    match DirBuilder::new().recursive(true).mode(0o700).create(base) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(unusable(base, &"it is no directory")),
+        Err(error) => Err(unusable(base, &error)),
+    }
+}
+
+fn unusable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("the spool {} cannot be used: {why}", path.display()))
 }
 
 /// Where reports are kept when nobody says: with the data that the server was found by, else in the state directory of
@@ -69,7 +107,7 @@ pub(super) fn spool_base(found_in: Option<&Path>, url: &str) -> Outcome<PathBuf>
     Ok(state.join("fernery/spool").join(file_name(server)))
 }
 
-/// A text as the name of one file.
+/// A text as the name of one file. One that is too long is cut, and ends in what tells it from all others.
 fn file_name(text: &str) -> String {
     let mut name = String::new();
     for byte in text.bytes() {
@@ -78,6 +116,11 @@ fn file_name(text: &str) -> String {
             b'.' if !name.is_empty() => name.push('.'),
             _ => name.push_str(&format!("%{byte:02x}")),
         }
+    }
+    if name.len() > FILE_NAME_BYTES_MAX {
+        let hash: String = Sha256::digest(text)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        name.truncate(FILE_NAME_BYTES_MAX - 1 - hash.len());
+        name = format!("{name}~{hash}");
     }
     name
 }
@@ -103,6 +146,10 @@ mod tests {
         assert_eq!(file_name("../a/b"), "%2e.%2fa%2fb");
         assert_eq!(file_name("."), "%2e");
         assert_ne!(file_name("a:b"), file_name("a/b"));
+        let long = |end: &str| file_name(&format!("{}{end}", "ä".repeat(199)));
+        assert_eq!((long("a").len(), long("b").len()), (FILE_NAME_BYTES_MAX, FILE_NAME_BYTES_MAX));
+        assert_ne!(long("a"), long("b"));
+        assert_eq!(file_name(&"a".repeat(200)), "a".repeat(200));
         assert_eq!(spool_base(Some(Path::new("d")), "http://x").unwrap(), Path::new("d/spool"));
     }
 }

@@ -3,13 +3,14 @@
 use crate::cli::screen::{Screen, json_inert, plain, remark};
 use crate::config::duration;
 use crate::worker::handler::Remark;
-use fernery_client::worker::{Job, JobEnding, Summary, WorkerEvent};
+use fernery_client::worker::{Gathered, Job, JobEnding, Summary, WorkerError, WorkerEvent};
 use fernery_core::AttemptId;
 use fernery_engine::door;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::Duration;
@@ -114,6 +115,27 @@ impl Show {
         }));
     }
 
+    /// Tells of reports that another worker has left.
+    pub(super) fn gathered(&self, spool: &Path, gathered: &Result<Gathered, WorkerError>) {
+        let path = spool.display().to_string();
+        let line = |object: Value, text: String| self.tell(Told::Line(Line { object, text, news: true }));
+        match gathered {
+            Ok(Gathered { reports, damaged, .. }) => {
+                line(
+                    json!({"event": "spool_gathered", "reports": reports, "path": path}),
+                    format!("spool     {reports} reports that another worker left in {path} are sent too"),
+                );
+                if let Some((entries, path)) = damaged {
+                    self.event(WorkerEvent::SpoolDamaged { entries: *entries, path: path.clone() });
+                }
+            }
+            Err(error) => line(
+                json!({"event": "spool_left", "why": error.to_string(), "path": path}),
+                format!("warning   reports that another worker left in {path} still wait: {error}"),
+            ),
+        }
+    }
+
     /// Tells of trouble that concerns no job.
     pub(super) fn trouble(&self, why: &str) {
         let (object, text) = (json!({"event": "waiting", "why": why}), format!("waiting   {why}"));
@@ -149,12 +171,7 @@ impl Shower {
                     live.counts.finish_and_clear();
                     let _ = live.lines.clear();
                 }
-                let object = json!({
-                    "event": "ended", "claimed": summary.claimed, "succeeded": summary.succeeded,
-                    "failed": summary.failed, "released": summary.released, "lost": summary.lost,
-                    "unreported": summary.unreported,
-                });
-                self.line(Line { object, text: format!("ended: {summary}"), news: true });
+                self.line(ended(&summary));
             }
         }
     }
@@ -241,6 +258,15 @@ impl Live {
         self.counts.set_message(plain(&line));
         self.counts.tick();
     }
+}
+
+fn ended(summary: &Summary) -> Line {
+    let object = json!({
+        "event": "ended", "claimed": summary.claimed, "succeeded": summary.succeeded, "failed": summary.failed,
+        "released": summary.released, "lost": summary.lost, "unreported": summary.unreported,
+        "unkept": summary.unkept, "abandoned": summary.abandoned,
+    });
+    Line { object, text: format!("ended: {summary}"), news: true }
 }
 
 fn describe(event: &WorkerEvent) -> Option<Line> {
@@ -337,5 +363,22 @@ fn span(duration: Duration) -> String {
     match duration.as_millis() {
         0..10_000 => format!("{:.3}s", duration.as_secs_f64()),
         _ => duration::show(Duration::from_secs(duration.as_secs())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_event_has_every_number_that_people_are_told() {
+        let mut summary = Summary::default();
+        (summary.unreported, summary.unkept, summary.abandoned) = (3, 2, 1);
+        let line = ended(&summary);
+        assert_eq!((&line.object["unkept"], &line.object["abandoned"]), (&json!(2), &json!(1)));
+        assert_eq!(
+            line.text,
+            "ended: 0 claimed, 0 succeeded, 0 failed, 0 released, 3 not reported, 2 not kept either, 1 abandoned"
+        );
     }
 }

@@ -2,5 +2,6 @@
 
 pub(super) mod machine;
 pub(super) mod postgres;
+pub(super) mod process;
 pub(super) mod settings;
 pub(super) mod sqlite;

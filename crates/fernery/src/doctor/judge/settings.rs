@@ -1,4 +1,4 @@
-//! Settings that are allowed and would hurt, and the process that runs under them.
+//! Settings that are allowed and would hurt.
 
 use super::super::finding::Finding;
 use crate::config::duration::show;
@@ -52,67 +52,6 @@ pub(crate) fn leases(set: Intervals) -> Finding {
     Finding::ok(CHECK, found)
 }
 
-/// What became of the question to the server process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Process {
-    /// Nothing says that one runs.
-    None,
-    /// One should be there and did not answer.
-    Silent { url: String, why: String },
-    /// It answered, and is ready or says why not.
-    Answered { url: String, version: String, backend: String, unready: Option<String> },
-}
-
-/// What this program and the database's lock know.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Expected<'a> {
-    pub(crate) version: &'a str,
-    pub(crate) backend: &'a str,
-    /// The process that holds the database file.
-    pub(crate) holder: Option<u32>,
-}
-
-/// Whether the server that runs, if one does, is well and the one that is meant.
-pub(crate) fn process(process: &Process, expected: Expected<'_>) -> Finding {
-    const CHECK: &str = "server";
-    match (process, expected.holder) {
-        (Process::None, None) => Finding::ok(CHECK, "no server runs here"),
-        (Process::None, Some(pid)) => Finding::warning(
-            CHECK,
-            format!("process {pid} serves the database and has not said where it listens"),
-            "if it is not just starting, name the server's data directory with --data",
-        ),
-        (Process::Silent { url, why }, None) => Finding::warning(
-            CHECK,
-            format!("a server was at {url} and does not answer: {why}"),
-            "if it was killed, `fernery up` starts it again; nothing acknowledged is lost",
-        ),
-        (Process::Silent { url, why }, Some(pid)) => Finding::problem(
-            CHECK,
-            format!("process {pid} serves the database and does not answer at {url}: {why}"),
-            format!("look at its log; if it hangs, end it with `kill {pid}` and start `fernery up` again"),
-        ),
-        (Process::Answered { url, unready: Some(why), .. }, _) => Finding::problem(
-            CHECK,
-            format!("the server at {url} is not ready: {why}"),
-            "look at its log and at the findings about the database; it is ready again by itself once they are mended",
-        ),
-        (Process::Answered { url, backend, .. }, _) if backend != expected.backend => Finding::warning(
-            CHECK,
-            format!("the server at {url} runs on {backend}, these settings say {}", expected.backend),
-            "call this command with the settings of the server: the same --config, --database and environment",
-        ),
-        (Process::Answered { url, version, .. }, _) if version != expected.version => Finding::warning(
-            CHECK,
-            format!("the server at {url} is version {version}, this program is {}", expected.version),
-            "restart the server so that it runs the program that is installed",
-        ),
-        (Process::Answered { url, version, .. }, _) => {
-            Finding::ok(CHECK, format!("{url} answers, version {version}"))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Level::{self, Ok, Problem, Warning};
@@ -138,31 +77,6 @@ mod tests {
                 reap: Duration::from_millis(reap),
             };
             assert_eq!(leases(set).level, level, "{set:?}");
-        }
-    }
-
-    #[test]
-    fn a_server_is_judged_by_its_answer_and_by_who_holds_the_file() {
-        let silent = Process::Silent { url: "http://h".into(), why: "refused".into() };
-        let answered = |version: &str, backend: &str, unready: Option<&str>| Process::Answered {
-            url: "http://h".into(),
-            version: version.into(),
-            backend: backend.into(),
-            unready: unready.map(Into::into),
-        };
-        for (seen, holder, level) in [
-            (Process::None, None, Ok),
-            (Process::None, Some(7), Warning),
-            (silent.clone(), None, Warning),
-            (silent, Some(7), Problem),
-            (answered("1.0.0", "sqlite", None), Some(7), Ok),
-            (answered("0.9.0", "sqlite", None), Some(7), Warning),
-            (answered("1.0.0", "postgres", None), None, Warning),
-            (answered("1.0.0", "sqlite", Some("the disk is full")), Some(7), Problem),
-        ] {
-            let finding = process(&seen, Expected { version: "1.0.0", backend: "sqlite", holder });
-            assert_eq!(finding.level, level, "{seen:?} {holder:?}: {finding:?}");
-            assert_eq!(finding.remedy.is_none(), level == Ok);
         }
     }
 }

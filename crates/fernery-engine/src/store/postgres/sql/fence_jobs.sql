@@ -1,6 +1,6 @@
--- After a restore: the versions of ended jobs, which may start over, of $3 of them after the id $2.
+-- After a restore: the versions of ended jobs, which may start over, of $3 of them from the id $2 on.
 WITH batch AS MATERIALIZED (
-    SELECT job_id FROM fernery.jobs WHERE job_id > $2 AND ended IS NOT NULL ORDER BY job_id LIMIT $3 FOR UPDATE
+    SELECT job_id FROM fernery.jobs WHERE job_id >= $2 AND ended IS NOT NULL ORDER BY job_id LIMIT $3 FOR UPDATE
 ), known AS MATERIALIZED (
     SELECT b.job_id, coalesce(a.claim_version, 0) AS claim_version
     FROM batch b

@@ -1,0 +1,78 @@
+//! What operators ask for and are answered, and the tokens they hand out.
+
+use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
+
+/// What became of a wish to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelAnswer {
+    /// It has ended now.
+    Cancelled,
+    /// The holder is told with its next heartbeat.
+    Requested,
+    /// It had ended before.
+    Ended(JobStatus),
+    /// There is no such job.
+    Unknown,
+}
+
+/// What became of a wish to start over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryAnswer {
+    /// It waits again, counters from zero.
+    Requeued,
+    /// Only DEAD and CANCELLED jobs can start over.
+    NotEnded(JobStatus),
+    /// Its unique key is taken by another unfinished job.
+    KeyTaken,
+    /// There is no such job.
+    Unknown,
+}
+
+/// Which dead letters are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadFilter {
+    /// These jobs only; empty is all.
+    pub job_ids: Vec<JobId>,
+    /// Of this stream only.
+    pub stream: Option<StreamName>,
+    /// With this error code only.
+    pub code: Option<String>,
+    /// Buried before this instant only.
+    pub before: Option<Timestamp>,
+}
+
+/// A DEAD job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The job.
+    pub job_id: JobId,
+    /// Where it came from.
+    pub stream: StreamName,
+    /// When it was given up.
+    pub buried_at: Timestamp,
+    /// Why, in the engine's words.
+    pub reason: String,
+    /// Why, in the last error's code.
+    pub code: String,
+}
+
+/// A token as it is kept: never the secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRow {
+    /// Its public part.
+    pub token_id: String,
+    /// What a person calls it.
+    pub name: String,
+    /// `operator`, `worker`, `producer` or `viewer`.
+    pub role: String,
+    /// The streams a worker token is limited to, as patterns; empty is all.
+    pub streams: Vec<String>,
+    /// SHA-256 of the secret.
+    pub secret_hash: [u8; 32],
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From when on it is refused.
+    pub expires_at: Option<Timestamp>,
+    /// When it was taken back.
+    pub revoked_at: Option<Timestamp>,
+}

@@ -1,0 +1,159 @@
+//! What readers see: jobs with their attempts, lists, streams.
+
+use fernery_core::{AttemptId, AttemptOutcome, Holding, JobId, JobStatus, Progress, StreamName, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+/// What most readers need of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobBrief {
+    /// The job.
+    pub job_id: JobId,
+    /// Where it waits or waited.
+    pub stream: StreamName,
+    /// Where it stands.
+    pub status: JobStatus,
+    /// How often it may fail.
+    pub max_attempts: u32,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// From when on it may start; the next attempt's time while it waits for a retry.
+    pub run_at: Timestamp,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// Whose it is, where that limits who may read it.
+    pub producer: Option<String>,
+}
+
+/// One attempt, open or closed.
+#[derive(Clone, Debug)]
+pub struct AttemptView {
+    /// The attempt.
+    pub attempt_id: AttemptId,
+    /// Counts every claim.
+    pub attempt_no: u32,
+    /// Who held it.
+    pub worker_id: String,
+    /// When it was claimed.
+    pub started_at: Timestamp,
+    /// When it ended; `None` while it runs.
+    pub finished_at: Option<Timestamp>,
+    /// How it ended; `None` while it runs.
+    pub outcome: Option<AttemptOutcome>,
+    /// Why it did not succeed.
+    pub error: Option<Box<RawValue>>,
+    /// What it made.
+    pub result: Option<Box<RawValue>>,
+    /// When the holder was last heard, while it runs.
+    pub heartbeat_at: Option<Timestamp>,
+    /// Until when it holds, while it runs.
+    pub expires_at: Option<Timestamp>,
+    /// How far the holder says it is, while it runs.
+    pub progress: Option<Progress>,
+    /// The order of its last write.
+    pub claim_version: i64,
+}
+
+impl AttemptView {
+    /// An open attempt, as its lease has it.
+    pub fn open(held: Holding, progress: Option<Progress>) -> Self {
+        Self {
+            attempt_id: held.attempt_id,
+            attempt_no: held.attempt_no,
+            worker_id: held.worker_id,
+            started_at: held.started_at,
+            finished_at: None,
+            outcome: None,
+            error: None,
+            result: None,
+            heartbeat_at: Some(held.heartbeat_at),
+            expires_at: Some(held.expires_at),
+            progress,
+            claim_version: held.claim_version,
+        }
+    }
+}
+
+/// Everything about one job.
+#[derive(Clone, Debug)]
+pub struct JobView {
+    /// The short form.
+    pub brief: JobBrief,
+    /// What the worker gets.
+    pub payload: Box<RawValue>,
+    /// At most one unfinished job has this key.
+    pub unique_key: Option<String>,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// An operator wants it ended.
+    pub cancel_requested: bool,
+    /// All attempts, oldest first, the open one last.
+    pub attempts: Vec<AttemptView>,
+}
+
+/// Which jobs to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// In this state only.
+    pub status: Option<JobStatus>,
+    /// In this stream only.
+    pub stream: Option<StreamName>,
+    /// Of this producer only.
+    pub producer: Option<String>,
+}
+
+/// Where the next page starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cursor {
+    /// Below this job, newest first.
+    Below(JobId),
+    /// After this place among the ready jobs.
+    Ready {
+        /// The stream.
+        stream: StreamName,
+        /// The place in it.
+        seq: i64,
+    },
+    /// After this job among the scheduled ones; `None` is their start.
+    Scheduled(Option<JobId>),
+}
+
+/// One page of a list.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// Where the next page starts; `None` at the end. A page may be short and still have a next one.
+    pub next: Option<Cursor>,
+}
+
+/// The counts of one stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamCounts {
+    /// Claimable now.
+    pub ready: i64,
+    /// Waiting for their time.
+    pub scheduled: i64,
+    /// Under a lease.
+    pub running: i64,
+    /// Ended so, ever.
+    pub succeeded: i64,
+    /// In the dead-letter queue.
+    pub dead: i64,
+    /// Ended so, ever, and not started over.
+    pub cancelled: i64,
+}
+
+/// One stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamView {
+    /// Its name.
+    pub name: StreamName,
+    /// Its counts.
+    pub counts: StreamCounts,
+    /// Since when its oldest claimable job has waited.
+    pub oldest_ready_at: Option<Timestamp>,
+    /// Whether nobody may claim from it.
+    pub paused: bool,
+}

@@ -1,0 +1,78 @@
+//! A value as somebody gave it: text with its source, so that a refusal can name both.
+
+use super::table::{Fallback, Setting};
+use super::{ConfigError, duration};
+use std::fmt;
+use std::time::Duration;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The command line.
+    Flag,
+    /// The environment.
+    Environment,
+    /// The file, at this line and column.
+    File {
+        /// `path:line:column`.
+        place: String,
+    },
+    /// Nobody said anything.
+    Default,
+}
+
+/// A value as somebody gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Of which setting.
+    pub setting: &'static Setting,
+    /// One text, or several where the setting is a list.
+    pub values: Vec<String>,
+    /// By whom.
+    pub source: Source,
+}
+
+impl Given {
+    /// The source as people name it.
+    pub fn origin(&self) -> String {
+        match &self.source {
+            Source::Flag => format!("--{}", self.setting.flag()),
+            Source::Environment => self.setting.env(),
+            Source::File { place } => place.clone(),
+            Source::Default => match self.setting.fallback {
+                Fallback::Follows(rule) => format!("default: {rule}"),
+                _ => "default".into(),
+            },
+        }
+    }
+
+    pub(super) fn refused(&self, why: impl fmt::Display) -> ConfigError {
+        ConfigError(match &self.source {
+            Source::File { place } => format!("{place}: {}: {why}", self.setting.key),
+            _ => format!("{}: {why}", self.origin()),
+        })
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.values.first().map_or("", String::as_str)
+    }
+
+    pub(super) fn fallback(setting: &'static Setting) -> Self {
+        let values = match setting.fallback {
+            Fallback::Value(text) => vec![text.to_string()],
+            Fallback::Follows(_) | Fallback::Unset => Vec::new(),
+        };
+        Self { setting, values, source: Source::Default }
+    }
+
+    pub(super) fn duration(&self) -> Result<Duration, ConfigError> {
+        duration::parse(self.text()).map_err(|why| self.refused(why))
+    }
+
+    pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
+        choices.iter().find(|(name, _)| *name == self.text()).map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+            self.refused(format_args!("expected {}, not {:?}", names.join(" or "), self.text()))
+        })
+    }
+}

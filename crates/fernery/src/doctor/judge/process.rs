@@ -1,0 +1,192 @@
+//! The server that runs, if one does: is it well, and is it the one that these settings mean?
+
+use super::super::finding::Finding;
+
+/// What is known of the server on a data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// Nothing says that one runs.
+    None,
+    /// Whether one runs could not be looked up.
+    Unknown { why: String },
+    /// One has said where it listens.
+    Asked(Reply),
+}
+
+/// What became of the question to a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// It did not answer.
+    Silent { url: String, why: String },
+    /// It answered.
+    Answered(Server),
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) url: String,
+    pub(crate) version: String,
+    pub(crate) backend: String,
+    /// Why it is not ready.
+    pub(crate) unready: Option<String>,
+}
+
+/// Who holds the lock of the database file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// PostgreSQL has no such lock: any number of servers may run.
+    Many,
+    Nobody,
+    Process(u32),
+    /// It could not be looked up.
+    Unknown(String),
+}
+
+impl Holder {
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Process(pid) => Some(*pid),
+            Self::Many | Self::Nobody | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// What this program and the database's lock know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected<'a> {
+    pub(crate) version: &'a str,
+    pub(crate) backend: &'a str,
+    pub(crate) holder: &'a Holder,
+}
+
+/// Whether the server on the data directory, if one runs, is well and the one that is meant.
+pub(crate) fn own(process: &Process, expected: Expected<'_>) -> Finding {
+    const CHECK: &str = "server";
+    match (process, expected.holder) {
+        (Process::Unknown { why }, _) | (Process::None, Holder::Unknown(why)) => Finding::warning(
+            CHECK,
+            format!("not known: {why}"),
+            "run this command as the user that runs the server",
+        ),
+        (Process::None, Holder::Nobody | Holder::Many) => Finding::ok(CHECK, "no server runs here"),
+        (Process::None, Holder::Process(pid)) => Finding::warning(
+            CHECK,
+            format!("process {pid} serves the database and has not said where it listens"),
+            "if it is not just starting, name the server's data directory with --data",
+        ),
+        (Process::Asked(Reply::Silent { url, why }), Holder::Process(pid)) => Finding::problem(
+            CHECK,
+            format!("process {pid} serves the database and does not answer at {url}: {why}"),
+            format!("look at its log; if it hangs, end it with `kill {pid}` and start `fernery up` again"),
+        ),
+        (Process::Asked(Reply::Silent { url, why }), _) => Finding::warning(
+            CHECK,
+            format!("a server was at {url} and does not answer: {why}"),
+            "if it was killed, `fernery up` starts it again; nothing acknowledged is lost",
+        ),
+        (Process::Asked(Reply::Answered(server)), _) => answered(CHECK, server, expected),
+    }
+}
+
+/// Whether the server that the caller named is there, well and the one that is meant. Nothing is said about the process
+/// that holds the database: the name may be wrong, and that process well.
+pub(crate) fn named(reply: &Reply, expected: Expected<'_>) -> Finding {
+    const CHECK: &str = "named_server";
+    match reply {
+        Reply::Answered(server) => answered(CHECK, server, expected),
+        Reply::Silent { url, why } => Finding::problem(
+            CHECK,
+            format!("no server answers at the URL you named, {url}: {why}"),
+            "correct --url or FERNERY_URL, or start the server there",
+        ),
+    }
+}
+
+fn answered(check: &'static str, server: &Server, expected: Expected<'_>) -> Finding {
+    const SAME_SETTINGS: &str =
+        "call this command with the settings of the server: the same --config, --database and environment";
+    let Server { url, version, backend, unready } = server;
+    if let Some(why) = unready {
+        return Finding::problem(
+            check,
+            format!("the server at {url} is not ready: {why}"),
+            "look at its log and at the findings about the database; it is ready again by itself once they are mended",
+        );
+    }
+    if backend != expected.backend {
+        let found = format!("the server at {url} runs on {backend}, these settings say {}", expected.backend);
+        return Finding::warning(check, found, SAME_SETTINGS);
+    }
+    if *expected.holder == Holder::Nobody {
+        let found = format!("the server at {url} serves another database than these settings name");
+        return Finding::warning(check, found, SAME_SETTINGS);
+    }
+    if version != expected.version {
+        return Finding::warning(
+            check,
+            format!("the server at {url} is version {version}, this program is {}", expected.version),
+            "restart the server so that it runs the program that is installed",
+        );
+    }
+    Finding::ok(check, format!("{url} answers, version {version}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Level::{Ok, Problem, Warning};
+    use super::*;
+
+    const HELD: Holder = Holder::Process(7);
+
+    fn silent() -> Reply {
+        Reply::Silent { url: "http://h".into(), why: "refused".into() }
+    }
+
+    fn answered(version: &str, backend: &str, unready: Option<&str>) -> Reply {
+        Reply::Answered(Server {
+            url: "http://h".into(),
+            version: version.into(),
+            backend: backend.into(),
+            unready: unready.map(Into::into),
+        })
+    }
+
+    #[test]
+    fn a_server_is_judged_by_its_answer_and_by_who_holds_the_file() {
+        let hidden = || Holder::Unknown("permission denied".into());
+        for (seen, holder, level) in [
+            (Process::None, Holder::Nobody, Ok),
+            (Process::None, HELD, Warning),
+            (Process::None, hidden(), Warning),
+            (Process::Unknown { why: "permission denied".into() }, Holder::Nobody, Warning),
+            (Process::Asked(silent()), Holder::Nobody, Warning),
+            (Process::Asked(silent()), hidden(), Warning),
+            (Process::Asked(silent()), HELD, Problem),
+            (Process::Asked(answered("1.0.0", "sqlite", None)), HELD, Ok),
+            (Process::Asked(answered("1.0.0", "sqlite", None)), hidden(), Ok),
+            (Process::Asked(answered("1.0.0", "sqlite", None)), Holder::Nobody, Warning),
+            (Process::Asked(answered("0.9.0", "sqlite", None)), HELD, Warning),
+            (Process::Asked(answered("1.0.0", "postgres", None)), Holder::Nobody, Warning),
+            (Process::Asked(answered("1.0.0", "sqlite", Some("the disk is full"))), HELD, Problem),
+        ] {
+            let expected = Expected { version: "1.0.0", backend: "sqlite", holder: &holder };
+            let finding = own(&seen, expected);
+            assert_eq!(finding.level, level, "{seen:?} {holder:?}: {finding:?}");
+            assert_eq!(finding.remedy.is_none(), level == Ok);
+        }
+        let expected = Expected { version: "1.0.0", backend: "postgres", holder: &Holder::Many };
+        assert_eq!(own(&Process::Asked(answered("1.0.0", "postgres", None)), expected).level, Ok);
+    }
+
+    #[test]
+    fn a_url_that_nobody_answers_says_nothing_about_the_process_that_serves() {
+        let expected = Expected { version: "1.0.0", backend: "sqlite", holder: &HELD };
+        let finding = named(&silent(), expected);
+        assert_eq!(finding.level, Problem, "{finding:?}");
+        assert!(!finding.remedy.unwrap().contains("kill"));
+        assert_eq!(named(&answered("1.0.0", "sqlite", None), expected).level, Ok);
+        let elsewhere = Expected { holder: &Holder::Nobody, ..expected };
+        assert_eq!(named(&answered("1.0.0", "sqlite", None), elsewhere).level, Warning);
+    }
+}
