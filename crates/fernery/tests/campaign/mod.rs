@@ -165,6 +165,15 @@ impl Server {
         self.child.kill().await.expect("killed");
     }
 
+    /// SIGTERM, and waits for its end.
+    #[allow(dead_code, reason = "not every campaign needs it")]
+    pub(crate) async fn stop(&mut self) {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok()).expect("it runs");
+        let pid = rustix::process::Pid::from_raw(id).expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("told to end");
+        assert!(self.child.wait().await.expect("ended").success());
+    }
+
     /// From the next start on, this is in its environment, or is not.
     #[allow(dead_code, reason = "not every campaign needs it")]
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) {

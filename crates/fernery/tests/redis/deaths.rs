@@ -11,18 +11,17 @@ async fn dies_at(place: &str) {
     // Whatever makes it die: it claims, it relays, it reaps what it does not hear of.
     let ask = json!({"worker_id": "doomed", "streams": ["s"], "max_wait_ms": 100});
     let target = doomed.target.clone();
-    let death = doomed.ended();
-    tokio::pin!(death);
-    loop {
-        let claims = target.call(&target.worker, "POST", "/internal/worker/claim", &ask);
-        tokio::select! {
-            () = &mut death => break,
-            _ = claims => {}
+    let bother = async {
+        loop {
+            let _ = target.call(&target.worker, "POST", "/internal/worker/claim", &ask).await;
+            let job = json!({"stream": "other", "payload": {}});
+            let _ = target.call(&target.operator, "POST", "/v1/jobs", &job).await;
         }
-        let job = json!({"stream": "other", "payload": {}});
-        let _ = target.call(&target.operator, "POST", "/v1/jobs", &job).await;
+    };
+    tokio::select! {
+        () = doomed.ended() => {}
+        () = bother => {}
     }
-    drop(death);
     let mut left: std::collections::HashSet<String> = jobs.into_iter().collect();
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(15);
     while !left.is_empty() {

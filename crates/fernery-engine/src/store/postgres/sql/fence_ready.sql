@@ -7,9 +7,5 @@ WITH batch AS MATERIALIZED (
 ), back AS (
     INSERT INTO fernery.ready (stream, seq, job_id, ready_at, claim_version, attempt_no, failed, lost, released)
     SELECT stream, seq, job_id, ready_at, claim_version + $1, attempt_no, failed, lost, released FROM gone
-), emitted AS (
-    INSERT INTO fernery.outbox (stream, job_ids, places, versions)
-    SELECT stream, array_agg(job_id), array_agg(seq), array_agg(claim_version + $1)
-    FROM gone WHERE current_setting('fernery.transport', true) = 'on' GROUP BY stream
 )
 SELECT stream, seq FROM batch ORDER BY stream DESC, seq DESC LIMIT 1;
