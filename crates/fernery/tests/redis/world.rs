@@ -8,6 +8,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
+/// So that a minute holds many generations of leases.
+const SHORT_LEASE: [&str; 6] =
+    ["--lease-ttl", "2s", "--heartbeat-interval", "500ms", "--reap-interval", "300ms"];
+
 pub(crate) struct World {
     pub(crate) database: FreshDatabase,
     pub(crate) redis: OwnRedis,
@@ -32,16 +36,10 @@ impl World {
     /// One more control plane.
     pub(crate) async fn another(&self, more: &[&str], environment: &[(&str, &str)]) -> Server {
         let redis = self.redis.url();
-        let mut arguments = vec![
-            "--redis",
-            &redis,
-            "--lease-ttl",
-            "2s",
-            "--heartbeat-interval",
-            "500ms",
-            "--reap-interval",
-            "300ms",
-        ];
+        let mut arguments = vec!["--redis", &redis];
+        if !more.contains(&"--lease-ttl") {
+            arguments.extend(SHORT_LEASE);
+        }
         arguments.extend(more);
         Server::start_in(Some(&self.database.url()), &arguments, environment).await
     }
