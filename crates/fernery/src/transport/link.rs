@@ -52,10 +52,15 @@ impl Link {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_WITHIN))
             .set_response_timeout(Some(ANSWER_WITHIN));
-        self.client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
-            .map_err(|error| self.down(error.to_string()))
+        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await;
+        let connection = connection.map_err(|error| self.down(error.to_string()))?;
+        // Whoever was told to go on without may ask again.
+        let mut state = self.state();
+        if matches!(*state, State::Down { .. }) {
+            *state = State::Unknown;
+        }
+        drop(state);
+        Ok(connection)
     }
 
     fn down(&self, why: String) -> Away {

@@ -29,6 +29,9 @@ const REMOVE_BATCH: usize = 1_000;
 /// Messages that wait to be taken away; beyond that the sweep finds them.
 const REMOVE_QUEUE: usize = 1_000;
 
+/// Streams that are asked about in one go.
+const STREAMS_AT_ONCE: usize = 500;
+
 /// Reads the streams in order, each only as far as the claim still needs. A stream that has lost its group is given one
 /// that starts at its first message; one that is not there stays so.
 const READ: &str = r"
@@ -40,11 +43,16 @@ for i, key in ipairs(KEYS) do
   end
   local got = read()
   if got and got.err and string.find(got.err, 'NOGROUP', 1, true) and redis.call('EXISTS', key) == 1 then
-    redis.pcall('XGROUP', 'CREATE', key, ARGV[1], '0')
+    local made = redis.pcall('XGROUP', 'CREATE', key, ARGV[1], '0')
+    if made.err then return redis.error_reply(made.err) end
     anew[#anew + 1] = i
     got = read()
   end
-  if got and not got.err then
+  if got and got.err then
+    -- A stream that is not there, or a key that is no stream, has no messages; anything else is trouble.
+    local none = string.find(got.err, 'NOGROUP', 1, true) or string.find(got.err, 'WRONGTYPE', 1, true)
+    if not none then return redis.error_reply(got.err) end
+  elseif got then
     found[#found + 1] = { i, got[1][2] }
     left = left - #got[1][2]
   end
@@ -232,15 +240,16 @@ impl Transport for RedisTransport {
     }
 
     async fn lengths(&self, streams: &[StreamName]) -> Result<Vec<u64>, Away> {
-        let mut commands = pipe();
-        for stream in streams {
-            commands.add_command(cmd("XLEN").arg(stream.as_str()).to_owned());
+        let mut lengths = Vec::with_capacity(streams.len());
+        for some in streams.chunks(STREAMS_AT_ONCE) {
+            let mut commands = pipe();
+            for stream in some {
+                commands.add_command(cmd("XLEN").arg(stream.as_str()).to_owned());
+            }
+            let length = |value| if let Value::Int(n) = value { n.unsigned_abs() } else { 0 };
+            lengths.extend(self.link.ask(&commands).await?.into_iter().map(length));
         }
-        let answers = self.link.ask(&commands).await?;
-        Ok(answers
-            .into_iter()
-            .map(|value| if let Value::Int(n) = value { n.unsigned_abs() } else { 0 })
-            .collect())
+        Ok(lengths)
     }
 
     async fn look(&self, stream: &StreamName, after: MessageId, max: usize) -> Result<Vec<Hint>, Away> {

@@ -1,6 +1,6 @@
 //! Sending: pipelined, over a connection that is used for nothing else and never silently replaced.
 
-use super::{Counters, link, reply};
+use super::{Counters, STREAMS_AT_ONCE, link, reply};
 use async_trait::async_trait;
 use fernery_core::StreamName;
 use fernery_engine::transport::{Away, DEAD_LETTERS, MessageId, Note, Sender};
@@ -54,20 +54,22 @@ impl RedisSender {
 #[async_trait]
 impl Sender for RedisSender {
     async fn newest(&mut self, streams: &[StreamName]) -> Result<Vec<Option<MessageId>>, Away> {
-        if streams.is_empty() {
-            return Ok(Vec::new());
+        let mut newest = Vec::with_capacity(streams.len());
+        for some in streams.chunks(STREAMS_AT_ONCE) {
+            let mut commands = pipe();
+            for stream in some {
+                commands.add_command(cmd("XINFO").arg("STREAM").arg(stream.as_str()).to_owned());
+            }
+            let answers = link::ask(&mut self.connection, &commands).await?;
+            newest.extend(answers.into_iter().map(reply::newest));
         }
-        let mut commands = pipe();
-        for stream in streams {
-            commands.add_command(cmd("XINFO").arg("STREAM").arg(stream.as_str()).to_owned());
-        }
-        let answers = link::ask(&mut self.connection, &commands).await?;
-        Ok(answers.into_iter().map(reply::newest).collect())
+        Ok(newest)
     }
 
     async fn send(&mut self, notes: &[Note]) -> Result<Vec<MessageId>, Away> {
         self.group(notes).await?;
         let mut ids = Vec::with_capacity(notes.len());
+        let mut told = HashSet::new();
         for batch in notes.chunks(SEND_BATCH) {
             let mut commands = pipe();
             for note in batch {
@@ -87,7 +89,9 @@ impl Sender for RedisSender {
                     }
                     // Something else has this key. Its jobs are found in the database; the others must not wait for it.
                     refused => {
-                        warn!(stream = %note.stream, ?refused, "Redis takes no message for this stream");
+                        if told.insert(&note.stream) {
+                            warn!(stream = %note.stream, ?refused, "Redis takes no message for this stream");
+                        }
                         MessageId::default()
                     }
                 });

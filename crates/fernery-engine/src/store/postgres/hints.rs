@@ -96,22 +96,23 @@ impl Claim {
         };
         failpoint("claim-read");
         if !mail.set_up_anew.is_empty() {
-            self.shared.suspect(&mail.set_up_anew).await?;
+            post.suspect(mail.set_up_anew);
         }
         if mail.hints.is_empty() {
             return Ok(None);
         }
-        // Of two messages about the same job one is of no use.
-        let mut jobs = HashSet::with_capacity(mail.hints.len());
-        let once: Vec<&Hint> = mail.hints.iter().filter(|hint| jobs.insert(hint.note.job_id)).collect();
+        // Of two messages about the same enqueue one is of no use.
+        let mut told = HashSet::with_capacity(mail.hints.len());
+        let new = |hint: &&Hint| told.insert((hint.note.job_id, hint.note.place, hint.note.version));
+        let once: Vec<&Hint> = mail.hints.iter().filter(new).collect();
         let claimed = self.take_these(streams, &once, slots).await?;
         failpoint("claim-committed");
-        let taken: HashSet<(i64, i64)> =
-            claimed.iter().map(|(_, c)| (c.message.ready_at.as_millis(), c.message.seq)).collect();
+        let taken: HashSet<(&StreamName, i64, i64)> =
+            claimed.iter().map(|(_, c)| (&c.stream, c.message.ready_at.as_millis(), c.message.seq)).collect();
         let left: Vec<Hint> = mail
             .hints
             .iter()
-            .filter(|hint| !taken.contains(&(hint.message.ms, hint.message.n)))
+            .filter(|hint| !taken.contains(&(&hint.note.stream, hint.message.ms, hint.message.n)))
             .cloned()
             .collect();
         if !left.is_empty() {
@@ -170,13 +171,17 @@ impl Shared {
     async fn deal_with(self: Arc<Self>, hints: Vec<Hint>) {
         let hints: Vec<&Hint> = hints.iter().collect();
         match self.judge(&hints).await {
-            Ok(worth) => self.take_away(&hints, &worth),
+            Ok(worth) => {
+                self.take_away(&hints, &worth);
+            }
             Err(trouble) => debug!(?trouble, "messages that led nowhere are left to the sweep"),
         }
     }
 
-    pub(super) fn take_away(&self, hints: &[&Hint], worth: &[Worth]) {
-        let Some(post) = &self.post else { return };
+    /// Answers how many it took away.
+    pub(super) fn take_away(&self, hints: &[&Hint], worth: &[Worth]) -> usize {
+        let Some(post) = &self.post else { return 0 };
+        let mut gone = 0;
         for (kind, why) in [(Worth::Stale, Reason::Stale), (Worth::Unknown, Reason::Unknown)] {
             let of_kind: Vec<(StreamName, MessageId)> = hints
                 .iter()
@@ -184,9 +189,9 @@ impl Shared {
                 .filter(|(_, worth)| **worth == kind)
                 .map(|(hint, _)| (hint.note.stream.clone(), hint.message))
                 .collect();
-            if !of_kind.is_empty() {
-                post.transport.finished(of_kind, why);
-            }
+            gone += of_kind.len();
+            post.transport.finished(of_kind, why);
         }
+        gone
     }
 }

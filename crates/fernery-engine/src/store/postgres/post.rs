@@ -14,7 +14,7 @@ use crate::door::failpoint;
 use crate::error::StoreResult;
 use crate::transport::{Away, MessageId, Note, Sender, Transport};
 use fernery_core::{JobId, StreamName};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,8 +23,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 use uuid::Uuid;
 
-/// Rows of the outbox sent at once. A row is what one statement made claimable.
+/// Rows of the outbox taken at once. A row is what one statement made claimable.
 const ROWS: i64 = 32;
+/// Jobs told of at once, the last row aside: the transaction stays open while they are sent, and must not be cut off.
+const JOBS: usize = 5_000;
 /// Jobs told of again at once.
 const REEMIT: i64 = 1_000;
 /// How often the outbox is looked at and losses are looked for, should nobody say anything.
@@ -36,6 +38,8 @@ const CHECK: Duration = Duration::from_secs(2);
 const HEAL: Duration = Duration::from_secs(2);
 /// But no more than one in so many: on a quiet stream every claim would go past its message.
 const HEAL_EVERY: u32 = 5;
+/// Unless this much time has passed.
+const HEAL_AT_LAST: Duration = Duration::from_secs(10);
 /// Streams that are remembered; beyond that all are forgotten.
 const STREAMS_MAX: usize = 10_000;
 /// The delete of what was sent need not be durable: what comes back is sent twice.
@@ -47,6 +51,8 @@ pub(super) struct Post {
     up: AtomicBool,
     due: Notify,
     healed: Mutex<HashMap<StreamName, Healed>>,
+    /// Streams that may have lost messages, until that is written down.
+    suspects: Mutex<HashSet<StreamName>>,
 }
 
 /// When a stream was last asked past its messages.
@@ -57,7 +63,19 @@ struct Healed {
 
 impl Post {
     pub(super) fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport, up: AtomicBool::new(false), due: Notify::new(), healed: Mutex::default() }
+        Self {
+            transport,
+            up: AtomicBool::new(false),
+            due: Notify::new(),
+            healed: Mutex::default(),
+            suspects: Mutex::default(),
+        }
+    }
+
+    /// Messages of these streams may have been lost, whatever their newest one says: the relay sees to it.
+    pub(super) fn suspect(&self, streams: Vec<StreamName>) {
+        self.suspects.lock().unwrap_or_else(PoisonError::into_inner).extend(streams);
+        self.due.notify_one();
     }
 
     /// There is something to send. False if nothing is being sent now: then nobody else wakes waiting claims.
@@ -76,7 +94,8 @@ impl Post {
         for stream in streams {
             let known = healed.entry(stream.clone()).or_insert(Healed { at: now, claims_since: 0 });
             known.claims_since += 1;
-            due |= known.claims_since >= HEAL_EVERY && now >= known.at + HEAL;
+            let often = known.claims_since >= HEAL_EVERY && now >= known.at + HEAL;
+            due |= often || (known.claims_since > 1 && now >= known.at + HEAL_AT_LAST);
         }
         due
     }
@@ -126,7 +145,7 @@ pub(super) async fn relay(shared: Arc<Shared>) {
                     Stop::Transport(away) => {
                         warn!(%away, "messages wait; jobs are claimed from the database meanwhile");
                     }
-                    Stop::Database(trouble) => debug!(?trouble, "messages wait for the database"),
+                    Stop::Database(trouble) => warn!(?trouble, "messages wait for the database"),
                 }
                 // Whoever waits for a message that is not sent would wait for the backstop.
                 shared.signals.parking.nudge_all();
@@ -149,8 +168,12 @@ impl Shared {
                 }
                 let next_check = Instant::now() + CHECK;
                 while Instant::now() < next_check {
-                    while self.relay_once(&mut *sender).await? {}
-                    while self.tell_again(&mut *sender).await? {}
+                    self.write_suspects(post).await?;
+                    // In turns: neither waits for the other's backlog, nor the next check for both.
+                    let more = self.relay_once(&mut *sender).await?;
+                    if self.tell_again(&mut *sender).await? || more {
+                        continue;
+                    }
                     let wait = next_check.saturating_duration_since(Instant::now()).min(INTERVAL);
                     let _ = timeout(wait, post.due.notified()).await;
                 }
@@ -173,7 +196,12 @@ impl Shared {
         }
         let mut notes = Vec::new();
         let mut claimable: HashMap<StreamName, usize> = HashMap::new();
+        let mut taken = 0;
         for row in &rows {
+            if notes.len() >= JOBS {
+                break;
+            }
+            taken += 1;
             let stream = columns::stream(row, 1)?;
             let (jobs, places, versions): (Vec<Uuid>, Vec<i64>, Vec<i64>) =
                 (cell(row, 2)?, cell(row, 3)?, cell(row, 4)?);
@@ -184,7 +212,7 @@ impl Shared {
                 notes.push(Note { stream: stream.clone(), job_id: JobId::from_uuid(job), place, version });
             }
         }
-        let ids: Vec<i64> = rows.iter().map(|row| cell(row, 0)).collect::<StoreResult<_>>()?;
+        let ids: Vec<i64> = rows[..taken].iter().map(|row| cell(row, 0)).collect::<StoreResult<_>>()?;
         let messages = sender.send(&notes).await?;
         failpoint("relay-sent");
         self.wake(claimable);
@@ -193,7 +221,7 @@ impl Shared {
         let ms: Vec<i64> = newest.values().map(|id| id.ms).collect();
         let n: Vec<i64> = newest.values().map(|id| id.n).collect();
         session.commit_with(include_str!("sql/outbox_sent.sql"), &[&ids, &streams, &ms, &n]).await?;
-        Ok(ids.len() as i64 == ROWS)
+        Ok(rows.len() as i64 == ROWS || taken < rows.len())
     }
 
     /// Tells again of some jobs of a stream that has lost messages. True if there may be more.
@@ -249,15 +277,17 @@ impl Shared {
         Ok(())
     }
 
-    /// Messages of these streams may have been lost, whatever their newest one says.
-    pub(super) async fn suspect(&self, streams: &[StreamName]) -> Result<(), Trouble> {
-        let session = self.pool.session().await?;
-        let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
-        session.query(include_str!("sql/reemit_suspect.sql"), &[&names]).await?;
-        drop(session);
-        if let Some(post) = &self.post {
-            post.nudge();
+    async fn write_suspects(&self, post: &Post) -> Result<(), Trouble> {
+        let suspects: Vec<StreamName> =
+            post.suspects.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        if suspects.is_empty() {
+            return Ok(());
         }
+        let session = self.pool.session().await?;
+        let names: Vec<&str> = suspects.iter().map(StreamName::as_str).collect();
+        session.query(include_str!("sql/reemit_suspect.sql"), &[&names]).await?;
+        let mut left = post.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|stream| !suspects.contains(stream));
         Ok(())
     }
 }

@@ -21,6 +21,8 @@ use tracing::debug;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Messages of a page.
 const PAGE: usize = 500;
+/// Pages of a stream in one round, while there is something to take away.
+const PAGES: usize = 20;
 /// A message this young is left to whoever is dealing with it now.
 const YOUNG: Duration = Duration::from_secs(3);
 /// How much longer than a lease a message is left with its reader.
@@ -88,6 +90,22 @@ impl Shared {
 
     /// Takes away what is good for nothing, whoever has it.
     async fn sweep_page(&self, post: &Post, stream: &StreamName, place: &mut Progress) -> Result<(), Stop> {
+        // On at once while there is something to do: where workers acknowledge, all that is settled goes this way.
+        for _ in 0..PAGES {
+            if !self.sweep_one_page(post, stream, place).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there may be more like it.
+    async fn sweep_one_page(
+        &self,
+        post: &Post,
+        stream: &StreamName,
+        place: &mut Progress,
+    ) -> Result<bool, Stop> {
         let page = post.transport.look(stream, place.looked_to, PAGE).await?;
         place.looked_to = match page.last() {
             Some(last) if page.len() == PAGE => last.message,
@@ -95,11 +113,11 @@ impl Shared {
         };
         let old = door::wall_clock().before(YOUNG).as_millis();
         let hints: Vec<&Hint> = page.iter().filter(|hint| hint.message.ms <= old).collect();
-        if !hints.is_empty() {
-            let worth = self.judge(&hints).await?;
-            self.take_away(&hints, &worth);
+        if hints.is_empty() {
+            return Ok(false);
         }
-        Ok(())
+        let worth = self.judge(&hints).await?;
+        Ok(self.take_away(&hints, &worth) > 0 && page.len() == PAGE)
     }
 
     /// Takes over what a reader has held for longer than any lease it may have led to. A job that still waits is told of
