@@ -189,10 +189,13 @@ fn check_worker(text: &str) -> Result<(), BadName> {
 /// Streams of the pipeline: only its scheduler enqueues there.
 pub const RESERVED_STREAM_PREFIX: &str = "diazotroph:";
 
+/// The stream in Redis that tells of jobs that were buried. Nobody enqueues to it or claims from it.
+pub const DEAD_LETTER_STREAM: &str = "jobs:dlq";
+
 impl StreamName {
-    /// Whether only the scheduler may enqueue here.
+    /// Whether nobody but the control plane itself may enqueue here.
     pub fn is_reserved(&self) -> bool {
-        self.0.starts_with(RESERVED_STREAM_PREFIX)
+        self.0.starts_with(RESERVED_STREAM_PREFIX) || &*self.0 == DEAD_LETTER_STREAM
     }
 }
 

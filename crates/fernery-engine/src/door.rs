@@ -80,6 +80,11 @@ impl Chance {
         self.fixed_fraction.unwrap_or_else(rand::random::<f64>)
     }
 
+    /// Between a half and the whole of it, so that processes do not march in step.
+    pub fn jittered(&self, interval: Duration) -> Duration {
+        interval.mul_f64(0.5 + self.fraction() / 2.0)
+    }
+
     /// A new job's id: time-ordered.
     pub fn job_id(&self) -> JobId {
         JobId::from_uuid(Uuid::now_v7())
@@ -104,4 +109,35 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
 /// A stop watch for measuring and for time-outs; it never steps.
 pub fn stop_watch() -> std::time::Instant {
     std::time::Instant::now()
+}
+
+/// A place at which a test may end this process, as if it were killed: `FERNERY_FAILPOINT=name` ends it the first time it
+/// comes here, `name@5` the fifth. Not in release builds.
+pub fn failpoint(name: &str) {
+    #[cfg(debug_assertions)]
+    failpoints::pass(name);
+    #[cfg(not(debug_assertions))]
+    let _ = name;
+}
+
+#[cfg(debug_assertions)]
+mod failpoints {
+    use rustix::process::{Signal, getpid, kill_process};
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    static ASKED: LazyLock<Option<(String, AtomicU32)>> = LazyLock::new(|| {
+        let asked = std::env::var("FERNERY_FAILPOINT").ok()?;
+        let (name, times) = asked.split_once('@').unwrap_or((&asked, "1"));
+        Some((name.to_string(), AtomicU32::new(times.parse().unwrap_or(1))))
+    });
+
+    pub(super) fn pass(name: &str) {
+        if let Some((asked, left)) = &*ASKED
+            && asked == name
+            && left.fetch_sub(1, Ordering::Relaxed) == 1
+        {
+            let _ = kill_process(getpid(), Signal::KILL);
+        }
+    }
 }

@@ -249,7 +249,7 @@ impl Engine {
 
     async fn reaper(self) {
         loop {
-            sleep(self.jittered(self.inner.settings.reap_interval)).await;
+            sleep(self.inner.settings.store.chance.jittered(self.inner.settings.reap_interval)).await;
             let moved = self.until_short("reap", || self.store().reap(limits::REAP_BATCH)).await;
             if moved > 0 {
                 info!(leases = moved, "reaped expired leases");
@@ -273,14 +273,14 @@ impl Engine {
     async fn inbox(self) {
         loop {
             self.until_short("empty the inbox", || self.store().empty_inbox(limits::INBOX_BATCH)).await;
-            let wait = self.jittered(BACKSTOP);
+            let wait = self.inner.settings.store.chance.jittered(BACKSTOP);
             let _ = tokio::time::timeout(wait, self.inner.signals.inbox.notified()).await;
         }
     }
 
     async fn backstop(self) {
         loop {
-            sleep(self.jittered(BACKSTOP)).await;
+            sleep(self.inner.settings.store.chance.jittered(BACKSTOP)).await;
             let streams = self.inner.signals.parking.streams();
             if streams.is_empty() {
                 continue;
@@ -298,7 +298,7 @@ impl Engine {
 
     async fn retention(self) {
         loop {
-            sleep(self.jittered(Duration::from_secs(30))).await;
+            sleep(self.inner.settings.store.chance.jittered(Duration::from_secs(30))).await;
             loop {
                 match self.store().retain(self.inner.settings.retention, limits::RETENTION_BATCH).await {
                     Ok(Pass { moved, full }) => {
@@ -322,7 +322,7 @@ impl Engine {
 
     async fn tidy(self) {
         loop {
-            sleep(self.jittered(Duration::from_secs(1))).await;
+            sleep(self.inner.settings.store.chance.jittered(Duration::from_secs(1))).await;
             if let Err(error) = self.store().tidy().await {
                 debug!(%error, "tidying failed; the next pass tries again");
             }
@@ -348,10 +348,5 @@ impl Engine {
                 }
             }
         }
-    }
-
-    /// Between a half and the whole of it, so that processes do not march in step.
-    fn jittered(&self, interval: Duration) -> Duration {
-        interval.mul_f64(0.5 + self.inner.settings.store.chance.fraction() / 2.0)
     }
 }

@@ -15,6 +15,7 @@ pub mod explanation;
 pub mod parking;
 pub mod signals;
 pub mod store;
+pub mod transport;
 
 pub use embed::Stop;
 pub use engine::{Database, Engine, EngineSettings, open_store};

@@ -7,11 +7,13 @@ pub mod database;
 pub mod duration;
 pub mod file;
 mod given;
+pub mod redis;
 pub mod table;
 
 pub use given::{Given, Source};
 
 use crate::http::{TlsFiles, WorkerAuth};
+use crate::transport::{AckBy, TransportSettings};
 use fernery_core::limits;
 use fernery_engine::{Database, EngineSettings};
 use std::ffi::OsString;
@@ -58,6 +60,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// Where jobs are kept.
     pub database: Database,
+    /// Who carries messages, if anybody.
+    pub transport: Option<TransportSettings>,
     /// How long a claim holds.
     pub lease_ttl: Duration,
     /// How often workers report.
@@ -207,6 +211,7 @@ impl InForce {
         let settings = Settings {
             listen: self.listen()?,
             data,
+            transport: self.transport(&database)?,
             database,
             lease_ttl,
             heartbeat_interval,
@@ -245,6 +250,29 @@ impl InForce {
                 "expected an IP address and a port, as in 127.0.0.1:8080, [::1]:8080 or localhost:0, not {text:?}"
             ))
         })
+    }
+
+    fn transport(&self, database: &Database) -> Result<Option<TransportSettings>, ConfigError> {
+        let ack = self
+            .row("transport_ack")
+            .choice(&[("control-plane", AckBy::ControlPlane), ("worker", AckBy::Worker)])?;
+        let group = self.row("transport_group");
+        if group.text().is_empty()
+            || group.text().len() > 100
+            || !group.text().bytes().all(|b| b.is_ascii_graphic())
+        {
+            return Err(group.refused("expected 1 to 100 visible ASCII characters"));
+        }
+        let row = self.row("redis");
+        let Some(text) = row.values.first() else { return Ok(None) };
+        let url = redis::parse(text).map_err(|why| row.refused(why))?;
+        if matches!(database, Database::Sqlite(_)) {
+            return Err(row.refused(
+                "Redis carries messages between servers on one PostgreSQL; set database to postgres://…, or leave it out: one \
+                 server on SQLite needs no Redis",
+            ));
+        }
+        Ok(Some(TransportSettings { url, group: group.text().to_string(), ack }))
     }
 
     fn intervals(&self) -> Result<(Duration, Duration, Duration), ConfigError> {

@@ -8,4 +8,5 @@ pub mod cli;
 pub mod config;
 mod doctor;
 pub mod http;
+pub mod transport;
 pub mod worker;

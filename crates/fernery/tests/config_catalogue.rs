@@ -162,7 +162,11 @@ fn bad_flags_and_variables_are_named() {
         (&["--listen", "0.0.0.0:1"], "--listen: "),
         (&["--worker-auth", "maybe"], "token or none"),
         (&["--allowed-host", "http://a"], "without scheme"),
-        (&["--redis", "redis://x"], "unexpected argument"),
+        (&["--redis", "redis://:s3cret@x"], "needs no Redis"),
+        (&["--redis", "redis://:s3cret@x/y", "--database", "postgres://h/x"], "the database is a number"),
+        (&["--redis", "http://:s3cret@x"], "--redis: scheme \"http\" is not known"),
+        (&["--transport-ack", "nobody"], "control-plane or worker"),
+        (&["--transport-group", ""], "1 to 100 visible"),
     ] {
         let answer = config_in(dir.path(), |c| {
             c.args(args);

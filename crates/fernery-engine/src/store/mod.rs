@@ -50,6 +50,8 @@ pub struct StoreSettings {
     pub retry: RetryPolicy,
     /// Ids and randomness.
     pub chance: crate::door::Chance,
+    /// Who carries messages, if anybody: PostgreSQL only.
+    pub transport: Option<std::sync::Arc<dyn crate::transport::Transport>>,
 }
 
 impl Default for StoreSettings {
@@ -58,6 +60,7 @@ impl Default for StoreSettings {
             lease_ttl: limits::LEASE_TTL_DEFAULT,
             retry: RetryPolicy::default(),
             chance: crate::door::Chance::default(),
+            transport: None,
         }
     }
 }

@@ -18,6 +18,9 @@ pub(crate) struct BenchArgs {
     /// An empty PostgreSQL database to measure in. Tables are made in it and stay.
     #[arg(long, required_if_eq("backend", "postgres"))]
     pub(super) database: Option<String>,
+    /// A Redis server to measure with as transport; PostgreSQL only. Streams are made in it and emptied.
+    #[arg(long, requires = "database")]
+    pub(super) redis: Option<String>,
     /// Only these groups of figures.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(super) only: Vec<Group>,
@@ -59,11 +62,14 @@ pub(super) enum Group {
     Memory,
     /// The Rust worker loop beside bare calls; a command under `fernery worker` beside one started by hand.
     Worker,
+    /// The same with Redis Streams as transport, and with three servers; needs `--redis`.
+    Transport,
 }
 
 impl BenchArgs {
     pub(super) fn wants(&self, group: Group) -> bool {
-        self.only.is_empty() || self.only.contains(&group)
+        let possible = group != Group::Transport || self.redis.is_some();
+        possible && (self.only.is_empty() || self.only.contains(&group))
     }
 
     /// How often [`Progress::step`] is called in all.
@@ -73,6 +79,7 @@ impl BenchArgs {
             Group::Latency => 1,
             Group::Memory => 2,
             Group::Worker => ROUNDS + 1,
+            Group::Transport => ROUNDS,
             Group::Flatness => self.runs + usize::from(self.history > 0) + 1 + self.runs,
         };
         Group::value_variants().iter().filter(|group| self.wants(**group)).map(|group| of(*group)).sum()

@@ -130,12 +130,25 @@ pub(super) async fn drain_array(
     connections: usize,
     per_call: usize,
 ) -> Result<f64> {
-    let (address, token) = (server.address, server.worker.clone());
+    drain_from(&[server], stream, connections, per_call, None).await
+}
+
+/// As [`drain_array`], from several servers in turns; where `jobs` come meanwhile, until all of them are done.
+pub(super) async fn drain_from(
+    servers: &[&Server],
+    stream: &str,
+    connections: usize,
+    per_call: usize,
+    jobs: Option<usize>,
+) -> Result<f64> {
+    let wait_ms = if jobs.is_some() { 50 } else { 0 };
     let claim = Arc::new(format!(
-        r#"{{"worker_id":"bench","streams":["{stream}"],"max":{per_call},"max_wait_ms":0}}"#
+        r#"{{"worker_id":"bench","streams":["{stream}"],"max":{per_call},"max_wait_ms":{wait_ms}}}"#
     ));
+    let next = AtomicUsize::new(0);
     side_by_side(connections, |done| {
-        let (token, claim) = (token.clone(), claim.clone());
+        let server = servers[next.fetch_add(1, Ordering::Relaxed) % servers.len()];
+        let (address, token, claim) = (server.address, server.worker.clone(), claim.clone());
         async move {
             let mut wire = Wire::connect(address, &token).await?;
             let mut report = String::new();
@@ -144,6 +157,9 @@ pub(super) async fn drain_array(
                 ensure!(status == 200, "claim answered {status}: {}", String::from_utf8_lossy(body));
                 let claims: Claims<'_> = serde_json::from_slice(body).context("reading claims")?;
                 if claims.jobs.is_empty() {
+                    if jobs.is_some_and(|jobs| done.load(Ordering::Relaxed) < jobs) {
+                        continue;
+                    }
                     return Ok(());
                 }
                 report.clear();

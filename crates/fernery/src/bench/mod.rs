@@ -9,6 +9,7 @@ mod load;
 mod progress;
 mod raw;
 mod server;
+mod transport;
 mod wire;
 mod workers;
 
@@ -86,6 +87,9 @@ impl Bench {
         if self.args.wants(Group::Worker) {
             self.workers().await?;
         }
+        if self.args.wants(Group::Transport) {
+            self.transport().await?;
+        }
         if self.args.wants(Group::Flatness) {
             self.flatness().await?;
         }
@@ -113,7 +117,7 @@ impl Bench {
             None => format!("sqlite:{}", data.join("bench.db").display()),
         };
         std::fs::create_dir_all(&data)?;
-        Server::up(&data, &database).await
+        Server::up(&data, &database, None).await
     }
 
     fn print(&self, figure: &Figure<'_>) -> Result<()> {

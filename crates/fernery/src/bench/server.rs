@@ -16,12 +16,17 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// `fernery up` on a database, with its data in `data`.
-    pub(super) async fn up(data: &Path, database: &str) -> Result<Self> {
+    /// `fernery up` on a database, with its data in `data`, and maybe with Redis as transport.
+    pub(super) async fn up(data: &Path, database: &str, redis: Option<&str>) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["up", "--listen", "127.0.0.1:0", "--retention", "365d", "--log-level", "warn"]);
         command.args(["--database", database]);
         command.arg("--data").arg(data);
+        // Not as an argument: it holds a password.
+        match redis {
+            Some(url) => command.env("FERNERY_REDIS", url),
+            None => command.env_remove("FERNERY_REDIS"),
+        };
         let (child, address) = start(command).await?;
         let token = |name: &str| {
             let path = data.join(name);

@@ -84,6 +84,7 @@ fn value(row: &Given, settings: &Settings) -> Value {
         "listen" => settings.listen.to_string().into(),
         "data" => path(Some(&settings.data)),
         "database" => database::show(&settings.database).into(),
+        "redis" => settings.transport.as_ref().map_or(Value::Null, |t| database::mask(&t.url).into()),
         "lease_ttl" => duration::show(settings.lease_ttl).into(),
         "heartbeat_interval" => duration::show(settings.heartbeat_interval).into(),
         "reap_interval" => duration::show(settings.reap_interval).into(),

@@ -8,11 +8,14 @@ use super::settings::{in_force, warn_of_unknown_env};
 use super::{Global, log};
 use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, ServeSettings};
+use crate::transport::RedisTransport;
 use clap::Args;
 use fernery_engine::store::StoreSettings;
+use fernery_engine::transport::Transport;
 use fernery_engine::{Engine, EngineSettings};
 use serde_json::json;
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::info;
@@ -76,9 +79,9 @@ impl EndSignals {
     }
 }
 
-fn engine_settings(settings: &Settings) -> EngineSettings {
+fn engine_settings(settings: &Settings, transport: Option<Arc<dyn Transport>>) -> EngineSettings {
     EngineSettings {
-        store: StoreSettings { lease_ttl: settings.lease_ttl, ..StoreSettings::default() },
+        store: StoreSettings { lease_ttl: settings.lease_ttl, transport, ..StoreSettings::default() },
         reap_interval: settings.reap_interval,
         retention: settings.retention,
     }
@@ -89,8 +92,13 @@ async fn serve(settings: &Settings, screen: Screen) -> Outcome {
     let cannot_open = |why: &dyn std::fmt::Display| {
         Failure::failed("database", format!("cannot open {}: {why}", database::show(&settings.database)))
     };
+    let transport = match &settings.transport {
+        Some(settings) => Some(RedisTransport::open(settings).map_err(|why| Failure::failed("redis", why))?),
+        None => None,
+    };
+    let transport = transport.map(|transport| transport as Arc<dyn Transport>);
     let opened = tokio::select! {
-        opened = Engine::open(&settings.database, engine_settings(settings)) => opened,
+        opened = Engine::open(&settings.database, engine_settings(settings, transport)) => opened,
         name = signals.next() => {
             info!(signal = name, "ended before it served");
             return Ok(());

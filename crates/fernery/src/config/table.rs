@@ -69,6 +69,19 @@ pub static SETTINGS: &[Setting] = &[
         Follows("sqlite:<data>/fernery.db"),
         "sqlite:PATH or postgres://user:password@host/name",
     ),
+    one(
+        "redis",
+        "URL",
+        Unset,
+        "redis://:password@host/0 (rediss:// for TLS): Redis Streams carry messages; needs PostgreSQL",
+    ),
+    one("transport_group", "NAME", Value("workers"), "Consumer group of all servers in Redis"),
+    one(
+        "transport_ack",
+        "control-plane|worker",
+        Value("control-plane"),
+        "Who acknowledges messages in Redis: the server, or workers that talk to Redis themselves",
+    ),
     one("lease_ttl", "DURATION", Value("60s"), "How long a claim or a heartbeat holds; 1s to 600s"),
     one(
         "heartbeat_interval",

@@ -87,6 +87,17 @@ impl Metrics {
         one(&mut text, "counter", "fernery_connections_refused_total", help, load(&self.turned_away));
         let waiting = server.waiting.load(Ordering::Relaxed) as i128;
         one(&mut text, "gauge", "fernery_claims_waiting", "Claims that wait for a job.", waiting);
+        if let Some(transport) = &server.engine().settings().store.transport {
+            let _ = writeln!(
+                text,
+                "# HELP fernery_messages_total What happened to messages in Redis.\n# TYPE fernery_messages_total counter"
+            );
+            for (what, count) in transport.counts() {
+                let _ = writeln!(text, "fernery_messages_total{{what=\"{what}\"}} {count}");
+            }
+            let up = i128::from(transport.trouble().is_none());
+            one(&mut text, "gauge", "fernery_transport_up", "Whether Redis answers.", up);
+        }
         self.streams(server, &mut text).await;
         let started = i128::from(self.started_at.as_millis() / 1_000);
         one(&mut text, "gauge", "process_start_time_seconds", "When the process started.", started);

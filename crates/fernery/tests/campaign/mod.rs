@@ -1,5 +1,8 @@
 //! Real processes under real faults: a server that can be killed, and calls that may get no answer.
 
+#[allow(dead_code, reason = "not every campaign needs it")]
+pub(crate) mod load;
+
 use serde_json::Value;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -54,6 +57,18 @@ impl Target {
         timeout(Duration::from_secs(10), exchange).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
     }
 
+    /// A page that is no JSON.
+    #[allow(dead_code, reason = "not every campaign needs it")]
+    pub(crate) async fn text(&self, path: &str) -> String {
+        let address = self.address();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        stream.write_all(request.as_bytes()).await.expect("asked");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("a page");
+        answer
+    }
+
     /// Calls until there is a whole answer that is not "come back later". Only for calls that may be repeated.
     #[allow(dead_code, reason = "not every campaign needs it")]
     pub(crate) async fn insist(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
@@ -87,19 +102,32 @@ fn parse(answer: &[u8]) -> io::Result<(u16, Value)> {
 pub(crate) struct Server {
     folder: tempfile::TempDir,
     arguments: Vec<String>,
+    environment: Vec<(String, String)>,
     child: Child,
     pub(crate) target: Target,
 }
 
 impl Server {
     /// Starts one on a fresh folder; `database` is a URL, or `None` for SQLite inside the folder.
+    #[allow(dead_code, reason = "not every campaign needs it")]
     pub(crate) async fn start(database: Option<&str>, arguments: &[&str]) -> Self {
+        Self::start_in(database, arguments, &[]).await
+    }
+
+    /// As [`Server::start`], with more in its environment.
+    pub(crate) async fn start_in(
+        database: Option<&str>,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut all: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         if let Some(url) = database {
             all.extend(["--database".into(), url.into()]);
         }
-        let (child, address) = up(&folder.path().join("data"), &all).await;
+        let environment: Vec<(String, String)> =
+            environment.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let (child, address) = up(&folder.path().join("data"), &all, &environment).await;
         let token = |name: &str| {
             let path: PathBuf = folder.path().join("data").join(name);
             std::fs::read_to_string(&path).expect("a token file").trim().to_owned()
@@ -109,7 +137,7 @@ impl Server {
             operator: token("operator.token"),
             worker: token("worker.token"),
         };
-        Self { folder, arguments: all, child, target }
+        Self { folder, arguments: all, environment, child, target }
     }
 
     /// Resident memory in bytes.
@@ -137,20 +165,47 @@ impl Server {
         self.child.kill().await.expect("killed");
     }
 
+    /// SIGTERM, and waits for its end.
+    #[allow(dead_code, reason = "not every campaign needs it")]
+    pub(crate) async fn stop(&mut self) {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok()).expect("it runs");
+        let pid = rustix::process::Pid::from_raw(id).expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("told to end");
+        assert!(self.child.wait().await.expect("ended").success());
+    }
+
+    /// From the next start on, this is in its environment, or is not.
+    #[allow(dead_code, reason = "not every campaign needs it")]
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.extend(value.map(|value| (name.to_string(), value.to_string())));
+    }
+
+    /// Waits until it has ended by itself.
+    #[allow(dead_code, reason = "not every campaign needs it")]
+    pub(crate) async fn ended(&mut self) {
+        self.child.wait().await.expect("ended");
+    }
+
     /// Starts it again on the same data.
     #[allow(dead_code, reason = "not every campaign needs it")]
     pub(crate) async fn restart(&mut self) {
-        let (child, address) = up(&self.folder.path().join("data"), &self.arguments).await;
+        let (child, address) = up(&self.folder.path().join("data"), &self.arguments, &self.environment).await;
         self.child = child;
         *self.target.address.write().expect("not poisoned") = address;
     }
 }
 
-async fn up(data: &std::path::Path, arguments: &[String]) -> (Child, SocketAddr) {
+async fn up(
+    data: &std::path::Path,
+    arguments: &[String],
+    environment: &[(String, String)],
+) -> (Child, SocketAddr) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_fernery"))
         .args(["up", "--listen", "127.0.0.1:0", "--data"])
         .arg(data)
         .args(arguments)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .kill_on_drop(true)

@@ -1,6 +1,7 @@
 //! What is said to others once a transaction is durable.
 
 use super::Shared;
+use crate::transport::{MessageId, Reason};
 use fernery_core::settle::Next;
 use fernery_core::{JobId, StreamName, Timestamp};
 use std::collections::HashMap;
@@ -10,6 +11,8 @@ pub(super) struct After {
     pub(super) claimable: HashMap<StreamName, usize>,
     pub(super) ended: Vec<JobId>,
     pub(super) scheduled: bool,
+    /// What led to attempts that have ended or were undone.
+    pub(super) messages: Vec<(StreamName, MessageId)>,
 }
 
 impl After {
@@ -43,9 +46,23 @@ impl Shared {
         if after.scheduled {
             self.signals.scheduled.notify_one();
         }
-        for (stream, jobs) in &after.claimable {
+        match &self.post {
+            Some(post) => {
+                post.transport.finished(after.messages, Reason::Settled);
+                // Whoever is woken looks for a message: once it is sent, they are.
+                if !after.claimable.is_empty() && !post.nudge() {
+                    self.wake(after.claimable);
+                }
+            }
+            None => self.wake(after.claimable),
+        }
+    }
+
+    /// Wakes claims that wait for these streams, here and in other processes.
+    pub(super) fn wake(&self, claimable: HashMap<StreamName, usize>) {
+        for (stream, jobs) in &claimable {
             self.signals.claimable(stream, *jobs);
         }
-        self.herald.tell(after.claimable);
+        self.herald.tell(claimable);
     }
 }

@@ -9,7 +9,7 @@ use super::trouble::{Tries, Trouble};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Ask, Claimed, Proof};
 use fernery_core::lease::Message;
-use fernery_core::{AttemptId, LeaseToken, StreamName, TokenHash, limits};
+use fernery_core::{AttemptId, LeaseToken, StreamName, Timestamp, TokenHash, limits};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -24,13 +24,13 @@ pub(super) struct Claim {
 }
 
 /// What each row of a claim gets if there is one: made before, so that a claim whose reply was lost can be found.
-struct Slots<'a> {
-    attempt_ids: Vec<Uuid>,
+pub(super) struct Slots<'a> {
+    pub(super) attempt_ids: Vec<Uuid>,
     tokens: Vec<LeaseToken>,
     hashes: Vec<TokenHash>,
-    workers: Vec<&'a str>,
+    pub(super) workers: Vec<&'a str>,
     /// Which ask it belongs to.
-    asks: Vec<i32>,
+    pub(super) asks: Vec<i32>,
 }
 
 impl Verb for Claim {
@@ -104,6 +104,15 @@ impl Claim {
     async fn take(&self, asks: &[Ask], slots: &Slots<'_>) -> Result<Vec<(usize, Claimed)>, Trouble> {
         let Some(first) = asks.first() else { return Ok(Vec::new()) };
         let streams = &first.streams;
+        if let Some(post) = &self.shared.post {
+            if !post.must_heal(streams, Instant::now()) {
+                let claimed = self.take_hinted(post, streams, slots).await?;
+                if !claimed.is_empty() {
+                    return Ok(claimed);
+                }
+            }
+            post.heals(streams, Instant::now());
+        }
         let starts = self.shared.heads.starts(streams, Instant::now());
         let mut claimed = self.take_from(streams, &starts, slots, 0).await?;
         if claimed.len() == slots.tokens.len() {
@@ -136,15 +145,16 @@ impl Claim {
         used: usize,
     ) -> Result<Vec<(usize, Claimed)>, Trouble> {
         let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
-        let hashes: Vec<&[u8]> = slots.hashes[used..].iter().map(|hash| hash.0.as_slice()).collect();
+        let hashes = slots.hashes(used);
         let (attempts, workers) = (&slots.attempt_ids[used..], &slots.workers[used..]);
         let (askers, bytes_max) = (&slots.asks[used..], rows_limit(limits::CLAIM_BYTES_MAX));
         let limit = rows_limit(hashes.len());
         let ttl_ms = millis(self.shared.settings.lease_ttl);
         let session = self.shared.pool.session().await?;
         let params: [Param<'_>; 9] =
-            [&names, &limit, &attempts, &hashes, &workers, &ttl_ms, &starts, &askers, &bytes_max];
-        let rows = session.query(include_str!("sql/claim.sql"), &params).await?;
+            [&names, &limit, &attempts, &hashes, &workers, &ttl_ms, &askers, &bytes_max, &starts];
+        let sql = concat!(include_str!("sql/claim_pick.sql"), include_str!("sql/claim_take.sql"));
+        let rows = session.query(sql, &params).await?;
         drop(session);
         Ok(rows.iter().map(|row| slots.claimed(row, used)).collect::<StoreResult<_>>()?)
     }
@@ -178,6 +188,15 @@ impl Claim {
 }
 
 impl Slots<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The tokens' hashes from slot `first` on.
+    pub(super) fn hashes(&self, first: usize) -> Vec<&[u8]> {
+        self.hashes[first..].iter().map(|hash| hash.0.as_slice()).collect()
+    }
+
     /// Whether somebody got fewer jobs than asked for because of their size: then slots are left empty in between.
     fn is_full_of_bytes(&self, claimed: &[(usize, Claimed)]) -> bool {
         let mut bytes: HashMap<i32, usize> = HashMap::new();
@@ -188,7 +207,7 @@ impl Slots<'_> {
     }
 
     /// A claimed row; its number counts from the slot `first`.
-    fn claimed(&self, row: &Row, first: usize) -> StoreResult<(usize, Claimed)> {
+    pub(super) fn claimed(&self, row: &Row, first: usize) -> StoreResult<(usize, Claimed)> {
         let number = usize::try_from(cell::<i64>(row, 0)? - 1).unwrap_or(usize::MAX);
         let slot = first.saturating_add(number);
         let (Some(attempt_id), Some(lease_token)) = (self.attempt_ids.get(slot), self.tokens.get(slot))
@@ -200,7 +219,10 @@ impl Slots<'_> {
             attempt_id: AttemptId::from_uuid(*attempt_id),
             lease_token: *lease_token,
             stream: columns::stream(row, 2)?,
-            message: Message { seq: cell(row, 3)?, ready_at: instant(row, 4)? },
+            message: match columns::message_id(row, 11)? {
+                Some(id) => Message { seq: id.n, ready_at: Timestamp::from_millis(id.ms) },
+                None => Message { seq: cell(row, 3)?, ready_at: instant(row, 4)? },
+            },
             payload: json(row, 5)?,
             attempt_no: count(row, 6)?,
             max_attempts: count(row, 7)?,
@@ -274,6 +296,7 @@ async fn unclaim(shared: &Shared, proofs: &[Proof]) -> Result<(), Trouble> {
         let stream = columns::stream(&row, 0)?;
         shared.heads.forget(&stream);
         after.waits(&stream, None);
+        after.messages.extend(columns::message(&row, 0)?);
     }
     drop(session);
     shared.announce(after);

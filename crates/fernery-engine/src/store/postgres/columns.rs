@@ -3,6 +3,7 @@
 use crate::error::{StoreError, StoreResult};
 use crate::store::endings::Traces;
 use crate::store::{JobBrief, StreamCounts};
+use crate::transport::MessageId;
 use bytes::{BufMut, BytesMut};
 use fernery_core::lease::{Message, Tally};
 use fernery_core::{AttemptId, Holding, JobId, StreamName, Timestamp, TokenHash};
@@ -73,6 +74,16 @@ fn damaged(what: impl std::fmt::Display) -> StoreError {
 
 pub(super) fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> StoreResult<T> {
     row.try_get(column).map_err(damaged)
+}
+
+/// The stream at `column` and the message id in the two after it, where there is one.
+pub(super) fn message(row: &Row, column: usize) -> StoreResult<Option<(StreamName, MessageId)>> {
+    message_id(row, column + 1)?.map(|id| Ok((stream(row, column)?, id))).transpose()
+}
+
+pub(super) fn message_id(row: &Row, column: usize) -> StoreResult<Option<MessageId>> {
+    let (ms, n): (Option<i64>, Option<i64>) = (cell(row, column)?, cell(row, column + 1)?);
+    Ok(ms.zip(n).map(|(ms, n)| MessageId { ms, n }))
 }
 
 pub(super) fn job_id(row: &Row, column: usize) -> StoreResult<JobId> {

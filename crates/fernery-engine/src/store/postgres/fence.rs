@@ -39,6 +39,8 @@ impl PostgresStore {
             let pass = self.end_unreported(Which::All, limits::REAP_BATCH).await?;
             freed += pass.moved;
             if pass.moved == 0 {
+                // The messages of before tell of versions that are no more.
+                self.write_once(include_str!("sql/reemit_all.sql"), &[]).await?;
                 return Ok(freed);
             }
         }

@@ -59,8 +59,11 @@ impl PostgresStore {
         // Twice is as good as once, so a lost answer is no reason to give up.
         let known = !self.read(include_str!("sql/stream_pause.sql"), &params).await?.is_empty();
         if known && !paused {
-            let claimable = HashMap::from([(name, usize::MAX)]);
-            self.shared.announce(After { claimable, ..After::default() });
+            if let Some(post) = &self.shared.post {
+                // What was read meanwhile is in somebody's hands, and would come after everything that was not.
+                post.suspect(vec![name.clone()]);
+            }
+            self.shared.wake(HashMap::from([(name, usize::MAX)]));
         }
         Ok(known)
     }

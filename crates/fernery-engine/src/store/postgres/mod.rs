@@ -17,14 +17,17 @@ mod grouper;
 mod heads;
 pub mod health;
 mod herald;
+mod hints;
 mod inbox;
 mod keep;
 mod migrate;
 mod operate;
 mod pool;
+mod post;
 mod read;
 mod report;
 mod settle;
+mod sweep;
 mod target;
 mod tls;
 mod trouble;
@@ -35,6 +38,7 @@ use self::grouper::Grouper;
 use self::heads::Heads;
 use self::herald::Herald;
 use self::pool::Pool;
+use self::post::Post;
 use self::report::{Complete, Heartbeat, Settle};
 use self::settle::Which;
 use self::target::Target;
@@ -77,6 +81,8 @@ struct Shared {
     signals: Arc<Signals>,
     herald: Herald,
     heads: Heads,
+    /// Where messages tell of jobs.
+    post: Option<Post>,
     /// Nothing more will be claimed.
     closing: Notify,
 }
@@ -84,7 +90,8 @@ struct Shared {
 impl PostgresStore {
     /// Connects, and makes or migrates the schema. A database of a newer version is refused.
     pub async fn open(url: &str, settings: StoreSettings, signals: Arc<Signals>) -> StoreResult<Self> {
-        let target = Target::parse(url)?;
+        let mut target = Target::parse(url)?;
+        target.emits = settings.transport.is_some();
         // Once outside the pool, where a refusal is told from a server that is away.
         drop(target.connect().await.map_err(Trouble::into_error)?);
         let pool = Pool::new(target);
@@ -92,11 +99,17 @@ impl PostgresStore {
         migrate::migrate(&session).await?;
         drop(session);
         let (herald, heads) = (Herald::new(), Heads::default());
-        let shared = Arc::new(Shared { pool, settings, signals, herald, heads, closing: Notify::new() });
+        let post = settings.transport.clone().map(Post::new);
+        let shared =
+            Arc::new(Shared { pool, settings, signals, herald, heads, post, closing: Notify::new() });
         let (undelivered, taken_back) = mpsc::unbounded_channel();
         let taking_back = tokio::spawn(claim::take_back(shared.clone(), taken_back));
-        let tasks =
+        let mut tasks =
             vec![tokio::spawn(herald::send(shared.clone())), tokio::spawn(herald::listen(shared.clone()))];
+        if shared.post.is_some() {
+            tasks.push(tokio::spawn(post::relay(shared.clone())));
+            tasks.push(tokio::spawn(sweep::sweep(shared.clone())));
+        }
         Ok(Self {
             enqueues: Grouper::new(Enqueue(shared.clone())),
             claims: Grouper::new(Claim { shared: shared.clone(), undelivered }),

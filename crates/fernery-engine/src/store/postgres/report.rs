@@ -147,11 +147,12 @@ impl Complete {
             session.query(include_str!("sql/complete.sql"), &[&ids, &attempts, &hashes, &results]).await?;
         drop(session);
         let mut closed = HashSet::with_capacity(rows.len());
+        let mut after = After::default();
         for row in &rows {
             closed.insert((job_id(row, 0)?, columns::attempt_id(row, 1)?, token_hash(row, 2)?));
+            after.messages.extend(columns::message(row, 3)?);
         }
         let mut answers: Vec<Option<Answer>> = vec![None; items.len()];
-        let mut after = After::default();
         for n in sent {
             if closed.contains(&key(&items[n].proof)) {
                 answers[n] = Some(Answer::Accepted { status: JobStatus::Succeeded });

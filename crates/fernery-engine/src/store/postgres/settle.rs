@@ -1,7 +1,7 @@
 //! Attempts end and core says what that means: one statement applies a list of decisions.
 
 use super::after::After;
-use super::columns::{At, Json, Param, cell, holding, rows_limit, small};
+use super::columns::{At, Json, Param, cell, holding, message, rows_limit, small};
 use super::pool::Session;
 use super::trouble::{Tries, Trouble};
 use super::{PostgresStore, Shared};
@@ -80,14 +80,14 @@ pub(super) async fn apply_and_commit(
         &at,
     ];
     let rows = session.commit_with(include_str!("sql/settle.sql"), &params).await?;
-    let settled: i64 = rows.first().map_or(Ok(0), |row| cell(row, 0))?;
-    if settled != rows_limit(decided.len()) {
+    if rows.len() != decided.len() {
         return Err(StoreError::Corrupt("a lease changed under the lock that was held on it".into()).into());
     }
     let mut after = After::default();
     for one in decided {
         after.settled(one.held.job_id, &one.held.stream, one.settlement.next);
     }
+    after.messages = rows.iter().filter_map(|row| message(row, 0).transpose()).collect::<StoreResult<_>>()?;
     Ok(after)
 }
 
@@ -141,6 +141,7 @@ impl Shared {
         }
         match apply_and_commit(&session, &decided).await {
             Ok(after) => {
+                crate::door::failpoint("reaped");
                 drop(session);
                 self.announce(after);
                 step.moved = decided.len();

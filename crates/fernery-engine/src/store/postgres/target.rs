@@ -23,6 +23,8 @@ pub(super) type Wire = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<S
 pub(super) struct Target {
     config: Config,
     tls: MakeRustlsConnect,
+    /// Whether what its connections make claimable is told to a transport.
+    pub(super) emits: bool,
 }
 
 impl Target {
@@ -75,7 +77,7 @@ impl Target {
         if config.get_application_name().is_none() {
             config.application_name("fernery");
         }
-        Ok(Self { config, tls: tls::connector(verify, root_cert.as_deref())? })
+        Ok(Self { config, tls: tls::connector(verify, root_cert.as_deref())?, emits: false })
     }
 
     /// Makes a connection and the half that must be polled for it to move.
@@ -98,6 +100,10 @@ impl Target {
             .batch_execute(include_str!("sql/session.sql"))
             .await
             .map_err(|e| Trouble::from_driver(&e, false))?;
+        if self.emits {
+            let told = client.batch_execute(include_str!("sql/session_emits.sql")).await;
+            told.map_err(|e| Trouble::from_driver(&e, false))?;
+        }
         Ok(client)
     }
 }

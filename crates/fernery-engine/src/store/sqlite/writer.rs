@@ -259,7 +259,9 @@ fn write(
     for call in batch.iter_mut() {
         call.run(tx)?;
     }
-    let woken = tx.wake().min(BATCH_MAX);
+    // A claim that is in the batch already stands in line still, and cannot come before it is answered.
+    let here = batch.iter().filter(|call| call.lane() == Lane::Claim).count();
+    let woken = tx.wake().min(BATCH_MAX).saturating_sub(here);
     for mut claim in woken_come_to.into_iter().flat_map(|inbox| inbox.claims(woken)) {
         let run = claim.run(tx);
         batch.push(claim);

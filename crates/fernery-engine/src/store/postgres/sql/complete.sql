@@ -28,4 +28,4 @@ WITH proven AS MATERIALIZED (
     INSERT INTO fernery.stream_deltas (stream, running, succeeded)
     SELECT stream, -count(*), count(*) FROM proven GROUP BY stream
 )
-SELECT resource_id, attempt_id, token_hash FROM proven;
+SELECT resource_id, attempt_id, token_hash, stream, message_ms, message_n FROM proven;

@@ -33,6 +33,10 @@ WITH clock AS MATERIALIZED (
 ), later AS (
     INSERT INTO fernery.scheduled (job_id, stream, seq, due_at, claim_version, attempt_no, failed, lost, released)
     SELECT job_id, stream, seq, run_at, 0, 0, 0, 0, 0 FROM stored WHERE run_at > created_at
+), emitted AS (
+    INSERT INTO fernery.outbox (stream, job_ids, places, versions)
+    SELECT stream, array_agg(job_id), array_agg(seq), array_agg(0::bigint)
+    FROM stored WHERE current_setting('fernery.transport', true) = 'on' AND run_at <= created_at GROUP BY stream
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, ready, scheduled)
     SELECT stream, count(*) FILTER (WHERE run_at <= created_at), count(*) FILTER (WHERE run_at > created_at)

@@ -16,6 +16,10 @@ WITH clock AS MATERIALIZED (
     INSERT INTO fernery.ready (stream, seq, job_id, ready_at, claim_version, attempt_no, failed, lost, released)
     SELECT p.stream, p.place, p.job_id, clock.now, p.claim_version, p.attempt_no, p.failed, p.lost, p.released
     FROM placed p, clock
+), emitted AS (
+    INSERT INTO fernery.outbox (stream, job_ids, places, versions)
+    SELECT stream, array_agg(job_id), array_agg(place), array_agg(claim_version)
+    FROM placed WHERE current_setting('fernery.transport', true) = 'on' GROUP BY stream
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, ready, scheduled)
     SELECT stream, count(*), -count(*) FROM gone GROUP BY stream

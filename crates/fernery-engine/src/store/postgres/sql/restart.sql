@@ -31,6 +31,10 @@ WITH clock AS MATERIALIZED (
     WHERE j.job_id = g.job_id
 ), raised AS (
     DELETE FROM fernery.dead_letters WHERE job_id = ANY (ARRAY(SELECT job_id FROM going WHERE ended = 'DEAD'))
+), emitted AS (
+    INSERT INTO fernery.outbox (stream, job_ids, places, versions)
+    SELECT stream, array_agg(job_id), array_agg(place), array_agg(next_version)
+    FROM going WHERE current_setting('fernery.transport', true) = 'on' GROUP BY stream
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, ready, dead, cancelled)
     SELECT stream, count(*), -count(*) FILTER (WHERE ended = 'DEAD'), -count(*) FILTER (WHERE ended = 'CANCELLED')

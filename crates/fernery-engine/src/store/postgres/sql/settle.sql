@@ -7,7 +7,7 @@ WITH decided AS MATERIALIZED (
          AS d(job_id, version, outcome, status, error, due_at, failed, lost, released, reason, code, now)
 ), held AS MATERIALIZED (
     SELECT l.resource_id AS job_id, l.attempt_id, l.token_hash, l.owner_id, l.stream, l.started_at,
-           l.claim_version + 1 AS claim_version, l.attempt_no, l.unique_key,
+           l.claim_version + 1 AS claim_version, l.attempt_no, l.unique_key, l.message_ms, l.message_n,
            d.place, d.outcome, d.status, d.error, d.due_at, d.failed, d.lost, d.released, d.reason, d.code, d.now
     FROM decided d
     CROSS JOIN LATERAL (
@@ -45,6 +45,14 @@ WITH decided AS MATERIALIZED (
 ), buried AS (
     INSERT INTO fernery.dead_letters (job_id, stream, buried_at, reason, code)
     SELECT job_id, stream, now, reason, code FROM held WHERE reason IS NOT NULL
+), emitted AS (
+    INSERT INTO fernery.outbox (stream, job_ids, places, versions)
+    SELECT stream, array_agg(job_id), array_agg(place), array_agg(claim_version)
+    FROM held WHERE current_setting('fernery.transport', true) = 'on' AND status = 'QUEUED' AND due_at IS NULL GROUP BY stream
+    UNION ALL
+    SELECT 'jobs:dlq', array_agg(job_id), array_agg(place), array_agg(claim_version)
+    FROM held WHERE current_setting('fernery.transport', true) = 'on' AND reason IS NOT NULL
+    HAVING count(*) > 0
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, running, ready, scheduled, dead, cancelled)
     SELECT stream, -count(*),
@@ -54,4 +62,4 @@ WITH decided AS MATERIALIZED (
            count(*) FILTER (WHERE status = 'CANCELLED')
     FROM held GROUP BY stream
 )
-SELECT count(*) FROM held;
+SELECT stream, message_ms, message_n FROM held;

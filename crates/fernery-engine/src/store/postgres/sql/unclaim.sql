@@ -13,8 +13,12 @@ WITH proven AS MATERIALIZED (
 ), back AS (
     INSERT INTO fernery.ready (stream, seq, job_id, ready_at, claim_version, attempt_no, failed, lost, released)
     SELECT stream, seq, resource_id, ready_at, claim_version + 1, attempt_no - 1, failed, lost, released FROM proven
+), emitted AS (
+    INSERT INTO fernery.outbox (stream, job_ids, places, versions)
+    SELECT stream, array_agg(resource_id), array_agg(seq), array_agg(claim_version + 1)
+    FROM proven WHERE current_setting('fernery.transport', true) = 'on' GROUP BY stream
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, ready, running)
     SELECT stream, count(*), -count(*) FROM proven GROUP BY stream
 )
-SELECT stream FROM proven;
+SELECT stream, message_ms, message_n FROM proven;

@@ -1,0 +1,197 @@
+//! Claims that go by messages, and what becomes of messages that led nowhere.
+
+use super::Shared;
+use super::claim::{Claim, Slots};
+use super::columns::{Param, cell, millis, rows_limit};
+use super::post::Post;
+use super::trouble::Trouble;
+use crate::door::failpoint;
+use crate::error::StoreResult;
+use crate::store::Claimed;
+use crate::transport::{Hint, MessageId, Reason};
+use fernery_core::{StreamName, limits};
+use std::collections::HashSet;
+use std::sync::Arc;
+use tracing::debug;
+use uuid::Uuid;
+
+/// How often a claim reads on where no message led to a job.
+const READS: usize = 4;
+
+/// What a message is worth now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    /// Its job waits under it.
+    Waiting,
+    /// It is the current lease's own.
+    Held,
+    /// Its job went on without it.
+    Stale,
+    /// There is no such job.
+    Unknown,
+}
+
+/// Messages column by column, as the statements take them.
+pub(super) struct HintColumns<'a> {
+    stream: Vec<&'a str>,
+    place: Vec<i64>,
+    job_id: Vec<Uuid>,
+    version: Vec<i64>,
+    ms: Vec<i64>,
+    n: Vec<i64>,
+}
+
+impl<'a> HintColumns<'a> {
+    fn of(hints: &[&'a Hint]) -> Self {
+        let each = || hints.iter();
+        Self {
+            stream: each().map(|hint| hint.note.stream.as_str()).collect(),
+            place: each().map(|hint| hint.note.place).collect(),
+            job_id: each().map(|hint| hint.note.job_id.uuid()).collect(),
+            version: each().map(|hint| hint.note.version).collect(),
+            ms: each().map(|hint| hint.message.ms).collect(),
+            n: each().map(|hint| hint.message.n).collect(),
+        }
+    }
+
+    fn params(&self) -> [Param<'_>; 6] {
+        [&self.stream, &self.place, &self.job_id, &self.version, &self.ms, &self.n]
+    }
+}
+
+impl Claim {
+    /// Fills slots with jobs that messages tell of. None at all: the database must be asked.
+    ///
+    /// Messages that led nowhere are read past: a claim that went by the database leaves as many as it took, and the next
+    /// one would find nothing else.
+    pub(super) async fn take_hinted(
+        &self,
+        post: &Post,
+        streams: &[StreamName],
+        slots: &Slots<'_>,
+    ) -> Result<Vec<(usize, Claimed)>, Trouble> {
+        for _ in 0..READS {
+            match self.take_hinted_once(post, streams, slots).await? {
+                Some(claimed) if claimed.is_empty() => {}
+                Some(claimed) => return Ok(claimed),
+                None => break,
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// `None` if there is no message.
+    async fn take_hinted_once(
+        &self,
+        post: &Post,
+        streams: &[StreamName],
+        slots: &Slots<'_>,
+    ) -> Result<Option<Vec<(usize, Claimed)>>, Trouble> {
+        let mail = match post.transport.read(streams, slots.len()).await {
+            Ok(mail) => mail,
+            Err(away) => {
+                debug!(%away, "no messages; the database is asked");
+                return Ok(None);
+            }
+        };
+        failpoint("claim-read");
+        if !mail.set_up_anew.is_empty() {
+            post.suspect(mail.set_up_anew);
+        }
+        if mail.hints.is_empty() {
+            return Ok(None);
+        }
+        // Of two messages about the same enqueue one is of no use.
+        let mut told = HashSet::with_capacity(mail.hints.len());
+        let new = |hint: &&Hint| told.insert((hint.note.job_id, hint.note.place, hint.note.version));
+        let once: Vec<&Hint> = mail.hints.iter().filter(new).collect();
+        let claimed = self.take_these(streams, &once, slots).await?;
+        failpoint("claim-committed");
+        let taken: HashSet<(&StreamName, i64, i64)> =
+            claimed.iter().map(|(_, c)| (&c.stream, c.message.ready_at.as_millis(), c.message.seq)).collect();
+        let left: Vec<Hint> = mail
+            .hints
+            .iter()
+            .filter(|hint| !taken.contains(&(&hint.note.stream, hint.message.ms, hint.message.n)))
+            .cloned()
+            .collect();
+        if !left.is_empty() {
+            // Not the claimer's business, who waits for its jobs.
+            let shared = self.shared.clone();
+            tokio::spawn(async move { shared.deal_with(left).await });
+        }
+        Ok(Some(claimed))
+    }
+
+    async fn take_these(
+        &self,
+        streams: &[StreamName],
+        hints: &[&Hint],
+        slots: &Slots<'_>,
+    ) -> Result<Vec<(usize, Claimed)>, Trouble> {
+        let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
+        let hashes = slots.hashes(0);
+        let limit = rows_limit(hashes.len());
+        let ttl_ms = millis(self.shared.settings.lease_ttl);
+        let bytes_max = rows_limit(limits::CLAIM_BYTES_MAX);
+        let columns = HintColumns::of(hints);
+        let [stream, place, job_id, version, ms, n] = columns.params();
+        let (attempts, workers, askers) = (&slots.attempt_ids, &slots.workers, &slots.asks);
+        let params: [Param<'_>; 14] = [
+            &names, &limit, attempts, &hashes, workers, &ttl_ms, askers, &bytes_max, stream, place, job_id,
+            version, ms, n,
+        ];
+        let session = self.shared.pool.session().await?;
+        let sql = concat!(include_str!("sql/claim_pick_hinted.sql"), include_str!("sql/claim_take.sql"));
+        let rows = session.query(sql, &params).await?;
+        drop(session);
+        Ok(rows.iter().map(|row| slots.claimed(row, 0)).collect::<StoreResult<_>>()?)
+    }
+}
+
+impl Shared {
+    /// What these messages are worth.
+    pub(super) async fn judge(&self, hints: &[&Hint]) -> Result<Vec<Worth>, Trouble> {
+        let columns = HintColumns::of(hints);
+        let session = self.pool.session().await?;
+        let rows = session.query(include_str!("sql/hints_judged.sql"), &columns.params()).await?;
+        let worth = |row| {
+            Ok(match cell::<&str>(row, 1)? {
+                "waiting" => Worth::Waiting,
+                "held" => Worth::Held,
+                "stale" => Worth::Stale,
+                _ => Worth::Unknown,
+            })
+        };
+        Ok(rows.iter().map(worth).collect::<StoreResult<_>>()?)
+    }
+
+    /// Takes away those that are good for nothing. What its job waits under stays, for a claim that comes by the database
+    /// or for the sweep; so does the current lease's own.
+    async fn deal_with(self: Arc<Self>, hints: Vec<Hint>) {
+        let hints: Vec<&Hint> = hints.iter().collect();
+        match self.judge(&hints).await {
+            Ok(worth) => {
+                self.take_away(&hints, &worth);
+            }
+            Err(trouble) => debug!(?trouble, "messages that led nowhere are left to the sweep"),
+        }
+    }
+
+    /// Answers how many it took away.
+    pub(super) fn take_away(&self, hints: &[&Hint], worth: &[Worth]) -> usize {
+        let Some(post) = &self.post else { return 0 };
+        let mut gone = 0;
+        for (kind, why) in [(Worth::Stale, Reason::Stale), (Worth::Unknown, Reason::Unknown)] {
+            let of_kind: Vec<(StreamName, MessageId)> = hints
+                .iter()
+                .zip(worth)
+                .filter(|(_, worth)| **worth == kind)
+                .map(|(hint, _)| (hint.note.stream.clone(), hint.message))
+                .collect();
+            gone += of_kind.len();
+            post.transport.finished(of_kind, why);
+        }
+        gone
+    }
+}

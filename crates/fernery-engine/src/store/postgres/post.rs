@@ -1,0 +1,303 @@
+//! The way of messages out: what the outbox holds is sent, and what a transport has lost is told of again.
+//!
+//! Every process relays. Rows are taken with SKIP LOCKED, sent, and deleted in the same transaction: a process that dies
+//! between leaves the rows to another, and some jobs are told of twice. That costs a lookup and nothing else.
+//!
+//! A transport that loses messages does not know. So each time a way to send is made, and now and then besides, what each
+//! stream says its newest message was is held against what was sent. Every process does this before the first message that
+//! it sends over a new connection, so nobody covers up a loss that nobody has seen.
+
+use super::Shared;
+use super::columns::{self, cell, job_id};
+use super::trouble::Trouble;
+use crate::door::failpoint;
+use crate::error::StoreResult;
+use crate::transport::{Away, MessageId, Note, Sender, Transport};
+use fernery_core::{JobId, StreamName};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{debug, info, warn};
+use uuid::Uuid;
+
+/// Rows of the outbox taken at once. A row is what one statement made claimable.
+const ROWS: i64 = 32;
+/// Jobs told of at once, the last row aside: the transaction stays open while they are sent, and must not be cut off.
+const JOBS: usize = 5_000;
+/// Jobs told of again at once.
+const REEMIT: i64 = 1_000;
+/// How often the outbox is looked at and losses are looked for, should nobody say anything.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How often losses are looked for while the connection holds.
+const CHECK: Duration = Duration::from_secs(2);
+/// One claim batch of a stream in this time takes its jobs from the database, whatever messages say: jobs that no message
+/// tells of must not wait for ever behind those that have one.
+const HEAL: Duration = Duration::from_secs(2);
+/// But no more than one in so many: on a quiet stream every claim would go past its message.
+const HEAL_EVERY: u32 = 5;
+/// Unless this much time has passed.
+const HEAL_AT_LAST: Duration = Duration::from_secs(10);
+/// Streams that are remembered; beyond that all are forgotten.
+const STREAMS_MAX: usize = 10_000;
+/// The delete of what was sent need not be durable: what comes back is sent twice.
+const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off";
+
+pub(super) struct Post {
+    pub(super) transport: Arc<dyn Transport>,
+    /// Whether messages go out now.
+    up: AtomicBool,
+    due: Notify,
+    healed: Mutex<HashMap<StreamName, Healed>>,
+    /// Streams that may have lost messages, until that is written down.
+    suspects: Mutex<HashSet<StreamName>>,
+}
+
+/// When a stream was last asked past its messages.
+struct Healed {
+    at: Instant,
+    claims_since: u32,
+}
+
+impl Post {
+    pub(super) fn new(transport: Arc<dyn Transport>) -> Self {
+        Self {
+            transport,
+            up: AtomicBool::new(false),
+            due: Notify::new(),
+            healed: Mutex::default(),
+            suspects: Mutex::default(),
+        }
+    }
+
+    /// Messages of these streams may have been lost, whatever their newest one says: the relay sees to it.
+    pub(super) fn suspect(&self, streams: Vec<StreamName>) {
+        self.suspects.lock().unwrap_or_else(PoisonError::into_inner).extend(streams);
+        self.due.notify_one();
+    }
+
+    /// There is something to send. False if nothing is being sent now: then nobody else wakes waiting claims.
+    pub(super) fn nudge(&self) -> bool {
+        self.due.notify_one();
+        self.up.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is time for a claim over these streams that goes by the database alone.
+    pub(super) fn must_heal(&self, streams: &[StreamName], now: Instant) -> bool {
+        let mut healed = self.healed.lock().unwrap_or_else(PoisonError::into_inner);
+        if healed.len() >= STREAMS_MAX {
+            healed.clear();
+        }
+        let mut due = false;
+        for stream in streams {
+            let known = healed.entry(stream.clone()).or_insert(Healed { at: now, claims_since: 0 });
+            known.claims_since += 1;
+            let often = known.claims_since >= HEAL_EVERY && now >= known.at + HEAL;
+            due |= often || (known.claims_since > 1 && now >= known.at + HEAL_AT_LAST);
+        }
+        due
+    }
+
+    /// The database is being asked for these streams, past all messages.
+    pub(super) fn heals(&self, streams: &[StreamName], now: Instant) {
+        let mut healed = self.healed.lock().unwrap_or_else(PoisonError::into_inner);
+        for stream in streams {
+            healed.insert(stream.clone(), Healed { at: now, claims_since: 0 });
+        }
+    }
+}
+
+/// Why a round ended early.
+pub(super) enum Stop {
+    Transport(Away),
+    Database(Trouble),
+}
+
+impl From<Away> for Stop {
+    fn from(away: Away) -> Self {
+        Self::Transport(away)
+    }
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Self {
+        Self::Database(trouble)
+    }
+}
+
+impl From<crate::error::StoreError> for Stop {
+    fn from(error: crate::error::StoreError) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+/// Sends until it is aborted.
+pub(super) async fn relay(shared: Arc<Shared>) {
+    let Some(post) = &shared.post else { return };
+    loop {
+        match post.transport.sender().await {
+            Ok(sender) => {
+                let stop = shared.relay_over(post, sender).await;
+                post.up.store(false, Ordering::Relaxed);
+                match stop {
+                    Stop::Transport(away) => {
+                        warn!(%away, "messages wait; jobs are claimed from the database meanwhile");
+                    }
+                    Stop::Database(trouble) => warn!(?trouble, "messages wait for the database"),
+                }
+                // Whoever waits for a message that is not sent would wait for the backstop.
+                shared.signals.parking.nudge_all();
+            }
+            Err(away) => debug!(%away, "no way to send"),
+        }
+        let _ = timeout(shared.settings.chance.jittered(INTERVAL), post.due.notified()).await;
+        sleep(shared.settings.chance.jittered(INTERVAL / 4)).await;
+    }
+}
+
+impl Shared {
+    /// Sends until one side fails.
+    async fn relay_over(&self, post: &Post, mut sender: Box<dyn Sender>) -> Stop {
+        let sent = async {
+            loop {
+                self.look_for_losses(&mut *sender).await?;
+                if !post.up.swap(true, Ordering::Relaxed) {
+                    info!("messages are sent");
+                }
+                let next_check = Instant::now() + CHECK;
+                while Instant::now() < next_check {
+                    self.write_suspects(post).await?;
+                    // In turns: neither waits for the other's backlog, nor the next check for both.
+                    let more = self.relay_once(&mut *sender).await?;
+                    if self.tell_again(&mut *sender).await? || more {
+                        continue;
+                    }
+                    let wait = next_check.saturating_duration_since(Instant::now()).min(INTERVAL);
+                    let _ = timeout(wait, post.due.notified()).await;
+                }
+            }
+        };
+        let stopped: Result<std::convert::Infallible, Stop> = sent.await;
+        match stopped {
+            Ok(never) => match never {},
+            Err(stop) => stop,
+        }
+    }
+
+    /// Sends what a few rows hold. True if there may be more.
+    async fn relay_once(&self, sender: &mut dyn Sender) -> Result<bool, Stop> {
+        let session = self.pool.session().await?;
+        let rows = session.begin_with(BEGIN, include_str!("sql/outbox_take.sql"), &[&ROWS]).await?;
+        if rows.is_empty() {
+            session.rollback().await?;
+            return Ok(false);
+        }
+        let mut notes = Vec::new();
+        let mut claimable: HashMap<StreamName, usize> = HashMap::new();
+        let mut taken = 0;
+        for row in &rows {
+            if notes.len() >= JOBS {
+                break;
+            }
+            taken += 1;
+            let stream = columns::stream(row, 1)?;
+            let (jobs, places, versions): (Vec<Uuid>, Vec<i64>, Vec<i64>) =
+                (cell(row, 2)?, cell(row, 3)?, cell(row, 4)?);
+            if stream.as_str() != crate::transport::DEAD_LETTERS {
+                *claimable.entry(stream.clone()).or_default() += jobs.len();
+            }
+            for ((job, place), version) in jobs.into_iter().zip(places).zip(versions) {
+                notes.push(Note { stream: stream.clone(), job_id: JobId::from_uuid(job), place, version });
+            }
+        }
+        let ids: Vec<i64> = rows[..taken].iter().map(|row| cell(row, 0)).collect::<StoreResult<_>>()?;
+        let messages = sender.send(&notes).await?;
+        failpoint("relay-sent");
+        self.wake(claimable);
+        let newest = newest(&notes, &messages);
+        let streams: Vec<&str> = newest.keys().map(|stream| stream.as_str()).collect();
+        let ms: Vec<i64> = newest.values().map(|id| id.ms).collect();
+        let n: Vec<i64> = newest.values().map(|id| id.n).collect();
+        session.commit_with(include_str!("sql/outbox_sent.sql"), &[&ids, &streams, &ms, &n]).await?;
+        Ok(rows.len() as i64 == ROWS || taken < rows.len())
+    }
+
+    /// Tells again of some jobs of a stream that has lost messages. True if there may be more.
+    async fn tell_again(&self, sender: &mut dyn Sender) -> Result<bool, Stop> {
+        let session = self.pool.session().await?;
+        let rows = session.begin_with(BEGIN, include_str!("sql/reemit_take.sql"), &[&REEMIT]).await?;
+        let Some(first) = rows.first() else {
+            session.rollback().await?;
+            return Ok(false);
+        };
+        let stream = columns::stream(first, 0)?;
+        let mut notes = Vec::with_capacity(rows.len());
+        for row in &rows {
+            if cell::<Option<i64>>(row, 2)?.is_some() {
+                let (place, version) = (cell(row, 2)?, cell(row, 3)?);
+                notes.push(Note { stream: stream.clone(), job_id: job_id(row, 1)?, place, version });
+            }
+        }
+        let messages = sender.send(&notes).await?;
+        self.wake(HashMap::from([(stream.clone(), notes.len())]));
+        let newest = messages.iter().max().copied().unwrap_or_default();
+        let next = notes.last().filter(|_| notes.len() as i64 == REEMIT).map(|note| note.place + 1);
+        let params: [columns::Param<'_>; 4] = [&stream.as_str(), &next, &newest.ms, &newest.n];
+        session.commit_with(include_str!("sql/reemit_sent.sql"), &params).await?;
+        info!(%stream, jobs = notes.len(), "told again of jobs that wait");
+        Ok(true)
+    }
+
+    async fn look_for_losses(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
+        let session = self.pool.session().await?;
+        let rows = session.query(include_str!("sql/relayed_all.sql"), &[]).await?;
+        drop(session);
+        let mut sent = Vec::with_capacity(rows.len());
+        for row in &rows {
+            sent.push((columns::stream(row, 0)?, MessageId { ms: cell(row, 1)?, n: cell(row, 2)? }));
+        }
+        let streams: Vec<StreamName> = sent.iter().map(|(stream, _)| stream.clone()).collect();
+        let found = sender.newest(&streams).await?;
+        for ((stream, sent), found) in sent.into_iter().zip(found) {
+            if sent > found.unwrap_or_default() {
+                self.ask_to_tell_again(&stream, sent).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask_to_tell_again(&self, stream: &StreamName, sent: MessageId) -> Result<(), Trouble> {
+        let session = self.pool.session().await?;
+        let params: [columns::Param<'_>; 3] = [&stream.as_str(), &sent.ms, &sent.n];
+        if !session.query(include_str!("sql/reemit_ask.sql"), &params).await?.is_empty() {
+            warn!(%stream, "messages were lost");
+        }
+        Ok(())
+    }
+
+    async fn write_suspects(&self, post: &Post) -> Result<(), Trouble> {
+        let suspects: Vec<StreamName> =
+            post.suspects.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        let session = self.pool.session().await?;
+        let names: Vec<&str> = suspects.iter().map(StreamName::as_str).collect();
+        session.query(include_str!("sql/reemit_suspect.sql"), &[&names]).await?;
+        let mut left = post.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|stream| !suspects.contains(stream));
+        Ok(())
+    }
+}
+
+/// The newest message of each stream.
+fn newest<'a>(notes: &'a [Note], messages: &[MessageId]) -> BTreeMap<&'a StreamName, MessageId> {
+    let mut newest: BTreeMap<&StreamName, MessageId> = BTreeMap::new();
+    for (note, id) in notes.iter().zip(messages) {
+        let known = newest.entry(&note.stream).or_default();
+        *known = (*known).max(*id);
+    }
+    newest
+}

@@ -1,0 +1,1 @@
+SELECT stream, newest_ms, newest_n FROM fernery.relayed ORDER BY stream;

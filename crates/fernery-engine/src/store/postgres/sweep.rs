@@ -1,0 +1,145 @@
+//! What claims leave behind: messages whose jobs went on without them, and messages whose reader died.
+//!
+//! Every process sweeps all streams, also those that nobody polls any more, a page of each at a time. Two that sweep the
+//! same page do the same thing twice.
+
+use super::Shared;
+use super::columns;
+use super::hints::Worth;
+use super::post::{Post, Stop};
+use crate::door;
+use crate::error::StoreResult;
+use crate::transport::{Hint, MessageId, Note, Reason};
+use fernery_core::StreamName;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+use tracing::debug;
+
+/// Between two pages of a stream.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Messages of a page.
+const PAGE: usize = 500;
+/// Pages of a stream in one round, while there is something to take away.
+const PAGES: usize = 20;
+/// A message this young is left to whoever is dealing with it now.
+const YOUNG: Duration = Duration::from_secs(3);
+/// How much longer than a lease a message is left with its reader.
+const BEYOND_LEASE: Duration = Duration::from_secs(1);
+/// A reader that has nothing in hand and did nothing for so long has gone; one that has not is simply known again.
+const READER_GONE: Duration = Duration::from_secs(600);
+
+/// Readers are looked at once in so many rounds.
+const FORGET_READERS: u64 = 60;
+
+/// How far the sweep of a stream has come.
+#[derive(Default)]
+struct Progress {
+    looked_to: MessageId,
+    abandoned_from: MessageId,
+}
+
+/// Sweeps until it is aborted.
+pub(super) async fn sweep(shared: Arc<Shared>) {
+    let Some(post) = &shared.post else { return };
+    let mut progress: HashMap<StreamName, Progress> = HashMap::new();
+    for round in 0_u64.. {
+        sleep(shared.settings.chance.jittered(INTERVAL)).await;
+        match shared.sweep_all(post, &mut progress, round % FORGET_READERS == 0).await {
+            Ok(()) => {}
+            Err(Stop::Transport(away)) => {
+                // What was known about streams may be about streams that are no more.
+                progress.clear();
+                debug!(%away, "not swept");
+            }
+            Err(Stop::Database(trouble)) => debug!(?trouble, "not swept"),
+        }
+    }
+}
+
+impl Shared {
+    async fn sweep_all(
+        &self,
+        post: &Post,
+        progress: &mut HashMap<StreamName, Progress>,
+        forget_readers: bool,
+    ) -> Result<(), Stop> {
+        let session = self.pool.session().await?;
+        let rows = session.query(include_str!("sql/relayed_all.sql"), &[]).await?;
+        drop(session);
+        let streams: Vec<StreamName> = rows
+            .iter()
+            .map(|row| columns::stream(row, 0))
+            .filter(|stream| {
+                !stream.as_ref().is_ok_and(|name| name.as_str() == crate::transport::DEAD_LETTERS)
+            })
+            .collect::<StoreResult<_>>()?;
+        progress.retain(|stream, _| streams.contains(stream));
+        let lengths = post.transport.lengths(&streams).await?;
+        for (stream, _) in streams.iter().zip(lengths).filter(|(_, length)| *length > 0) {
+            let place = progress.entry(stream.clone()).or_default();
+            self.sweep_page(post, stream, place).await?;
+            self.take_over(post, stream, place).await?;
+        }
+        for stream in streams.iter().filter(|_| forget_readers) {
+            post.transport.forget_readers(stream, READER_GONE).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes away what is good for nothing, whoever has it.
+    async fn sweep_page(&self, post: &Post, stream: &StreamName, place: &mut Progress) -> Result<(), Stop> {
+        // On at once while there is something to do: where workers acknowledge, all that is settled goes this way.
+        for _ in 0..PAGES {
+            if !self.sweep_one_page(post, stream, place).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there may be more like it.
+    async fn sweep_one_page(
+        &self,
+        post: &Post,
+        stream: &StreamName,
+        place: &mut Progress,
+    ) -> Result<bool, Stop> {
+        let page = post.transport.look(stream, place.looked_to, PAGE).await?;
+        place.looked_to = match page.last() {
+            Some(last) if page.len() == PAGE => last.message,
+            _ => MessageId::default(),
+        };
+        let old = door::wall_clock().before(YOUNG).as_millis();
+        let hints: Vec<&Hint> = page.iter().filter(|hint| hint.message.ms <= old).collect();
+        if hints.is_empty() {
+            return Ok(false);
+        }
+        let worth = self.judge(&hints).await?;
+        Ok(self.take_away(&hints, &worth) > 0 && page.len() == PAGE)
+    }
+
+    /// Takes over what a reader has held for longer than any lease it may have led to. A job that still waits is told of
+    /// anew; a message of a running job stays.
+    async fn take_over(&self, post: &Post, stream: &StreamName, place: &mut Progress) -> Result<(), Stop> {
+        let idle = self.settings.lease_ttl + BEYOND_LEASE;
+        let abandoned = post.transport.abandoned(stream, idle, place.abandoned_from, PAGE).await?;
+        place.abandoned_from = abandoned.next.unwrap_or_default();
+        let hints: Vec<&Hint> = abandoned.hints.iter().collect();
+        if hints.is_empty() {
+            return Ok(());
+        }
+        let worth = self.judge(&hints).await?;
+        self.take_away(&hints, &worth);
+        let waiting = || hints.iter().zip(&worth).filter(|(_, worth)| **worth == Worth::Waiting);
+        let notes: Vec<Note> = waiting().map(|(hint, _)| hint.note.clone()).collect();
+        if !notes.is_empty() {
+            post.transport.sender().await?.send(&notes).await?;
+            let old = waiting().map(|(hint, _)| (stream.clone(), hint.message)).collect();
+            post.transport.finished(old, Reason::Stale);
+            self.wake(HashMap::from([(stream.clone(), notes.len())]));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! The address of Redis: read and refused without its password ever reaching an error, a log or a screen.
+
+/// Checks `redis://`, `rediss://`, `valkey://` or `valkeys://`, with password and database number.
+pub fn parse(text: &str) -> Result<String, String> {
+    let schemes = ["redis", "rediss", "valkey", "valkeys"];
+    let expected = "expected redis://[:password@]host[:port][/number] or rediss:// for TLS";
+    let Some((scheme, rest)) = text.split_once("://") else { return Err(expected.into()) };
+    if !schemes.contains(&scheme) {
+        return Err(format!("scheme {scheme:?} is not known; {expected}"));
+    }
+    if rest.contains('#') {
+        return Err("a # in the password must be written %23; certificates are always checked".into());
+    }
+    let (authority, number) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    if host.is_empty() || host.starts_with(':') {
+        return Err(format!("names no host; {expected}"));
+    }
+    let number = number.split_once('?').map_or(number, |(number, _)| number);
+    if !number.is_empty() && number.parse::<u16>().is_err() {
+        return Err("the database is a number, as in redis://host/0".into());
+    }
+    // Whatever else is wrong; the driver's own words may repeat the password.
+    redis::Client::open(text)
+        .map(|_| text.to_string())
+        .map_err(|_| format!("cannot be read; {expected}, the password percent-encoded"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_addresses_are_taken() {
+        for url in
+            ["redis://h", "redis://:p%40@h:6380/2", "rediss://u:p@h", "valkey://h/0", "redis://[::1]:6379/"]
+        {
+            assert_eq!(parse(url), Ok(url.to_string()));
+        }
+    }
+
+    #[test]
+    fn a_bad_address_is_refused_without_its_password() {
+        for url in [
+            "",
+            "s3cret",
+            "http://:s3cret@h",
+            "redis://:s3cret@",
+            "redis://:s3cret@:6379",
+            "redis://:s3cret@h/x",
+            "redis://:s3cret#@h",
+            "redis://:s3cret@h:port",
+        ] {
+            let why = parse(url).unwrap_err();
+            assert!(!why.contains("s3cret"), "{url}: {why}");
+        }
+    }
+}

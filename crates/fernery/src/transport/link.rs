@@ -1,0 +1,137 @@
+//! The connections to Redis: made when needed, given up when they do not answer in time, and not tried again for a moment.
+
+use fernery_engine::transport::Away;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Pipeline, Value};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// No answer by then: whoever asks goes by the database.
+const ANSWER_WITHIN: Duration = Duration::from_millis(1_000);
+const CONNECT_WITHIN: Duration = Duration::from_millis(1_000);
+/// After a failure nobody waits for Redis again for so long.
+const PAUSE: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(super) struct Link {
+    client: Client,
+    state: Mutex<State>,
+    /// One connects, the others go on without.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+enum State {
+    Unknown,
+    Up(MultiplexedConnection),
+    Down { why: String, until: Instant },
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "unknown",
+            Self::Up(_) => "up",
+            Self::Down { .. } => "down",
+        })
+    }
+}
+
+impl Link {
+    pub(super) fn new(url: &str) -> Result<Self, String> {
+        let client = Client::open(url).map_err(|error| error.to_string())?;
+        Ok(Self { client, state: Mutex::new(State::Unknown), connecting: tokio::sync::Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection of one's own.
+    pub(super) async fn connect(&self) -> Result<MultiplexedConnection, Away> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_WITHIN))
+            .set_response_timeout(Some(ANSWER_WITHIN));
+        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await;
+        let connection = connection.map_err(|error| self.down(error.to_string()))?;
+        // Whoever was told to go on without may ask again.
+        let mut state = self.state();
+        if matches!(*state, State::Down { .. }) {
+            *state = State::Unknown;
+        }
+        drop(state);
+        Ok(connection)
+    }
+
+    fn down(&self, why: String) -> Away {
+        *self.state() = State::Down { why: why.clone(), until: Instant::now() + PAUSE };
+        Away(why)
+    }
+
+    async fn connection(&self) -> Result<MultiplexedConnection, Away> {
+        match &*self.state() {
+            State::Up(connection) => return Ok(connection.clone()),
+            State::Down { why, until } if Instant::now() < *until => return Err(Away(why.clone())),
+            _ => {}
+        }
+        let Ok(_turn) = self.connecting.try_lock() else {
+            return Err(Away("a connection is being made".into()));
+        };
+        let connection = self.connect().await?;
+        *self.state() = State::Up(connection.clone());
+        Ok(connection)
+    }
+
+    /// Sends commands and waits for their answers. A command that is refused has an error for an answer; one that means
+    /// that Redis cannot serve now fails them all.
+    pub(super) async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>, Away> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut connection = self.connection().await?;
+        ask(&mut connection, commands).await.map_err(|Away(why)| self.down(why))
+    }
+
+    pub(super) fn trouble(&self) -> Option<String> {
+        match &*self.state() {
+            State::Down { why, .. } => Some(why.clone()),
+            State::Unknown | State::Up(_) => None,
+        }
+    }
+}
+
+/// Sends commands over a connection.
+pub(super) async fn ask(
+    connection: &mut MultiplexedConnection,
+    commands: &Pipeline,
+) -> Result<Vec<Value>, Away> {
+    let mut commands = commands.clone();
+    let answers: Vec<Value> =
+        commands.ignore_errors().query_async(connection).await.map_err(|error| Away(error.to_string()))?;
+    for answer in &answers {
+        if let Value::ServerError(error) = answer
+            && cannot_serve(error.code())
+        {
+            return Err(Away(error.to_string()));
+        }
+    }
+    Ok(answers)
+}
+
+/// Errors that are about Redis and not about the key that was named.
+fn cannot_serve(code: &str) -> bool {
+    matches!(
+        code,
+        "OOM"
+            | "LOADING"
+            | "READONLY"
+            | "MASTERDOWN"
+            | "NOAUTH"
+            | "NOPERM"
+            | "MISCONF"
+            | "CLUSTERDOWN"
+            | "NOREPLICAS"
+            | "BUSY"
+            | "WRONGPASS"
+    )
+}

@@ -1,0 +1,335 @@
+//! Redis Streams as transport: the commands, the connections, and what is counted. What messages mean is the engine's
+//! business (`fernery_engine::transport`).
+//!
+//! Only commands of Redis 7.0 are used. Reads are made on demand and never block: a claim that waits is woken by whoever
+//! sends, so no connection is tied up and nothing is read that nobody has asked for.
+
+mod link;
+mod reply;
+mod sender;
+
+use self::link::Link;
+use self::reply::Entry;
+use self::sender::RedisSender;
+use async_trait::async_trait;
+use fernery_core::StreamName;
+use fernery_engine::transport::{
+    Abandoned, Away, Counts, DEAD_LETTERS, Hint, Mail, MessageId, Reason, Sender, Transport,
+};
+use redis::{Value, cmd, pipe};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tracing::{debug, warn};
+
+/// Messages taken away at once.
+const REMOVE_BATCH: usize = 1_000;
+/// Messages that wait to be taken away; beyond that the sweep finds them.
+const REMOVE_QUEUE: usize = 1_000;
+
+/// Streams that are asked about in one go.
+const STREAMS_AT_ONCE: usize = 500;
+
+/// Reads the streams in order, each only as far as the claim still needs. A stream that has lost its group is given one
+/// that starts at its first message; one that is not there stays so.
+const READ: &str = r"
+local found, anew, left = {}, {}, tonumber(ARGV[3])
+for i, key in ipairs(KEYS) do
+  if left <= 0 then break end
+  local read = function()
+    return redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', left, 'STREAMS', key, '>')
+  end
+  local got = read()
+  if got and got.err and string.find(got.err, 'NOGROUP', 1, true) and redis.call('EXISTS', key) == 1 then
+    local made = redis.pcall('XGROUP', 'CREATE', key, ARGV[1], '0')
+    if made.err then return redis.error_reply(made.err) end
+    anew[#anew + 1] = i
+    got = read()
+  end
+  if got and got.err then
+    -- A stream that is not there, or a key that is no stream, has no messages; anything else is trouble.
+    local none = string.find(got.err, 'NOGROUP', 1, true) or string.find(got.err, 'WRONGTYPE', 1, true)
+    if not none then return redis.error_reply(got.err) end
+  elseif got then
+    found[#found + 1] = { i, got[1][2] }
+    left = left - #got[1][2]
+  end
+end
+return { found, anew }";
+
+/// Who tells Redis that a message is done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckBy {
+    /// The server, once the outcome is durable.
+    ControlPlane,
+    /// The worker, once it is told `ack: true`; the server sweeps up after it.
+    Worker,
+}
+
+/// How the transport is set up.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TransportSettings {
+    /// `redis://…`, `rediss://…` or `valkey://…`, with its password.
+    pub url: String,
+    /// The consumer group of all servers.
+    pub group: String,
+    /// Who acknowledges.
+    pub ack: AckBy,
+}
+
+impl std::fmt::Debug for TransportSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let url = crate::config::database::mask(&self.url);
+        f.debug_struct("TransportSettings").field("url", &url).field("group", &self.group).finish()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    sent: AtomicU64,
+    read: AtomicU64,
+    settled: AtomicU64,
+    stale: AtomicU64,
+    unknown: AtomicU64,
+    malformed: AtomicU64,
+    set_up_anew: AtomicU64,
+    failures: AtomicU64,
+}
+
+/// Redis, as the engine sees it.
+#[derive(Debug)]
+pub struct RedisTransport {
+    link: Arc<Link>,
+    group: String,
+    consumer: String,
+    ack: AckBy,
+    counters: Arc<Counters>,
+    removals: mpsc::Sender<Removal>,
+}
+
+type Removal = Vec<(StreamName, MessageId)>;
+
+impl RedisTransport {
+    /// Checks the address. Whether anybody is there is found out later, and again and again.
+    pub fn open(settings: &TransportSettings) -> Result<Arc<Self>, String> {
+        let link = Arc::new(Link::new(&settings.url)?);
+        let (removals, queue) = mpsc::channel(REMOVE_QUEUE);
+        let transport = Arc::new(Self {
+            link: link.clone(),
+            group: settings.group.clone(),
+            consumer: format!("fernery-{:016x}", u64::from_ne_bytes(fernery_engine::door::random_bytes())),
+            ack: settings.ack,
+            counters: Arc::default(),
+            removals,
+        });
+        tokio::spawn(remove(link, settings.group.clone(), transport.counters.clone(), queue));
+        Ok(transport)
+    }
+
+    /// What can be read of these entries; the others are taken away at once.
+    fn hints(&self, stream: &StreamName, entries: Vec<Entry>) -> Vec<Hint> {
+        let mut hints = Vec::with_capacity(entries.len());
+        let mut malformed = Vec::new();
+        for entry in entries {
+            match entry.hint(stream) {
+                Some(hint) => hints.push(hint),
+                None => malformed.push(entry.id),
+            }
+        }
+        if !malformed.is_empty() {
+            self.counters.malformed.fetch_add(malformed.len() as u64, Ordering::Relaxed);
+            warn!(%stream, messages = malformed.len(), "messages that nobody can read were taken away");
+            let (link, group, key) = (self.link.clone(), self.group.clone(), stream.clone());
+            tokio::spawn(async move {
+                let ids: Vec<&str> = malformed.iter().map(String::as_str).collect();
+                let mut commands = pipe();
+                removal(&mut commands, &group, key.as_str(), &ids);
+                let _ = link.ask(&commands).await;
+            });
+        }
+        hints
+    }
+}
+
+/// Acknowledges and deletes, in one go.
+fn removal(commands: &mut redis::Pipeline, group: &str, key: &str, ids: &[&str]) {
+    commands.add_command(cmd("XACK").arg(key).arg(group).arg(ids).to_owned());
+    commands.add_command(cmd("XDEL").arg(key).arg(ids).to_owned());
+}
+
+/// Takes away what has done its work, many messages at once. What is lost here the sweep finds.
+async fn remove(link: Arc<Link>, group: String, counters: Arc<Counters>, mut queue: mpsc::Receiver<Removal>) {
+    while let Some(mut batch) = queue.recv().await {
+        while batch.len() < REMOVE_BATCH
+            && let Ok(more) = queue.try_recv()
+        {
+            batch.extend(more);
+        }
+        let mut by_stream: HashMap<StreamName, Vec<String>> = HashMap::new();
+        for (stream, id) in batch {
+            by_stream.entry(stream).or_default().push(id.to_string());
+        }
+        let mut commands = pipe();
+        for (stream, ids) in &by_stream {
+            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            removal(&mut commands, &group, stream.as_str(), &ids);
+        }
+        if let Err(away) = link.ask(&commands).await {
+            counters.failures.fetch_add(1, Ordering::Relaxed);
+            debug!(%away, "messages were not taken away; the sweep does it");
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for RedisTransport {
+    async fn sender(&self) -> Result<Box<dyn Sender>, Away> {
+        let connection = self.link.connect().await.inspect_err(|_| {
+            self.counters.failures.fetch_add(1, Ordering::Relaxed);
+        })?;
+        Ok(Box::new(RedisSender::new(connection, self.group.clone(), self.counters.clone())))
+    }
+
+    async fn read(&self, streams: &[StreamName], max: usize) -> Result<Mail, Away> {
+        let keys: Vec<&str> =
+            streams.iter().map(StreamName::as_str).filter(|name| *name != DEAD_LETTERS).collect();
+        let mut commands = pipe();
+        commands.add_command(
+            cmd("EVAL")
+                .arg(READ)
+                .arg(keys.len())
+                .arg(&keys)
+                .arg(&self.group)
+                .arg(&self.consumer)
+                .arg(max)
+                .to_owned(),
+        );
+        let answers = self.link.ask(&commands).await.inspect_err(|_| {
+            self.counters.failures.fetch_add(1, Ordering::Relaxed);
+        })?;
+        let (found, anew) = reply::read(answers)?;
+        let stream = |n: usize| keys.get(n - 1).map(|name| StreamName::stored(name));
+        let mut mail = Mail::default();
+        for (n, entries) in found {
+            self.counters.read.fetch_add(entries.len() as u64, Ordering::Relaxed);
+            if let Some(stream) = stream(n) {
+                mail.hints.extend(self.hints(&stream, entries));
+            }
+        }
+        mail.set_up_anew = anew.into_iter().filter_map(stream).collect();
+        self.counters.set_up_anew.fetch_add(mail.set_up_anew.len() as u64, Ordering::Relaxed);
+        Ok(mail)
+    }
+
+    fn finished(&self, messages: Vec<(StreamName, MessageId)>, why: Reason) {
+        if messages.is_empty() {
+            return;
+        }
+        let counter = match why {
+            Reason::Settled => &self.counters.settled,
+            Reason::Stale => &self.counters.stale,
+            Reason::Unknown => &self.counters.unknown,
+        };
+        counter.fetch_add(messages.len() as u64, Ordering::Relaxed);
+        if self.ack == AckBy::ControlPlane || why != Reason::Settled {
+            // Full: the sweep finds them.
+            let _ = self.removals.try_send(messages);
+        }
+    }
+
+    async fn lengths(&self, streams: &[StreamName]) -> Result<Vec<u64>, Away> {
+        let mut lengths = Vec::with_capacity(streams.len());
+        for some in streams.chunks(STREAMS_AT_ONCE) {
+            let mut commands = pipe();
+            for stream in some {
+                commands.add_command(cmd("XLEN").arg(stream.as_str()).to_owned());
+            }
+            let length = |value| if let Value::Int(n) = value { n.unsigned_abs() } else { 0 };
+            lengths.extend(self.link.ask(&commands).await?.into_iter().map(length));
+        }
+        Ok(lengths)
+    }
+
+    async fn look(&self, stream: &StreamName, after: MessageId, max: usize) -> Result<Vec<Hint>, Away> {
+        let from = format!("({after}");
+        let mut commands = pipe();
+        commands.add_command(
+            cmd("XRANGE").arg(stream.as_str()).arg(from).arg("+").arg("COUNT").arg(max).to_owned(),
+        );
+        let answers = self.link.ask(&commands).await?;
+        Ok(self.hints(stream, answers.into_iter().next().map(reply::entries).unwrap_or_default()))
+    }
+
+    async fn abandoned(
+        &self,
+        stream: &StreamName,
+        idle: Duration,
+        from: MessageId,
+        max: usize,
+    ) -> Result<Abandoned, Away> {
+        let mut commands = pipe();
+        commands.add_command(
+            cmd("XAUTOCLAIM")
+                .arg(stream.as_str())
+                .arg(&self.group)
+                .arg(&self.consumer)
+                .arg(idle.as_millis() as u64)
+                .arg(from.to_string())
+                .arg("COUNT")
+                .arg(max)
+                .to_owned(),
+        );
+        let answers = self.link.ask(&commands).await?;
+        // No group, no readers, nothing abandoned; the next look starts at the front.
+        let Some((next, entries)) = answers.into_iter().next().and_then(reply::claimed) else {
+            return Ok(Abandoned::default());
+        };
+        let hints = self.hints(stream, entries);
+        Ok(Abandoned { hints, next: next.parse().ok().filter(|id| *id != MessageId::default()) })
+    }
+
+    async fn forget_readers(&self, stream: &StreamName, idle: Duration) -> Result<(), Away> {
+        let mut commands = pipe();
+        commands.add_command(cmd("XINFO").arg("CONSUMERS").arg(stream.as_str()).arg(&self.group).to_owned());
+        let answers = self.link.ask(&commands).await?;
+        let readers = answers.into_iter().next().map(reply::consumers).unwrap_or_default();
+        let mut commands = pipe();
+        for reader in readers {
+            let gone = reader.pending == 0 && u128::from(reader.idle_ms) > idle.as_millis();
+            if gone && reader.name != self.consumer {
+                let delete = cmd("XGROUP")
+                    .arg("DELCONSUMER")
+                    .arg(stream.as_str())
+                    .arg(&self.group)
+                    .arg(reader.name)
+                    .to_owned();
+                commands.add_command(delete);
+            }
+        }
+        if !commands.is_empty() {
+            self.link.ask(&commands).await?;
+        }
+        Ok(())
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.link.trouble()
+    }
+
+    fn counts(&self) -> Counts {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let c = &self.counters;
+        vec![
+            ("sent", load(&c.sent)),
+            ("read", load(&c.read)),
+            ("settled", load(&c.settled)),
+            ("stale", load(&c.stale)),
+            ("unknown", load(&c.unknown)),
+            ("malformed", load(&c.malformed)),
+            ("set_up_anew", load(&c.set_up_anew)),
+            ("failures", load(&c.failures)),
+        ]
+    }
+}

@@ -1,0 +1,103 @@
+//! Sending: pipelined, over a connection that is used for nothing else and never silently replaced.
+
+use super::{Counters, STREAMS_AT_ONCE, link, reply};
+use async_trait::async_trait;
+use fernery_core::StreamName;
+use fernery_engine::transport::{Away, DEAD_LETTERS, MessageId, Note, Sender};
+use redis::aio::MultiplexedConnection;
+use redis::{Value, cmd, pipe};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tracing::warn;
+
+/// Messages sent in one go.
+const SEND_BATCH: usize = 1_000;
+/// Messages about buried jobs that are kept: nobody has to read them.
+const DEAD_LETTERS_KEPT: usize = 100_000;
+
+pub(super) struct RedisSender {
+    connection: MultiplexedConnection,
+    group: String,
+    /// Streams that had their group when this first sent to them.
+    grouped: HashSet<StreamName>,
+    counters: Arc<Counters>,
+}
+
+impl RedisSender {
+    pub(super) fn new(connection: MultiplexedConnection, group: String, counters: Arc<Counters>) -> Self {
+        Self { connection, group, grouped: HashSet::new(), counters }
+    }
+
+    /// A new stream gets its group before its first message, so that a reader that finds none knows of a loss.
+    async fn group(&mut self, notes: &[Note]) -> Result<(), Away> {
+        let new: HashSet<StreamName> =
+            notes.iter().map(|note| &note.stream).filter(|s| !self.grouped.contains(*s)).cloned().collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut commands = pipe();
+        for stream in new.iter().filter(|stream| stream.as_str() != DEAD_LETTERS) {
+            let mut create = cmd("XGROUP");
+            create.arg("CREATE").arg(stream.as_str()).arg(&self.group).arg("0").arg("MKSTREAM");
+            commands.add_command(create);
+        }
+        if !commands.is_empty() {
+            // One that exists is as good.
+            link::ask(&mut self.connection, &commands).await?;
+        }
+        self.grouped.extend(new);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Sender for RedisSender {
+    async fn newest(&mut self, streams: &[StreamName]) -> Result<Vec<Option<MessageId>>, Away> {
+        let mut newest = Vec::with_capacity(streams.len());
+        for some in streams.chunks(STREAMS_AT_ONCE) {
+            let mut commands = pipe();
+            for stream in some {
+                commands.add_command(cmd("XINFO").arg("STREAM").arg(stream.as_str()).to_owned());
+            }
+            let answers = link::ask(&mut self.connection, &commands).await?;
+            newest.extend(answers.into_iter().map(reply::newest));
+        }
+        Ok(newest)
+    }
+
+    async fn send(&mut self, notes: &[Note]) -> Result<Vec<MessageId>, Away> {
+        self.group(notes).await?;
+        let mut ids = Vec::with_capacity(notes.len());
+        let mut told = HashSet::new();
+        for batch in notes.chunks(SEND_BATCH) {
+            let mut commands = pipe();
+            for note in batch {
+                let mut add = cmd("XADD");
+                add.arg(note.stream.as_str());
+                if note.stream.as_str() == DEAD_LETTERS {
+                    add.arg("MAXLEN").arg("~").arg(DEAD_LETTERS_KEPT);
+                }
+                add.arg("*").arg("job_id").arg(note.job_id.to_string());
+                add.arg("enqueue_id").arg(note.enqueue_id());
+                commands.add_command(add);
+            }
+            for (note, answer) in batch.iter().zip(link::ask(&mut self.connection, &commands).await?) {
+                ids.push(match &answer {
+                    Value::BulkString(text) => {
+                        std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
+                    }
+                    // Something else has this key. Its jobs are found in the database; the others must not wait for it.
+                    refused => {
+                        if told.insert(&note.stream) {
+                            warn!(stream = %note.stream, ?refused, "Redis takes no message for this stream");
+                        }
+                        MessageId::default()
+                    }
+                });
+            }
+            self.counters.sent.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        }
+        Ok(ids)
+    }
+}

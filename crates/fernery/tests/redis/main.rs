@@ -1,0 +1,17 @@
+//! Redis Streams as transport: real servers, a real PostgreSQL, and a Redis of each test's own that loses what it holds.
+//!
+//! Invariants 3 to 8, 17 and 19 with messages in between.
+
+#[path = "../campaign/mod.rs"]
+mod campaign;
+#[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod fresh_database;
+
+mod crowd;
+mod deaths;
+mod faults;
+mod losses;
+mod messages;
+mod own_redis;
+mod world;

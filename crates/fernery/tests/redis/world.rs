@@ -1,0 +1,150 @@
+//! Some control planes on one PostgreSQL and one Redis.
+
+use crate::campaign::{Server, Target};
+use crate::fresh_database::{FreshDatabase, fresh_database};
+use crate::own_redis::OwnRedis;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// So that a minute holds many generations of leases.
+const SHORT_LEASE: [&str; 6] =
+    ["--lease-ttl", "2s", "--heartbeat-interval", "500ms", "--reap-interval", "300ms"];
+
+pub(crate) struct World {
+    pub(crate) database: FreshDatabase,
+    pub(crate) redis: OwnRedis,
+    pub(crate) servers: Vec<Server>,
+}
+
+impl World {
+    pub(crate) async fn new(servers: usize) -> Self {
+        Self::with(servers, &[]).await
+    }
+
+    pub(crate) async fn with(servers: usize, more: &[&str]) -> Self {
+        let mut world =
+            Self { database: fresh_database().await, redis: OwnRedis::start().await, servers: Vec::new() };
+        for _ in 0..servers {
+            let server = world.another(more, &[]).await;
+            world.servers.push(server);
+        }
+        world
+    }
+
+    /// One more control plane.
+    pub(crate) async fn another(&self, more: &[&str], environment: &[(&str, &str)]) -> Server {
+        let redis = self.redis.url();
+        let mut arguments = vec!["--redis", &redis];
+        if !more.contains(&"--lease-ttl") {
+            arguments.extend(SHORT_LEASE);
+        }
+        arguments.extend(more);
+        Server::start_in(Some(&self.database.url()), &arguments, environment).await
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.servers[0].target
+    }
+
+    pub(crate) async fn enqueue(&self, stream: &str, jobs: usize) -> Vec<String> {
+        let jobs: Vec<Value> = (0..jobs).map(|n| json!({"stream": stream, "payload": {"n": n}})).collect();
+        let target = self.target();
+        let (status, answer) =
+            target.call(&target.operator, "POST", "/v1/jobs", &json!(jobs)).await.expect("an answer");
+        assert_eq!(status, 201, "{answer}");
+        let id = |job: &Value| job["job_id"].as_str().expect("an id").to_string();
+        answer["jobs"].as_array().expect("jobs").iter().map(id).collect()
+    }
+
+    /// A job of these streams, or `None` after `wait_ms`.
+    pub(crate) async fn claim(&self, streams: &[&str], wait_ms: u64) -> Option<Value> {
+        claim(self.target(), streams, wait_ms).await
+    }
+
+    /// Claims and completes until nothing comes for two seconds; each job that was had.
+    pub(crate) async fn drain(&self, streams: &[&str]) -> Vec<String> {
+        let mut had = Vec::new();
+        while let Some(held) = self.claim(streams, 2_000).await {
+            had.push(held["job_id"].as_str().expect("an id").to_string());
+            complete(self.target(), &held).await;
+        }
+        had
+    }
+
+    /// These jobs, each once, within ten seconds.
+    pub(crate) async fn drains_all(&self, streams: &[&str], jobs: &[String]) {
+        let since = Instant::now();
+        let mut wanted: HashSet<&str> = jobs.iter().map(String::as_str).collect();
+        while !wanted.is_empty() {
+            assert!(since.elapsed() < Duration::from_secs(10), "{} jobs were forgotten", wanted.len());
+            if let Some(held) = self.claim(streams, 500).await {
+                let job = held["job_id"].as_str().expect("an id");
+                assert!(wanted.remove(job), "{job} was handed out twice, or is nobody's");
+                complete(self.target(), &held).await;
+            }
+        }
+    }
+
+    /// Waits until the stream holds exactly so many messages, so many of them in hand.
+    pub(crate) async fn holds(&self, stream: &str, messages: usize, in_hand: usize) {
+        let deadline = Instant::now() + Duration::from_secs(15);
+        loop {
+            let found = self.redis.holds(stream).await;
+            if found == (messages, in_hand) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{stream} holds {found:?}, not {:?}", (messages, in_hand));
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Nothing is left anywhere: no message, none in hand, none owed.
+    pub(crate) async fn is_at_rest(&self, streams: &[&str]) {
+        for stream in streams {
+            self.holds(stream, 0, 0).await;
+        }
+        let client = self.database.client().await;
+        let owed =
+            "SELECT (SELECT count(*) FROM fernery.outbox) + (SELECT count(*) FROM fernery.reemissions)";
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while client.query_one(owed, &[]).await.expect("a count").get::<_, i64>(0) > 0 {
+            assert!(Instant::now() < deadline, "messages are owed");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// One of the counters of messages, over all servers.
+    pub(crate) async fn counted(&self, what: &str) -> u64 {
+        let mut sum = 0;
+        for server in &self.servers {
+            let text = server.target.text("/metrics").await;
+            let name = format!("fernery_messages_total{{what=\"{what}\"}} ");
+            sum += text
+                .lines()
+                .find_map(|line| line.strip_prefix(&name))
+                .map_or(0, |n| n.parse().expect("a count"));
+        }
+        sum
+    }
+}
+
+pub(crate) async fn claim(target: &Target, streams: &[&str], wait_ms: u64) -> Option<Value> {
+    let ask = json!({"worker_id": "w", "streams": streams, "max_wait_ms": wait_ms});
+    let (status, held) = target.insist(&target.worker, "POST", "/internal/worker/claim", &ask).await;
+    assert_eq!(status, 200, "{held}");
+    (held["claimed"] == json!(true)).then_some(held)
+}
+
+pub(crate) fn report(held: &Value) -> Value {
+    json!({"worker_id": "w", "job_id": held["job_id"], "attempt_id": held["attempt_id"],
+        "lease_token": held["lease_token"], "stream": held["stream"], "message_id": held["message_id"]})
+}
+
+pub(crate) async fn complete(target: &Target, held: &Value) {
+    let mut report = report(held);
+    report["result"] = json!({"done": true});
+    let (status, answer) = target.insist(&target.worker, "POST", "/internal/worker/complete", &report).await;
+    assert_eq!((status, &answer["ack"]), (200, &json!(true)), "{answer}");
+}
