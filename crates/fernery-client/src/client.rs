@@ -12,8 +12,8 @@ pub use error::ClientError;
 use crate::wire::{
     BatchResponse, CancelRequest, CancelResponse, ClaimManyRequest, ClaimManyResponse, DeadLetterPage,
     DeadLetterRequest, DeadLetterResponse, EnqueueManyResponse, EnqueueRequest, EnqueuedJob, ExplainResponse,
-    Health, ItemAnswer, JobDetail, JobPage, NewTokenRequest, NewTokenResponse, Problem, RetryResponse,
-    StreamDetail, StreamList, TokenInfo, TokenList, WhoAmI,
+    Health, ItemAnswer, JobDetail, JobPage, NewTokenRequest, NewTokenResponse, Problem, ProcessList,
+    RetryResponse, StreamDetail, StreamList, TokenInfo, TokenList, WhoAmI,
 };
 use bytes::Bytes;
 use fernery_core::{JobId, StreamName, limits};
@@ -354,6 +354,11 @@ impl Client {
     /// All streams.
     pub async fn streams(&self) -> Result<Reply<StreamList>, ClientError> {
         self.get("/v1/streams", &Query::new(), Duration::ZERO).await
+    }
+
+    /// The processes that serve the server's database and are alive.
+    pub async fn processes(&self) -> Result<Reply<ProcessList>, ClientError> {
+        self.get("/v1/processes", &Query::new(), Duration::ZERO).await
     }
 
     /// Stops or allows claims from a stream.

@@ -10,12 +10,14 @@ mod batch;
 mod contract;
 mod jobs;
 mod operator;
+mod processes;
 mod schema;
 
 pub use batch::*;
 pub use contract::*;
 pub use jobs::*;
 pub use operator::*;
+pub use processes::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -29,6 +29,13 @@ pub const LEASE_TTL_MAX: Duration = Duration::from_secs(600);
 /// The lease when nothing is configured.
 pub const LEASE_TTL_DEFAULT: Duration = Duration::from_secs(60);
 
+/// How often a process says that it is there, at the latest.
+pub const PROCESS_SAYS_EVERY: Duration = Duration::from_secs(5);
+/// A process that has said nothing for so long is not alive: two of its messages in a row may be late.
+pub const PROCESS_ALIVE: Duration = Duration::from_secs(15);
+/// What a process has left is removed after this.
+pub const PROCESS_FORGOTTEN: Duration = Duration::from_secs(3600);
+
 /// Attempts of a job when its producer does not say.
 pub const MAX_ATTEMPTS_DEFAULT: u32 = 5;
 /// The most attempts that a producer may ask for.

@@ -95,6 +95,11 @@ impl Chance {
         AttemptId::from_uuid(Uuid::now_v7())
     }
 
+    /// A new process's id: time-ordered.
+    pub fn process_id(&self) -> Uuid {
+        Uuid::now_v7()
+    }
+
     /// A new lease's secret.
     pub fn lease_token(&self) -> LeaseToken {
         LeaseToken::from_random(Uuid::new_v4())

@@ -18,6 +18,7 @@ mod job;
 mod log;
 mod man;
 mod pages;
+mod process;
 mod screen;
 mod server;
 mod setting_flags;
@@ -94,6 +95,9 @@ enum Command {
     /// List, pause and resume streams
     #[command(subcommand)]
     Stream(stream::Stream),
+    /// List the processes that serve the database
+    #[command(subcommand)]
+    Process(process::Process),
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(token::Token),
@@ -149,6 +153,9 @@ fn run(cli: Cli) -> Outcome {
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {
             with_server(&global, async |client| stream::run(stream, client, screen).await)
+        }
+        Command::Process(process) => {
+            with_server(&global, async |client| process::run(process, client, screen).await)
         }
         Command::Token(token) => with_server(&global, async |client| token::run(token, client, screen).await),
     }

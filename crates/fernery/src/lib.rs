@@ -8,5 +8,6 @@ pub mod cli;
 pub mod config;
 mod doctor;
 pub mod http;
+mod peers;
 pub mod transport;
 pub mod worker;

@@ -88,6 +88,7 @@ fn every_command_teaches_by_example() {
         &["stream", "list", "--help"],
         &["stream", "pause", "--help"],
         &["stream", "resume", "--help"],
+        &["process", "list", "--help"],
         &["token", "new", "--help"],
         &["token", "list", "--help"],
         &["token", "revoke", "--help"],

@@ -16,6 +16,7 @@
 //! | `unique_keys` | an unfinished job's key | enqueue | the job's end |
 //! | `inbox` | a job of another program's transaction (PostgreSQL) | any program | the engine |
 //! | `streams` | counts and the pause flag | every batch | |
+//! | `processes` | a process that serves this database (SQLite has one at most, and keeps it in memory) | attend | leave; any attend an hour later |
 //!
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,
 //! because each verb moves it in one transaction.
@@ -26,12 +27,14 @@ use fernery_core::report::Answer;
 use fernery_core::retry::RetryPolicy;
 use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
 use std::time::Duration;
+use uuid::Uuid;
 
 pub mod endings;
 mod holder;
 mod new_job;
 mod operator;
 pub mod postgres;
+mod process;
 mod reaping;
 pub mod sqlite;
 mod view;
@@ -39,6 +42,7 @@ mod view;
 pub use holder::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Proof};
 pub use new_job::{Enqueued, NewJob, Start, Unfit};
 pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer, TokenRow};
+pub use process::{LivingProcess, Process};
 pub use view::{AttemptView, Cursor, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamView};
 
 /// What every store is told when it is opened.
@@ -156,6 +160,14 @@ pub trait Store: Send + Sync + 'static {
     async fn add_token(&self, token: TokenRow) -> StoreResult<bool>;
     /// Takes a token back; `false` if it is unknown.
     async fn revoke_token(&self, token_id: String) -> StoreResult<bool>;
+
+    /// Says that a process is there. Removes what was left by those that have not said so for
+    /// [`PROCESS_FORGOTTEN`](limits::PROCESS_FORGOTTEN).
+    async fn attend(&self, process: Process) -> StoreResult<()>;
+    /// Says that a process is there no more. Doing it again does no harm.
+    async fn leave(&self, process_id: Uuid) -> StoreResult<()>;
+    /// The processes that said within [`PROCESS_ALIVE`](limits::PROCESS_ALIVE) that they are there, oldest first.
+    async fn processes(&self) -> StoreResult<Vec<LivingProcess>>;
 
     /// The instant by the clock that decides expiry.
     async fn now(&self) -> StoreResult<Timestamp>;

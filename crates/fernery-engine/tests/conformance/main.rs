@@ -35,6 +35,7 @@ mod enqueue;
 mod hangups;
 mod leases;
 mod operators;
+mod processes;
 mod races;
 mod reading;
 #[path = "../support/mod.rs"]

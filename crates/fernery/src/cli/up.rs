@@ -7,18 +7,19 @@ use super::setting_flags::SettingFlags;
 use super::settings::{in_force, warn_of_unknown_env};
 use super::{Global, log};
 use crate::config::{ConfigError, Settings, database};
-use crate::http::{self, ServeSettings};
+use crate::http::{self, Running, ServeSettings};
+use crate::peers;
 use crate::transport::RedisTransport;
 use clap::Args;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::transport::Transport;
-use fernery_engine::{Engine, EngineSettings};
+use fernery_engine::{Engine, EngineSettings, Presence, door};
 use serde_json::json;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing::info;
+use tracing::{debug, info, warn};
 
 /// How long requests that are under way may take once the end was asked for.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
@@ -125,16 +126,24 @@ async fn serve_with(
     let running = http::serve(serve_settings(settings), engine.clone()).await.map_err(refused)?;
     let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
+    let presence = appear(settings, engine, &url).await;
     let line =
         if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
     // A server outlives whoever read its first line.
     let _ = screen.line(&line);
     info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
 
+    let outcome = until_drained(engine, running, signals).await;
+    drop(url_file);
+    presence.end().await;
+    outcome
+}
+
+/// Serves until it is asked to end, and then until all that is under way is answered.
+async fn until_drained(engine: &Engine, running: Running, signals: &mut EndSignals) -> Outcome {
     let first = tokio::select! {
         signal = signals.next() => signal,
         error = engine.failed() => {
-            drop(url_file);
             return Err(Failure::failed("store", format!("{error}; start it anew to recover")));
         }
     };
@@ -143,14 +152,33 @@ async fn serve_with(
         within_s = DRAIN_WITHIN.as_secs(),
         "draining: no new claims, requests under way are answered"
     );
-    let outcome = tokio::select! {
+    tokio::select! {
         () = running.shutdown() => Ok(()),
         second = signals.next() => {
             Err(Failure::failed("ended_at_once", format!("{second} came while draining: ended at once")))
         }
-    };
-    drop(url_file);
-    outcome
+    }
+}
+
+/// Shows this process to its peers, and says where it is not set up as they are. A database that is away just now is no
+/// reason not to serve.
+async fn appear(settings: &Settings, engine: &Engine, url: &str) -> Presence {
+    let store = engine.store();
+    let started_at = store.now().await.unwrap_or_else(|_| door::wall_clock());
+    let own = peers::introduction(settings, engine, url, started_at);
+    let presence = Presence::begin(engine, own.clone()).await;
+    // Read after it was written: of two that start together, the later one at least sees the other.
+    match store.processes().await {
+        Ok(alive) => {
+            let others = alive.iter().map(|seen| &seen.process);
+            let others: Vec<_> = others.filter(|peer| peer.process_id != own.process_id).collect();
+            if let Some(differs) = peers::differs_from(&own, &others) {
+                warn!(%differs, "this process is not set up as its peers");
+            }
+        }
+        Err(error) => debug!(%error, "not compared with its peers"),
+    }
+    presence
 }
 
 fn serve_settings(settings: &Settings) -> ServeSettings {

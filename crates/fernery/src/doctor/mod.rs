@@ -19,6 +19,7 @@ use fernery_engine::store::postgres::health as server_health;
 use fernery_engine::store::sqlite::health as file_health;
 use fernery_engine::{Database, StoreError, door};
 use judge::machine::Private;
+use judge::peers;
 use judge::process::{Expected, Holder};
 use judge::settings::Intervals;
 use std::io::ErrorKind;
@@ -199,6 +200,12 @@ async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
             }
         }
         Err(error) => findings.push(unknown("connections", &error)),
+    }
+    if let Some(processes) = seen.processes.transpose() {
+        findings.extend(match processes {
+            Ok(processes) => peers::judged(&processes),
+            Err(error) => vec![unknown("processes", &error)],
+        });
     }
     findings.push(told("prepared_transactions", seen.prepared, |left| judge::prepared(left, lease_ttl)));
     findings.push(told("replication_slots", seen.replication, |found| judge::slots(found.slots_inactive)));

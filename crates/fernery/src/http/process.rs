@@ -1,12 +1,14 @@
-//! The process itself: is it up, is it ready, what does it count, what can it do, who are you.
+//! The process itself: is it up, is it ready, what does it count, what can it do, who is beside it, who are you.
 
 use super::answer::{Call, JSON, Replied, Reply};
 use super::auth::token_needed;
 use super::openapi;
 use super::problem::{Code, Refusal};
 use bytes::Bytes;
-use fernery_client::wire::{Health, WhoAmI};
+use fernery_client::wire::{Health, ProcessInfo, ProcessList, WhoAmI};
+use fernery_engine::store::LivingProcess;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
@@ -63,4 +65,28 @@ pub async fn whoami(call: Call) -> Replied {
         expires_at: row.expires_at,
     };
     Reply::json(200, &me)
+}
+
+/// `GET /v1/processes`
+pub async fn list(call: Call) -> Replied {
+    let processes = call.server.engine().store().processes().await?;
+    Reply::json(200, &ProcessList { processes: processes.into_iter().map(info).collect() })
+}
+
+fn info(LivingProcess { process, seen_at }: LivingProcess) -> ProcessInfo {
+    let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    ProcessInfo {
+        process_id: process.process_id.to_string(),
+        host: process.host,
+        pid: process.pid,
+        url: process.url,
+        version: process.version,
+        schema_version: process.schema_version,
+        lease_ttl_ms: ms(process.lease_ttl),
+        heartbeat_interval_ms: ms(process.heartbeat_interval),
+        reap_interval_ms: ms(process.reap_interval),
+        transport: process.transport,
+        started_at: process.started_at,
+        seen_at,
+    }
 }

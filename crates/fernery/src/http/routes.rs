@@ -216,6 +216,8 @@ pub static ROUTES: &[Route] = routes![
     DELETE "/v1/tokens/{id}", OPERATOR, "Revoke a token; it stops working at the next request.",
         BodyRule::None, [200 of::<wire::TokenInfo>], tokens::revoke,
         errors: &[Code::NotFound];
+    GET "/v1/processes", READERS, "List the processes that serve this database and are alive.",
+        BodyRule::None, [200 of::<wire::ProcessList>], process::list;
     GET "/v1/whoami", Who::Anybody, "Say whose token this is.",
         BodyRule::None, [200 of::<wire::WhoAmI>], process::whoami;
     GET "/healthz", Who::Open, "The process runs.",

@@ -5,10 +5,12 @@
 
 use super::columns::{cell, instant};
 use super::migrate;
+use super::processes;
 use super::target::Target;
 use super::trouble::Trouble;
 use crate::door;
 use crate::error::{StoreError, StoreResult};
+use crate::store::LivingProcess;
 use fernery_core::Timestamp;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -34,6 +36,8 @@ pub struct DatabaseHealth {
     pub replication: StoreResult<Replication>,
     /// What was prepared and left.
     pub prepared: StoreResult<Prepared>,
+    /// The processes that serve it, oldest first; `None` where nothing was made yet, or before there was a table of them.
+    pub processes: StoreResult<Option<Vec<LivingProcess>>>,
     /// The tables that every job passes through; empty where nothing was made yet.
     pub tables: StoreResult<Vec<TableRows>>,
 }
@@ -148,6 +152,7 @@ async fn look_at(target: &Target) -> StoreResult<DatabaseHealth> {
             sessions: Err(unread()),
             replication: Err(unread()),
             prepared: Err(unread()),
+            processes: Err(unread()),
             tables: Err(unread()),
         });
     }
@@ -155,12 +160,14 @@ async fn look_at(target: &Target) -> StoreResult<DatabaseHealth> {
     let server = server_facts(&client).await?;
     let schema_version = schema_version(&client).await;
     let made = matches!(schema_version, Ok(Some(_)));
+    let tells = matches!(schema_version, Ok(Some(version)) if version >= processes::SINCE_SCHEMA);
     Ok(DatabaseHealth {
         server,
         clock: if made { clock(&client).await.map(Some) } else { Ok(None) },
         sessions: sessions(&client).await,
         replication: replication(&client).await,
         prepared: prepared(&client).await,
+        processes: if tells { living(&client).await.map(Some) } else { Ok(None) },
         tables: tables(&client).await,
         schema_version,
     })
@@ -240,6 +247,11 @@ async fn replication(client: &Client) -> StoreResult<Replication> {
 async fn prepared(client: &Client) -> StoreResult<Prepared> {
     let row = one_row(client, include_str!("sql/health_prepared.sql")).await?;
     Ok(Prepared { count: cell(&row, 0)?, oldest: seconds(&row, 1)? })
+}
+
+async fn living(client: &Client) -> StoreResult<Vec<LivingProcess>> {
+    let rows = client.query(processes::ALIVE, &[&processes::alive_ms()]).await.map_err(sorted)?;
+    rows.iter().map(processes::living).collect()
 }
 
 async fn tables(client: &Client) -> StoreResult<Vec<TableRows>> {

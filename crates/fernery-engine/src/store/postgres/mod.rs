@@ -24,6 +24,7 @@ mod migrate;
 mod operate;
 mod pool;
 mod post;
+mod processes;
 mod read;
 mod report;
 mod settle;
@@ -47,8 +48,8 @@ use crate::error::StoreResult;
 use crate::signals::Signals;
 use crate::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claimed, Completion, Cursor, DeadFilter, DeadLetter, Enqueued,
-    Failure, JobBrief, JobFilter, JobView, NewJob, Page, Pass, Proof, RetryAnswer, Store, StoreSettings,
-    StreamView, TokenRow,
+    Failure, JobBrief, JobFilter, JobView, LivingProcess, NewJob, Page, Pass, Process, Proof, RetryAnswer,
+    Store, StoreSettings, StreamView, TokenRow,
 };
 use async_trait::async_trait;
 use fernery_core::report::Answer;
@@ -57,6 +58,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
+use uuid::Uuid;
 
 /// A store in a PostgreSQL database, in its schema `fernery`.
 pub struct PostgresStore {
@@ -251,6 +253,18 @@ impl Store for PostgresStore {
 
     async fn revoke_token(&self, token_id: String) -> StoreResult<bool> {
         self.take_token_back(&token_id).await
+    }
+
+    async fn attend(&self, process: Process) -> StoreResult<()> {
+        self.attend_process(&process).await
+    }
+
+    async fn leave(&self, process_id: Uuid) -> StoreResult<()> {
+        self.leave_process(process_id).await
+    }
+
+    async fn processes(&self) -> StoreResult<Vec<LivingProcess>> {
+        self.living_processes().await
     }
 
     async fn now(&self) -> StoreResult<Timestamp> {

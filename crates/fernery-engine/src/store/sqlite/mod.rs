@@ -2,6 +2,7 @@
 //!
 //! The file is the truth. `synchronous=FULL` in WAL mode: what was answered has been synced.
 
+mod attendance;
 pub mod backup;
 mod end;
 mod enter;
@@ -14,6 +15,7 @@ mod rows;
 mod write;
 mod writer;
 
+use self::attendance::Attendance;
 use self::end::{LeasePlace, Which};
 use self::write::Tx;
 use self::writer::{Lane, Writer};
@@ -23,8 +25,8 @@ use crate::signals::Signals;
 use crate::store::reaping::{Step, go_through};
 use crate::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claimed, Completion, Cursor, DeadFilter, DeadLetter, Enqueued,
-    Failure, JobBrief, JobFilter, JobView, NewJob, Page, Pass, Proof, RetryAnswer, Store, StoreSettings,
-    StreamView, TokenRow,
+    Failure, JobBrief, JobFilter, JobView, LivingProcess, NewJob, Page, Pass, Process, Proof, RetryAnswer,
+    Store, StoreSettings, StreamView, TokenRow,
 };
 use async_trait::async_trait;
 use fernery_core::report::Answer;
@@ -36,6 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
@@ -50,6 +53,7 @@ pub struct SqliteStore {
     retire_from: Arc<Mutex<i64>>,
     /// Whether anything was written since the clock was last kept.
     wrote: AtomicBool,
+    attendance: Mutex<Attendance>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -101,6 +105,7 @@ impl SqliteStore {
             clock,
             retire_from: Arc::default(),
             wrote: AtomicBool::new(false),
+            attendance: Mutex::default(),
         })
     }
 
@@ -342,6 +347,20 @@ impl Store for SqliteStore {
 
     async fn revoke_token(&self, token_id: String) -> StoreResult<bool> {
         self.write(move |tx| tx.revoke_token(&token_id)).await
+    }
+
+    async fn attend(&self, process: Process) -> StoreResult<()> {
+        lock(&self.attendance).attend(process, self.clock.now());
+        Ok(())
+    }
+
+    async fn leave(&self, process_id: Uuid) -> StoreResult<()> {
+        lock(&self.attendance).leave(process_id);
+        Ok(())
+    }
+
+    async fn processes(&self) -> StoreResult<Vec<LivingProcess>> {
+        Ok(lock(&self.attendance).alive(self.clock.now()))
     }
 
     async fn now(&self) -> StoreResult<Timestamp> {

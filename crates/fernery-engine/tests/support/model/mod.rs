@@ -10,18 +10,19 @@ mod state;
 use async_trait::async_trait;
 use fernery_core::report::{Answer, Reported};
 use fernery_core::settle::Ending;
-use fernery_core::{JobId, Progress, StreamName, Timestamp};
+use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
 use fernery_engine::door::LeaseClock;
 use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claimed, Completion, Cursor, DeadFilter, DeadLetter, Enqueued,
-    Failure, JobBrief, JobFilter, JobView, NewJob, Page, Pass, Proof, RetryAnswer, Store, StoreSettings,
-    StreamView, TokenRow,
+    Failure, JobBrief, JobFilter, JobView, LivingProcess, NewJob, Page, Pass, Process, Proof, RetryAnswer,
+    Store, StoreSettings, StreamView, TokenRow,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use uuid::Uuid;
 
 /// What survives a crash of the model: the "disk" that several [`ModelStore`]s may be opened on.
 #[derive(Clone, Default)]
@@ -230,6 +231,26 @@ impl Store for ModelStore {
             let Some(token) = state.tokens.get_mut(&token_id) else { return false };
             token.revoked_at.get_or_insert(now);
             true
+        })
+    }
+
+    async fn attend(&self, process: Process) -> StoreResult<()> {
+        self.write(|state, now, _| {
+            state.processes.retain(|_, seen| now.since(seen.seen_at) < limits::PROCESS_FORGOTTEN);
+            state.processes.insert(process.process_id, LivingProcess { process, seen_at: now });
+        })
+    }
+
+    async fn leave(&self, process_id: Uuid) -> StoreResult<()> {
+        self.write(|state, _, _| state.processes.remove(&process_id)).map(drop)
+    }
+
+    async fn processes(&self) -> StoreResult<Vec<LivingProcess>> {
+        self.read(|state| {
+            let alive = |seen: &&LivingProcess| self.clock.now().since(seen.seen_at) < limits::PROCESS_ALIVE;
+            let mut alive: Vec<_> = state.processes.values().filter(alive).cloned().collect();
+            alive.sort_by_key(|seen| (seen.process.started_at, seen.process.process_id));
+            alive
         })
     }
 

@@ -12,11 +12,13 @@ use fernery_core::{
 use fernery_engine::store::endings::unreported;
 use fernery_engine::store::{
     Ask, AttemptView, Beat, BeatAnswer, CancelAnswer, Claimed, DeadFilter, DeadLetter, Enqueued, JobBrief,
-    JobView, NewJob, Pass, Proof, RetryAnswer, Start, StoreSettings, StreamCounts, StreamView, TokenRow,
+    JobView, LivingProcess, NewJob, Pass, Proof, RetryAnswer, Start, StoreSettings, StreamCounts, StreamView,
+    TokenRow,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use uuid::Uuid;
 
 /// Everything that is stored.
 #[derive(Default)]
@@ -24,6 +26,7 @@ pub(crate) struct State {
     pub(crate) jobs: BTreeMap<JobId, Job>,
     pub(crate) streams: BTreeMap<StreamName, Stream>,
     pub(crate) tokens: BTreeMap<String, TokenRow>,
+    pub(crate) processes: BTreeMap<Uuid, LivingProcess>,
     /// The place given out last; every wait of every job gets the next one.
     seq: i64,
 }

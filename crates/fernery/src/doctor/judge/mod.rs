@@ -1,6 +1,7 @@
 //! What numbers mean: pure functions from what was measured to a finding.
 
 pub(super) mod machine;
+pub(super) mod peers;
 pub(super) mod postgres;
 pub(super) mod process;
 pub(super) mod settings;

@@ -1,0 +1,79 @@
+//! The processes that serve this database, by its own clock.
+
+use super::PostgresStore;
+use super::columns::{At, Param, cell, count, instant, millis};
+use crate::error::{StoreError, StoreResult};
+use crate::store::{LivingProcess, Process};
+use fernery_core::limits;
+use std::time::Duration;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+/// The version of the schema from which on there is a table of processes.
+pub(super) const SINCE_SCHEMA: i32 = 5;
+
+/// Its parameter is [`alive_ms`].
+pub(super) const ALIVE: &str = include_str!("sql/processes_alive.sql");
+
+pub(super) fn alive_ms() -> i64 {
+    millis(limits::PROCESS_ALIVE)
+}
+
+impl PostgresStore {
+    pub(super) async fn attend_process(&self, process: &Process) -> StoreResult<()> {
+        let pid = i32::try_from(process.pid).unwrap_or(i32::MAX);
+        let (ttl, heartbeat, reap) =
+            (millis(process.lease_ttl), millis(process.heartbeat_interval), millis(process.reap_interval));
+        let (started_at, forgotten_ms) = (At(process.started_at), millis(limits::PROCESS_FORGOTTEN));
+        let params: [Param<'_>; 12] = [
+            &process.process_id,
+            &process.host,
+            &pid,
+            &process.url,
+            &process.version,
+            &process.schema_version,
+            &ttl,
+            &heartbeat,
+            &reap,
+            &process.transport,
+            &started_at,
+            &forgotten_ms,
+        ];
+        // Twice is as good as once, so a lost answer is no reason to give up.
+        self.read(include_str!("sql/process_attend.sql"), &params).await.map(drop)
+    }
+
+    pub(super) async fn leave_process(&self, process_id: Uuid) -> StoreResult<()> {
+        self.read(include_str!("sql/process_leave.sql"), &[&process_id]).await.map(drop)
+    }
+
+    pub(super) async fn living_processes(&self) -> StoreResult<Vec<LivingProcess>> {
+        self.read(ALIVE, &[&alive_ms()]).await?.iter().map(living).collect()
+    }
+}
+
+/// A row of [`ALIVE`].
+pub(super) fn living(row: &Row) -> StoreResult<LivingProcess> {
+    Ok(LivingProcess {
+        process: Process {
+            process_id: cell(row, 0)?,
+            host: cell(row, 1)?,
+            pid: count(row, 2)?,
+            url: cell(row, 3)?,
+            version: cell(row, 4)?,
+            schema_version: cell(row, 5)?,
+            lease_ttl: span(row, 6)?,
+            heartbeat_interval: span(row, 7)?,
+            reap_interval: span(row, 8)?,
+            transport: cell(row, 9)?,
+            started_at: instant(row, 10)?,
+        },
+        seen_at: instant(row, 11)?,
+    })
+}
+
+fn span(row: &Row, column: usize) -> StoreResult<Duration> {
+    let ms: i64 = cell(row, column)?;
+    let negative = |_| StoreError::Corrupt(format!("a process has a span of {ms} ms"));
+    u64::try_from(ms).map(Duration::from_millis).map_err(negative)
+}

@@ -1,0 +1,45 @@
+//! `fernery process`: who serves the database.
+
+use super::failure::Outcome;
+use super::screen::{Cell, Screen};
+use crate::config::duration::show;
+use clap::Subcommand;
+use fernery_client::Client;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Process {
+    /// List the processes that serve the server's database and are alive
+    #[command(after_help = "\
+A process that was killed is listed for up to 15 seconds. `fernery doctor` says where processes are not set up alike.
+
+Examples:
+  fernery process list
+  fernery process list --json")]
+    List,
+}
+
+pub(super) async fn run(Process::List: Process, client: &Client, screen: Screen) -> Outcome {
+    let reply = client.processes().await?;
+    if screen.json {
+        return screen.json_body(&reply.body);
+    }
+    let rows: Vec<Vec<Cell>> = reply
+        .read()?
+        .processes
+        .into_iter()
+        .map(|process| {
+            vec![
+                format!("{}:{}", process.host, process.pid).into(),
+                process.url.into(),
+                process.version.into(),
+                process.schema_version.into(),
+                show(Duration::from_millis(process.lease_ttl_ms)).into(),
+                process.transport.into(),
+                process.started_at.into(),
+                process.seen_at.into(),
+            ]
+        })
+        .collect();
+    screen.table(&["PROCESS", "URL", "VERSION", "SCHEMA", "LEASE", "TRANSPORT", "STARTED", "SEEN"], &rows)
+}
