@@ -309,6 +309,11 @@ impl Reporter {
         }
         drop(held);
         self.unsettled -= reports.len();
+        if self.unsettled == 0 {
+            // Nobody is left whose call could find out that the server is back; a claim does.
+            self.backoff.reset();
+            self.calls_again_at = None;
+        }
         self.leftovers -= reports.iter().filter(|queued| queued.report.job.is_none()).count();
         if !matches!(self.spool, SpoolState::None) {
             self.settled.extend(reports.iter().map(|queued| queued.report.proof.attempt_id));

@@ -100,6 +100,15 @@ impl World {
         }
     }
 
+    /// Waits until the stream holds a message.
+    pub(crate) async fn holds_some(&self, stream: &str) {
+        let deadline = Instant::now() + Duration::from_secs(15);
+        while self.redis.holds(stream).await.0 == 0 {
+            assert!(Instant::now() < deadline, "no message comes");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Nothing is left anywhere: no message, none in hand, none owed.
     pub(crate) async fn is_at_rest(&self, streams: &[&str]) {
         for stream in streams {
