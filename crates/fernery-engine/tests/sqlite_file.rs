@@ -101,6 +101,40 @@ async fn an_engine_in_two_lines_wakes_a_waiting_claim() {
 }
 
 #[tokio::test]
+async fn a_waiting_claim_gets_no_job_whose_transaction_failed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    let engine =
+        Engine::open(&Database::Sqlite(path.clone()), EngineSettings::default()).await.expect("opens");
+    // Fails at the commit: the claim that the job has woken is in the transaction by then.
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    db.execute_batch(
+        "CREATE TABLE none (id INTEGER PRIMARY KEY);
+         CREATE TABLE doomed (id INTEGER REFERENCES none (id) DEFERRABLE INITIALLY DEFERRED);
+         CREATE TRIGGER doom AFTER INSERT ON jobs BEGIN INSERT INTO doomed VALUES (1); END;",
+    )
+    .expect("written");
+    let waiting = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.claim(ask("a"), Duration::from_secs(20)).await }
+    });
+    while engine.waiting_claims() == 0 {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..20 {
+        engine.store().enqueue(vec![job("a")]).await.expect_err("the commit fails");
+    }
+    db.execute_batch("DROP TRIGGER doom").expect("mended");
+    let stored = engine.store().enqueue(vec![job("a")]).await.expect("stored");
+    let claimed = waiting.await.expect("ran").expect("claimed");
+    let [fernery_engine::Enqueued::Created(stored)] = &stored[..] else { panic!("{stored:?}") };
+    assert_eq!(claimed.iter().map(|c| c.job_id).collect::<Vec<_>>(), [stored.job_id]);
+    let counts = engine.store().stream(StreamName::stored("a")).await.expect("read").expect("there").counts;
+    assert_eq!((counts.ready, counts.running), (0, 1));
+    engine.close().await;
+}
+
+#[tokio::test]
 async fn a_pause_that_could_not_be_written_pauses_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("fernery.db");

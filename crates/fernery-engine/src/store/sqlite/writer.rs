@@ -301,6 +301,19 @@ mod tests {
     }
 
     #[test]
+    fn only_claims_join_a_transaction_that_is_about_to_commit_and_no_more_than_were_woken() {
+        let (writer, mut inbox) = Writer::new();
+        let one = Lane::Other { jobs: 1 };
+        for lane in [one, Lane::Claim, Lane::Report, Lane::Claim, Lane::Claim] {
+            post(&writer, lane);
+        }
+        assert_eq!(inbox.claims(2).count(), 2);
+        assert_eq!(inbox.claims(0).count(), 0);
+        assert_eq!(lanes(&mut inbox), [Lane::Report, one, Lane::Claim]);
+        assert_eq!(writer.queued.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
     fn reports_without_end_leave_a_place_for_the_others() {
         let (writer, mut inbox) = Writer::new();
         post(&writer, Lane::Other { jobs: 1 });
