@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tracing::error;
+use tracing::{error, warn};
 
 /// Calls in one transaction.
 const BATCH_MAX: usize = 512;
@@ -217,7 +217,9 @@ pub(super) fn run(db: &Connection, mut tx: Tx<'_>, mut inbox: Inbox) {
             Err(error) if batch.len() == 1 => {
                 batch.into_iter().for_each(|call| call.answer(Err(error.clone())))
             }
-            Err(_) => {
+            Err(error) => {
+                // Each may succeed alone; then nobody else hears that the disk failed.
+                warn!(%error, calls = batch.len(), "a transaction failed; its calls run again one at a time");
                 for call in batch {
                     let mut alone = vec![call];
                     let committed = commit(db, &mut tx, &mut alone, None);
