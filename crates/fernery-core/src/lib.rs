@@ -9,10 +9,12 @@
 //! * [`settle`]: what the end of an attempt means for its job
 //! * [`report`]: what to answer to a worker that reports an end
 //! * [`retry`]: when to try again
+//! * [`artifact`]: what a run leaves behind, spelled as its schemas spell it
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
 //! * [`json`]: what a document must be so that it means the same to every reader
 //! * [`limits`]: every limit, in one place
 
+pub mod artifact;
 pub mod job;
 pub mod json;
 pub mod lease;

@@ -82,3 +82,18 @@ pub const INBOX_BATCH: usize = 1_000;
 pub const RETENTION_BATCH: usize = 1_000;
 /// Dead jobs redriven or purged by one transaction.
 pub const DLQ_BATCH: usize = 1_000;
+
+/// Characters of an artifact's id.
+pub const ARTIFACT_ID_CHARS_MAX: usize = 64;
+/// Characters of a title.
+pub const TITLE_CHARS_MAX: usize = 500;
+/// Bytes of acceptance criteria, a description or a note.
+pub const CRITERIA_BYTES_MAX: usize = 64 << 10;
+/// Bytes of an objective's metadata.
+pub const METADATA_BYTES_MAX: usize = 64 << 10;
+/// Blockers of one objective.
+pub const BLOCKERS_MAX: usize = 100;
+/// Bytes of the content of one output. All parts of a result together are bounded by `PAYLOAD_BYTES_MAX`.
+pub const CONTENT_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a blueprint file.
+pub const BLUEPRINT_BYTES_MAX: usize = 256 << 10;

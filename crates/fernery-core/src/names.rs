@@ -154,6 +154,8 @@ macro_rules! text_name {
     };
 }
 
+pub(crate) use text_name;
+
 text_name!(
     /// The name of a stream of jobs: letters, digits and `_ - . : /`.
     StreamName,
