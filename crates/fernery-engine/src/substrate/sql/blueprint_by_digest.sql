@@ -1,0 +1,1 @@
+SELECT document, blueprint FROM blueprints WHERE blueprint = $1;
