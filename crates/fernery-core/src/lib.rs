@@ -10,11 +10,17 @@
 //! * [`report`]: what to answer to a worker that reports an end
 //! * [`retry`]: when to try again
 //! * [`artifact`]: what a run leaves behind, spelled as its schemas spell it
+//! * [`blueprint`]: what an azolla is made from, and every mistake in it
+//! * [`canonical`]: one spelling for one content, and its digest
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
+//! * [`duration`]: durations as people write them
 //! * [`json`]: what a document must be so that it means the same to every reader
 //! * [`limits`]: every limit, in one place
 
 pub mod artifact;
+pub mod blueprint;
+pub mod canonical;
+pub mod duration;
 pub mod job;
 pub mod json;
 pub mod lease;
@@ -27,6 +33,8 @@ pub mod retry;
 pub mod settle;
 pub mod time;
 
+pub use blueprint::Blueprint;
+pub use canonical::Digest;
 pub use job::{AttemptOutcome, JobStatus};
 pub use lease::{Holding, LeaseToken, TokenHash};
 pub use names::{AttemptId, BadName, JobId, StreamName, WorkerId};

@@ -201,6 +201,15 @@ impl StreamName {
     }
 }
 
+/// The name among `known` that a person most likely meant.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
 /// Checks a producer's unique key.
 pub fn check_unique_key(text: &str) -> Result<(), BadName> {
     if (1..=limits::UNIQUE_KEY_BYTES_MAX).contains(&text.len()) && !text.chars().any(is_unprintable) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-fn check_id(text: &str) -> Result<(), BadName> {
+pub(crate) fn check_id(text: &str) -> Result<(), BadName> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let starts = text.starts_with(|c: char| c.is_ascii_alphanumeric());
     if starts && text.len() <= limits::ARTIFACT_ID_CHARS_MAX && text.chars().all(allowed) {

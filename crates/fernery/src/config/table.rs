@@ -2,6 +2,7 @@
 //! come from it.
 
 use Fallback::{Follows, Unset, Value};
+pub use fernery_core::names::nearest;
 
 /// How a setting is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,13 +137,4 @@ pub static SETTINGS: &[Setting] = &[
 /// The setting with this key.
 pub fn setting(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|s| s.key == key)
-}
-
-/// The name among `known` that a person most likely meant.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(score, _)| *score > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
 }
