@@ -12,6 +12,7 @@
 //! * [`artifact`]: what a run leaves behind, spelled as its schemas spell it
 //! * [`blueprint`]: what an azolla is made from, and every mistake in it
 //! * [`canonical`]: one spelling for one content, and its digest
+//! * [`pipeline`]: every decision from an approved objective to a judged run
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
 //! * [`duration`]: durations as people write them
 //! * [`json`]: what a document must be so that it means the same to every reader
@@ -27,6 +28,7 @@ pub mod lease;
 pub mod limits;
 pub mod names;
 mod parsed;
+pub mod pipeline;
 pub mod progress;
 pub mod report;
 pub mod retry;

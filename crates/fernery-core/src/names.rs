@@ -195,6 +195,11 @@ pub const RESERVED_STREAM_PREFIX: &str = "diazotroph:";
 pub const DEAD_LETTER_STREAM: &str = "jobs:dlq";
 
 impl StreamName {
+    /// Whether jobs of this stream are workorders.
+    pub fn is_workorders(&self) -> bool {
+        self.0.starts_with(RESERVED_STREAM_PREFIX)
+    }
+
     /// Whether nobody but the control plane itself may enqueue here.
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(RESERVED_STREAM_PREFIX) || &*self.0 == DEAD_LETTER_STREAM

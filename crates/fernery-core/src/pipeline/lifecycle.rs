@@ -36,7 +36,11 @@ pub enum Step {
 }
 
 /// Where `step` leads from `status`; `None` if it is not allowed there.
-pub const fn after(objective_type: ObjectiveType, status: ObjectiveStatus, step: Step) -> Option<ObjectiveStatus> {
+pub const fn after(
+    objective_type: ObjectiveType,
+    status: ObjectiveStatus,
+    step: Step,
+) -> Option<ObjectiveStatus> {
     use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
     // A standing objective never moves.
     if matches!(objective_type, ObjectiveType::Standing) {

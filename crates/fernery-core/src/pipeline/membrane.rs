@@ -71,7 +71,9 @@ pub fn parts(result: &Value) -> Result<Parts, Vec<Violation>> {
         return Err(vec![Violation::new("", "a JSON object with title, content, notes and metadata")]);
     };
     let mut found = Vec::new();
-    for name in fields.keys().filter(|name| !["title", "content", "notes", "metadata"].contains(&name.as_str())) {
+    for name in
+        fields.keys().filter(|name| !["title", "content", "notes", "metadata"].contains(&name.as_str()))
+    {
         found.push(Violation::new(&format!("/{}", pointer(name)), "not a part of an output bundle"));
     }
     let title = text(fields, "title", &mut found).unwrap_or_default();
@@ -84,12 +86,15 @@ pub fn parts(result: &Value) -> Result<Parts, Vec<Violation>> {
     if fields.contains_key("title")
         && (chars > limits::TITLE_CHARS_MAX || title.trim().is_empty() || title.chars().any(is_unprintable))
     {
-        let expected = format!("a title is one line of 1 to {} printable characters", limits::TITLE_CHARS_MAX);
+        let expected =
+            format!("a title is one line of 1 to {} printable characters", limits::TITLE_CHARS_MAX);
         found.push(Violation::new("/title", expected));
     }
     if notes.len() > limits::CRITERIA_BYTES_MAX || !is_showable(&notes) {
-        let expected =
-            format!("notes are at most {} bytes of text without control characters", limits::CRITERIA_BYTES_MAX);
+        let expected = format!(
+            "notes are at most {} bytes of text without control characters",
+            limits::CRITERIA_BYTES_MAX
+        );
         found.push(Violation::new("/notes", expected));
     }
     if content.len() > limits::CONTENT_BYTES_MAX || content.contains('\0') {
@@ -128,15 +133,16 @@ fn metadata(value: Option<&Value>, found: &mut Vec<Violation>) -> Metadata {
         let expected = format!("metadata is at most {} bytes as JSON", limits::METADATA_BYTES_MAX);
         found.push(Violation::new("/metadata", expected));
     }
-    if let Some(word) = metadata.get("outcome")
-        && let Some(Err(expected)) | Some(Err(expected)) =
-            Some(word.as_str().map_or(Err("a string".to_string()), |word| word.parse::<Outcome>().map(drop)))
-    {
-        found.push(Violation::new("/metadata/outcome", expected));
+    if let Some(word) = metadata.get("outcome") {
+        let known = word.as_str().ok_or_else(|| "a string".to_string()).and_then(str::parse::<Outcome>);
+        found.extend(known.err().map(|expected| Violation::new("/metadata/outcome", expected)));
     }
     for name in ["tokens", "cost_usd_micros"] {
         if metadata.get(name).is_some_and(|value| !value.is_null() && value.as_u64().is_none()) {
-            found.push(Violation::new(&format!("/metadata/{name}"), "a whole number, or null if it is not known"));
+            found.push(Violation::new(
+                &format!("/metadata/{name}"),
+                "a whole number, or null if it is not known",
+            ));
         }
     }
     metadata
@@ -153,7 +159,8 @@ mod tests {
 
     #[test]
     fn what_is_not_a_bundle_is_refused_part_by_part() {
-        let good = json!({"title": "t", "content": "", "notes": "n", "metadata": {"outcome": "PATCH", "tokens": 3}});
+        let good =
+            json!({"title": "t", "content": "", "notes": "n", "metadata": {"outcome": "PATCH", "tokens": 3}});
         assert_eq!(parts(&good).map(|p| p.outcome()), Ok(Outcome::Patch));
         assert_eq!(parts(&json!({"title": "t", "content": "c"})).map(|p| p.outcome()), Ok(Outcome::Output));
         for (bad, path) in [

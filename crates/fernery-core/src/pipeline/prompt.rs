@@ -1,7 +1,7 @@
 //! What the executor is told. What people wrote stands fenced, so that it reads as what it is: their words.
 
-use crate::artifact::{GateResult, Objective};
 use super::judging::Evidence;
+use crate::artifact::{GateResult, Objective};
 use std::fmt::Write as _;
 
 /// A run of this objective that failed before.

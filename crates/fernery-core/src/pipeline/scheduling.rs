@@ -1,8 +1,8 @@
 //! What becomes of an event that its scheduler has claimed.
 
+use super::envelope::{Spent, exhausted};
 use crate::artifact::{BlockerKind, Objective, ObjectiveStatus, ObjectiveType, PauseReason, TerminalReason};
 use crate::blueprint::Envelope;
-use super::envelope::{Spent, exhausted};
 
 /// What is done with an event.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,12 +65,15 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
 pub fn blocked(objective: &Objective) -> Stop {
     let id = &objective.objective_id;
     let open: Vec<_> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
-    let named = |b: &&crate::artifact::BlockerRef| format!("{} ({})", b.blocker_id, first_line(&b.description));
+    let named =
+        |b: &&crate::artifact::BlockerRef| format!("{} ({})", b.blocker_id, first_line(&b.description));
     let why = format!("blocked on {}", open.iter().map(named).collect::<Vec<_>>().join(", "));
     let mut actions: Vec<String> = open
         .iter()
         .take(2)
-        .map(|b| format!("Resolve {}, then: fernery ticket unblock {id} --blocker {}", named(b), b.blocker_id))
+        .map(|b| {
+            format!("Resolve {}, then: fernery ticket unblock {id} --blocker {}", named(b), b.blocker_id)
+        })
         .collect();
     if open.len() > 2 {
         actions.push(format!("Look at all {} blockers: fernery ticket show {id}", open.len()));

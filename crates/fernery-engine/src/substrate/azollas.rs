@@ -4,7 +4,7 @@ use super::{Cell, Row, Sql, journal};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::Blueprint;
-use fernery_core::canonical::{self, Digest};
+use fernery_core::canonical::Digest;
 use serde_json::json;
 
 /// A blueprint with the digest of all of it.
@@ -19,14 +19,13 @@ pub struct Registered {
 /// Puts a blueprint in force. The same again changes nothing.
 pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest> {
     let document = blueprint.to_json();
-    let digest = canonical::digest_of(&document);
+    let digest = Digest::of_bytes(document.as_bytes());
     let (azolla_id, now) = (blueprint.azolla_id.clone(), sql.now());
     if in_force(sql, &azolla_id)?.is_some_and(|known| known.digest == digest) {
         return Ok(digest);
     }
-    let text = canonical::text(&document);
     let name = digest.to_string();
-    let cells = [Cell::from(&name), azolla_id.as_str().into(), (&text).into(), now.into()];
+    let cells = [Cell::from(&name), azolla_id.as_str().into(), (&document).into(), now.into()];
     sql.touched(include_str!("sql/blueprint_insert.sql"), &cells)?;
     let cells = [Cell::from(azolla_id.as_str()), (&name).into(), now.into()];
     sql.touched(include_str!("sql/azolla_register.sql"), &cells)?;
@@ -65,5 +64,5 @@ pub fn all(sql: &mut dyn Sql) -> StoreResult<Vec<Registered>> {
 
 fn registered(row: &Row) -> StoreResult<Registered> {
     let damaged = |e| StoreError::Corrupt(format!("a stored blueprint: {e}"));
-    Ok(Registered { digest: row.word(1)?, blueprint: Blueprint::from_json(&row.json(0)?).map_err(damaged)? })
+    Ok(Registered { digest: row.word(1)?, blueprint: Blueprint::from_json(row.text(0)?).map_err(damaged)? })
 }

@@ -38,10 +38,8 @@ pub fn take_events(
     limit: i64,
 ) -> StoreResult<Vec<(Event, Held)>> {
     let now = sql.now();
-    let free = sql.query(
-        include_str!("sql/events_free.sql"),
-        &[azolla_id.as_str().into(), now.into(), limit.into()],
-    )?;
+    let free = sql
+        .query(include_str!("sql/events_free.sql"), &[azolla_id.as_str().into(), now.into(), limit.into()])?;
     let mut taken = Vec::new();
     for row in &free {
         let event = super::reading::event(row)?;

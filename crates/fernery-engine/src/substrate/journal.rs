@@ -32,7 +32,7 @@ pub struct Entry {
 /// Writes an entry with whatever else the transaction does.
 pub fn note(sql: &mut dyn Sql, actor: &str, act: &str, subject: &str, why: &Value) -> StoreResult<()> {
     let (entry_id, now) = (door::artifact_id(), sql.now());
-    let why = canonical::text(why);
+    let why = canonical::text_of(why);
     let cells: [Cell<'_>; 6] =
         [(&entry_id).into(), now.into(), actor.into(), act.into(), subject.into(), (&why).into()];
     sql.touched(include_str!("sql/journal_insert.sql"), &cells)?;

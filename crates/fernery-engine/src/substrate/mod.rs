@@ -22,13 +22,13 @@ pub mod journal;
 pub mod judging;
 pub mod objectives;
 pub mod operating;
-pub mod reading;
 pub mod readiness;
+pub mod reading;
 pub mod scheduling;
 mod sql;
 
-pub use sql::{Cell, Row, Sql, Work};
 pub(crate) use sql::Value;
+pub use sql::{Cell, Row, Sql, Work};
 
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;

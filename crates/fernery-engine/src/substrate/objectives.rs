@@ -86,7 +86,7 @@ fn blockers(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Vec<BlockerRef>>
 
 /// Stores a new one; `false`: its id is taken.
 pub(super) fn insert(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<bool> {
-    let metadata = canonical::text(&json!(objective.metadata));
+    let metadata = canonical::text_of(&json!(objective.metadata));
     let cells: [Cell<'_>; 10] = [
         objective.objective_id.as_str().into(),
         objective.azolla_id.as_str().into(),
@@ -109,7 +109,7 @@ fn number(value: u64) -> i64 {
 /// Writes what a step changed. Only what [`load`] has locked.
 pub(super) fn update(sql: &mut dyn Sql, standing: &Standing) -> StoreResult<()> {
     let o = &standing.objective;
-    let metadata = canonical::text(&json!(o.metadata));
+    let metadata = canonical::text_of(&json!(o.metadata));
     let cells: [Cell<'_>; 17] = [
         o.objective_id.as_str().into(),
         (&o.title).into(),

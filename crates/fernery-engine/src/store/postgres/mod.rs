@@ -28,6 +28,7 @@ mod processes;
 mod read;
 mod report;
 mod settle;
+mod substrate;
 mod sweep;
 mod target;
 mod tls;
@@ -51,6 +52,7 @@ use crate::store::{
     Failure, JobBrief, JobFilter, JobView, LivingProcess, NewJob, Page, Pass, Process, Proof, RetryAnswer,
     Store, StoreSettings, StreamView, TokenRow,
 };
+use crate::substrate::Work;
 use async_trait::async_trait;
 use fernery_core::report::Answer;
 use fernery_core::{JobId, Progress, StreamName, Timestamp};
@@ -265,6 +267,14 @@ impl Store for PostgresStore {
 
     async fn processes(&self) -> StoreResult<Vec<LivingProcess>> {
         self.living_processes().await
+    }
+
+    async fn transact(&self, work: Work) -> StoreResult<()> {
+        self.transact_work("BEGIN", work).await
+    }
+
+    async fn consult(&self, work: Work) -> StoreResult<()> {
+        self.transact_work("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work).await
     }
 
     async fn now(&self) -> StoreResult<Timestamp> {

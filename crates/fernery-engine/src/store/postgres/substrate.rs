@@ -10,9 +10,11 @@ use super::trouble::{Tries, Trouble};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
+use crate::substrate::execution::{self, Ending};
 use crate::substrate::{Cell, Row, Sql, Stage, Value, Work};
 use bytes::{BufMut, BytesMut};
 use fernery_core::Timestamp;
+use fernery_core::artifact::ObjectiveId;
 use std::error::Error;
 use tokio::runtime::Handle;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -104,13 +106,37 @@ impl Sql for Transaction<'_> {
     }
 }
 
+/// What the end of an attempt, or of a job that waited, means for its workorder; in the transaction that ends it.
+pub(super) async fn end_workorder(session: &Session<'_>, ending: &Ending) -> Result<Option<Stage>, Trouble> {
+    let id: Cell<'_> = ending.work_order_id.as_str().into();
+    // Without a workorder there is nothing to end: the job was not the scheduler's.
+    let found = session.query(execution::FIND, &[&id]).await?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let objective_id: String = cell(row, 1)?;
+    let Some(bundle) = ending.bundle(ObjectiveId::stored(&objective_id)) else {
+        let (spent, version) = (Cell::Int(ending.spent_ms), Cell::Int(ending.claim_version));
+        let left = session.query(execution::REQUEUED, &[&id, &spent, &version]).await?;
+        if let (Some(left), Some(job_id)) = (left.first(), ending.work_order_id.job_id()) {
+            let left = cell::<i64>(left, 0)?.max(1);
+            session.query(include_str!("sql/job_budget.sql"), &[&job_id.uuid(), &left]).await?;
+        }
+        return Ok(None);
+    };
+    let document = execution::document(&bundle);
+    let cells = execution::bundle_cells(ending, &bundle, &document);
+    session.query(execution::BUNDLE, &cells.each_ref().map(|cell| cell as Param<'_>)).await?;
+    let cells = execution::executed_cells(ending, &bundle);
+    session.query(execution::EXECUTED, &cells.each_ref().map(|cell| cell as Param<'_>)).await?;
+    Ok(Some(Stage::Gate))
+}
+
 impl PostgresStore {
-    pub(super) async fn transact_work(&self, mut work: Work) -> StoreResult<()> {
+    pub(super) async fn transact_work(&self, begin: &'static str, mut work: Work) -> StoreResult<()> {
         let (shared, runtime) = (self.shared.clone(), Handle::current());
         let done = tokio::task::spawn_blocking(move || {
             let mut tries = Tries::new(shared.settings.chance);
             loop {
-                match once(&shared, &runtime, &mut work) {
+                match once(&shared, &runtime, begin, &mut work) {
                     Ok(()) => return Ok(()),
                     Err(trouble) => runtime.block_on(tries.again(trouble))?,
                 }
@@ -120,9 +146,9 @@ impl PostgresStore {
     }
 }
 
-fn once(shared: &Shared, runtime: &Handle, work: &mut Work) -> Result<(), Trouble> {
+fn once(shared: &Shared, runtime: &Handle, begin: &'static str, work: &mut Work) -> Result<(), Trouble> {
     let session = runtime.block_on(shared.pool.session())?;
-    let rows = runtime.block_on(session.begin_with("BEGIN", include_str!("sql/now.sql"), &[]))?;
+    let rows = runtime.block_on(session.begin_with(begin, include_str!("sql/now.sql"), &[]))?;
     let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))?;
     let now = cell::<At>(row, 0)?.0;
     let mut within =

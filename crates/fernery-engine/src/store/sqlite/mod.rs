@@ -12,6 +12,7 @@ mod open;
 mod operate;
 mod read;
 mod rows;
+mod substrate;
 mod write;
 mod writer;
 
@@ -28,6 +29,7 @@ use crate::store::{
     Failure, JobBrief, JobFilter, JobView, LivingProcess, NewJob, Page, Pass, Process, Proof, RetryAnswer,
     Store, StoreSettings, StreamView, TokenRow,
 };
+use crate::substrate::Work;
 use async_trait::async_trait;
 use fernery_core::report::Answer;
 use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
@@ -361,6 +363,15 @@ impl Store for SqliteStore {
 
     async fn processes(&self) -> StoreResult<Vec<LivingProcess>> {
         Ok(lock(&self.attendance).alive(self.clock.now()))
+    }
+
+    async fn transact(&self, mut work: Work) -> StoreResult<()> {
+        self.write(move |tx| work(tx)).await
+    }
+
+    async fn consult(&self, mut work: Work) -> StoreResult<()> {
+        let now = self.clock.now();
+        self.read(move |db| work(&mut substrate::Snapshot { db, now })).await
     }
 
     async fn now(&self) -> StoreResult<Timestamp> {

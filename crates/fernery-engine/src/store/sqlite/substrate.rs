@@ -3,6 +3,7 @@
 use super::write::Tx;
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
+use crate::substrate::execution::{self, Ending};
 use crate::substrate::{Cell, Row, Sql, Stage, Value};
 use fernery_core::Timestamp;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
@@ -59,6 +60,29 @@ impl Sql for Tx<'_> {
 
     fn wakes(&mut self, stage: Stage) {
         self.after.stages.insert(stage);
+    }
+}
+
+impl Tx<'_> {
+    /// What the end of an attempt, or of a job that waited, means for its workorder.
+    pub(super) fn end_workorder(&mut self, ending: &Ending) -> StoreResult<()> {
+        let id = ending.work_order_id.as_str();
+        // Without a workorder there is nothing to end: the job was not the scheduler's.
+        let Some(row) = self.one(execution::FIND, &[id.into()])? else { return Ok(()) };
+        let Some(bundle) = ending.bundle(row.word(1)?) else {
+            let cells = [id.into(), ending.spent_ms.into(), ending.claim_version.into()];
+            if let Some(left) = self.one(execution::REQUEUED, &cells)? {
+                let job_id = ending.work_order_id.job_id().map(|id| id.uuid().into_bytes());
+                let mut statement = self.db.prepare_cached(include_str!("sql/job_budget.sql"))?;
+                statement.execute(rusqlite::params![job_id, left.int(0)?.max(1)])?;
+            }
+            return Ok(());
+        };
+        let document = execution::document(&bundle);
+        self.touched(execution::BUNDLE, &execution::bundle_cells(ending, &bundle, &document))?;
+        self.touched(execution::EXECUTED, &execution::executed_cells(ending, &bundle))?;
+        self.wakes(Stage::Gate);
+        Ok(())
     }
 }
 
