@@ -63,7 +63,8 @@ pub struct Substrate {
 }
 
 impl Substrate {
-    pub(crate) fn new(store: Arc<dyn Store>, signals: Arc<Signals>) -> Self {
+    /// Over a store that is open.
+    pub fn new(store: Arc<dyn Store>, signals: Arc<Signals>) -> Self {
         Self { store, signals }
     }
 
