@@ -12,6 +12,7 @@
 //! * [`artifact`]: what a run leaves behind, spelled as its schemas spell it
 //! * [`blueprint`]: what an azolla is made from, and every mistake in it
 //! * [`canonical`]: one spelling for one content, and its digest
+//! * [`schema`]: the JSON Schemas of the artifacts, and what a document has against its own
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
 //! * [`duration`]: durations as people write them
 //! * [`json`]: what a document must be so that it means the same to every reader
@@ -30,6 +31,7 @@ mod parsed;
 pub mod progress;
 pub mod report;
 pub mod retry;
+pub mod schema;
 pub mod settle;
 pub mod time;
 
@@ -39,4 +41,5 @@ pub use job::{AttemptOutcome, JobStatus};
 pub use lease::{Holding, LeaseToken, TokenHash};
 pub use names::{AttemptId, BadName, JobId, StreamName, WorkerId};
 pub use progress::Progress;
+pub use schema::{Schema, Violation};
 pub use time::Timestamp;
