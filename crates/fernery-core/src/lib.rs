@@ -13,6 +13,7 @@
 //! * [`blueprint`]: what an azolla is made from, and every mistake in it
 //! * [`canonical`]: one spelling for one content, and its digest
 //! * [`pipeline`]: every decision from an approved objective to a judged run
+//! * [`schema`]: the JSON Schemas of the artifacts, and what a document has against its own
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
 //! * [`duration`]: durations as people write them
 //! * [`json`]: what a document must be so that it means the same to every reader
@@ -32,6 +33,7 @@ pub mod pipeline;
 pub mod progress;
 pub mod report;
 pub mod retry;
+pub mod schema;
 pub mod settle;
 pub mod time;
 
@@ -41,4 +43,5 @@ pub use job::{AttemptOutcome, JobStatus};
 pub use lease::{Holding, LeaseToken, TokenHash};
 pub use names::{AttemptId, BadName, JobId, StreamName, WorkerId};
 pub use progress::Progress;
+pub use schema::{Schema, Violation};
 pub use time::Timestamp;

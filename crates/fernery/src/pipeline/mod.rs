@@ -72,7 +72,7 @@ pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
         let folder = folder_of(file);
         let others = |name: &str| match std::fs::read_to_string(folder.join(format!("{name}.toml"))) {
             Ok(text) => Some(text),
-            Err(_) => (name == "mec").then(|| fernery_core::blueprint::MEC.to_string()),
+            Err(_) => (name == "mec").then(|| fernery_core::blueprint::MEC_TOML.to_string()),
         };
         let parsed = Blueprint::parse(&text, &others).map_err(|flaws| {
             let each: Vec<String> = flaws.iter().map(|flaw| format!("{}: {flaw}", file.display())).collect();
