@@ -9,6 +9,7 @@ use super::membrane::{Outcome, outcome};
 use super::scheduling::first_line;
 use crate::artifact::{BlockerKind, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason};
 use crate::blueprint::{Blueprint, Gate};
+use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
 /// What one gate found.
@@ -49,7 +50,13 @@ impl Evidence {
 /// Judges a bundle by a gate that needs nothing but the bundle; `None`: this gate runs a program.
 pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
     let fault = match gate {
-        Gate::Schema => None::<String>,
+        Gate::Schema => {
+            let value = serde_json::to_value(bundle).unwrap_or_default();
+            let found =
+                Schema::named("output_bundle").map(|schema| schema.validate(&value)).unwrap_or_default();
+            let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+            (!said.is_empty()).then(|| said.join("; "))
+        }
         Gate::Outcome => {
             let outcome = outcome(&bundle.metadata);
             (!outcome.is_success())

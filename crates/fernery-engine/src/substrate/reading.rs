@@ -209,6 +209,12 @@ pub fn pauses(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<(
     rows.iter().map(|row| Ok((row.json(0)?, row.text(1)?.to_string()))).collect()
 }
 
+/// Workorders whose cancel has not reached their job for certain.
+pub fn to_cancel(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<WorkorderId>> {
+    let rows = sql.query(include_str!("sql/workorders_to_cancel.sql"), &[limit.into()])?;
+    rows.iter().map(|row| row.word(0)).collect()
+}
+
 /// One workorder.
 pub fn workorder_by_id(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<WorkorderView>> {
     let row = sql.one(include_str!("sql/workorder_by_id.sql"), &[id.as_str().into()])?;

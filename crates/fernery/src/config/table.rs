@@ -98,6 +98,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     one("retention", "DURATION", Value("7d"), "How long finished jobs are kept"),
     Setting {
+        key: "azolla",
+        value_name: "FILE",
+        form: Form::Many,
+        fallback: Unset,
+        help: "Blueprint of an azolla to host beside or instead of the embedded `mec`; repeatable",
+    },
+    Setting {
         key: "allowed_host",
         value_name: "NAME",
         form: Form::Many,

@@ -119,7 +119,7 @@ fn reported(named: &[(JobId, AttemptId)], answers: &[Answer], says_where: bool) 
             Answer::Duplicate { status } => (ItemOutcome::Duplicate, Some(status)),
             Answer::AttemptClosed => (ItemOutcome::Conflict, None),
             Answer::LeaseLost { .. } => (ItemOutcome::Stale, None),
-            Answer::Unknown => (ItemOutcome::Unknown, None),
+            Answer::Unknown | Answer::Unfit => (ItemOutcome::Unknown, None),
         };
         let status = status.filter(|_| says_where);
         ItemAnswer {

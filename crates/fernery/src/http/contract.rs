@@ -151,6 +151,7 @@ fn settled(answer: Answer) -> Result<JobStatus, Refused> {
         Answer::Accepted { status } | Answer::Duplicate { status } => return Ok(status),
         Answer::AttemptClosed => (Code::AttemptClosed, Code::AttemptClosed.title()),
         Answer::LeaseLost { .. } => (Code::LeaseLost, LOST),
+        Answer::Unfit => (Code::Invalid, "the result is no output bundle"),
         Answer::Unknown => (Code::NotFound, "there is no such attempt of this job"),
     };
     let mut refused = Refusal::new(code, detail);

@@ -99,7 +99,7 @@ fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
         let Some(executor) = blueprint.executor() else {
             return Err(format!("azolla {id} has no executor for {}", blueprint.diazotroph_type));
         };
-        if executor.kind == ExecutorKind::Command && executor.sandbox != Some(Sandbox::None) {
+        if executor.kind == ExecutorKind::Command && executor.sandbox != Some(Sandbox::Unconfined) {
             return Err(format!(
                 "azolla {id}: this version contains no command; where that is acceptable, say so: sandbox = \"none\" \
                  in [executors.{}]",
@@ -119,7 +119,11 @@ fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
 
 impl Pipeline {
     /// Puts the blueprints in force and starts the workers.
-    pub async fn start(engine: Engine, blueprints: Vec<Blueprint>, data: PathBuf) -> Result<Self, StoreError> {
+    pub async fn start(
+        engine: Engine,
+        blueprints: Vec<Blueprint>,
+        data: PathBuf,
+    ) -> Result<Self, StoreError> {
         let StoreSettings { lease_ttl, chance, .. } = engine.settings().store.clone();
         for blueprint in &blueprints {
             let blueprint = blueprint.clone();

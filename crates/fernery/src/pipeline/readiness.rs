@@ -5,8 +5,8 @@ use super::Context;
 use super::driver::{Pass, PollingWorker};
 use async_trait::async_trait;
 use fernery_core::artifact::AzollaId;
-use fernery_engine::{StoreError, door};
 use fernery_engine::substrate::readiness;
+use fernery_engine::{StoreError, door};
 
 const BATCH: i64 = 100;
 
@@ -20,7 +20,8 @@ impl PollingWorker for Readiness {
 
     async fn pass(&self, context: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {
         let of = azolla.clone();
-        let emitted = context.engine.substrate().transact(move |sql| readiness::emit(sql, &of, BATCH)).await?;
+        let emitted =
+            context.engine.substrate().transact(move |sql| readiness::emit(sql, &of, BATCH)).await?;
         door::failpoint("readiness-emitted");
         let mut pass = Pass { again: emitted as i64 == BATCH, ..Pass::default() };
         pass.count("emitted", emitted as u64);

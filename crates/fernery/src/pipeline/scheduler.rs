@@ -5,9 +5,9 @@ use super::Context;
 use super::driver::{Pass, PollingWorker};
 use async_trait::async_trait;
 use fernery_core::artifact::{AzollaId, SnapshotId, TerminalReason};
+use fernery_engine::substrate::azollas;
 use fernery_engine::substrate::claims::{self, Claimer};
 use fernery_engine::substrate::scheduling::{self, Ids, Room, Scheduled};
-use fernery_engine::substrate::azollas;
 use fernery_engine::{StoreError, door};
 use tokio::task::JoinSet;
 
@@ -77,7 +77,9 @@ fn left(room: Room, pass: &mut Pass) -> Option<i64> {
 fn tally(scheduled: &Scheduled, pass: &mut Pass) {
     match scheduled {
         Scheduled::Workorder(_) => pass.count("SCHEDULED", 1),
-        Scheduled::Closed(reason) | Scheduled::Before(reason) => pass.count(TerminalReason::as_str(*reason), 1),
+        Scheduled::Closed(reason) | Scheduled::Before(reason) => {
+            pass.count(TerminalReason::as_str(*reason), 1)
+        }
         Scheduled::NoRoom(room) => {
             pass.again = false;
             left(*room, pass);

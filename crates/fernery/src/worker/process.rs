@@ -13,7 +13,7 @@ use send_off::{LET_GO, see_off, wake};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub struct Guards {
     program: PathBuf,
     command: Vec<OsString>,
     grace: Duration,
+    /// Where they work and which variables they see; `None`: where this process is, with all but its settings.
+    confined: Option<(PathBuf, Vec<String>)>,
     idle: Mutex<Vec<Guard>>,
     /// How many guards are at work.
     busy: watch::Sender<usize>,
@@ -100,7 +102,13 @@ impl Guards {
     /// Guards that run this command.
     pub fn new(program: PathBuf, command: Vec<OsString>, grace: Duration) -> Self {
         let (idle, leaving) = (Mutex::default(), Mutex::default());
-        Self { program, command, grace, idle, busy: watch::channel(0).0, leaving }
+        Self { program, command, grace, confined: None, idle, busy: watch::channel(0).0, leaving }
+    }
+
+    /// Lets them work in this folder and see these variables only.
+    pub fn within(mut self, folder: &Path, env: &[String]) -> Self {
+        self.confined = Some((folder.to_owned(), env.to_vec()));
+        self
     }
 
     /// Starts a guard, so that the first job finds one.
@@ -166,6 +174,10 @@ impl Guards {
             if name.as_bytes().starts_with(b"FERNERY_") {
                 command.env_remove(name);
             }
+        }
+        if let Some((folder, names)) = &self.confined {
+            command.current_dir(folder).env_clear();
+            command.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         }
         command.stdin(Stdio::from(there)).stdout(Stdio::null());
         let child = command.spawn()?;
