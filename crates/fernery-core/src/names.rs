@@ -208,6 +208,10 @@ impl StreamName {
 
 /// The name among `known` that a person most likely meant.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes as long as both are, multiplied; and what is so long is no misspelling.
+    if name.len() > limits::STREAM_NAME_CHARS_MAX {
+        return None;
+    }
     known
         .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
         .filter(|(score, _)| *score > 0.75)
@@ -227,6 +231,15 @@ pub fn check_unique_key(text: &str) -> Result<(), BadName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_misspelling_is_recognised_and_another_word_is_not() {
+        let known = || ["concurrency", "review_limit"].into_iter();
+        assert_eq!(nearest("conurrency", known()), Some("concurrency"));
+        for other in ["", "zzz", &"concurrency".repeat(1_000_000)] {
+            assert_eq!(nearest(other, known()), None);
+        }
+    }
 
     #[test]
     fn stream_names_are_plain_ascii_of_bounded_length() {

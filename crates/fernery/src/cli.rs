@@ -4,11 +4,13 @@
 //! Commands change nothing on their own: what is not about this machine alone is a call to a server, which is
 //! authoritative.
 
+mod azolla;
 mod backup;
 mod completions;
 mod data_dir;
 mod dlq;
 mod doctor;
+mod documents;
 mod enqueue;
 mod enqueue_lines;
 mod failure;
@@ -19,6 +21,7 @@ mod log;
 mod man;
 mod pages;
 mod process;
+mod schema;
 mod screen;
 mod server;
 mod setting_flags;
@@ -104,6 +107,12 @@ enum Command {
     Worker(worker::WorkerArgs),
     /// Print every setting in force and where it came from
     Config(settings::Config),
+    /// Check and show blueprints, which azollas are made from
+    #[command(subcommand)]
+    Azolla(azolla::Azolla),
+    /// Check documents against the schemas of the artifacts
+    #[command(subcommand)]
+    Schema(schema::Schema),
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Bench(BenchArgs),
@@ -141,6 +150,8 @@ fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
+        Command::Azolla(azolla) => azolla::run(azolla, screen),
+        Command::Schema(schema) => schema::run(schema, screen),
         Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
         Command::Backup(command) => backup::run(command, &global, screen),
         Command::Bench(args) => run_bench(args),

@@ -32,6 +32,10 @@ fn a_wrong_call_is_answered_with_what_is_wrong() {
         ("C1", &["job", "enqueue", "--stream", "s", "--max-attempts", "0"], "0 is not in 1..=1000"),
         ("C1", &["job", "enqueue", "--stream", "s", "--timeout", "1500ms"], "whole seconds"),
         ("C1", &["token", "new", "--role", "king"], "operator, worker, producer, viewer"),
+        ("C1", &["schema", "check", "x.json", "--as", "run_recrod"], "'run_record'"),
+        ("C1", &["schema", "show", "run_recrod"], "'run_record'"),
+        ("C2", &["schema", "check"], "<FILE>"),
+        ("C2", &["azolla", "check"], "<FILE>"),
         ("C2", &["job", "show"], "<ID>"),
         ("C2", &["job", "enqueue", "--stream"], "a value is required"),
         ("C2", &["job", "enqueue"], "--stream"),
@@ -92,6 +96,11 @@ fn every_command_teaches_by_example() {
         &["token", "new", "--help"],
         &["token", "list", "--help"],
         &["token", "revoke", "--help"],
+        &["azolla", "check", "--help"],
+        &["azolla", "show", "--help"],
+        &["schema", "check", "--help"],
+        &["schema", "list", "--help"],
+        &["schema", "show", "--help"],
     ] {
         let answer = run_in(dir.path(), args).exits(0);
         assert!(answer.stdout.contains("Example") && answer.stdout.contains("  fernery "), "{args:?}");
