@@ -1,11 +1,13 @@
 //! Azollas and their blueprints.
 
-use super::{Cell, Row, Sql, journal};
+use super::{Cell, Sql, journal};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
 use serde_json::json;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// A blueprint with the digest of all of it.
 #[derive(Clone, Debug)]
@@ -13,8 +15,13 @@ pub struct Registered {
     /// Under which it is stored.
     pub digest: Digest,
     /// What it says.
-    pub blueprint: Blueprint,
+    pub blueprint: Arc<Blueprint>,
 }
+
+/// Blueprints that were read before: under its digest one never changes.
+static READ: LazyLock<Mutex<HashMap<Digest, Arc<Blueprint>>>> = LazyLock::new(Mutex::default);
+/// More than anybody hosts.
+const READ_MAX: usize = 256;
 
 /// Puts a blueprint in force. The same again changes nothing.
 pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest> {
@@ -35,17 +42,30 @@ pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest>
 
 /// The blueprint in force; `None`: there is no such azolla.
 pub fn in_force(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<Option<Registered>> {
-    sql.one(include_str!("sql/blueprint_in_force.sql"), &[azolla_id.as_str().into()])?
-        .map(|row| registered(&row))
-        .transpose()
+    let row = sql.one(include_str!("sql/azolla_by_id.sql"), &[azolla_id.as_str().into()])?;
+    match row {
+        Some(row) => by_digest(sql, &row.word(0)?),
+        None => Ok(None),
+    }
 }
 
 /// A blueprint that is or was in force.
 pub fn by_digest(sql: &mut dyn Sql, digest: &Digest) -> StoreResult<Option<Registered>> {
+    let known = READ.lock().unwrap_or_else(PoisonError::into_inner).get(digest).cloned();
+    if let Some(blueprint) = known {
+        return Ok(Some(Registered { digest: *digest, blueprint }));
+    }
     let name = digest.to_string();
-    sql.one(include_str!("sql/blueprint_by_digest.sql"), &[(&name).into()])?
-        .map(|row| registered(&row))
-        .transpose()
+    let row = sql.one(include_str!("sql/blueprint_by_digest.sql"), &[(&name).into()])?;
+    let Some(row) = row else { return Ok(None) };
+    let damaged = |e| StoreError::Corrupt(format!("a stored blueprint: {e}"));
+    let blueprint = Arc::new(Blueprint::from_json(row.text(0)?).map_err(damaged)?);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if read.len() >= READ_MAX {
+        read.clear();
+    }
+    read.insert(*digest, blueprint.clone());
+    Ok(Some(Registered { digest: *digest, blueprint }))
 }
 
 /// All azollas, with the blueprints in force.
@@ -60,9 +80,4 @@ pub fn all(sql: &mut dyn Sql) -> StoreResult<Vec<Registered>> {
         found.extend(in_force(sql, &id)?);
     }
     Ok(found)
-}
-
-fn registered(row: &Row) -> StoreResult<Registered> {
-    let damaged = |e| StoreError::Corrupt(format!("a stored blueprint: {e}"));
-    Ok(Registered { digest: row.word(1)?, blueprint: Blueprint::from_json(row.text(0)?).map_err(damaged)? })
 }

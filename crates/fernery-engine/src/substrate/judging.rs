@@ -17,6 +17,7 @@ use fernery_core::canonical;
 use fernery_core::pipeline::judging::{Case, Evidence, Judgement, Verdict, judge, verdict};
 use fernery_core::pipeline::lifecycle::{Step, after};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// All that a gate needs to know of a workorder.
@@ -27,7 +28,7 @@ pub struct Docket {
     /// What was handed in.
     pub bundle: OutputBundle,
     /// The blueprint that the workorder was made under.
-    pub blueprint: Blueprint,
+    pub blueprint: Arc<Blueprint>,
 }
 
 /// Reads what there is to judge; `None` where there is nothing, or a verdict already.

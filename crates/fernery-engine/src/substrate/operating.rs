@@ -61,7 +61,7 @@ pub fn create(
         return Ok(Err(Refusal::Unfit(violations)));
     }
     let Some(registered) = azollas::in_force(sql, azolla_id)? else {
-        let known = azollas::all(sql)?.into_iter().map(|known| known.blueprint.azolla_id).collect();
+        let known = azollas::all(sql)?.into_iter().map(|known| known.blueprint.azolla_id.clone()).collect();
         return Ok(Err(Refusal::UnknownAzolla(known)));
     };
     let now = sql.now();

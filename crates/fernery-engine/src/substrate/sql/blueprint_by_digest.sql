@@ -1,1 +1,1 @@
-SELECT document, blueprint FROM blueprints WHERE blueprint = $1;
+SELECT document FROM blueprints WHERE blueprint = $1;
