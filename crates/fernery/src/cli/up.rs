@@ -11,9 +11,11 @@ use crate::http::{self, Running, ServeSettings};
 use crate::peers;
 use crate::transport::RedisTransport;
 use clap::Args;
+use fernery_core::blueprint::Blueprint;
 use fernery_engine::store::StoreSettings;
+use fernery_engine::substrate::{Sql, azollas};
 use fernery_engine::transport::Transport;
-use fernery_engine::{Engine, EngineSettings, Presence, door};
+use fernery_engine::{Engine, EngineSettings, Presence, StoreError, door};
 use serde_json::json;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -117,12 +119,16 @@ async fn serve_with(
     engine: &Engine,
     signals: &mut EndSignals,
 ) -> Outcome {
+    let cannot_register =
+        |error: &StoreError| Failure::failed("blueprint", format!("cannot register blueprints: {error}"));
     let refused = |error: std::io::Error| match error.kind() {
         // A certificate that does not fit, a rule that is broken: no second try helps.
         ErrorKind::InvalidInput => Failure::from(ConfigError(error.to_string())),
         _ => Failure::failed("start", error.to_string()),
     };
     http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
+    let register = |sql: &mut dyn Sql| azollas::register(sql, &Blueprint::mec());
+    engine.substrate().transact(register).await.map_err(|error| cannot_register(&error))?;
     let running = http::serve(serve_settings(settings), engine.clone()).await.map_err(refused)?;
     let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
