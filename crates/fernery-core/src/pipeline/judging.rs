@@ -80,6 +80,17 @@ pub enum Verdict {
     Trouble(String),
 }
 
+impl Verdict {
+    /// As a run record has it.
+    pub fn recorded(&self) -> (GateResult, String) {
+        match self {
+            Self::Pass => (GateResult::Pass, "every gate passed".to_string()),
+            Self::Fail(why) => (GateResult::Fail, why.clone()),
+            Self::Trouble(why) => (GateResult::Fail, format!("not judged: {why}")),
+        }
+    }
+}
+
 /// The verdict over the evidence: for each gate of the blueprint in order, up to the first that does not pass.
 pub fn verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
     for (n, gate) in gates.iter().enumerate() {
@@ -139,11 +150,7 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
     let id = &case.objective.objective_id;
     let outcome = outcome(&case.bundle.metadata);
     let look = format!("Read the run: fernery ticket show {id}");
-    let (result, reason) = match verdict {
-        Verdict::Pass => (GateResult::Pass, "every gate passed".to_string()),
-        Verdict::Fail(why) => (GateResult::Fail, why.clone()),
-        Verdict::Trouble(why) => (GateResult::Fail, format!("not judged: {why}")),
-    };
+    let (result, reason) = verdict.recorded();
     let stop = |step, pause, blocker, actions| Judgement {
         result,
         reason: reason.clone(),

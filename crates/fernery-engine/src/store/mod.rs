@@ -24,6 +24,7 @@
 use crate::error::{StoreError, StoreResult};
 use crate::substrate::Work;
 use async_trait::async_trait;
+use fernery_core::artifact::ClaimRecord;
 use fernery_core::report::Answer;
 use fernery_core::retry::RetryPolicy;
 use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
@@ -177,6 +178,11 @@ pub trait Store: Send + Sync + 'static {
     /// Runs work of the pipeline that only reads, in one snapshot.
     async fn consult(&self, _work: Work) -> StoreResult<()> {
         Err(StoreError::Refused("this store has no substrate".into()))
+    }
+
+    /// The leases under which workorders run, as claim records, oldest job first.
+    async fn workorder_leases(&self, _limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        Ok(Vec::new())
     }
 
     /// The instant by the clock that decides expiry.

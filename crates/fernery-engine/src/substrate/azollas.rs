@@ -68,15 +68,15 @@ pub fn by_digest(sql: &mut dyn Sql, digest: &Digest) -> StoreResult<Option<Regis
     Ok(Some(Registered { digest: *digest, blueprint }))
 }
 
+/// The ids of all azollas.
+pub fn ids(sql: &mut dyn Sql) -> StoreResult<Vec<AzollaId>> {
+    sql.query(include_str!("sql/azollas_all.sql"), &[])?.iter().map(|row| row.word(0)).collect()
+}
+
 /// All azollas, with the blueprints in force.
 pub fn all(sql: &mut dyn Sql) -> StoreResult<Vec<Registered>> {
-    let ids: Vec<AzollaId> = sql
-        .query(include_str!("sql/azollas_all.sql"), &[])?
-        .iter()
-        .map(|row| row.word(0))
-        .collect::<StoreResult<_>>()?;
     let mut found = Vec::new();
-    for id in ids {
+    for id in ids(sql)? {
         found.extend(in_force(sql, &id)?);
     }
     Ok(found)

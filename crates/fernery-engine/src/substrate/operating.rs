@@ -12,6 +12,7 @@ use fernery_core::artifact::{
 };
 use fernery_core::canonical::{self, Digest};
 use fernery_core::limits;
+use fernery_core::names::is_unprintable;
 use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::draft::Draft;
 use fernery_core::pipeline::lifecycle::{Step, after};
@@ -177,8 +178,8 @@ pub struct Deciding {
     pub note: Option<String>,
 }
 
-fn check_note(deciding: &Deciding) -> Result<(), Refusal> {
-    match &deciding.note {
+fn check_note(note: Option<&str>) -> Result<(), Refusal> {
+    match note {
         Some(note) if note.len() > limits::CRITERIA_BYTES_MAX || note.contains('\0') => {
             let message = format!("a note has at most {} bytes and no NUL", limits::CRITERIA_BYTES_MAX);
             Err(Refusal::Unfit(vec![Violation { path: "/note".into(), message }]))
@@ -189,7 +190,7 @@ fn check_note(deciding: &Deciding) -> Result<(), Refusal> {
 
 /// NEW → TODO, over exactly what was shown. Approving the same again answers the same record.
 pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
-    accepted!(check_note(deciding));
+    accepted!(check_note(deciding.note.as_deref()));
     let mut standing = accepted!(locked(sql, id)?);
     let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
     if let Some(digest) = &deciding.digest
@@ -306,6 +307,17 @@ pub fn block(
     kind: BlockerKind,
     description: &str,
 ) -> Answer<Standing> {
+    let showable = |c: char| !is_unprintable(c) || matches!(c, '\n' | '\t');
+    if description.trim().is_empty()
+        || description.len() > limits::CRITERIA_BYTES_MAX
+        || !description.chars().all(showable)
+    {
+        let message = format!(
+            "say what is in the way: 1 to {} bytes of text without control characters",
+            limits::CRITERIA_BYTES_MAX
+        );
+        return Ok(Err(Refusal::Unfit(vec![Violation { path: "/description".into(), message }])));
+    }
     let mut standing = accepted!(locked(sql, id)?);
     let status = standing.objective.status;
     let blocked = after(standing.objective.objective_type, status, Step::Block).is_some();
@@ -414,7 +426,7 @@ pub fn unblock(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, resolved: &Re
 
 /// A person has looked at what the gates passed. Changes no status.
 pub fn confirm(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
-    accepted!(check_note(deciding));
+    accepted!(check_note(deciding.note.as_deref()));
     let mut standing = accepted!(locked(sql, id)?);
     let status = standing.objective.status;
     if status != ObjectiveStatus::Done {
@@ -443,7 +455,7 @@ pub fn confirm(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
 
 /// DONE → TODO, with a note that the next executor reads. It is an approval of what is there now.
 pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
-    accepted!(check_note(deciding));
+    accepted!(check_note(deciding.note.as_deref()));
     if deciding.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
         let message = "say what is missing: the next executor reads it".to_string();
         return Ok(Err(Refusal::Unfit(vec![Violation { path: "/note".into(), message }])));
@@ -472,6 +484,7 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
 
 /// Not wanted any more: BLOCKED, "cancelled". A workorder under way still ends in bundle, run record and pause.
 pub fn cancel(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, note: Option<&str>) -> Answer<Standing> {
+    accepted!(check_note(note));
     let mut standing = accepted!(locked(sql, id)?);
     let status = standing.objective.status;
     if status == ObjectiveStatus::Blocked && standing.objective.blocked_reason.as_deref() == Some(CANCELLED) {

@@ -1,7 +1,7 @@
 //! Artifacts as they are read back.
 
 use super::objectives::{self, Standing};
-use super::{Row, Sql};
+use super::{Cell, Row, Sql, azollas};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -10,7 +10,7 @@ use fernery_core::artifact::{
 };
 use fernery_core::canonical::Digest;
 use fernery_core::pipeline::judging::Evidence;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What an operator decided.
@@ -142,7 +142,7 @@ pub(super) fn run(row: &Row) -> StoreResult<Run> {
 }
 
 /// A place in a list that goes from the newest down.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Below {
     /// The instant of the last row that was seen.
     pub at: Timestamp,
@@ -158,30 +158,56 @@ impl Below {
     }
 }
 
+/// Which objectives are meant; all that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectiveFilter {
+    /// Of this azolla.
+    pub azolla_id: Option<AzollaId>,
+    /// In this state.
+    pub status: Option<ObjectiveStatus>,
+}
+
 /// Objectives, newest first.
 pub fn objectives(
     sql: &mut dyn Sql,
-    of: Option<(&AzollaId, ObjectiveStatus)>,
+    filter: &ObjectiveFilter,
     below: &Below,
     limit: i64,
 ) -> StoreResult<Vec<Standing>> {
-    let rows = match of {
-        None => sql.query(
-            include_str!("sql/objectives_page.sql"),
-            &[below.at.into(), (&below.id).into(), limit.into()],
-        )?,
-        Some((azolla, status)) => sql.query(
-            include_str!("sql/objectives_page_by_status.sql"),
-            &[
-                below.at.into(),
-                (&below.id).into(),
-                limit.into(),
-                azolla.as_str().into(),
-                status.as_str().into(),
-            ],
-        )?,
-    };
+    let rows = objective_rows(sql, filter, below, limit)?;
     rows.iter().map(|row| objectives::standing(sql, row)).collect()
+}
+
+/// The index leads with azolla and status. Where only one is given, the page is merged from the pages of all the other can
+/// be: each is read off the index, however many objectives there are.
+fn objective_rows(
+    sql: &mut dyn Sql,
+    filter: &ObjectiveFilter,
+    below: &Below,
+    limit: i64,
+) -> StoreResult<Vec<Row>> {
+    let place: [Cell<'_>; 3] = [below.at.into(), (&below.id).into(), limit.into()];
+    if *filter == ObjectiveFilter::default() {
+        return sql.query(include_str!("sql/objectives_page.sql"), &place);
+    }
+    let azollas = match &filter.azolla_id {
+        Some(azolla_id) => vec![azolla_id.clone()],
+        None => azollas::ids(sql)?,
+    };
+    let statuses = filter.status.as_ref().map_or(ObjectiveStatus::ALL, std::slice::from_ref);
+    let mut rows = Vec::new();
+    for azolla_id in &azollas {
+        for status in statuses {
+            let [at, id, limit] = place;
+            let cells = [at, id, limit, azolla_id.as_str().into(), status.as_str().into()];
+            for row in sql.query(include_str!("sql/objectives_page_by_status.sql"), &cells)? {
+                rows.push((row.at(10)?, row.text(0)?.to_string(), row));
+            }
+        }
+    }
+    rows.sort_by(|(at, id, _), (other_at, other_id, _)| (other_at, other_id).cmp(&(at, id)));
+    rows.truncate(usize::try_from(limit).unwrap_or(0));
+    Ok(rows.into_iter().map(|(_, _, row)| row).collect())
 }
 
 /// Events, newest first.

@@ -126,10 +126,11 @@ async fn serve_with(
     let blueprints =
         pipeline::blueprints(&settings.azollas).map_err(|why| Failure::from(ConfigError(why)))?;
     http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
-    let running = http::serve(serve_settings(settings), engine.clone()).await.map_err(refused)?;
-    let url = running.url();
     let started = Pipeline::start(engine.clone(), blueprints, settings.data.clone()).await;
     let pipeline = started.map_err(|error| Failure::failed("start", error.to_string()))?;
+    let serving = ServeSettings { pipeline: pipeline.view(), ..serve_settings(settings) };
+    let running = http::serve(serving, engine.clone()).await.map_err(refused)?;
+    let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
     let presence = appear(settings, engine, &url).await;
     let line =

@@ -43,7 +43,7 @@ pub(crate) trait PollingWorker: Send + Sync + 'static {
 
 /// A worker's last pass.
 #[derive(Clone, Debug, Serialize)]
-pub struct PassView {
+pub(super) struct PassView {
     /// The worker.
     pub worker: &'static str,
     /// When it began.
@@ -59,7 +59,7 @@ pub struct PassView {
 }
 
 /// Runs every worker, and remembers their last passes.
-pub struct Driver {
+pub(super) struct Driver {
     context: Arc<Context>,
     last: Mutex<BTreeMap<(AzollaId, &'static str), PassView>>,
 }
@@ -70,7 +70,7 @@ impl Driver {
     }
 
     /// The last pass of each worker over an azolla.
-    pub fn of(&self, azolla: &AzollaId) -> Vec<PassView> {
+    pub(super) fn of(&self, azolla: &AzollaId) -> Vec<PassView> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.iter().filter(|((of, _), _)| of == azolla).map(|(_, view)| view.clone()).collect()
     }

@@ -19,8 +19,8 @@ mod runner;
 mod scheduler;
 mod sealer;
 
+use crate::http::PipelineView;
 use driver::Driver;
-pub use driver::PassView;
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::{Blueprint, ExecutorKind, Sandbox, WorkerKind};
 use fernery_engine::store::StoreSettings;
@@ -145,8 +145,11 @@ impl Pipeline {
     }
 
     /// What each worker saw and did in its last pass.
-    pub fn passes(&self) -> Arc<Driver> {
-        self.driver.clone()
+    pub fn view(&self) -> PipelineView {
+        let driver = self.driver.clone();
+        PipelineView::new(move |azolla| {
+            driver.of(azolla).iter().filter_map(|pass| serde_json::to_value(pass).ok()).collect()
+        })
     }
 
     /// Ends the workers. What runs is stopped and handed back; claims that are held run out.

@@ -54,6 +54,7 @@ use crate::store::{
 };
 use crate::substrate::Work;
 use async_trait::async_trait;
+use fernery_core::artifact::ClaimRecord;
 use fernery_core::report::Answer;
 use fernery_core::{JobId, Progress, StreamName, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -275,6 +276,10 @@ impl Store for PostgresStore {
 
     async fn consult(&self, work: Work) -> StoreResult<()> {
         self.transact_work("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work).await
+    }
+
+    async fn workorder_leases(&self, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        self.leases_of_workorders(limit).await
     }
 
     async fn now(&self) -> StoreResult<Timestamp> {

@@ -4,7 +4,7 @@
 //! answer; there are as many at once as connections.
 
 use super::after::After;
-use super::columns::{At, Param, cell};
+use super::columns::{At, Param, cell, instant, job_id, rows_limit};
 use super::pool::Session;
 use super::trouble::{Tries, Trouble};
 use super::{PostgresStore, Shared};
@@ -14,7 +14,7 @@ use crate::substrate::execution::{self, Ending};
 use crate::substrate::{Cell, Row, Sql, Stage, Value, Work};
 use bytes::{BufMut, BytesMut};
 use fernery_core::Timestamp;
-use fernery_core::artifact::ObjectiveId;
+use fernery_core::artifact::{ClaimRecord, ObjectiveId, ResourceType};
 use std::error::Error;
 use tokio::runtime::Handle;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -131,6 +131,21 @@ pub(super) async fn end_workorder(session: &Session<'_>, ending: &Ending) -> Res
 }
 
 impl PostgresStore {
+    pub(super) async fn leases_of_workorders(&self, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        let limit = rows_limit(limit);
+        let record = |row: &tokio_postgres::Row| {
+            Ok(ClaimRecord {
+                resource_type: ResourceType::Workorder,
+                resource_id: job_id(row, 0)?.to_string(),
+                owner_id: cell(row, 1)?,
+                lease_expires_at: instant(row, 2)?,
+                heartbeat_at: instant(row, 3)?,
+                claim_version: cell(row, 4)?,
+            })
+        };
+        self.read(include_str!("sql/leases_of_workorders.sql"), &[&limit]).await?.iter().map(record).collect()
+    }
+
     pub(super) async fn transact_work(&self, begin: &'static str, mut work: Work) -> StoreResult<()> {
         let (shared, runtime) = (self.shared.clone(), Handle::current());
         let done = tokio::task::spawn_blocking(move || {

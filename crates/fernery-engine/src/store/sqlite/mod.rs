@@ -31,6 +31,7 @@ use crate::store::{
 };
 use crate::substrate::Work;
 use async_trait::async_trait;
+use fernery_core::artifact::ClaimRecord;
 use fernery_core::report::Answer;
 use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
 use rusqlite::Connection;
@@ -372,6 +373,10 @@ impl Store for SqliteStore {
     async fn consult(&self, mut work: Work) -> StoreResult<()> {
         let now = self.clock.now();
         self.read(move |db| work(&mut substrate::Snapshot { db, now })).await
+    }
+
+    async fn workorder_leases(&self, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        self.read(move |db| read::workorder_leases(db, limit)).await
     }
 
     async fn now(&self) -> StoreResult<Timestamp> {
