@@ -1,11 +1,12 @@
 //! A server that hosts one azolla, and an operator.
 
 use crate::program::{Server, fernery};
+use fernery_engine::door::stop_watch;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Nothing here takes longer unless it hangs.
@@ -60,15 +61,13 @@ impl Shop {
 
     /// Waits until the objective is so.
     pub(crate) fn until(&self, id: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let objective = self.objective(id);
-            if is_so(&objective) {
-                return objective;
-            }
-            assert!(Instant::now() < until, "it never came to: {what}: {objective:#}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let mut seen = Value::Null;
+        let so = eventually(|| {
+            seen = self.objective(id);
+            is_so(&seen)
+        });
+        assert!(so, "it never came to: {what}: {seen:#}");
+        seen
     }
 
     pub(crate) fn until_status(&self, id: &str, status: &str) -> Value {
@@ -95,6 +94,19 @@ pub(crate) fn write(dir: &Path, blueprint: &str) {
     std::fs::write(dir.join("shop.toml"), blueprint).unwrap();
 }
 
+/// Looks again and again, for as long as anything may take: another process tells nobody when it is done.
+#[allow(clippy::disallowed_methods, reason = "another process gives no signal to wait for")]
+pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
+    let until = stop_watch() + PATIENCE;
+    while !is_so() {
+        if stop_watch() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
 /// Starts a server that is to die at a failpoint, has a ticket approved there, and waits for its death.
 pub(crate) fn dies_at(failpoint: &str, dir: &Path, flags: &[&str]) {
     let mut command = fernery();
@@ -114,9 +126,5 @@ pub(crate) fn dies_at(failpoint: &str, dir: &Path, flags: &[&str]) {
         let _ = try_post(url, token.trim(), "/v1/objectives", &new_ticket("t"));
         let _ = try_post(url, token.trim(), "/v1/objectives/t/approve", &json!({}));
     }
-    let until = Instant::now() + PATIENCE;
-    while child.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < until, "it never came to {failpoint}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    assert!(eventually(|| child.try_wait().unwrap().is_some()), "it never came to {failpoint}");
 }

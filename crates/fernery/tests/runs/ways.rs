@@ -1,8 +1,9 @@
 //! Every way that a run can take, with programs as executors and gates.
 
-use crate::shop::{Shop, blueprint};
+use crate::shop::{Shop, blueprint, eventually};
+use fernery_engine::door::stop_watch;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const HELLO: &str = "cat >in.json; echo hello";
 
@@ -95,7 +96,7 @@ fn a_cancelled_run_ends_soon_and_leaves_its_bundle_and_its_pause() {
     shop.until("t", "its executor holds it", |_| {
         !shop.get("/v1/claims")["claims"].as_array().unwrap().is_empty()
     });
-    let since = Instant::now();
+    let since = stop_watch();
     let (status, body) = shop.post("/v1/objectives/t/cancel", json!({}));
     assert_eq!(status, 200, "{body}");
     let ended =
@@ -115,11 +116,7 @@ fn a_server_that_ends_in_order_hands_its_run_back() {
     let script = format!("if [ -e {0} ]; then echo done; else touch {0}; sleep 600; fi", flag.display());
     let shop = Shop::open(&blueprint(&script, ""), &[]);
     shop.ticket("t");
-    let until = Instant::now() + crate::shop::PATIENCE;
-    while !flag.exists() {
-        assert!(Instant::now() < until, "it never started");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    assert!(eventually(|| flag.exists()), "it never started");
     shop.server.signal(rustix::process::Signal::TERM);
     let (status, dir) = shop.server.ended();
     assert_eq!(status.code(), Some(0));
