@@ -219,6 +219,12 @@ async fn a_run_is_read_with_all_that_led_to_it(server: TestServer) {
     }
     let verified = server.get("/v1/journal/verify").await.json();
     assert_eq!(verified["fault"], Value::Null, "{verified}");
+    let head = &verified["head"];
+    assert!(head["place"].as_i64().is_some_and(|place| place > 1), "{verified}");
+    let at = server.get(&format!("/v1/journal/verify?place={}", head["place"])).await.json()["at"].clone();
+    assert_eq!(at, *head);
+    assert_eq!(server.get("/v1/journal/verify?place=1").await.json()["at"]["place"], 1);
+    assert_eq!(server.get("/v1/journal/verify?place=1000").await.json()["at"], Value::Null);
     let azolla = server.get("/v1/azollas/mec").await.json();
     assert_eq!((&azolla["azolla_id"], &azolla["workers"]), (&json!("mec"), &json!([])));
     assert_eq!(server.get("/v1/azollas").await.json()["azollas"][0]["digest"], azolla["digest"]);

@@ -296,6 +296,9 @@ pub struct JournalVerdict {
     pub head: Option<JournalHead>,
     /// The first thing that is wrong; `null` if the chain is whole.
     pub fault: Option<String>,
+    /// The seal at the place that was asked for; `null` if the chain does not reach it.
+    #[serde(default)]
+    pub at: Option<JournalHead>,
 }
 
 /// The end of the journal's chain.

@@ -1,5 +1,6 @@
-//! `fernery azolla`: blueprints, checked and shown. Nothing here talks to a server.
+//! `fernery azolla`: blueprints, checked and shown. What a server hosts is `azolla_list`'s.
 
+use super::azolla_list::Hosted;
 use super::documents::{self, Unread};
 use super::failure::Outcome;
 use super::screen::{Cell, Screen, json_inert, plain};
@@ -12,8 +13,25 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Azolla {
+    /// List the azollas that the server hosts
+    #[command(after_help = "\
+Examples:
+  fernery azolla list
+  fernery azolla list --json")]
+    List,
     Check(Check),
     Show(Show),
+}
+
+impl Azolla {
+    /// What only a server can answer; `Err`: what is answered here.
+    pub(super) fn of_server(self) -> Result<Hosted, Self> {
+        match self {
+            Self::List => Ok(Hosted::List),
+            Self::Show(Show { id: Some(id), default: false }) => Ok(Hosted::Show { id }),
+            here => Err(here),
+        }
+    }
 }
 
 /// Check blueprints: the files that azollas are made from
@@ -34,16 +52,20 @@ pub(super) struct Check {
     files: Vec<PathBuf>,
 }
 
-/// Show the blueprint that is built in
+/// Show a blueprint: the one that an azolla is hosted by, or the one that is built in
 ///
 /// Its digest is over what an approval covers: what decides what runs and how it is judged.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  fernery azolla show
+  fernery azolla show                                        the one that is built in
+  fernery azolla show mec                                    the one in force, and what its workers did last
   fernery azolla show --default > azollas/own.toml           start a file from the commented default
   fernery azolla show --json | jq .decisive                  what an approval covers")]
 pub(super) struct Show {
+    /// An azolla that the server hosts
+    #[arg(conflicts_with = "default")]
+    id: Option<AzollaId>,
     /// Print the commented file itself
     #[arg(long)]
     default: bool,
@@ -53,6 +75,8 @@ pub(super) fn run(command: Azolla, screen: Screen) -> Outcome {
     match command {
         Azolla::Check(args) => check(&args, screen),
         Azolla::Show(args) => show(&args, screen),
+        // It never comes here: `of_server` has it.
+        Azolla::List => Ok(()),
     }
 }
 

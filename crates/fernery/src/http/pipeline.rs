@@ -184,14 +184,19 @@ pub async fn claims(call: Call) -> Replied {
 /// `GET /v1/journal/verify`
 pub async fn verify(call: Call) -> Replied {
     let substrate = call.server.engine().substrate();
-    let mut from = None;
+    let wanted = call.query.number("place", 1..=i64::MAX as u64)?.map_or(0, |place| place as i64);
+    let view = |head: journal::Head| JournalHead { place: head.place, hash: head.hash };
+    let (mut from, mut at) = (None::<journal::Head>, None);
     loop {
-        let (verified, done) =
-            substrate.read(move |sql| journal::verify(sql, from.clone(), SEALS_A_STEP)).await?;
+        // A step ends at the place that is asked for, so that its seal is seen.
+        let start = from.as_ref().map_or(0, |head| head.place);
+        let step = if wanted > start { SEALS_A_STEP.min(wanted - start) } else { SEALS_A_STEP };
+        let (verified, done) = substrate.read(move |sql| journal::verify(sql, from.clone(), step)).await?;
         let journal::Verified { entries, head, fault } = verified;
+        at = at.or_else(|| head.clone().filter(|head| head.place == wanted));
         if done || fault.is_some() {
-            let head = head.map(|head| JournalHead { place: head.place, hash: head.hash });
-            return Reply::json(200, &JournalVerdict { entries, head, fault });
+            let (head, at) = (head.map(view), at.map(view));
+            return Reply::json(200, &JournalVerdict { entries, head, fault, at });
         }
         from = head;
     }

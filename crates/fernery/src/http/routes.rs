@@ -262,7 +262,8 @@ pub static ROUTES: &[Route] = routes![
     GET "/v1/journal", READERS, "List who did what, when and why, newest first.",
         BodyRule::None, [200 of::<wire::JournalPage>], pipeline::journal_page, query: &[LIMIT, CURSOR], errors: PAGED;
     GET "/v1/journal/verify", READERS, "Walk the journal's chain and name its first fault.",
-        BodyRule::None, [200 of::<wire::JournalVerdict>], pipeline::verify;
+        BodyRule::None, [200 of::<wire::JournalVerdict>], pipeline::verify,
+        query: &[("place", "Also say which seal stands at this place.")];
     GET "/v1/azollas", READERS, "List azollas with the digests of their blueprints.",
         BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
     GET "/v1/azollas/{id}", READERS, "Read an azolla: its blueprint in force, and the last pass of each of its workers.",
