@@ -6,6 +6,7 @@ use super::{Cell, Sql};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, ClaimRecord, Event, EventId, ResourceType, WorkorderId};
+use fernery_core::lease::FENCE_STEP;
 use std::time::Duration;
 
 /// A claim in somebody's hands.
@@ -80,7 +81,9 @@ fn take(
     by: &Claimer,
 ) -> StoreResult<Option<Held>> {
     let now = sql.now();
-    let claim_version = version + 1;
+    // The resource before its claim, everywhere: it is there to be locked, and its version says whether somebody had it
+    // since it was read, be it that their claim is gone again.
+    let Some(claim_version) = raise(sql, resource_type, id, version)? else { return Ok(None) };
     let cells: [Cell<'_>; 6] = [
         resource_type.as_str().into(),
         id.into(),
@@ -89,28 +92,26 @@ fn take(
         now.into(),
         claim_version.into(),
     ];
-    if sql.touched(include_str!("sql/claim_acquire.sql"), &cells)? == 0 {
-        return Ok(None);
-    }
-    let held =
-        Held { resource_type, resource_id: id.to_string(), owner_id: by.owner_id.clone(), claim_version };
-    travel(sql, &held)?;
-    Ok(Some(held))
+    let taken = sql.touched(include_str!("sql/claim_acquire.sql"), &cells)? == 1;
+    let owner_id = by.owner_id.clone();
+    Ok(taken.then(|| Held { resource_type, resource_id: id.to_string(), owner_id, claim_version }))
 }
 
-/// Keeps the version with the resource.
-fn travel(sql: &mut dyn Sql, held: &Held) -> StoreResult<()> {
-    let cells = [Cell::from(&held.resource_id), held.claim_version.into()];
-    match held.resource_type {
-        ResourceType::Event => sql.touched(include_str!("sql/event_version.sql"), &cells)?,
-        ResourceType::Workorder => sql.touched(include_str!("sql/workorder_version.sql"), &cells)?,
+/// Raises the version that travels with the resource; `None`: it is no longer the one that was read.
+fn raise(sql: &mut dyn Sql, resource_type: ResourceType, id: &str, version: i64) -> StoreResult<Option<i64>> {
+    let statement = match resource_type {
+        ResourceType::Event => include_str!("sql/event_version.sql"),
+        ResourceType::Workorder => include_str!("sql/workorder_version.sql"),
     };
-    Ok(())
+    sql.one(statement, &[id.into(), version.into()])?.map(|row| row.int(0)).transpose()
 }
 
 /// Renews; `None`: somebody has taken over, and the holder must stop (invariant 11).
 pub fn renew(sql: &mut dyn Sql, held: &Held, ttl: Duration) -> StoreResult<Option<Held>> {
     let now = sql.now();
+    let Some(claim_version) = raise(sql, held.resource_type, &held.resource_id, held.claim_version)? else {
+        return Ok(None);
+    };
     let cells: [Cell<'_>; 6] = [
         held.resource_type.as_str().into(),
         (&held.resource_id).into(),
@@ -119,10 +120,8 @@ pub fn renew(sql: &mut dyn Sql, held: &Held, ttl: Duration) -> StoreResult<Optio
         now.after(ttl).into(),
         now.into(),
     ];
-    let Some(row) = sql.one(include_str!("sql/claim_renew.sql"), &cells)? else { return Ok(None) };
-    let held = Held { claim_version: row.int(0)?, ..held.clone() };
-    travel(sql, &held)?;
-    Ok(Some(held))
+    let renewed = sql.touched(include_str!("sql/claim_renew.sql"), &cells)? == 1;
+    Ok(renewed.then(|| Held { claim_version, ..held.clone() }))
 }
 
 /// Gives it back; `false`: somebody has taken over, and nothing may be written with it.
@@ -134,6 +133,14 @@ pub fn release(sql: &mut dyn Sql, held: &Held) -> StoreResult<bool> {
         held.claim_version.into(),
     ];
     Ok(sql.touched(include_str!("sql/claim_release.sql"), &cells)? == 1)
+}
+
+/// After a restore: no claim that was given out since the backup can match, and everything is free.
+pub(crate) fn fence(sql: &mut dyn Sql) -> StoreResult<()> {
+    sql.touched(include_str!("sql/events_fence.sql"), &[FENCE_STEP.into()])?;
+    sql.touched(include_str!("sql/workorders_fence.sql"), &[FENCE_STEP.into()])?;
+    sql.touched(include_str!("sql/claims_free.sql"), &[])?;
+    Ok(())
 }
 
 /// All claims of polling workers.

@@ -89,18 +89,22 @@ pub fn head(sql: &mut dyn Sql) -> StoreResult<Option<Head>> {
 /// Chains up to `limit` entries; answers how many, and the new end.
 pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)> {
     let rows = sql.query(include_str!("sql/unsealed_take.sql"), &[limit.into()])?;
-    let mut head = head(sql)?;
+    let (mut head, mut sealed) = (head(sql)?, 0);
     for row in &rows {
         let entry = entry(row, 0)?;
         let place = head.as_ref().map_or(1, |head| head.place + 1);
         let hash = seal_of(head.as_ref().map(|head| &head.hash), place, &entry);
         let text = hash.to_string();
         let cells = [place.into(), (&entry.entry_id).into(), (&text).into()];
-        sql.touched(include_str!("sql/seal_insert.sql"), &cells)?;
+        if sql.touched(include_str!("sql/seal_insert.sql"), &cells)? == 0 {
+            // Somebody else is at it. What this one knows of the end is old.
+            break;
+        }
         sql.touched(include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
         head = Some(Head { place, hash });
+        sealed += 1;
     }
-    Ok((rows.len(), head))
+    Ok((sealed, head))
 }
 
 /// What the chain shows.
@@ -114,10 +118,27 @@ pub struct Verified {
     pub fault: Option<String>,
 }
 
-/// Walks a part of the chain from `from` on: `None` as the fault means that the part is whole. Answers where to go on.
+/// Whether the chain still leads through an end that somebody remembers; else what is wrong.
+fn leads_through(sql: &mut dyn Sql, head: &Head) -> StoreResult<Option<String>> {
+    let place = head.place;
+    let Some(row) = sql.one(include_str!("sql/seal_at.sql"), &[place.into()])? else {
+        let end = self::head(sql)?.map_or(0, |head| head.place);
+        return Ok(Some(format!("seal {place} was removed; the chain ends at {end}")));
+    };
+    let same = row.word::<Digest>(1)? == head.hash;
+    Ok((!same).then(|| format!("seal {place} is not the one that is remembered")))
+}
+
+/// Walks a part of the chain from `from` on, which may be an end that was kept elsewhere: what was cut off or made anew
+/// since then shows only there. `None` as the fault means that the part is whole. Answers whether it was the last part.
 pub fn verify(sql: &mut dyn Sql, from: Option<Head>, limit: i64) -> StoreResult<(Verified, bool)> {
     let mut head = from;
     let start = head.as_ref().map_or(0, |head| head.place);
+    if let Some(from) = &head
+        && let Some(fault) = leads_through(sql, from)?
+    {
+        return Ok((Verified { entries: 0, head, fault: Some(fault) }, true));
+    }
     let rows = sql.query(include_str!("sql/seals_after.sql"), &[start.into(), limit.into()])?;
     let mut seen = 0;
     for row in &rows {

@@ -57,6 +57,11 @@ pub enum Judged {
 /// Writes the verdict over `evidence`.
 pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreResult<Judged> {
     let id = WorkorderId::stored(&held.resource_id);
+    let Some(known) = reading::workorder_by_id(sql, &id)? else { return Ok(Judged::ClaimLost) };
+    // In this order everywhere: objective, workorder, claim. Whoever cancels comes from the objective.
+    let Some(mut standing) = objectives::load(sql, &known.workorder.objective_id, true)? else {
+        return Err(StoreError::Corrupt(format!("the objective of workorder {id} is gone")));
+    };
     let row = sql.one(include_str!("sql/workorder_lock.sql"), &[id.as_str().into()])?;
     let Some(work) = row.map(|row| reading::workorder(&row)).transpose()? else {
         return Ok(Judged::ClaimLost);
@@ -78,9 +83,6 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
         sql.touched(include_str!("sql/workorder_gate_later.sql"), &cells)?;
         return Ok(Judged::Later);
     }
-    let Some(mut standing) = objectives::load(sql, &docket.workorder.workorder.objective_id, true)? else {
-        return Err(StoreError::Corrupt(format!("the objective of workorder {id} is gone")));
-    };
     let used = |name: &str| docket.bundle.metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
     standing.spent.wall_ms += docket.workorder.spent_ms;
     standing.spent.tokens += used("tokens");

@@ -143,8 +143,12 @@ pub(super) fn block_on(
     kind: BlockerKind,
     description: &str,
 ) -> StoreResult<BlockerId> {
-    let place = standing.objective.blocked_on.len() as i64 + 1;
-    let blocker_id = blocker_id.unwrap_or_else(|| BlockerId::stored(&format!("b{place}")));
+    let held = &standing.objective.blocked_on;
+    let place = held.len() as i64 + 1;
+    // An operator may have given the next name away.
+    let free = |n: &i64| held.iter().all(|b| b.blocker_id.as_str() != format!("b{n}"));
+    let made = || BlockerId::stored(&format!("b{}", (place..).find(free).unwrap_or(place)));
+    let blocker_id = blocker_id.unwrap_or_else(made);
     let cells: [Cell<'_>; 5] = [
         standing.objective.objective_id.as_str().into(),
         place.into(),

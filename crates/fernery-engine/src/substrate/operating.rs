@@ -5,10 +5,11 @@ use super::objectives::{self, Shown, Standing, shown_now};
 use super::reading::{self, Decision};
 use super::scheduling::write_pause;
 use super::{Cell, Sql, Stage, azollas, journal};
+use crate::door;
 use crate::error::StoreResult;
 use fernery_core::artifact::{
-    AzollaId, BlockerId, BlockerKind, Objective, ObjectiveId, ObjectiveStatus, PauseReason, PauseState,
-    RecordId,
+    AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, PauseReason,
+    PauseState, RecordId,
 };
 use fernery_core::canonical::{self, Digest};
 use fernery_core::limits;
@@ -320,8 +321,8 @@ pub fn block(
     }
     let mut standing = accepted!(locked(sql, id)?);
     let status = standing.objective.status;
-    let blocked = after(standing.objective.objective_type, status, Step::Block).is_some();
-    if !blocked && status != ObjectiveStatus::Blocked {
+    let blocked_already = status == ObjectiveStatus::Blocked;
+    if !blocked_already && after(standing.objective.objective_type, status, Step::Block).is_none() {
         return Ok(Err(Refusal::Status(status)));
     }
     let held = &standing.objective.blocked_on;
@@ -333,6 +334,11 @@ pub fn block(
     {
         let same = known.kind == kind && known.description == description && !known.resolved;
         return Ok(if same { Ok(standing) } else { Err(Refusal::Taken) });
+    }
+    // Said twice, be it because the first answer was lost, it is still one blocker.
+    let said = |b: &BlockerRef| !b.resolved && b.kind == kind && b.description == description;
+    if blocker_id.is_none() && blocked_already && held.iter().any(said) {
+        return Ok(Ok(standing));
     }
     let blocker_id = objectives::block_on(sql, &mut standing, blocker_id, kind, description)?;
     standing.objective.status = ObjectiveStatus::Blocked;
@@ -503,7 +509,8 @@ pub fn cancel(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, note: Option<&
         sql.wakes(Stage::Runner);
     } else {
         let actions = vec![format!("Want it after all? fernery ticket unblock {id} --all")];
-        let key = format!("cancel:{id}:{}", sql.now().as_millis());
+        // It may be cancelled more than once, each time with a pause; the status above excludes a second one of the same.
+        let key = format!("cancel:{id}:{}", door::artifact_id());
         pause(sql, &standing, PauseReason::GateFailed, actions, &key)?;
     }
     Ok(Ok(standing))

@@ -23,6 +23,14 @@ macro_rules! on_backend {
     };
 }
 
+mod acts;
+mod hands;
+mod history;
+mod journal;
+mod paths;
+mod property;
+mod races;
+mod sight;
 #[path = "../support/mod.rs"]
 mod support;
 mod walk;

@@ -312,7 +312,11 @@ impl Store for SqliteStore {
     }
 
     async fn fence(&self) -> StoreResult<usize> {
-        self.write(|tx| tx.raise_versions()).await?;
+        self.write(|tx| {
+            tx.raise_versions()?;
+            crate::substrate::claims::fence(tx)
+        })
+        .await?;
         Ok(self.end_unreported(Which::All, usize::MAX, limits::REAP_BATCH).await?.moved)
     }
 

@@ -39,7 +39,7 @@ CREATE TABLE fernery.objectives (
 );
 CREATE INDEX objectives_by_age ON fernery.objectives (created_at, objective_id);
 CREATE INDEX objectives_by_status ON fernery.objectives (azolla_id, status, created_at, objective_id);
-CREATE INDEX objectives_to_emit ON fernery.objectives (azolla_id, updated_at) WHERE status = 'TODO' AND emitted < entry;
+CREATE INDEX objectives_to_emit ON fernery.objectives (azolla_id, updated_at, objective_id) WHERE status = 'TODO' AND emitted < entry;
 CREATE INDEX objectives_to_confirm ON fernery.objectives (azolla_id) WHERE unconfirmed;
 
 CREATE TABLE fernery.blockers (
@@ -111,7 +111,7 @@ CREATE TABLE fernery.workorders (
     claim_version   bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX workorders_active ON fernery.workorders (azolla_id, work_order_id) WHERE NOT judged;
-CREATE INDEX workorders_to_judge ON fernery.workorders (azolla_id, executed_at) WHERE NOT judged AND status = 'EXECUTED';
+CREATE INDEX workorders_to_judge ON fernery.workorders (azolla_id, executed_at, work_order_id) WHERE NOT judged AND status = 'EXECUTED';
 CREATE INDEX workorders_to_cancel ON fernery.workorders (work_order_id) WHERE cancelled AND status = 'CREATED';
 CREATE INDEX workorders_of_objective ON fernery.workorders (objective_id, created_at);
 CREATE INDEX workorders_by_age ON fernery.workorders (created_at, work_order_id);
@@ -192,3 +192,10 @@ CREATE TRIGGER once BEFORE UPDATE OF processed, reason, work_order_id ON fernery
     FOR EACH ROW WHEN (OLD.processed) EXECUTE FUNCTION fernery.history_never_changes();
 CREATE TRIGGER once BEFORE UPDATE OF status, output_id ON fernery.workorders
     FOR EACH ROW WHEN (OLD.status = 'EXECUTED') EXECUTE FUNCTION fernery.history_never_changes();
+CREATE TRIGGER judged_once BEFORE UPDATE OF judged ON fernery.workorders
+    FOR EACH ROW WHEN (OLD.judged) EXECUTE FUNCTION fernery.history_never_changes();
+-- They hold the keys that exclude a second one.
+CREATE TRIGGER kept BEFORE DELETE ON fernery.events
+    FOR EACH ROW EXECUTE FUNCTION fernery.history_never_changes();
+CREATE TRIGGER kept BEFORE DELETE ON fernery.workorders
+    FOR EACH ROW EXECUTE FUNCTION fernery.history_never_changes();

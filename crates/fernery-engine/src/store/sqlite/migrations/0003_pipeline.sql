@@ -39,7 +39,7 @@ CREATE TABLE objectives (
 ) STRICT;
 CREATE INDEX objectives_by_age ON objectives (created_at, objective_id);
 CREATE INDEX objectives_by_status ON objectives (azolla_id, status, created_at, objective_id);
-CREATE INDEX objectives_to_emit ON objectives (azolla_id, updated_at) WHERE status = 'TODO' AND emitted < entry;
+CREATE INDEX objectives_to_emit ON objectives (azolla_id, updated_at, objective_id) WHERE status = 'TODO' AND emitted < entry;
 CREATE INDEX objectives_to_confirm ON objectives (azolla_id) WHERE unconfirmed;
 
 CREATE TABLE blockers (
@@ -111,7 +111,7 @@ CREATE TABLE workorders (
     claim_version   INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX workorders_active ON workorders (azolla_id, work_order_id) WHERE NOT judged;
-CREATE INDEX workorders_to_judge ON workorders (azolla_id, executed_at) WHERE NOT judged AND status = 'EXECUTED';
+CREATE INDEX workorders_to_judge ON workorders (azolla_id, executed_at, work_order_id) WHERE NOT judged AND status = 'EXECUTED';
 CREATE INDEX workorders_to_cancel ON workorders (work_order_id) WHERE cancelled AND status = 'CREATED';
 CREATE INDEX workorders_of_objective ON workorders (objective_id, created_at);
 CREATE INDEX workorders_by_age ON workorders (created_at, work_order_id);
@@ -196,3 +196,8 @@ CREATE TRIGGER events_once BEFORE UPDATE OF processed, reason, work_order_id ON 
 BEGIN SELECT RAISE(ABORT, 'an event is processed once'); END;
 CREATE TRIGGER workorders_once BEFORE UPDATE OF status, output_id ON workorders WHEN OLD.status = 'EXECUTED'
 BEGIN SELECT RAISE(ABORT, 'a workorder is executed once'); END;
+CREATE TRIGGER workorders_judged_once BEFORE UPDATE OF judged ON workorders WHEN OLD.judged <> 0
+BEGIN SELECT RAISE(ABORT, 'a workorder is judged once'); END;
+-- They hold the keys that exclude a second one.
+CREATE TRIGGER events_kept BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'history never changes'); END;
+CREATE TRIGGER workorders_kept BEFORE DELETE ON workorders BEGIN SELECT RAISE(ABORT, 'history never changes'); END;
