@@ -163,8 +163,12 @@ pub trait Sender: Send {
     /// The newest message that each stream has ever had, as the transport knows it.
     async fn newest(&mut self, streams: &[StreamName]) -> Result<Vec<Option<MessageId>>, Away>;
 
-    /// Sends one message for each note; answers their ids.
-    async fn send(&mut self, notes: &[Note]) -> Result<Vec<MessageId>, Away>;
+    /// Sees to it that messages can be sent to the streams of these notes. Answers those to which they could not: they are
+    /// new, or were lost.
+    async fn prepare(&mut self, notes: &[Note]) -> Result<Vec<StreamName>, Away>;
+
+    /// Sends one message for each note; answers their ids. `None`: the stream is gone, although it was prepared.
+    async fn send(&mut self, notes: &[Note]) -> Result<Vec<Option<MessageId>>, Away>;
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod herald;
 mod hints;
 mod inbox;
 mod keep;
+mod losses;
 mod migrate;
 mod operate;
 mod pool;

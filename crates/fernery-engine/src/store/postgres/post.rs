@@ -1,20 +1,17 @@
-//! The way of messages out: what the outbox holds is sent, and what a transport has lost is told of again.
+//! The way of messages out: what the outbox holds is sent.
 //!
 //! Every process relays. Rows are taken with SKIP LOCKED, sent, and deleted in the same transaction: a process that dies
-//! between leaves the rows to another, and some jobs are told of twice. That costs a lookup and nothing else.
-//!
-//! A transport that loses messages does not know. So each time a way to send is made, and now and then besides, what each
-//! stream says its newest message was is held against what was sent. Every process does this before the first message that
-//! it sends over a new connection, so nobody covers up a loss that nobody has seen.
+//! between leaves the rows to another, and some jobs are told of twice. That costs a lookup and nothing else. What the
+//! transport has lost, before or meanwhile, is the business of `losses`.
 
 use super::Shared;
-use super::columns::{self, cell, job_id};
+use super::columns::{self, cell};
 use super::trouble::Trouble;
 use crate::door::failpoint;
 use crate::error::StoreResult;
 use crate::transport::{Away, MessageId, Note, Sender, Transport};
 use fernery_core::{JobId, StreamName};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,8 +24,6 @@ use uuid::Uuid;
 const ROWS: i64 = 32;
 /// Jobs told of at once, the last row aside: the transaction stays open while they are sent, and must not be cut off.
 const JOBS: usize = 5_000;
-/// Jobs told of again at once.
-const REEMIT: i64 = 1_000;
 /// How often the outbox is looked at and losses are looked for, should nobody say anything.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How often losses are looked for while the connection holds.
@@ -43,7 +38,7 @@ const HEAL_AT_LAST: Duration = Duration::from_secs(10);
 /// Streams that are remembered; beyond that all are forgotten.
 const STREAMS_MAX: usize = 10_000;
 /// The delete of what was sent need not be durable: what comes back is sent twice.
-const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off";
+pub(super) const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 
 pub(super) struct Post {
     pub(super) transport: Arc<dyn Transport>,
@@ -52,7 +47,7 @@ pub(super) struct Post {
     due: Notify,
     healed: Mutex<HashMap<StreamName, Healed>>,
     /// Streams that may have lost messages, until that is written down.
-    suspects: Mutex<HashSet<StreamName>>,
+    pub(super) suspects: Mutex<HashSet<StreamName>>,
 }
 
 /// When a stream was last asked past its messages.
@@ -213,6 +208,8 @@ impl Shared {
             }
         }
         let ids: Vec<i64> = rows[..taken].iter().map(|row| cell(row, 0)).collect::<StoreResult<_>>()?;
+        let made = sender.prepare(&notes).await?;
+        self.made_anew(&made).await?;
         let messages = sender.send(&notes).await?;
         failpoint("relay-sent");
         self.wake(claimable);
@@ -220,84 +217,31 @@ impl Shared {
         let streams: Vec<&str> = newest.keys().map(|stream| stream.as_str()).collect();
         let ms: Vec<i64> = newest.values().map(|id| id.ms).collect();
         let n: Vec<i64> = newest.values().map(|id| id.n).collect();
-        session.commit_with(include_str!("sql/outbox_sent.sql"), &[&ids, &streams, &ms, &n]).await?;
-        Ok(rows.len() as i64 == ROWS || taken < rows.len())
-    }
-
-    /// Tells again of some jobs of a stream that has lost messages. True if there may be more.
-    async fn tell_again(&self, sender: &mut dyn Sender) -> Result<bool, Stop> {
-        let session = self.pool.session().await?;
-        let rows = session.begin_with(BEGIN, include_str!("sql/reemit_take.sql"), &[&REEMIT]).await?;
-        let Some(first) = rows.first() else {
-            session.rollback().await?;
-            return Ok(false);
-        };
-        let stream = columns::stream(first, 0)?;
-        let mut notes = Vec::with_capacity(rows.len());
-        for row in &rows {
-            if cell::<Option<i64>>(row, 2)?.is_some() {
-                let (place, version) = (cell(row, 2)?, cell(row, 3)?);
-                notes.push(Note { stream: stream.clone(), job_id: job_id(row, 1)?, place, version });
-            }
-        }
-        let messages = sender.send(&notes).await?;
-        self.wake(HashMap::from([(stream.clone(), notes.len())]));
-        let newest = messages.iter().max().copied().unwrap_or_default();
-        let next = notes.last().filter(|_| notes.len() as i64 == REEMIT).map(|note| note.place + 1);
-        let params: [columns::Param<'_>; 4] = [&stream.as_str(), &next, &newest.ms, &newest.n];
-        session.commit_with(include_str!("sql/reemit_sent.sql"), &params).await?;
-        info!(%stream, jobs = notes.len(), "told again of jobs that wait");
-        Ok(true)
-    }
-
-    async fn look_for_losses(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
-        let session = self.pool.session().await?;
-        let rows = session.query(include_str!("sql/relayed_all.sql"), &[]).await?;
-        drop(session);
-        let mut sent = Vec::with_capacity(rows.len());
-        for row in &rows {
-            sent.push((columns::stream(row, 0)?, MessageId { ms: cell(row, 1)?, n: cell(row, 2)? }));
-        }
-        let streams: Vec<StreamName> = sent.iter().map(|(stream, _)| stream.clone()).collect();
-        let found = sender.newest(&streams).await?;
-        for ((stream, sent), found) in sent.into_iter().zip(found) {
-            if sent > found.unwrap_or_default() {
-                self.ask_to_tell_again(&stream, sent).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn ask_to_tell_again(&self, stream: &StreamName, sent: MessageId) -> Result<(), Trouble> {
-        let session = self.pool.session().await?;
-        let params: [columns::Param<'_>; 3] = [&stream.as_str(), &sent.ms, &sent.n];
-        if !session.query(include_str!("sql/reemit_ask.sql"), &params).await?.is_empty() {
+        let gone = gone(&notes, &messages);
+        session.commit_with(include_str!("sql/outbox_sent.sql"), &[&ids, &streams, &ms, &n, &gone]).await?;
+        failpoint("relay-written");
+        for stream in gone {
             warn!(%stream, "messages were lost");
         }
-        Ok(())
-    }
-
-    async fn write_suspects(&self, post: &Post) -> Result<(), Trouble> {
-        let suspects: Vec<StreamName> =
-            post.suspects.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-        if suspects.is_empty() {
-            return Ok(());
-        }
-        let session = self.pool.session().await?;
-        let names: Vec<&str> = suspects.iter().map(StreamName::as_str).collect();
-        session.query(include_str!("sql/reemit_suspect.sql"), &[&names]).await?;
-        let mut left = post.suspects.lock().unwrap_or_else(PoisonError::into_inner);
-        left.retain(|stream| !suspects.contains(stream));
-        Ok(())
+        Ok(rows.len() as i64 == ROWS || taken < rows.len())
     }
 }
 
 /// The newest message of each stream.
-fn newest<'a>(notes: &'a [Note], messages: &[MessageId]) -> BTreeMap<&'a StreamName, MessageId> {
+fn newest<'a>(notes: &'a [Note], messages: &[Option<MessageId>]) -> BTreeMap<&'a StreamName, MessageId> {
     let mut newest: BTreeMap<&StreamName, MessageId> = BTreeMap::new();
     for (note, id) in notes.iter().zip(messages) {
-        let known = newest.entry(&note.stream).or_default();
-        *known = (*known).max(*id);
+        if let Some(id) = id {
+            let known = newest.entry(&note.stream).or_default();
+            *known = (*known).max(*id);
+        }
     }
     newest
+}
+
+/// The streams that were gone.
+fn gone<'a>(notes: &'a [Note], messages: &[Option<MessageId>]) -> Vec<&'a str> {
+    let lost = notes.iter().zip(messages).filter(|(_, id)| id.is_none());
+    let streams: BTreeSet<&str> = lost.map(|(note, _)| note.stream.as_str()).collect();
+    streams.into_iter().collect()
 }

@@ -4,18 +4,20 @@
 //! same page do the same thing twice.
 
 use super::Shared;
-use super::columns;
+use super::columns::{self, Param};
 use super::hints::Worth;
 use super::post::{Post, Stop};
+use super::trouble::Trouble;
 use crate::door;
 use crate::error::StoreResult;
-use crate::transport::{Hint, MessageId, Note, Reason};
+use crate::transport::{Hint, MessageId, Reason};
 use fernery_core::StreamName;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 use tracing::debug;
+use uuid::Uuid;
 
 /// Between two pages of a stream.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -126,20 +128,37 @@ impl Shared {
         let idle = self.settings.lease_ttl + BEYOND_LEASE;
         let abandoned = post.transport.abandoned(stream, idle, place.abandoned_from, PAGE).await?;
         place.abandoned_from = abandoned.next.unwrap_or_default();
-        let hints: Vec<&Hint> = abandoned.hints.iter().collect();
+        Ok(self.hand_back(post, stream, &abandoned.hints).await?)
+    }
+
+    /// Messages of a stream that are ours and lead nowhere here go, and the jobs that still wait under them are told of anew:
+    /// by the outbox, as all others are.
+    async fn hand_back(&self, post: &Post, stream: &StreamName, hints: &[Hint]) -> Result<(), Trouble> {
+        let hints: Vec<&Hint> = hints.iter().collect();
         if hints.is_empty() {
             return Ok(());
         }
         let worth = self.judge(&hints).await?;
         self.take_away(&hints, &worth);
-        let waiting = || hints.iter().zip(&worth).filter(|(_, worth)| **worth == Worth::Waiting);
-        let notes: Vec<Note> = waiting().map(|(hint, _)| hint.note.clone()).collect();
-        if !notes.is_empty() {
-            post.transport.sender().await?.send(&notes).await?;
-            let old = waiting().map(|(hint, _)| (stream.clone(), hint.message)).collect();
-            post.transport.finished(old, Reason::Stale);
-            self.wake(HashMap::from([(stream.clone(), notes.len())]));
+        let waiting: Vec<&Hint> = hints
+            .iter()
+            .zip(&worth)
+            .filter(|(_, worth)| **worth == Worth::Waiting)
+            .map(|(h, _)| *h)
+            .collect();
+        if waiting.is_empty() {
+            return Ok(());
         }
+        let jobs: Vec<Uuid> = waiting.iter().map(|hint| hint.note.job_id.uuid()).collect();
+        let places: Vec<i64> = waiting.iter().map(|hint| hint.note.place).collect();
+        let versions: Vec<i64> = waiting.iter().map(|hint| hint.note.version).collect();
+        let session = self.pool.session().await?;
+        let params: [Param<'_>; 4] = [&stream.as_str(), &jobs, &places, &versions];
+        session.query(include_str!("sql/outbox_add.sql"), &params).await?;
+        drop(session);
+        let old = waiting.iter().map(|hint| (stream.clone(), hint.message)).collect();
+        post.transport.finished(old, Reason::Stale);
+        post.nudge();
         Ok(())
     }
 }

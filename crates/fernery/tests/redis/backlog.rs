@@ -1,0 +1,51 @@
+//! What waits is told of, once and by messages that are of use: after losses that something covers up, after Redis was away,
+//! while a stream is paused, and where there was no Redis before.
+
+use crate::world::World;
+use std::collections::HashSet;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// Waits until the messages of a stream name exactly these jobs, however often.
+async fn tells_of(world: &World, stream: &str, jobs: &[String]) {
+    let wanted: HashSet<&str> = jobs.iter().map(String::as_str).collect();
+    let deadline = Instant::now() + Duration::from_secs(15);
+    loop {
+        let entries: Vec<(String, Vec<String>)> = world.redis.ask(&["XRANGE", stream, "-", "+"]).await;
+        let told: HashSet<&str> = entries.iter().map(|(_, fields)| fields[1].as_str()).collect();
+        if told == wanted {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{} jobs are told of, not {}", told.len(), wanted.len());
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_to_a_stream_that_was_deleted_does_not_cover_up_the_loss() {
+    let world = World::new(1).await;
+    let mut jobs = world.enqueue("s", 20).await;
+    world.holds("s", 20, 0).await;
+    let _: u32 = world.redis.ask(&["DEL", "s"]).await;
+    jobs.extend(world.enqueue("s", 1).await);
+    tells_of(&world, "s", &jobs).await;
+    world.drains_all(&["s"], &jobs).await;
+    world.is_at_rest(&["s"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nor_does_the_first_message_of_a_server_that_has_never_sent_to_it() {
+    let mut world = World::new(1).await;
+    let mut jobs = world.enqueue("s", 20).await;
+    world.holds("s", 20, 0).await;
+    world.servers[0].kill().await;
+    world.servers[0] = world.another(&[], &[]).await;
+    let other = world.enqueue("other", 1).await;
+    tells_of(&world, "other", &other).await;
+    let _: u32 = world.redis.ask(&["DEL", "s"]).await;
+    jobs.extend(world.enqueue("s", 1).await);
+    tells_of(&world, "s", &jobs).await;
+    world.drains_all(&["s"], &jobs).await;
+    world.drains_all(&["other"], &other).await;
+    world.is_at_rest(&["s", "other"]).await;
+}
