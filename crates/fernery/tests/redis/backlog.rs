@@ -49,3 +49,56 @@ async fn nor_does_the_first_message_of_a_server_that_has_never_sent_to_it() {
     world.drains_all(&["other"], &other).await;
     world.is_at_rest(&["s", "other"]).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_that_end_while_redis_is_away_are_not_told_of_afterwards() {
+    let mut world = World::new(1).await;
+    world.redis.kill().await;
+    let done = world.enqueue("s", 30).await;
+    world.drains_all(&["s"], &done).await;
+    let jobs = world.enqueue("s", 3).await;
+    world.redis.start_again().await;
+    tells_of(&world, "s", &jobs).await;
+    assert_eq!(world.counted("sent").await, 3);
+    world.drains_all(&["s"], &jobs).await;
+    world.is_at_rest(&["s"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_outbox_does_not_grow_without_end_while_redis_is_away() {
+    let mut world = World::new(1).await;
+    world.redis.kill().await;
+    let jobs = world.enqueue("s", 5).await;
+    let client = world.database.client().await;
+    let many = "INSERT INTO fernery.outbox (stream, job_ids, places, versions)
+        SELECT 's', ARRAY[gen_random_uuid()], ARRAY[n], ARRAY[0::bigint] FROM generate_series(1::bigint, 35000) n";
+    client.execute(many, &[]).await.expect("rows");
+    let deadline = Instant::now() + Duration::from_secs(15);
+    let rows = "SELECT count(*) FROM fernery.outbox";
+    while client.query_one(rows, &[]).await.expect("a count").get::<_, i64>(0) > 20_000 {
+        assert!(Instant::now() < deadline, "it is as long as ever");
+        sleep(Duration::from_millis(50)).await;
+    }
+    world.redis.start_again().await;
+    // The rows about these five were the oldest.
+    tells_of(&world, "s", &jobs).await;
+    world.drains_all(&["s"], &jobs).await;
+    world.is_at_rest(&["s"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waited_before_there_was_a_redis_is_told_of() {
+    let mut world = World::new(0).await;
+    let without = crate::campaign::Server::start(Some(&world.database.url()), &[]).await;
+    world.servers.push(without);
+    let mut jobs = world.enqueue("s", 1_500).await;
+    let few = world.enqueue("t", 2).await;
+    world.servers[0].stop().await;
+    world.servers[0] = world.another(&[], &[]).await;
+    jobs.extend(world.enqueue("s", 1).await);
+    tells_of(&world, "s", &jobs).await;
+    tells_of(&world, "t", &few).await;
+    assert!(world.counted("sent").await <= 1_504, "told of more often than needed");
+    world.drains_all(&["t"], &few).await;
+    world.is_at_rest(&["t"]).await;
+}

@@ -11,7 +11,7 @@ use super::post::{BEGIN, Post, Stop};
 use super::trouble::Trouble;
 use crate::door::failpoint;
 use crate::error::StoreResult;
-use crate::transport::{MessageId, Note, Sender};
+use crate::transport::{DEAD_LETTERS, MessageId, Note, Sender};
 use fernery_core::StreamName;
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -19,6 +19,8 @@ use tracing::{info, warn};
 
 /// Jobs told of again at once.
 const REEMIT: i64 = 1_000;
+/// Rows that may wait in the outbox while nothing can be sent; up to twice as many do.
+const OUTBOX_ROWS_MAX: i64 = 10_000;
 
 impl Shared {
     /// Tells again of some jobs of a stream that has lost messages. True if there may be more.
@@ -95,6 +97,33 @@ impl Shared {
             warn!(%stream, "messages were lost");
         }
         Ok(())
+    }
+
+    /// Streams in which jobs wait and of which no message has ever told: there was no transport before.
+    pub(super) async fn tell_of_what_waits(&self) -> Result<(), Trouble> {
+        let session = self.pool.session().await?;
+        let rows = session.query(include_str!("sql/reemit_untold.sql"), &[]).await?;
+        if !rows.is_empty() {
+            info!(streams = rows.len(), "jobs that waited before there were messages are told of");
+        }
+        Ok(())
+    }
+
+    /// Nothing can be sent. What is owed does not grow without end: beyond a number of rows their streams are told of again
+    /// once it can, which is of jobs that wait then.
+    pub(super) async fn shorten_outbox(&self, shortened_to: &mut i64) -> Result<(), Trouble> {
+        loop {
+            let session = self.pool.session().await?;
+            let params: [columns::Param<'_>; 3] = [&*shortened_to, &OUTBOX_ROWS_MAX, &DEAD_LETTERS];
+            let rows = session.query(include_str!("sql/outbox_shorten.sql"), &params).await?;
+            let Some(row) = rows.first() else { return Ok(()) };
+            let gone: i64 = cell(row, 0)?;
+            if gone == 0 {
+                return Ok(());
+            }
+            *shortened_to = cell(row, 1)?;
+            info!(rows = gone, "the outbox was cut short; what waits is told of once messages can be sent");
+        }
     }
 
     pub(super) async fn write_suspects(&self, post: &Post) -> Result<(), Trouble> {

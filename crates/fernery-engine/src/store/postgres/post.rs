@@ -9,7 +9,7 @@ use super::columns::{self, cell};
 use super::trouble::Trouble;
 use crate::door::failpoint;
 use crate::error::StoreResult;
-use crate::transport::{Away, MessageId, Note, Sender, Transport};
+use crate::transport::{Away, DEAD_LETTERS, MessageId, Note, Sender, Transport};
 use fernery_core::{JobId, StreamName};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,6 +131,12 @@ impl From<crate::error::StoreError> for Stop {
 /// Sends until it is aborted.
 pub(super) async fn relay(shared: Arc<Shared>) {
     let Some(post) = &shared.post else { return };
+    let mut shortened_to = 0;
+    // Before the first message: a stream that was sent to counts as one that was told of.
+    while let Err(trouble) = shared.tell_of_what_waits().await {
+        debug!(?trouble, "messages wait for the database");
+        sleep(shared.settings.chance.jittered(INTERVAL)).await;
+    }
     loop {
         match post.transport.sender().await {
             Ok(sender) => {
@@ -147,6 +153,9 @@ pub(super) async fn relay(shared: Arc<Shared>) {
             }
             Err(away) => debug!(%away, "no way to send"),
         }
+        if let Err(trouble) = shared.shorten_outbox(&mut shortened_to).await {
+            debug!(?trouble, "the outbox is as long as it is");
+        }
         let _ = timeout(shared.settings.chance.jittered(INTERVAL), post.due.notified()).await;
         sleep(shared.settings.chance.jittered(INTERVAL / 4)).await;
     }
@@ -155,6 +164,8 @@ pub(super) async fn relay(shared: Arc<Shared>) {
 impl Shared {
     /// Sends until one side fails.
     async fn relay_over(&self, post: &Post, mut sender: Box<dyn Sender>) -> Stop {
+        // What waited for this may be about jobs that have ended meanwhile.
+        let mut behind = true;
         let sent = async {
             loop {
                 self.look_for_losses(&mut *sender).await?;
@@ -165,7 +176,8 @@ impl Shared {
                 while Instant::now() < next_check {
                     self.write_suspects(post).await?;
                     // In turns: neither waits for the other's backlog, nor the next check for both.
-                    let more = self.relay_once(&mut *sender).await?;
+                    let more = self.relay_once(&mut *sender, behind).await?;
+                    behind &= more;
                     if self.tell_again(&mut *sender).await? || more {
                         continue;
                     }
@@ -182,9 +194,14 @@ impl Shared {
     }
 
     /// Sends what a few rows hold. True if there may be more.
-    async fn relay_once(&self, sender: &mut dyn Sender) -> Result<bool, Stop> {
+    async fn relay_once(&self, sender: &mut dyn Sender, behind: bool) -> Result<bool, Stop> {
         let session = self.pool.session().await?;
-        let rows = session.begin_with(BEGIN, include_str!("sql/outbox_take.sql"), &[&ROWS]).await?;
+        let rows = if behind {
+            let params: [columns::Param<'_>; 2] = [&ROWS, &DEAD_LETTERS];
+            session.begin_with(BEGIN, include_str!("sql/outbox_take_behind.sql"), &params).await?
+        } else {
+            session.begin_with(BEGIN, include_str!("sql/outbox_take.sql"), &[&ROWS]).await?
+        };
         if rows.is_empty() {
             session.rollback().await?;
             return Ok(false);
@@ -200,7 +217,7 @@ impl Shared {
             let stream = columns::stream(row, 1)?;
             let (jobs, places, versions): (Vec<Uuid>, Vec<i64>, Vec<i64>) =
                 (cell(row, 2)?, cell(row, 3)?, cell(row, 4)?);
-            if stream.as_str() != crate::transport::DEAD_LETTERS {
+            if stream.as_str() != DEAD_LETTERS {
                 *claimable.entry(stream.clone()).or_default() += jobs.len();
             }
             for ((job, place), version) in jobs.into_iter().zip(places).zip(versions) {
