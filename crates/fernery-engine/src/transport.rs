@@ -126,8 +126,9 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// A way to send, made anew: whatever happened to the transport before this, happened before.
     async fn sender(&self) -> Result<Box<dyn Sender>, Away>;
 
-    /// Up to `max` messages that nobody has had, earlier streams first. Never waits for one to come.
-    async fn read(&self, streams: &[StreamName], max: usize) -> Result<Mail, Away>;
+    /// Messages that nobody has had, earlier streams first: as many as make `max` with those of each stream that the caller
+    /// has in hand already. Never waits for one to come.
+    async fn read(&self, streams: &[StreamName], in_hand: &[usize], max: usize) -> Result<Mail, Away>;
 
     /// These messages have done what they were for, or are good for nothing: they are taken away in a moment.
     fn finished(&self, messages: Vec<(StreamName, MessageId)>, why: Reason);

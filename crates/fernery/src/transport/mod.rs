@@ -32,11 +32,12 @@ const REMOVE_QUEUE: usize = 1_000;
 /// Streams that are asked about in one go.
 const STREAMS_AT_ONCE: usize = 500;
 
-/// Reads the streams in order, each only as far as the claim still needs. A stream that has lost its group is given one
+/// Reads the streams in order, each only as far as the claim still needs beyond what it has in hand. A stream that has lost its group is given one
 /// that starts at its first message; one that is not there stays so.
 const READ: &str = r"
 local found, anew, left = {}, {}, tonumber(ARGV[3])
 for i, key in ipairs(KEYS) do
+  left = left - tonumber(ARGV[3 + i])
   if left <= 0 then break end
   local read = function()
     return redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', left, 'STREAMS', key, '>')
@@ -192,9 +193,10 @@ impl Transport for RedisTransport {
         Ok(Box::new(RedisSender::new(connection, self.group.clone(), self.counters.clone())))
     }
 
-    async fn read(&self, streams: &[StreamName], max: usize) -> Result<Mail, Away> {
-        let keys: Vec<&str> =
-            streams.iter().map(StreamName::as_str).filter(|name| *name != DEAD_LETTERS).collect();
+    async fn read(&self, streams: &[StreamName], in_hand: &[usize], max: usize) -> Result<Mail, Away> {
+        let readable = streams.iter().map(StreamName::as_str).zip(in_hand);
+        let (keys, in_hand): (Vec<&str>, Vec<usize>) =
+            readable.filter(|(name, _)| *name != DEAD_LETTERS).unzip();
         let mut commands = pipe();
         commands.add_command(
             cmd("EVAL")
@@ -204,6 +206,7 @@ impl Transport for RedisTransport {
                 .arg(&self.group)
                 .arg(&self.consumer)
                 .arg(max)
+                .arg(in_hand)
                 .to_owned(),
         );
         let answers = self.link.ask(&commands).await.inspect_err(|_| {

@@ -1,7 +1,8 @@
 //! What waits is told of, once and by messages that are of use: after losses that something covers up, after Redis was away,
 //! while a stream is paused, and where there was no Redis before.
 
-use crate::world::World;
+use crate::world::{World, complete};
+use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -101,4 +102,87 @@ async fn what_waited_before_there_was_a_redis_is_told_of() {
     assert!(world.counted("sent").await <= 1_504, "told of more often than needed");
     world.drains_all(&["t"], &few).await;
     world.is_at_rest(&["t"]).await;
+}
+
+/// So long that nothing is taken over within the test.
+const LONG_LEASE: [&str; 6] =
+    ["--lease-ttl", "60s", "--heartbeat-interval", "20s", "--reap-interval", "300ms"];
+
+async fn operate(world: &World, path: &str) {
+    let target = world.target();
+    let (status, answer) =
+        target.call(&target.operator, "POST", path, &Value::Null).await.expect("an answer");
+    assert_eq!(status, 200, "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_of_a_paused_stream_are_not_read_in_vain() {
+    let world = World::with(2, &LONG_LEASE).await;
+    let jobs = world.enqueue("s", 8).await;
+    world.holds("s", 8, 0).await;
+    operate(&world, "/v1/streams/s/pause").await;
+    for _ in 0..5 {
+        assert_eq!(world.claim(&["s"], 0).await, None);
+    }
+    assert_eq!(world.counted("read").await, 0);
+    // The other server hears of it a little later; what it has read by then it gives back.
+    for _ in 0..3 {
+        assert_eq!(crate::world::claim(&world.servers[1].target, &["s"], 0).await, None);
+    }
+    world.holds("s", 8, 0).await;
+    operate(&world, "/v1/streams/s/resume").await;
+    world.drains_all(&["s"], &jobs).await;
+    world.is_at_rest(&["s"]).await;
+}
+
+/// Claims up to 20 jobs at once; each with its message.
+async fn claim_many(world: &World) -> Vec<Value> {
+    let target = world.target();
+    let ask = json!({"worker_id": "w", "streams": ["s"], "max": 20, "max_wait_ms": 0});
+    let (status, answer) =
+        target.call(&target.worker, "POST", "/v1/worker/claim", &ask).await.expect("an answer");
+    assert_eq!(status, 200, "{answer}");
+    answer["jobs"].as_array().expect("jobs").clone()
+}
+
+async fn world_with_large_jobs() -> World {
+    let world = World::with(1, &LONG_LEASE).await;
+    let large = "x".repeat(1_000_000);
+    for _ in 0..4 {
+        let jobs: Vec<Value> = (0..5).map(|_| json!({"stream": "s", "payload": {"x": large}})).collect();
+        let target = world.target();
+        let (status, answer) =
+            target.call(&target.operator, "POST", "/v1/jobs", &json!(jobs)).await.expect("an answer");
+        assert_eq!(status, 201, "{answer}");
+    }
+    world.holds("s", 20, 0).await;
+    world
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_too_much_for_one_claim_is_the_next_ones_by_its_message() {
+    let world = world_with_large_jobs().await;
+    let first = claim_many(&world).await;
+    assert!((10..20).contains(&first.len()), "{} jobs", first.len());
+    sleep(Duration::from_millis(300)).await;
+    let second = claim_many(&world).await;
+    assert_eq!(first.len() + second.len(), 20);
+    let entries: Vec<(String, Vec<String>)> = world.redis.ask(&["XRANGE", "s", "-", "+"]).await;
+    let known: HashSet<&str> = entries.iter().map(|(id, _)| id.as_str()).collect();
+    let all = || first.iter().chain(&second);
+    assert!(all().all(|job| known.contains(job["message_id"].as_str().expect("an id"))));
+    assert_eq!(all().map(|job| job["job_id"].to_string()).collect::<HashSet<_>>().len(), 20);
+    world.holds("s", 20, 20).await;
+    for job in all() {
+        complete(world.target(), job).await;
+    }
+    world.is_at_rest(&["s"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_claims_after_that_is_soon_anybodys_again() {
+    let world = world_with_large_jobs().await;
+    let first = claim_many(&world).await;
+    assert!((10..20).contains(&first.len()), "{} jobs", first.len());
+    world.holds("s", 20, first.len()).await;
 }

@@ -13,7 +13,7 @@ use crate::door::failpoint;
 use crate::error::StoreResult;
 use crate::transport::{DEAD_LETTERS, MessageId, Note, Sender};
 use fernery_core::StreamName;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use tracing::{info, warn};
 
@@ -58,14 +58,20 @@ impl Shared {
         Ok(true)
     }
 
-    pub(super) async fn look_for_losses(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
+    pub(super) async fn look_for_losses(&self, post: &Post, sender: &mut dyn Sender) -> Result<(), Stop> {
         let session = self.pool.session().await?;
         let rows = session.query(include_str!("sql/relayed_all.sql"), &[]).await?;
         drop(session);
         let mut sent = Vec::with_capacity(rows.len());
+        let mut paused = HashSet::new();
         for row in &rows {
-            sent.push((columns::stream(row, 0)?, MessageId { ms: cell(row, 1)?, n: cell(row, 2)? }));
+            let stream = columns::stream(row, 0)?;
+            if cell(row, 3)? {
+                paused.insert(stream.clone());
+            }
+            sent.push((stream, MessageId { ms: cell(row, 1)?, n: cell(row, 2)? }));
         }
+        post.spare.are_paused(paused);
         let streams: Vec<StreamName> = sent.iter().map(|(stream, _)| stream.clone()).collect();
         let found = sender.newest(&streams).await?;
         for ((stream, sent), found) in sent.into_iter().zip(found) {

@@ -29,6 +29,7 @@ mod processes;
 mod read;
 mod report;
 mod settle;
+mod spare;
 mod sweep;
 mod target;
 mod tls;

@@ -6,6 +6,7 @@
 
 use super::Shared;
 use super::columns::{self, cell};
+use super::spare::Spare;
 use super::trouble::Trouble;
 use crate::door::failpoint;
 use crate::error::StoreResult;
@@ -48,6 +49,7 @@ pub(super) struct Post {
     healed: Mutex<HashMap<StreamName, Healed>>,
     /// Streams that may have lost messages, until that is written down.
     pub(super) suspects: Mutex<HashSet<StreamName>>,
+    pub(super) spare: Spare,
 }
 
 /// When a stream was last asked past its messages.
@@ -64,6 +66,7 @@ impl Post {
             due: Notify::new(),
             healed: Mutex::default(),
             suspects: Mutex::default(),
+            spare: Spare::default(),
         }
     }
 
@@ -168,7 +171,7 @@ impl Shared {
         let mut behind = true;
         let sent = async {
             loop {
-                self.look_for_losses(&mut *sender).await?;
+                self.look_for_losses(post, &mut *sender).await?;
                 if !post.up.swap(true, Ordering::Relaxed) {
                     info!("messages are sent");
                 }

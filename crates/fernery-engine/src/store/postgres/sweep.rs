@@ -15,7 +15,7 @@ use fernery_core::StreamName;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::debug;
 use uuid::Uuid;
 
@@ -29,6 +29,8 @@ const PAGES: usize = 20;
 const YOUNG: Duration = Duration::from_secs(3);
 /// How much longer than a lease a message is left with its reader.
 const BEYOND_LEASE: Duration = Duration::from_secs(1);
+/// How long what one claim had no use for is kept for the next.
+const SPARE: Duration = Duration::from_secs(1);
 /// A reader that has nothing in hand and did nothing for so long has gone; one that has not is simply known again.
 const READER_GONE: Duration = Duration::from_secs(600);
 
@@ -67,6 +69,9 @@ impl Shared {
         progress: &mut HashMap<StreamName, Progress>,
         forget_readers: bool,
     ) -> Result<(), Stop> {
+        for (stream, hints) in post.spare.take_old(SPARE, Instant::now()) {
+            self.hand_back(post, &stream, &hints).await?;
+        }
         let session = self.pool.session().await?;
         let rows = session.query(include_str!("sql/relayed_all.sql"), &[]).await?;
         drop(session);
