@@ -4,6 +4,7 @@
 //! Only commands of Redis 7.0 are used. Reads are made on demand and never block: a claim that waits is woken by whoever
 //! sends, so no connection is tied up and nothing is read that nobody has asked for.
 
+pub(crate) mod health;
 mod link;
 mod reply;
 mod sender;
