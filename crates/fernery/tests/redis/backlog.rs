@@ -1,7 +1,11 @@
 //! What waits is told of, once and by messages that are of use: after losses that something covers up, after Redis was away,
 //! while a stream is paused, and where there was no Redis before.
 
+#[path = "../../../fernery-engine/tests/support/proxy.rs"]
+mod lossy;
+
 use crate::world::{World, complete};
+use lossy::Proxy;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -185,4 +189,93 @@ async fn what_nobody_claims_after_that_is_soon_anybodys_again() {
     let first = claim_many(&world).await;
     assert!((10..20).contains(&first.len()), "{} jobs", first.len());
     world.holds("s", 20, first.len()).await;
+}
+
+/// Claims and completes in arrays until nothing is left; each job that was had.
+async fn drain_many(world: &World) -> Vec<String> {
+    let target = world.target();
+    let mut had = Vec::new();
+    let ask = json!({"worker_id": "w", "streams": ["s"], "max": 100, "max_wait_ms": 1000});
+    loop {
+        let (_, answer) = target.insist(&target.worker, "POST", "/v1/worker/claim", &ask).await;
+        let held = answer["jobs"].as_array().expect("jobs").clone();
+        if held.is_empty() {
+            return had;
+        }
+        had.extend(held.iter().map(|job| job["job_id"].as_str().expect("an id").to_string()));
+        let item = |job: &Value| json!({"job_id": job["job_id"], "attempt_id": job["attempt_id"], "lease_token": job["lease_token"], "result": null});
+        let report = json!({"worker_id": "w", "items": held.iter().map(item).collect::<Vec<_>>()});
+        let (status, answer) = target.insist(&target.worker, "POST", "/v1/worker/complete", &report).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+}
+
+/// The only server dies at this place while it makes a loss good; the next one goes on.
+async fn dies_telling_again(place: &str) {
+    let mut world = World::new(0).await;
+    let doomed = world.another(&LONG_LEASE, &[("FERNERY_FAILPOINT", place)]).await;
+    world.servers.push(doomed);
+    let jobs = world.enqueue("s", 1_200).await;
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while world.redis.holds("s").await.0 < 1_200 && Instant::now() < deadline {
+        sleep(Duration::from_millis(20)).await;
+    }
+    let _: String = world.redis.ask(&["FLUSHALL"]).await;
+    world.servers[0].ended().await;
+    world.servers[0] = world.another(&LONG_LEASE, &[]).await;
+    tells_of(&world, "s", &jobs).await;
+    let had = drain_many(&world).await;
+    assert_eq!(had.len(), 1_200, "{place}: handed out twice, or never");
+    assert_eq!(had.iter().collect::<HashSet<_>>(), jobs.iter().collect(), "{place}");
+    world.is_at_rest(&["s"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_dies_after_telling_again_before_that_is_written() {
+    dies_telling_again("reemit-sent@2").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_dies_half_way_through_telling_again() {
+    dies_telling_again("reemit-written").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_dies_once_it_is_written_what_was_sent() {
+    let mut world = World::new(0).await;
+    let doomed = world.another(&LONG_LEASE, &[("FERNERY_FAILPOINT", "relay-written")]).await;
+    world.servers.push(doomed);
+    let jobs = world.enqueue("s", 20).await;
+    world.servers[0].ended().await;
+    world.servers[0] = world.another(&LONG_LEASE, &[]).await;
+    world.holds("s", 20, 0).await;
+    world.drains_all(&["s"], &jobs).await;
+    world.is_at_rest(&["s"]).await;
+    assert_eq!(world.counted("sent").await, 0, "told of twice");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_by_message_whose_reply_from_the_database_was_lost_is_found_with_its_token() {
+    let mut world = World::new(0).await;
+    let url = world.database.url();
+    let (front, name) = url.rsplit_once('/').expect("a database");
+    let (credentials, host) = front.rsplit_once('@').expect("a user");
+    let proxy = Proxy::before(host.rsplit_once(':').expect("a port").1.parse().expect("a number")).await;
+    let url = format!("{credentials}@127.0.0.1:{}/{name}?sslmode=disable", proxy.port());
+    let redis = world.redis.url();
+    let arguments = [&["--redis", redis.as_str()][..], &LONG_LEASE].concat();
+    world.servers.push(crate::campaign::Server::start(Some(&url), &arguments).await);
+    let jobs = world.enqueue("s", 5).await;
+    world.holds("s", 5, 0).await;
+    proxy.lose_reply_to(b"whose reply is lost");
+    let target = world.target();
+    let ask = json!({"worker_id": "whose reply is lost", "streams": ["s"], "max_wait_ms": 0});
+    let (_, held) =
+        target.call(&target.worker, "POST", "/internal/worker/claim", &ask).await.expect("an answer");
+    assert_eq!((proxy.lost(), &held["job_id"]), (1, &json!(jobs[0])), "{held}");
+    let entries: Vec<(String, Vec<String>)> = world.redis.ask(&["XRANGE", "s", "-", "+"]).await;
+    assert_eq!(held["message_id"], json!(entries[0].0), "claimed by its message");
+    assert_eq!(world.drain(&["s"]).await, jobs[1..], "each of the others once, and not this one");
+    complete(target, &held).await;
+    world.is_at_rest(&["s"]).await;
 }
