@@ -151,6 +151,10 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Forgets readers of this stream that have gone.
     async fn forget_readers(&self, stream: &StreamName, idle: Duration) -> Result<(), Away>;
 
+    /// Forgets a stream that holds nothing and has had no message since `newest`, unless somebody else reads it. False: it
+    /// stays.
+    async fn forget(&self, stream: &StreamName, newest: MessageId) -> Result<bool, Away>;
+
     /// What is wrong with it now, if anything.
     fn trouble(&self) -> Option<String>;
 

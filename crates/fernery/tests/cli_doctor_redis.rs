@@ -6,7 +6,6 @@ mod fresh_database;
 #[path = "redis/own_redis.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod own_redis;
-#[allow(dead_code, reason = "shared with other tests")]
 mod program;
 
 use own_redis::OwnRedis;

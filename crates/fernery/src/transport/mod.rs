@@ -61,6 +61,24 @@ for i, key in ipairs(KEYS) do
 end
 return { found, anew }";
 
+/// Deletes a stream that holds nothing, that nobody has anything of in hand, that has had no message since the one named, and
+/// that no other group reads; all looked at in one go.
+const FORGET: &str = r"
+local last = redis.pcall('XINFO', 'STREAM', KEYS[1])
+if last.err then return redis.call('EXISTS', KEYS[1]) == 0 and 1 or 0 end
+for i = 1, #last, 2 do
+  if last[i] == 'last-generated-id' and last[i + 1] ~= ARGV[2] then return 0 end
+end
+if redis.call('XLEN', KEYS[1]) > 0 then return 0 end
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  for i = 1, #group, 2 do
+    if group[i] == 'name' and group[i + 1] ~= ARGV[1] then return 0 end
+    if group[i] == 'pending' and group[i + 1] > 0 then return 0 end
+  end
+end
+redis.call('DEL', KEYS[1])
+return 1";
+
 /// Who tells Redis that a message is done with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckBy {
@@ -316,6 +334,14 @@ impl Transport for RedisTransport {
             self.link.ask(&commands).await?;
         }
         Ok(())
+    }
+
+    async fn forget(&self, stream: &StreamName, newest: MessageId) -> Result<bool, Away> {
+        let mut commands = pipe();
+        let mut script = cmd("EVAL");
+        script.arg(FORGET).arg(1).arg(stream.as_str()).arg(&self.group).arg(newest.to_string());
+        commands.add_command(script);
+        Ok(matches!(self.link.ask(&commands).await?.first(), Some(Value::Int(1))))
     }
 
     fn trouble(&self) -> Option<String> {

@@ -279,3 +279,47 @@ async fn a_claim_by_message_whose_reply_from_the_database_was_lost_is_found_with
     complete(target, &held).await;
     world.is_at_rest(&["s"]).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_nobody_uses_is_forgotten_and_comes_back_with_its_next_job() {
+    let mut world = World::new(1).await;
+    for stream in ["s", "read by others", "waits"] {
+        let stream = stream.replace(' ', "_");
+        let jobs = world.enqueue(&stream, 1).await;
+        world.drains_all(&[&stream], &jobs).await;
+        world.is_at_rest(&[&stream]).await;
+    }
+    operate(&world, "/v1/streams/waits/pause").await;
+    world.enqueue("waits", 1).await;
+    world.holds("waits", 1, 0).await;
+    world.servers[0].stop().await;
+    // As if it were long ago.
+    for stream in ["s", "read_by_others", "waits"] {
+        let _: redis::Value = world.redis.ask(&["EVAL", LONG_AGO, "1", stream]).await;
+    }
+    let _: String = world.redis.ask(&["XGROUP", "CREATE", "read_by_others", "theirs", "0"]).await;
+    let client = world.database.client().await;
+    client.execute("UPDATE fernery.relayed SET newest_ms = 1000, newest_n = 1", &[]).await.expect("rows");
+    world.servers[0] = world.another(&[], &[]).await;
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while world.redis.ask::<u32>(&["EXISTS", "s"]).await == 1 {
+        assert!(Instant::now() < deadline, "it is still there");
+        sleep(Duration::from_millis(50)).await;
+    }
+    let known = client.query("SELECT stream FROM fernery.relayed ORDER BY stream", &[]).await.expect("rows");
+    let known: Vec<String> = known.iter().map(|row| row.get(0)).collect();
+    assert_eq!(known, ["read_by_others", "waits"]);
+    assert_eq!(world.redis.ask::<u32>(&["EXISTS", "read_by_others", "waits"]).await, 2);
+    let jobs = world.enqueue("s", 2).await;
+    world.holds("s", 2, 0).await;
+    world.drains_all(&["s"], &jobs).await;
+    world.is_at_rest(&["s"]).await;
+    assert_eq!(world.counted("sent").await, 2, "nothing was taken for a loss");
+}
+
+/// An empty stream whose only message came just after the beginning of time.
+const LONG_AGO: &str = "
+redis.call('DEL', KEYS[1])
+redis.call('XGROUP', 'CREATE', KEYS[1], 'workers', '0', 'MKSTREAM')
+redis.call('XADD', KEYS[1], '1000-1', 'a', 'b')
+return redis.call('XDEL', KEYS[1], '1000-1')";

@@ -12,7 +12,7 @@ use crate::door::failpoint;
 use crate::error::StoreResult;
 use crate::transport::{Away, DEAD_LETTERS, MessageId, Note, Sender, Transport};
 use fernery_core::{JobId, StreamName};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -228,40 +228,42 @@ impl Shared {
             }
         }
         let ids: Vec<i64> = rows[..taken].iter().map(|row| cell(row, 0)).collect::<StoreResult<_>>()?;
-        let made = sender.prepare(&notes).await?;
-        self.made_anew(&made).await?;
-        let messages = sender.send(&notes).await?;
+        let messages = self.deliver(sender, &notes).await?;
         failpoint("relay-sent");
         self.wake(claimable);
         let newest = newest(&notes, &messages);
         let streams: Vec<&str> = newest.keys().map(|stream| stream.as_str()).collect();
         let ms: Vec<i64> = newest.values().map(|id| id.ms).collect();
         let n: Vec<i64> = newest.values().map(|id| id.n).collect();
-        let gone = gone(&notes, &messages);
-        session.commit_with(include_str!("sql/outbox_sent.sql"), &[&ids, &streams, &ms, &n, &gone]).await?;
+        session.commit_with(include_str!("sql/outbox_sent.sql"), &[&ids, &streams, &ms, &n]).await?;
         failpoint("relay-written");
-        for stream in gone {
-            warn!(%stream, "messages were lost");
-        }
         Ok(rows.len() as i64 == ROWS || taken < rows.len())
+    }
+
+    /// Sends, also to streams that are new or gone. That one was gone is written down before its next message covers it up.
+    async fn deliver(&self, sender: &mut dyn Sender, notes: &[Note]) -> Result<Vec<MessageId>, Stop> {
+        self.made_anew(&sender.prepare(notes).await?).await?;
+        let mut messages = sender.send(notes).await?;
+        let gone: Vec<usize> =
+            messages.iter().enumerate().filter(|(_, id)| id.is_none()).map(|(n, _)| n).collect();
+        if !gone.is_empty() {
+            let again: Vec<Note> = gone.iter().map(|n| notes[*n].clone()).collect();
+            self.made_anew(&sender.prepare(&again).await?).await?;
+            for (n, message) in gone.into_iter().zip(sender.send(&again).await?) {
+                messages[n] = message;
+            }
+        }
+        let all: Option<Vec<MessageId>> = messages.into_iter().collect();
+        all.ok_or_else(|| Stop::Transport(Away("streams vanish as soon as they are made".into())))
     }
 }
 
 /// The newest message of each stream.
-fn newest<'a>(notes: &'a [Note], messages: &[Option<MessageId>]) -> BTreeMap<&'a StreamName, MessageId> {
+fn newest<'a>(notes: &'a [Note], messages: &[MessageId]) -> BTreeMap<&'a StreamName, MessageId> {
     let mut newest: BTreeMap<&StreamName, MessageId> = BTreeMap::new();
     for (note, id) in notes.iter().zip(messages) {
-        if let Some(id) = id {
-            let known = newest.entry(&note.stream).or_default();
-            *known = (*known).max(*id);
-        }
+        let known = newest.entry(&note.stream).or_default();
+        *known = (*known).max(*id);
     }
     newest
-}
-
-/// The streams that were gone.
-fn gone<'a>(notes: &'a [Note], messages: &[Option<MessageId>]) -> Vec<&'a str> {
-    let lost = notes.iter().zip(messages).filter(|(_, id)| id.is_none());
-    let streams: BTreeSet<&str> = lost.map(|(note, _)| note.stream.as_str()).collect();
-    streams.into_iter().collect()
 }

@@ -1,11 +1,6 @@
--- The rows $1 were sent, and $2 to $4 are the newest messages of their streams. The streams $5 were gone: all that waits in
--- them is told of again, what these rows hold included.
+-- The rows $1 were sent, and $2 to $4 are the newest messages of their streams.
 WITH gone AS (
     DELETE FROM fernery.outbox WHERE id = ANY ($1::bigint[])
-), lost AS (
-    INSERT INTO fernery.reemissions (stream, next_place, last_place)
-    SELECT stream, 0, (SELECT last_value FROM fernery.places) FROM unnest($5::text[]) AS s(stream) ORDER BY stream
-    ON CONFLICT (stream) DO UPDATE SET next_place = 0, last_place = excluded.last_place
 )
 INSERT INTO fernery.relayed (stream, newest_ms, newest_n)
 SELECT * FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS s(stream, ms, n) ORDER BY stream
