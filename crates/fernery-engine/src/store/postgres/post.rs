@@ -137,7 +137,7 @@ pub(super) async fn relay(shared: Arc<Shared>) {
     let mut shortened_to = 0;
     // Before the first message: a stream that was sent to counts as one that was told of.
     while let Err(trouble) = shared.tell_of_what_waits().await {
-        debug!(?trouble, "messages wait for the database");
+        warn!(?trouble, "messages wait for the database");
         sleep(shared.settings.chance.jittered(INTERVAL)).await;
     }
     loop {
