@@ -8,6 +8,7 @@ mod campaign;
 #[allow(dead_code, reason = "shared with other tests")]
 mod fresh_database;
 
+mod backlog;
 mod crowd;
 mod deaths;
 mod faults;
