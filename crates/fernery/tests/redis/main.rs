@@ -14,4 +14,6 @@ mod faults;
 mod losses;
 mod messages;
 mod own_redis;
+mod partitions;
+mod proxy;
 mod world;

@@ -35,13 +35,23 @@ impl World {
 
     /// One more control plane.
     pub(crate) async fn another(&self, more: &[&str], environment: &[(&str, &str)]) -> Server {
-        let redis = self.redis.url();
-        let mut arguments = vec!["--redis", &redis];
+        self.another_by(&self.database.url(), &self.redis.url(), more, environment).await
+    }
+
+    /// One more control plane, which goes to its database and to Redis by ways of its own.
+    pub(crate) async fn another_by(
+        &self,
+        database: &str,
+        redis: &str,
+        more: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Server {
+        let mut arguments = vec!["--redis", redis];
         if !more.contains(&"--lease-ttl") {
             arguments.extend(SHORT_LEASE);
         }
         arguments.extend(more);
-        Server::start_in(Some(&self.database.url()), &arguments, environment).await
+        Server::start_in(Some(database), &arguments, environment).await
     }
 
     pub(crate) fn target(&self) -> &Target {

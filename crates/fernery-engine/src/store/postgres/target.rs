@@ -6,6 +6,7 @@ use crate::error::{StoreError, StoreResult};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket};
@@ -13,6 +14,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use tracing::debug;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The driver's own limit ends with the TCP connection: a server that takes it and says nothing, or a balancer before one,
+/// would be waited for ever.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// After this long without a sign of life a peer counts as gone; the kernel's own default is hours.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -82,7 +86,8 @@ impl Target {
 
     /// Makes a connection and the half that must be polled for it to move.
     pub(super) async fn wire(&self) -> Result<(Client, Wire), Trouble> {
-        self.config.connect(self.tls.clone()).await.map_err(|e| match Trouble::from_driver(&e, false) {
+        let connected = in_time(self.config.connect(self.tls.clone())).await?;
+        connected.map_err(|e| match Trouble::from_driver(&e, false) {
             Trouble::Away(_) if e.as_db_error().is_none() => Trouble::Away(because(&e)),
             trouble => trouble,
         })
@@ -96,16 +101,21 @@ impl Target {
                 debug!(%error, "a database connection was lost");
             }
         });
-        client
-            .batch_execute(include_str!("sql/session.sql"))
-            .await
-            .map_err(|e| Trouble::from_driver(&e, false))?;
-        if self.emits {
-            let told = client.batch_execute(include_str!("sql/session_emits.sql")).await;
-            told.map_err(|e| Trouble::from_driver(&e, false))?;
-        }
+        let set_up = async {
+            client.batch_execute(include_str!("sql/session.sql")).await?;
+            if self.emits {
+                client.batch_execute(include_str!("sql/session_emits.sql")).await?;
+            }
+            Ok(())
+        };
+        in_time(set_up).await?.map_err(|e| Trouble::from_driver(&e, false))?;
         Ok(client)
     }
+}
+
+async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, Trouble> {
+    let silent = |_| Trouble::Away("the database takes connections and does not answer".into());
+    timeout(ANSWERS_WITHIN, answer).await.map_err(silent)
 }
 
 /// The whole chain of causes: "error connecting to server" alone helps nobody.
