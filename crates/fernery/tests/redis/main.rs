@@ -4,6 +4,9 @@
 
 #[path = "../campaign/mod.rs"]
 mod campaign;
+#[path = "../../../fernery-engine/tests/support/cluster.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod cluster;
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod fresh_database;
@@ -15,5 +18,6 @@ mod losses;
 mod messages;
 mod own_redis;
 mod partitions;
+mod postgres;
 mod proxy;
 mod world;

@@ -24,13 +24,17 @@ impl World {
     }
 
     pub(crate) async fn with(servers: usize, more: &[&str]) -> Self {
-        let mut world =
-            Self { database: fresh_database().await, redis: OwnRedis::start().await, servers: Vec::new() };
+        let mut world = Self::on(fresh_database().await).await;
         for _ in 0..servers {
             let server = world.another(more, &[]).await;
             world.servers.push(server);
         }
         world
+    }
+
+    /// This database, and no control plane yet.
+    pub(crate) async fn on(database: FreshDatabase) -> Self {
+        Self { database, redis: OwnRedis::start().await, servers: Vec::new() }
     }
 
     /// One more control plane.
