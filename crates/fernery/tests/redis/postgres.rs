@@ -86,7 +86,7 @@ async fn campaign_what_postgresql_acknowledged_outlives_its_death_and_storms_of_
     }
     let targets: Vec<Target> = world.servers.iter().map(|server| server.target.clone()).collect();
     let mut watched = Watched::new(&targets, seed);
-    let rounds = 6 * number("FERNERY_ROUNDS", 1);
+    let rounds = 4 * number("FERNERY_ROUNDS", 1);
     let mut faults = 0;
     for _ in 0..rounds {
         sleep(Duration::from_millis(rng.random_range(300..800))).await;

@@ -86,7 +86,7 @@ enum End {
 }
 
 impl Connection {
-    async fn serve(mut self, mut client: TcpStream) {
+    async fn serve(self, mut client: TcpStream) {
         self.wait_while(Fault::Cut).await;
         let to = self.line.borrow().to;
         let end = match TcpStream::connect(to).await {

@@ -58,18 +58,17 @@ impl World {
         Server::start_in(Some(database), &arguments, environment).await
     }
 
+    /// One more control plane, which knows nothing of Redis.
+    pub(crate) async fn another_without_redis(&self) -> Server {
+        Server::start(Some(&self.database.url()), &SHORT_LEASE).await
+    }
+
     pub(crate) fn target(&self) -> &Target {
         &self.servers[0].target
     }
 
     pub(crate) async fn enqueue(&self, stream: &str, jobs: usize) -> Vec<String> {
-        let jobs: Vec<Value> = (0..jobs).map(|n| json!({"stream": stream, "payload": {"n": n}})).collect();
-        let target = self.target();
-        let (status, answer) =
-            target.call(&target.operator, "POST", "/v1/jobs", &json!(jobs)).await.expect("an answer");
-        assert_eq!(status, 201, "{answer}");
-        let id = |job: &Value| job["job_id"].as_str().expect("an id").to_string();
-        answer["jobs"].as_array().expect("jobs").iter().map(id).collect()
+        enqueue(self.target(), stream, jobs).await
     }
 
     /// A job of these streams, or `None` after `wait_ms`.
@@ -138,6 +137,13 @@ impl World {
         }
     }
 
+    /// As [`World::is_at_rest`], of every stream that Redis has, whoever polls it; dead letters stay.
+    pub(crate) async fn is_at_rest_everywhere(&self) {
+        let keys: Vec<String> = self.redis.ask(&["KEYS", "*"]).await;
+        let streams: Vec<&str> = keys.iter().map(String::as_str).filter(|key| *key != "jobs:dlq").collect();
+        self.is_at_rest(&streams).await;
+    }
+
     /// One of the counters of messages, over all servers.
     pub(crate) async fn counted(&self, what: &str) -> u64 {
         let mut sum = 0;
@@ -151,6 +157,16 @@ impl World {
         }
         sum
     }
+}
+
+/// Jobs of this stream, taken in there.
+pub(crate) async fn enqueue(target: &Target, stream: &str, jobs: usize) -> Vec<String> {
+    let jobs: Vec<Value> = (0..jobs).map(|n| json!({"stream": stream, "payload": {"n": n}})).collect();
+    let (status, answer) =
+        target.call(&target.operator, "POST", "/v1/jobs", &json!(jobs)).await.expect("an answer");
+    assert_eq!(status, 201, "{answer}");
+    let id = |job: &Value| job["job_id"].as_str().expect("an id").to_string();
+    answer["jobs"].as_array().expect("jobs").iter().map(id).collect()
 }
 
 pub(crate) async fn claim(target: &Target, streams: &[&str], wait_ms: u64) -> Option<Value> {
