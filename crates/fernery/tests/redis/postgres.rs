@@ -1,16 +1,18 @@
 //! PostgreSQL is killed, throws everybody out, or gives way to its standby, under three control planes and a load: nothing
 //! that was acknowledged is lost, and each control plane serves again soon after.
 //!
-//! `FERNERY_ROUNDS` (1) repeats all faults so many times.
+//! `FERNERY_ROUNDS` (1) repeats all faults so many times; with more than five, `cargo nextest run --profile long`.
 
 use crate::campaign::Target;
 use crate::campaign::load::{Load, judge};
 use crate::cluster::Cluster;
 use crate::fresh_database::fresh_database_on;
-use crate::proxy::Proxy;
-use crate::world::World;
+use crate::proxy::{Fault, Proxy};
+use crate::world::{World, complete};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use serde_json::json;
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -31,7 +33,7 @@ struct Watched {
 impl Watched {
     fn new(targets: &[Target], seed: u64) -> Self {
         let each = targets.iter().zip(0..);
-        let loads = each.map(|(target, n)| Load::paced(std::slice::from_ref(target), seed + n, 1, 8, 100));
+        let loads = each.map(|(target, n)| Load::paced(std::slice::from_ref(target), seed + n, 1, 8, 200));
         Self { loads: loads.collect(), recoveries: Vec::new() }
     }
 
@@ -152,7 +154,7 @@ async fn campaign_a_synchronous_standby_that_takes_over_has_all_that_was_acknowl
     let mut watched = Watched::new(&targets, seed);
     let rounds = 3 * usize::try_from(number("FERNERY_ROUNDS", 1)).expect("a count");
     for _ in 0..rounds {
-        sleep(Duration::from_millis(1_500)).await;
+        sleep(Duration::from_millis(1_000)).await;
         primary.kill();
         connect(&standby).await.batch_execute("SELECT pg_promote()").await.expect("promoted");
         moving.point_at(address(&standby));
@@ -165,4 +167,41 @@ async fn campaign_a_synchronous_standby_that_takes_over_has_all_that_was_acknowl
         waits_for_standby(&primary).await;
     }
     watched.judge(&world, rounds, 1).await;
+}
+
+/// Behind lines of its own, because a primary that is dead says so and one that hangs does not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_that_takes_connections_and_hangs_is_passed_by_once_its_standby_takes_over() {
+    let primary = Cluster::start().await;
+    let mut standby = primary.standby();
+    standby.run().await;
+    waits_for_standby(&primary).await;
+    let (first, second) = (Proxy::to(address(&primary)).await, Proxy::to(address(&standby)).await);
+    let server = format!(
+        "postgres://fernery@{},{}/postgres?sslmode=disable&target_session_attrs=read-write",
+        first.address(),
+        second.address()
+    );
+    let mut world = World::on(fresh_database_on(&server).await).await;
+    let up = world.another(&[], &[]).await;
+    world.servers.push(up);
+    let jobs = world.enqueue("s", 10).await;
+    first.set(Fault::Mute);
+    connect(&standby).await.batch_execute("SELECT pg_promote()").await.expect("promoted");
+    let since = Instant::now();
+    let mut left: HashSet<String> = jobs.into_iter().collect();
+    while !left.is_empty() && since.elapsed() < RECOVERY_P99 {
+        let target = world.target();
+        let ask = json!({"worker_id": "w", "streams": ["s"], "max_wait_ms": 1_000});
+        if let Ok((200, held)) = target.call(&target.worker, "POST", "/internal/worker/claim", &ask).await
+            && held["claimed"] == json!(true)
+        {
+            assert!(left.remove(held["job_id"].as_str().expect("an id")), "handed out twice: {held}");
+            complete(target, &held).await;
+        }
+    }
+    println!("{} jobs wait {:?} after the promotion", left.len(), since.elapsed());
+    // Whoever drops the database must not wait for the one that hangs.
+    first.set(Fault::Reset);
+    assert!(left.is_empty(), "{} jobs wait for a primary that hangs", left.len());
 }
