@@ -16,7 +16,7 @@ const FAULT: Duration = Duration::from_millis(2_500);
 const CLAIMABLE_WITHIN: Duration = Duration::from_secs(10);
 /// Where connections stay silent after the fault, each is found out by a time-out of its own.
 const SILENCE_FOUND_OUT: Duration = Duration::from_secs(8);
-/// The last one is not for workers: how long they wait for an answer is their business.
+/// The last one is for PostgreSQL: workers' patience is their own business, and that with Redis is a second.
 const FAULTS: [Fault; 5] =
     [Fault::Delay(Duration::from_millis(300)), Fault::Cut, Fault::Reset, Fault::Swallow, Fault::Mute];
 
@@ -124,7 +124,7 @@ async fn cut_off(way: Way) {
     let cut_off = Load::paced(&[by_proxy], seed, 1, 10, 250);
     let others = Load::paced(&[servers[1].target.clone(), servers[2].target.clone()], seed + 1, 2, 14, 250);
     let mut faults = 0;
-    let kinds = if way == Way::FromWorkers { &FAULTS[..4] } else { &FAULTS };
+    let kinds = if way == Way::ToPostgres { &FAULTS[..] } else { &FAULTS[..4] };
     for fault in (0..rounds).flat_map(|_| kinds).copied() {
         let within = within(fault);
         let line = divided.way(way);
