@@ -126,8 +126,9 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// A way to send, made anew: whatever happened to the transport before this, happened before.
     async fn sender(&self) -> Result<Box<dyn Sender>, Away>;
 
-    /// Up to `max` messages that nobody has had, earlier streams first. Never waits for one to come.
-    async fn read(&self, streams: &[StreamName], max: usize) -> Result<Mail, Away>;
+    /// Messages that nobody has had, earlier streams first: as many as make `max` with those of each stream that the caller
+    /// has in hand already. Never waits for one to come.
+    async fn read(&self, streams: &[StreamName], in_hand: &[usize], max: usize) -> Result<Mail, Away>;
 
     /// These messages have done what they were for, or are good for nothing: they are taken away in a moment.
     fn finished(&self, messages: Vec<(StreamName, MessageId)>, why: Reason);
@@ -150,6 +151,10 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Forgets readers of this stream that have gone.
     async fn forget_readers(&self, stream: &StreamName, idle: Duration) -> Result<(), Away>;
 
+    /// Forgets a stream that holds nothing and has had no message since `newest`, unless somebody else reads it. False: it
+    /// stays.
+    async fn forget(&self, stream: &StreamName, newest: MessageId) -> Result<bool, Away>;
+
     /// What is wrong with it now, if anything.
     fn trouble(&self) -> Option<String>;
 
@@ -163,8 +168,12 @@ pub trait Sender: Send {
     /// The newest message that each stream has ever had, as the transport knows it.
     async fn newest(&mut self, streams: &[StreamName]) -> Result<Vec<Option<MessageId>>, Away>;
 
-    /// Sends one message for each note; answers their ids.
-    async fn send(&mut self, notes: &[Note]) -> Result<Vec<MessageId>, Away>;
+    /// Sees to it that messages can be sent to the streams of these notes. Answers those to which they could not: they are
+    /// new, or were lost.
+    async fn prepare(&mut self, notes: &[Note]) -> Result<Vec<StreamName>, Away>;
+
+    /// Sends one message for each note; answers their ids. `None`: the stream is gone, although it was prepared.
+    async fn send(&mut self, notes: &[Note]) -> Result<Vec<Option<MessageId>>, Away>;
 }
 
 #[cfg(test)]

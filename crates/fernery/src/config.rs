@@ -257,9 +257,9 @@ impl InForce {
 
     fn transport(&self, database: &Database) -> Result<Option<TransportSettings>, ConfigError> {
         let ack = self
-            .row("transport_ack")
+            .row("transport.ack")
             .choice(&[("control-plane", AckBy::ControlPlane), ("worker", AckBy::Worker)])?;
-        let group = self.row("transport_group");
+        let group = self.row("transport.group");
         if group.text().is_empty()
             || group.text().len() > 100
             || !group.text().bytes().all(|b| b.is_ascii_graphic())

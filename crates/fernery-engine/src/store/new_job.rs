@@ -4,7 +4,7 @@ use super::JobBrief;
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::json::{self, BadJson};
-use fernery_core::names::{BadName, check_unique_key};
+use fernery_core::names::{BadName, DEAD_LETTER_STREAM, check_unique_key};
 use fernery_core::{JobId, StreamName, Timestamp, limits};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -144,6 +144,12 @@ pub enum Unfit {
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::ReservedStream(stream) if stream.as_str() == DEAD_LETTER_STREAM => {
+                write!(
+                    f,
+                    "{stream} tells of jobs that died, nobody enqueues to it; retry or redrive brings them back"
+                )
+            }
             Self::ReservedStream(stream) => write!(f, "only the pipeline enqueues to {stream}"),
             Self::NoObject => f.write_str("the payload is a JSON object"),
             Self::TooLarge => write!(f, "a payload has at most {} bytes", limits::PAYLOAD_BYTES_MAX),
@@ -184,6 +190,10 @@ mod tests {
         assert_eq!(fit.unfit(), []);
         let cases = [
             (NewJob { stream: StreamName::stored("diazotroph:x"), ..fit.clone() }, "only the pipeline"),
+            (
+                NewJob { stream: StreamName::stored("jobs:dlq"), ..fit.clone() },
+                "jobs:dlq tells of jobs that died",
+            ),
             (job("[]"), "a JSON object"),
             (job(&format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20))), "at most 1048576 bytes"),
             (job(&format!("{{\"x\":{}{}}}", "[".repeat(32), "]".repeat(32))), "nested more than 32"),

@@ -59,6 +59,32 @@ impl Cluster {
         cluster
     }
 
+    /// A standby of this one, to be run.
+    pub(crate) fn standby(&self) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o711)).expect("its mode");
+        let mut standby =
+            Self { dir, bin: self.bin.clone(), owner: self.owner, port: free_port(), server: None };
+        standby.copy(self);
+        standby
+    }
+
+    /// Becomes a standby of that one, whatever it was before.
+    pub(crate) fn copy(&mut self, primary: &Self) {
+        self.kill();
+        let _ = std::fs::remove_dir_all(self.data());
+        std::fs::create_dir(self.data()).expect("a directory for the data");
+        std::fs::set_permissions(self.data(), PermissionsExt::from_mode(0o700)).expect("its mode");
+        self.give(&self.data());
+        let copied = self
+            .program("pg_basebackup")
+            .args(["--host", "127.0.0.1", "--username", "fernery", "--checkpoint", "fast", "--no-sync"])
+            .args(["--write-recovery-conf", "--port", &primary.port.to_string(), "--pgdata"])
+            .arg(self.data())
+            .status();
+        assert!(copied.expect("pg_basebackup runs").success(), "pg_basebackup");
+    }
+
     fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }

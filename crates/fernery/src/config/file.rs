@@ -61,10 +61,9 @@ pub fn parse(
         at(error.span().map_or(0, |span| span.start), error.message().replace('\n', "; "))
     })?;
     let mut given = Vec::new();
-    for (key, value) in table.get_ref() {
-        let name = key.get_ref().as_ref();
-        let Some(setting) = setting(name) else {
-            return Err(at(key.span().start, unknown_key(name)));
+    for Entry { name, offset, value } in entries(table.get_ref()) {
+        let Some(setting) = setting(&name) else {
+            return Err(at(offset, unknown_key(&name)));
         };
         let texts = texts_of(setting, value).map_err(|why| at(value.span().start, why))?;
         let values = texts
@@ -72,10 +71,35 @@ pub fn parse(
             .map(|text| expand(&text, lookup))
             .collect::<Result<_, _>>()
             .map_err(|why| at(value.span().start, why))?;
-        let source = Source::File { place: place(path, text, key.span().start) };
+        let source = Source::File { place: place(path, text, offset) };
         given.push(Given { setting, values, source });
     }
     Ok(given)
+}
+
+/// A key and its value, wherever in the file they stand.
+struct Entry<'a, 'text> {
+    name: String,
+    offset: usize,
+    value: &'a Spanned<DeValue<'text>>,
+}
+
+/// All entries; those of a table that settings belong to by their dotted names.
+fn entries<'a, 'text>(table: &'a DeTable<'text>) -> Vec<Entry<'a, 'text>> {
+    let mut entries = Vec::new();
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        let is_table = SETTINGS.iter().any(|s| s.key.split_once('.').is_some_and(|(table, _)| table == name));
+        match value.get_ref() {
+            DeValue::Table(inner) if is_table => entries.extend(inner.iter().map(|(key, value)| Entry {
+                name: format!("{name}.{}", key.get_ref()),
+                offset: key.span().start,
+                value,
+            })),
+            _ => entries.push(Entry { name: name.to_string(), offset: key.span().start, value }),
+        }
+    }
+    entries
 }
 
 fn unknown_key(name: &str) -> String {
@@ -192,6 +216,10 @@ mod tests {
             ("allowed_host = [1]", "f.toml:1:16:", "a list of texts"),
             ("listen = \"a\"\nlisten = \"b\"", "f.toml:2:", "duplicate"),
             ("[listen]", "f.toml:1:", "a text in quotes"),
+            ("transport = \"worker\"", "f.toml:1:1:", "unknown key `transport`"),
+            ("transport_ack = \"worker\"", "f.toml:1:1:", "did you mean `transport.ack`?"),
+            ("[transport]\n\"lease_ttl\" = \"60s\"", "f.toml:2:1:", "unknown key `transport.lease_ttl`"),
+            ("[transport]\nack = 1", "f.toml:2:7:", "`transport.ack` is a text in quotes"),
             ("database = \"${NOT_THERE}\"", "f.toml:1:12:", "${NOT_THERE} is not set"),
             ("database = \"${\"", "f.toml:1:12:", "not closed"),
             ("listen = \"a\0b\"", "f.toml:1:", ""),
@@ -206,6 +234,18 @@ mod tests {
     fn the_environment_fills_in_names() {
         let given = parsed("database = \"postgres://u:${SECRET}@db/x$$y$z\"").unwrap();
         assert_eq!(given[0].values, ["postgres://u:s3cret@db/x$y$z"]);
+    }
+
+    #[test]
+    fn a_table_and_dotted_keys_are_the_same() {
+        for text in [
+            "transport.ack = \"worker\"\n",
+            "[transport]\nack = \"worker\"\n",
+            "transport = { ack = \"worker\" }\n",
+        ] {
+            let given = parsed(text).unwrap();
+            assert_eq!((given[0].setting.key, given[0].text()), ("transport.ack", "worker"), "{text}");
+        }
     }
 
     #[test]

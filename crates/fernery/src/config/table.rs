@@ -29,7 +29,8 @@ pub enum Fallback {
 /// One setting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its key in the file. The flag has hyphens for underscores, the environment `FERNERY_` and capitals.
+    /// Its key in the file, of a table where it has a dot. The flag has hyphens for dots and underscores, the environment
+    /// `FERNERY_`, capitals, and underscores for dots.
     pub key: &'static str,
     /// What stands for its value in `--help`.
     pub value_name: &'static str,
@@ -44,12 +45,12 @@ pub struct Setting {
 impl Setting {
     /// The long flag, without its hyphens in front.
     pub fn flag(&self) -> String {
-        self.key.replace('_', "-")
+        self.key.replace(['_', '.'], "-")
     }
 
     /// The name in the environment.
     pub fn env(&self) -> String {
-        format!("FERNERY_{}", self.key.to_ascii_uppercase())
+        format!("FERNERY_{}", self.key.replace('.', "_").to_ascii_uppercase())
     }
 }
 
@@ -76,9 +77,9 @@ pub static SETTINGS: &[Setting] = &[
         Unset,
         "redis://:password@host/0 (rediss:// for TLS): Redis Streams carry messages; needs PostgreSQL",
     ),
-    one("transport_group", "NAME", Value("workers"), "Consumer group of all servers in Redis"),
+    one("transport.group", "NAME", Value("workers"), "Consumer group of all servers in Redis"),
     one(
-        "transport_ack",
+        "transport.ack",
         "control-plane|worker",
         Value("control-plane"),
         "Who acknowledges messages in Redis: the server, or workers that talk to Redis themselves",

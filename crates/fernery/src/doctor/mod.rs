@@ -1,6 +1,6 @@
 //! `fernery doctor`: finds out and tells the truth.
 //!
-//! Measuring (`machine`, `process`, and `health` of the two stores) is apart from judging (`judge`): numbers become
+//! Measuring (`machine`, `process`, and `health` of the two stores and of the transport) is apart from judging (`judge`): numbers become
 //! findings in pure functions. Nothing here writes to a database, makes one, or takes a server's lock, so it can be asked
 //! at any time. A database that is away is a finding like any other.
 
@@ -14,6 +14,7 @@ pub(crate) use process::Caller;
 
 use crate::config::{Settings, database};
 use crate::http::token_path;
+use crate::transport::health as redis_health;
 use fernery_client::wire::Role;
 use fernery_engine::store::postgres::health as server_health;
 use fernery_engine::store::sqlite::health as file_health;
@@ -41,6 +42,9 @@ pub(crate) async fn examine(settings: &Settings, caller: &Caller) -> Vec<Finding
         Database::Postgres(url) => {
             findings.extend(postgres(url, &database::show(&settings.database), settings.lease_ttl).await);
         }
+    }
+    if let Some(transport) = &settings.transport {
+        findings.extend(redis(&transport.url).await);
     }
     let expected = Expected { version, backend, holder: &holder };
     findings.push(judge::process::own(&process, expected));
@@ -214,6 +218,15 @@ async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
         Err(error) => findings.push(unknown("dead_rows", &error)),
     }
     findings
+}
+
+/// What can be said of the Redis server.
+async fn redis(url: &str) -> Vec<Finding> {
+    let shown = database::mask(url);
+    match redis_health::look(url).await {
+        Ok(facts) => judge::redis::judged(&shown, &facts),
+        Err(why) => vec![judge::redis::away(&shown, &why)],
+    }
 }
 
 /// The finding about one part, or that the part could not be read.

@@ -63,7 +63,7 @@ codes!(
     Misdirected = "misdirected", 421, "The Host header does not name this server";
     Invalid = "invalid", 422, "A field has a value that it cannot have";
     UnknownField = "unknown_field", 422, "A field is not known";
-    ReservedStream = "reserved_stream", 422, "The stream belongs to the pipeline";
+    ReservedStream = "reserved_stream", 422, "The stream is not for producers";
     UnfitOutput = "unfit_output", 422, "The result is no output bundle; the attempt is open still";
     Refused = "refused", 422, "The store refuses the call as it is";
     RateLimited = "rate_limited", 429, "More requests a second than a token may make";

@@ -100,14 +100,21 @@ impl Link {
     }
 }
 
-/// Sends commands over a connection.
-pub(super) async fn ask(
+/// Sends commands over a connection, and gives each one's answer as it is.
+pub(super) async fn answers(
     connection: &mut MultiplexedConnection,
     commands: &Pipeline,
 ) -> Result<Vec<Value>, Away> {
     let mut commands = commands.clone();
-    let answers: Vec<Value> =
-        commands.ignore_errors().query_async(connection).await.map_err(|error| Away(error.to_string()))?;
+    commands.ignore_errors().query_async(connection).await.map_err(|error| Away(error.to_string()))
+}
+
+/// Sends commands over a connection. One that means that Redis cannot serve now fails them all.
+pub(super) async fn ask(
+    connection: &mut MultiplexedConnection,
+    commands: &Pipeline,
+) -> Result<Vec<Value>, Away> {
+    let answers = answers(connection, commands).await?;
     for answer in &answers {
         if let Value::ServerError(error) = answer
             && cannot_serve(error.code())

@@ -4,6 +4,7 @@
 //! Only commands of Redis 7.0 are used. Reads are made on demand and never block: a claim that waits is woken by whoever
 //! sends, so no connection is tied up and nothing is read that nobody has asked for.
 
+pub(crate) mod health;
 mod link;
 mod reply;
 mod sender;
@@ -32,11 +33,12 @@ const REMOVE_QUEUE: usize = 1_000;
 /// Streams that are asked about in one go.
 const STREAMS_AT_ONCE: usize = 500;
 
-/// Reads the streams in order, each only as far as the claim still needs. A stream that has lost its group is given one
+/// Reads the streams in order, each only as far as the claim still needs beyond what it has in hand. A stream that has lost its group is given one
 /// that starts at its first message; one that is not there stays so.
 const READ: &str = r"
 local found, anew, left = {}, {}, tonumber(ARGV[3])
 for i, key in ipairs(KEYS) do
+  left = left - tonumber(ARGV[3 + i])
   if left <= 0 then break end
   local read = function()
     return redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', left, 'STREAMS', key, '>')
@@ -58,6 +60,24 @@ for i, key in ipairs(KEYS) do
   end
 end
 return { found, anew }";
+
+/// Deletes a stream that holds nothing, that nobody has anything of in hand, that has had no message since the one named, and
+/// that no other group reads; all looked at in one go.
+const FORGET: &str = r"
+local last = redis.pcall('XINFO', 'STREAM', KEYS[1])
+if last.err then return redis.call('EXISTS', KEYS[1]) == 0 and 1 or 0 end
+for i = 1, #last, 2 do
+  if last[i] == 'last-generated-id' and last[i + 1] ~= ARGV[2] then return 0 end
+end
+if redis.call('XLEN', KEYS[1]) > 0 then return 0 end
+for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  for i = 1, #group, 2 do
+    if group[i] == 'name' and group[i + 1] ~= ARGV[1] then return 0 end
+    if group[i] == 'pending' and group[i + 1] > 0 then return 0 end
+  end
+end
+redis.call('DEL', KEYS[1])
+return 1";
 
 /// Who tells Redis that a message is done with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,9 +212,10 @@ impl Transport for RedisTransport {
         Ok(Box::new(RedisSender::new(connection, self.group.clone(), self.counters.clone())))
     }
 
-    async fn read(&self, streams: &[StreamName], max: usize) -> Result<Mail, Away> {
-        let keys: Vec<&str> =
-            streams.iter().map(StreamName::as_str).filter(|name| *name != DEAD_LETTERS).collect();
+    async fn read(&self, streams: &[StreamName], in_hand: &[usize], max: usize) -> Result<Mail, Away> {
+        let readable = streams.iter().map(StreamName::as_str).zip(in_hand);
+        let (keys, in_hand): (Vec<&str>, Vec<usize>) =
+            readable.filter(|(name, _)| *name != DEAD_LETTERS).unzip();
         let mut commands = pipe();
         commands.add_command(
             cmd("EVAL")
@@ -204,6 +225,7 @@ impl Transport for RedisTransport {
                 .arg(&self.group)
                 .arg(&self.consumer)
                 .arg(max)
+                .arg(in_hand)
                 .to_owned(),
         );
         let answers = self.link.ask(&commands).await.inspect_err(|_| {
@@ -312,6 +334,14 @@ impl Transport for RedisTransport {
             self.link.ask(&commands).await?;
         }
         Ok(())
+    }
+
+    async fn forget(&self, stream: &StreamName, newest: MessageId) -> Result<bool, Away> {
+        let mut commands = pipe();
+        let mut script = cmd("EVAL");
+        script.arg(FORGET).arg(1).arg(stream.as_str()).arg(&self.group).arg(newest.to_string());
+        commands.add_command(script);
+        Ok(matches!(self.link.ask(&commands).await?.first(), Some(Value::Int(1))))
     }
 
     fn trouble(&self) -> Option<String> {

@@ -28,27 +28,6 @@ impl RedisSender {
     pub(super) fn new(connection: MultiplexedConnection, group: String, counters: Arc<Counters>) -> Self {
         Self { connection, group, grouped: HashSet::new(), counters }
     }
-
-    /// A new stream gets its group before its first message, so that a reader that finds none knows of a loss.
-    async fn group(&mut self, notes: &[Note]) -> Result<(), Away> {
-        let new: HashSet<StreamName> =
-            notes.iter().map(|note| &note.stream).filter(|s| !self.grouped.contains(*s)).cloned().collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        let mut commands = pipe();
-        for stream in new.iter().filter(|stream| stream.as_str() != DEAD_LETTERS) {
-            let mut create = cmd("XGROUP");
-            create.arg("CREATE").arg(stream.as_str()).arg(&self.group).arg("0").arg("MKSTREAM");
-            commands.add_command(create);
-        }
-        if !commands.is_empty() {
-            // One that exists is as good.
-            link::ask(&mut self.connection, &commands).await?;
-        }
-        self.grouped.extend(new);
-        Ok(())
-    }
 }
 
 #[async_trait]
@@ -66,8 +45,33 @@ impl Sender for RedisSender {
         Ok(newest)
     }
 
-    async fn send(&mut self, notes: &[Note]) -> Result<Vec<MessageId>, Away> {
-        self.group(notes).await?;
+    /// A stream gets its group before its first message, so that one that has none is known to have been lost.
+    async fn prepare(&mut self, notes: &[Note]) -> Result<Vec<StreamName>, Away> {
+        let unknown =
+            |stream: &&StreamName| stream.as_str() != DEAD_LETTERS && !self.grouped.contains(*stream);
+        let unknown: HashSet<&StreamName> = notes.iter().map(|note| &note.stream).filter(unknown).collect();
+        if unknown.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut commands = pipe();
+        for stream in &unknown {
+            let mut create = cmd("XGROUP");
+            create.arg("CREATE").arg(stream.as_str()).arg(&self.group).arg("0").arg("MKSTREAM");
+            commands.add_command(create);
+        }
+        let answers = link::ask(&mut self.connection, &commands).await?;
+        let made = |answer: &Value| matches!(answer, Value::Okay);
+        let made: Vec<StreamName> = unknown
+            .iter()
+            .zip(&answers)
+            .filter(|(_, answer)| made(answer))
+            .map(|(s, _)| (*s).clone())
+            .collect();
+        self.grouped.extend(unknown.into_iter().cloned());
+        Ok(made)
+    }
+
+    async fn send(&mut self, notes: &[Note]) -> Result<Vec<Option<MessageId>>, Away> {
         let mut ids = Vec::with_capacity(notes.len());
         let mut told = HashSet::new();
         for batch in notes.chunks(SEND_BATCH) {
@@ -77,6 +81,9 @@ impl Sender for RedisSender {
                 add.arg(note.stream.as_str());
                 if note.stream.as_str() == DEAD_LETTERS {
                     add.arg("MAXLEN").arg("~").arg(DEAD_LETTERS_KEPT);
+                } else {
+                    // One that is made by its message has no group, and nobody would know that it was gone.
+                    add.arg("NOMKSTREAM");
                 }
                 add.arg("*").arg("job_id").arg(note.job_id.to_string());
                 add.arg("enqueue_id").arg(note.enqueue_id());
@@ -85,14 +92,19 @@ impl Sender for RedisSender {
             for (note, answer) in batch.iter().zip(link::ask(&mut self.connection, &commands).await?) {
                 ids.push(match &answer {
                     Value::BulkString(text) => {
-                        std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
+                        let id = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+                        Some(id.unwrap_or_default())
+                    }
+                    Value::Nil => {
+                        self.grouped.remove(&note.stream);
+                        None
                     }
                     // Something else has this key. Its jobs are found in the database; the others must not wait for it.
                     refused => {
                         if told.insert(&note.stream) {
                             warn!(stream = %note.stream, ?refused, "Redis takes no message for this stream");
                         }
-                        MessageId::default()
+                        Some(MessageId::default())
                     }
                 });
             }

@@ -37,17 +37,59 @@ pub(crate) struct Load {
 impl Load {
     /// Producers and workers, spread over the servers.
     pub(crate) fn start(targets: &[Target], seed: u64, producers: usize, workers: usize) -> Self {
+        Self::paced(targets, seed, producers, workers, 10)
+    }
+
+    /// As [`Load::start`], with pauses of up to so many milliseconds between the calls of a producer.
+    pub(crate) fn paced(
+        targets: &[Target],
+        seed: u64,
+        producers: usize,
+        workers: usize,
+        pause_ms: u64,
+    ) -> Self {
         let ledger = Arc::new(Ledger::default());
         let target = |n: usize| targets[n % targets.len()].clone();
         let rng = |n: usize| StdRng::seed_from_u64(seed ^ n as u64);
         let mut tasks = Vec::new();
         for n in 0..producers {
-            tasks.push(tokio::spawn(produce(target(n), ledger.clone(), rng(1_000 + n))));
+            tasks.push(tokio::spawn(produce(target(n), ledger.clone(), rng(1_000 + n), pause_ms)));
         }
         for n in 0..workers {
             tasks.push(tokio::spawn(work(target(n), ledger.clone(), rng(2_000 + n), n)));
         }
         Self { ledger, tasks }
+    }
+
+    /// How many completions were accepted so far.
+    pub(crate) fn completed(&self) -> usize {
+        self.ledger.completed.lock().expect("not poisoned").len()
+    }
+
+    /// As [`Load::settle`], for loads that share a database: what they were told is put together.
+    pub(crate) async fn settle_all(loads: Vec<Self>, target: &Target) -> Arc<Ledger> {
+        for load in &loads {
+            load.ledger.stop_producing.store(true, Ordering::Relaxed);
+            load.ledger.settle_down.store(true, Ordering::Relaxed);
+        }
+        let whole = Arc::new(Ledger::default());
+        for load in loads {
+            let ledger = load.settle(target).await;
+            whole.enqueued.lock().expect("not poisoned").append(&mut ledger.enqueued.lock().expect("it too"));
+            let mut completed = whole.completed.lock().expect("not poisoned");
+            for (job, results) in ledger.completed.lock().expect("not poisoned").drain() {
+                completed.entry(job).or_default().extend(results);
+            }
+            for (sum, part) in [
+                (&whole.stale, &ledger.stale),
+                (&whole.failed, &ledger.failed),
+                (&whole.abandoned, &ledger.abandoned),
+                (&whole.unanswered, &ledger.unanswered),
+            ] {
+                sum.fetch_add(part.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+        }
+        whole
     }
 
     /// No new jobs, no more trouble: everything comes to its end.
@@ -82,7 +124,7 @@ async fn at_rest(target: &Target) {
     }
 }
 
-async fn produce(target: Target, ledger: Arc<Ledger>, mut rng: StdRng) {
+async fn produce(target: Target, ledger: Arc<Ledger>, mut rng: StdRng, pause_ms: u64) {
     while !ledger.stop_producing.load(Ordering::Relaxed) {
         let ids: Vec<String> = (0..rng.random_range(1..6))
             .map(|_| uuid::Builder::from_random_bytes(rng.random()).into_uuid().to_string())
@@ -98,7 +140,7 @@ async fn produce(target: Target, ledger: Arc<Ledger>, mut rng: StdRng) {
         let (status, body) = target.insist(&target.operator, "POST", "/v1/jobs", &json!(jobs)).await;
         assert!(status == 201 || status == 200, "{status} {body}");
         ledger.enqueued.lock().expect("not poisoned").extend(ids);
-        sleep(Duration::from_millis(rng.random_range(0..10))).await;
+        sleep(Duration::from_millis(rng.random_range(0..pause_ms))).await;
     }
 }
 

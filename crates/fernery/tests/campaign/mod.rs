@@ -30,6 +30,12 @@ impl Target {
         *self.address.read().expect("not poisoned")
     }
 
+    /// The same server, by another way.
+    #[allow(dead_code, reason = "not every campaign needs it")]
+    pub(crate) fn through(&self, address: SocketAddr) -> Self {
+        Self { address: Arc::new(RwLock::new(address)), ..self.clone() }
+    }
+
     /// One call on a connection of its own. An error means that there was no whole answer: the call may or may not have
     /// been carried out.
     pub(crate) async fn call(

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Set `FERNERY_JOBS` for a longer run.
+/// Set `FERNERY_JOBS` for a longer run: a million take more than the five minutes after which a test is ended, so with
+/// `cargo nextest run --profile long`.
 fn jobs() -> usize {
     std::env::var("FERNERY_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(50_000)
 }

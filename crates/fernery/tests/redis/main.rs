@@ -4,14 +4,25 @@
 
 #[path = "../campaign/mod.rs"]
 mod campaign;
+#[path = "../../../fernery-engine/tests/support/cluster.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod cluster;
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod fresh_database;
 
+mod backlog;
 mod crowd;
 mod deaths;
 mod faults;
 mod losses;
 mod messages;
+mod mixed;
+mod own_client;
 mod own_redis;
+mod partitions;
+mod postgres;
+mod proxy;
+mod restore;
+mod tls;
 mod world;

@@ -11,21 +11,30 @@ use tokio::time::{Instant, sleep};
 pub(crate) struct OwnRedis {
     folder: tempfile::TempDir,
     port: u16,
+    /// `:password@`, or nothing.
+    login: &'static str,
+    database: u8,
+    more: Vec<String>,
     child: Child,
 }
 
 impl OwnRedis {
     pub(crate) async fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("it").port();
+        Self::start_with("", 0, Vec::new()).await
+    }
+
+    /// One that wants this login, to be used by the database of this number, with more arguments.
+    pub(crate) async fn start_with(login: &'static str, database: u8, more: Vec<String>) -> Self {
+        let port = free_port().await;
         let folder = tempfile::tempdir().expect("a folder");
-        let child = spawn(&folder, port);
-        let redis = Self { folder, port, child };
+        let child = spawn(&folder, port, &more);
+        let redis = Self { folder, port, login, database, more, child };
         redis.answers().await;
         redis
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/", self.port)
+        format!("redis://{}127.0.0.1:{}/{}", self.login, self.port, self.database)
     }
 
     async fn answers(&self) {
@@ -75,7 +84,7 @@ impl OwnRedis {
     }
 
     pub(crate) async fn start_again(&mut self) {
-        self.child = spawn(&self.folder, self.port);
+        self.child = spawn(&self.folder, self.port, &self.more);
         self.answers().await;
     }
 
@@ -85,11 +94,16 @@ impl OwnRedis {
     }
 }
 
-fn spawn(folder: &tempfile::TempDir, port: u16) -> Child {
+pub(crate) async fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("it").port()
+}
+
+fn spawn(folder: &tempfile::TempDir, port: u16, more: &[String]) -> Child {
     Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
         .arg("--dir")
         .arg(folder.path())
+        .args(more)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .kill_on_drop(true)

@@ -24,8 +24,7 @@ impl World {
     }
 
     pub(crate) async fn with(servers: usize, more: &[&str]) -> Self {
-        let mut world =
-            Self { database: fresh_database().await, redis: OwnRedis::start().await, servers: Vec::new() };
+        let mut world = Self::on(fresh_database().await).await;
         for _ in 0..servers {
             let server = world.another(more, &[]).await;
             world.servers.push(server);
@@ -33,15 +32,35 @@ impl World {
         world
     }
 
+    /// This database, and no control plane yet.
+    pub(crate) async fn on(database: FreshDatabase) -> Self {
+        Self { database, redis: OwnRedis::start().await, servers: Vec::new() }
+    }
+
     /// One more control plane.
     pub(crate) async fn another(&self, more: &[&str], environment: &[(&str, &str)]) -> Server {
-        let redis = self.redis.url();
-        let mut arguments = vec!["--redis", &redis];
+        self.another_by(&self.database.url(), &self.redis.url(), more, environment).await
+    }
+
+    /// One more control plane, which goes to its database and to Redis by ways of its own.
+    pub(crate) async fn another_by(
+        &self,
+        database: &str,
+        redis: &str,
+        more: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Server {
+        let mut arguments = vec!["--redis", redis];
         if !more.contains(&"--lease-ttl") {
             arguments.extend(SHORT_LEASE);
         }
         arguments.extend(more);
-        Server::start_in(Some(&self.database.url()), &arguments, environment).await
+        Server::start_in(Some(database), &arguments, environment).await
+    }
+
+    /// One more control plane, which knows nothing of Redis.
+    pub(crate) async fn another_without_redis(&self) -> Server {
+        Server::start(Some(&self.database.url()), &SHORT_LEASE).await
     }
 
     pub(crate) fn target(&self) -> &Target {
@@ -49,13 +68,7 @@ impl World {
     }
 
     pub(crate) async fn enqueue(&self, stream: &str, jobs: usize) -> Vec<String> {
-        let jobs: Vec<Value> = (0..jobs).map(|n| json!({"stream": stream, "payload": {"n": n}})).collect();
-        let target = self.target();
-        let (status, answer) =
-            target.call(&target.operator, "POST", "/v1/jobs", &json!(jobs)).await.expect("an answer");
-        assert_eq!(status, 201, "{answer}");
-        let id = |job: &Value| job["job_id"].as_str().expect("an id").to_string();
-        answer["jobs"].as_array().expect("jobs").iter().map(id).collect()
+        enqueue(self.target(), stream, jobs).await
     }
 
     /// A job of these streams, or `None` after `wait_ms`.
@@ -124,6 +137,13 @@ impl World {
         }
     }
 
+    /// As [`World::is_at_rest`], of every stream that Redis has, whoever polls it; dead letters stay.
+    pub(crate) async fn is_at_rest_everywhere(&self) {
+        let keys: Vec<String> = self.redis.ask(&["KEYS", "*"]).await;
+        let streams: Vec<&str> = keys.iter().map(String::as_str).filter(|key| *key != "jobs:dlq").collect();
+        self.is_at_rest(&streams).await;
+    }
+
     /// One of the counters of messages, over all servers.
     pub(crate) async fn counted(&self, what: &str) -> u64 {
         let mut sum = 0;
@@ -137,6 +157,16 @@ impl World {
         }
         sum
     }
+}
+
+/// Jobs of this stream, taken in there.
+pub(crate) async fn enqueue(target: &Target, stream: &str, jobs: usize) -> Vec<String> {
+    let jobs: Vec<Value> = (0..jobs).map(|n| json!({"stream": stream, "payload": {"n": n}})).collect();
+    let (status, answer) =
+        target.call(&target.operator, "POST", "/v1/jobs", &json!(jobs)).await.expect("an answer");
+    assert_eq!(status, 201, "{answer}");
+    let id = |job: &Value| job["job_id"].as_str().expect("an id").to_string();
+    answer["jobs"].as_array().expect("jobs").iter().map(id).collect()
 }
 
 pub(crate) async fn claim(target: &Target, streams: &[&str], wait_ms: u64) -> Option<Value> {

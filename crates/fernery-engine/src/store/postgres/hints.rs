@@ -4,6 +4,7 @@ use super::Shared;
 use super::claim::{Claim, Slots};
 use super::columns::{Param, cell, millis, rows_limit};
 use super::post::Post;
+use super::spare::Taken;
 use super::trouble::Trouble;
 use crate::door::failpoint;
 use crate::error::StoreResult;
@@ -12,6 +13,7 @@ use crate::transport::{Hint, MessageId, Reason};
 use fernery_core::{StreamName, limits};
 use std::collections::HashSet;
 use std::sync::Arc;
+use tokio::time::Instant;
 use tracing::debug;
 use uuid::Uuid;
 
@@ -87,30 +89,26 @@ impl Claim {
         streams: &[StreamName],
         slots: &Slots<'_>,
     ) -> Result<Option<Vec<(usize, Claimed)>>, Trouble> {
-        let mail = match post.transport.read(streams, slots.len()).await {
-            Ok(mail) => mail,
-            Err(away) => {
-                debug!(%away, "no messages; the database is asked");
-                return Ok(None);
-            }
-        };
-        failpoint("claim-read");
-        if !mail.set_up_anew.is_empty() {
-            post.suspect(mail.set_up_anew);
-        }
-        if mail.hints.is_empty() {
+        let hints = self.messages(post, streams, slots.len()).await;
+        if hints.is_empty() {
             return Ok(None);
         }
         // Of two messages about the same enqueue one is of no use.
-        let mut told = HashSet::with_capacity(mail.hints.len());
+        let mut told = HashSet::with_capacity(hints.len());
         let new = |hint: &&Hint| told.insert((hint.note.job_id, hint.note.place, hint.note.version));
-        let once: Vec<&Hint> = mail.hints.iter().filter(new).collect();
-        let claimed = self.take_these(streams, &once, slots).await?;
+        let once: Vec<&Hint> = hints.iter().filter(new).collect();
+        let claimed = match self.take_these(streams, &once, slots).await {
+            Ok(claimed) => claimed,
+            Err(trouble) => {
+                let now = Instant::now();
+                post.spare.keep(hints.into_iter().map(|hint| (now, hint)));
+                return Err(trouble);
+            }
+        };
         failpoint("claim-committed");
         let taken: HashSet<(&StreamName, i64, i64)> =
             claimed.iter().map(|(_, c)| (&c.stream, c.message.ready_at.as_millis(), c.message.seq)).collect();
-        let left: Vec<Hint> = mail
-            .hints
+        let left: Vec<Hint> = hints
             .iter()
             .filter(|hint| !taken.contains(&(&hint.note.stream, hint.message.ms, hint.message.n)))
             .cloned()
@@ -121,6 +119,37 @@ impl Claim {
             tokio::spawn(async move { shared.deal_with(left).await });
         }
         Ok(Some(claimed))
+    }
+
+    /// Messages for a claim: what an earlier one had no use for, and what is read besides.
+    async fn messages(&self, post: &Post, streams: &[StreamName], max: usize) -> Vec<Hint> {
+        let streams = post.spare.open(streams);
+        let Taken { hints: mut spare, of_each } = post.spare.take(&streams, max);
+        let Some(of_first) = of_each.first() else { return Vec::new() };
+        if *of_first >= max {
+            return spare.into_iter().map(|(_, hint)| hint).collect();
+        }
+        let mail = match post.transport.read(&streams, &of_each, max).await {
+            Ok(mail) => mail,
+            Err(away) => {
+                debug!(%away, "no messages; the database is asked");
+                post.spare.keep(spare);
+                return Vec::new();
+            }
+        };
+        failpoint("claim-read");
+        if !mail.set_up_anew.is_empty() {
+            post.suspect(mail.set_up_anew);
+        }
+        if spare.is_empty() {
+            return mail.hints;
+        }
+        let now = Instant::now();
+        spare.extend(mail.hints.into_iter().map(|hint| (now, hint)));
+        // Stable: in each stream the older ones stay in front.
+        spare.sort_by_key(|(_, hint)| streams.iter().position(|stream| *stream == hint.note.stream));
+        post.spare.keep(spare.split_off(max.min(spare.len())));
+        spare.into_iter().map(|(_, hint)| hint).collect()
     }
 
     async fn take_these(
@@ -166,15 +195,19 @@ impl Shared {
         Ok(rows.iter().map(worth).collect::<StoreResult<_>>()?)
     }
 
-    /// Takes away those that are good for nothing. What its job waits under stays, for a claim that comes by the database
-    /// or for the sweep; so does the current lease's own.
+    /// Takes away those that are good for nothing. What its job waits under is kept for the next claim; the current lease's
+    /// own stays.
     async fn deal_with(self: Arc<Self>, hints: Vec<Hint>) {
         let hints: Vec<&Hint> = hints.iter().collect();
-        match self.judge(&hints).await {
-            Ok(worth) => {
+        match (self.judge(&hints).await, &self.post) {
+            (Ok(worth), Some(post)) => {
                 self.take_away(&hints, &worth);
+                let waiting = hints.into_iter().zip(worth).filter(|(_, worth)| *worth == Worth::Waiting);
+                let now = Instant::now();
+                post.spare.keep(waiting.map(|(hint, _)| (now, hint.clone())));
             }
-            Err(trouble) => debug!(?trouble, "messages that led nowhere are left to the sweep"),
+            (Err(trouble), _) => debug!(?trouble, "messages that led nowhere are left to the sweep"),
+            (Ok(_), None) => {}
         }
     }
 

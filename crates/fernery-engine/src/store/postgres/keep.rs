@@ -58,11 +58,10 @@ impl PostgresStore {
         let params: [Param<'_>; 2] = [&name.as_str(), &paused];
         // Twice is as good as once, so a lost answer is no reason to give up.
         let known = !self.read(include_str!("sql/stream_pause.sql"), &params).await?.is_empty();
+        if let Some(post) = &self.shared.post {
+            post.spare.is_paused(&name, known && paused);
+        }
         if known && !paused {
-            if let Some(post) = &self.shared.post {
-                // What was read meanwhile is in somebody's hands, and would come after everything that was not.
-                post.suspect(vec![name.clone()]);
-            }
             self.shared.wake(HashMap::from([(name, usize::MAX)]));
         }
         Ok(known)

@@ -1,18 +1,16 @@
-//! The way of messages out: what the outbox holds is sent, and what a transport has lost is told of again.
+//! The way of messages out: what the outbox holds is sent.
 //!
 //! Every process relays. Rows are taken with SKIP LOCKED, sent, and deleted in the same transaction: a process that dies
-//! between leaves the rows to another, and some jobs are told of twice. That costs a lookup and nothing else.
-//!
-//! A transport that loses messages does not know. So each time a way to send is made, and now and then besides, what each
-//! stream says its newest message was is held against what was sent. Every process does this before the first message that
-//! it sends over a new connection, so nobody covers up a loss that nobody has seen.
+//! between leaves the rows to another, and some jobs are told of twice. That costs a lookup and nothing else. What the
+//! transport has lost, before or meanwhile, is the business of `losses`.
 
 use super::Shared;
-use super::columns::{self, cell, job_id};
+use super::columns::{self, cell};
+use super::spare::Spare;
 use super::trouble::Trouble;
 use crate::door::failpoint;
 use crate::error::StoreResult;
-use crate::transport::{Away, MessageId, Note, Sender, Transport};
+use crate::transport::{Away, DEAD_LETTERS, MessageId, Note, Sender, Transport};
 use fernery_core::{JobId, StreamName};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +25,6 @@ use uuid::Uuid;
 const ROWS: i64 = 32;
 /// Jobs told of at once, the last row aside: the transaction stays open while they are sent, and must not be cut off.
 const JOBS: usize = 5_000;
-/// Jobs told of again at once.
-const REEMIT: i64 = 1_000;
 /// How often the outbox is looked at and losses are looked for, should nobody say anything.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How often losses are looked for while the connection holds.
@@ -43,7 +39,7 @@ const HEAL_AT_LAST: Duration = Duration::from_secs(10);
 /// Streams that are remembered; beyond that all are forgotten.
 const STREAMS_MAX: usize = 10_000;
 /// The delete of what was sent need not be durable: what comes back is sent twice.
-const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off";
+pub(super) const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 
 pub(super) struct Post {
     pub(super) transport: Arc<dyn Transport>,
@@ -52,7 +48,8 @@ pub(super) struct Post {
     due: Notify,
     healed: Mutex<HashMap<StreamName, Healed>>,
     /// Streams that may have lost messages, until that is written down.
-    suspects: Mutex<HashSet<StreamName>>,
+    pub(super) suspects: Mutex<HashSet<StreamName>>,
+    pub(super) spare: Spare,
 }
 
 /// When a stream was last asked past its messages.
@@ -69,6 +66,7 @@ impl Post {
             due: Notify::new(),
             healed: Mutex::default(),
             suspects: Mutex::default(),
+            spare: Spare::default(),
         }
     }
 
@@ -136,6 +134,12 @@ impl From<crate::error::StoreError> for Stop {
 /// Sends until it is aborted.
 pub(super) async fn relay(shared: Arc<Shared>) {
     let Some(post) = &shared.post else { return };
+    let mut shortened_to = 0;
+    // Before the first message: a stream that was sent to counts as one that was told of.
+    while let Err(trouble) = shared.tell_of_what_waits().await {
+        warn!(?trouble, "messages wait for the database");
+        sleep(shared.settings.chance.jittered(INTERVAL)).await;
+    }
     loop {
         match post.transport.sender().await {
             Ok(sender) => {
@@ -152,6 +156,9 @@ pub(super) async fn relay(shared: Arc<Shared>) {
             }
             Err(away) => debug!(%away, "no way to send"),
         }
+        if let Err(trouble) = shared.shorten_outbox(&mut shortened_to).await {
+            debug!(?trouble, "the outbox is as long as it is");
+        }
         let _ = timeout(shared.settings.chance.jittered(INTERVAL), post.due.notified()).await;
         sleep(shared.settings.chance.jittered(INTERVAL / 4)).await;
     }
@@ -160,9 +167,11 @@ pub(super) async fn relay(shared: Arc<Shared>) {
 impl Shared {
     /// Sends until one side fails.
     async fn relay_over(&self, post: &Post, mut sender: Box<dyn Sender>) -> Stop {
+        // What waited for this may be about jobs that have ended meanwhile.
+        let mut behind = true;
         let sent = async {
             loop {
-                self.look_for_losses(&mut *sender).await?;
+                self.look_for_losses(post, &mut *sender).await?;
                 if !post.up.swap(true, Ordering::Relaxed) {
                     info!("messages are sent");
                 }
@@ -170,7 +179,8 @@ impl Shared {
                 while Instant::now() < next_check {
                     self.write_suspects(post).await?;
                     // In turns: neither waits for the other's backlog, nor the next check for both.
-                    let more = self.relay_once(&mut *sender).await?;
+                    let more = self.relay_once(&mut *sender, behind).await?;
+                    behind &= more;
                     if self.tell_again(&mut *sender).await? || more {
                         continue;
                     }
@@ -187,9 +197,14 @@ impl Shared {
     }
 
     /// Sends what a few rows hold. True if there may be more.
-    async fn relay_once(&self, sender: &mut dyn Sender) -> Result<bool, Stop> {
+    async fn relay_once(&self, sender: &mut dyn Sender, behind: bool) -> Result<bool, Stop> {
         let session = self.pool.session().await?;
-        let rows = session.begin_with(BEGIN, include_str!("sql/outbox_take.sql"), &[&ROWS]).await?;
+        let rows = if behind {
+            let params: [columns::Param<'_>; 2] = [&ROWS, &DEAD_LETTERS];
+            session.begin_with(BEGIN, include_str!("sql/outbox_take_behind.sql"), &params).await?
+        } else {
+            session.begin_with(BEGIN, include_str!("sql/outbox_take.sql"), &[&ROWS]).await?
+        };
         if rows.is_empty() {
             session.rollback().await?;
             return Ok(false);
@@ -205,7 +220,7 @@ impl Shared {
             let stream = columns::stream(row, 1)?;
             let (jobs, places, versions): (Vec<Uuid>, Vec<i64>, Vec<i64>) =
                 (cell(row, 2)?, cell(row, 3)?, cell(row, 4)?);
-            if stream.as_str() != crate::transport::DEAD_LETTERS {
+            if stream.as_str() != DEAD_LETTERS {
                 *claimable.entry(stream.clone()).or_default() += jobs.len();
             }
             for ((job, place), version) in jobs.into_iter().zip(places).zip(versions) {
@@ -213,7 +228,7 @@ impl Shared {
             }
         }
         let ids: Vec<i64> = rows[..taken].iter().map(|row| cell(row, 0)).collect::<StoreResult<_>>()?;
-        let messages = sender.send(&notes).await?;
+        let messages = self.deliver(sender, &notes).await?;
         failpoint("relay-sent");
         self.wake(claimable);
         let newest = newest(&notes, &messages);
@@ -221,74 +236,25 @@ impl Shared {
         let ms: Vec<i64> = newest.values().map(|id| id.ms).collect();
         let n: Vec<i64> = newest.values().map(|id| id.n).collect();
         session.commit_with(include_str!("sql/outbox_sent.sql"), &[&ids, &streams, &ms, &n]).await?;
+        failpoint("relay-written");
         Ok(rows.len() as i64 == ROWS || taken < rows.len())
     }
 
-    /// Tells again of some jobs of a stream that has lost messages. True if there may be more.
-    async fn tell_again(&self, sender: &mut dyn Sender) -> Result<bool, Stop> {
-        let session = self.pool.session().await?;
-        let rows = session.begin_with(BEGIN, include_str!("sql/reemit_take.sql"), &[&REEMIT]).await?;
-        let Some(first) = rows.first() else {
-            session.rollback().await?;
-            return Ok(false);
-        };
-        let stream = columns::stream(first, 0)?;
-        let mut notes = Vec::with_capacity(rows.len());
-        for row in &rows {
-            if cell::<Option<i64>>(row, 2)?.is_some() {
-                let (place, version) = (cell(row, 2)?, cell(row, 3)?);
-                notes.push(Note { stream: stream.clone(), job_id: job_id(row, 1)?, place, version });
+    /// Sends, also to streams that are new or gone. That one was gone is written down before its next message covers it up.
+    async fn deliver(&self, sender: &mut dyn Sender, notes: &[Note]) -> Result<Vec<MessageId>, Stop> {
+        self.made_anew(&sender.prepare(notes).await?).await?;
+        let mut messages = sender.send(notes).await?;
+        let gone: Vec<usize> =
+            messages.iter().enumerate().filter(|(_, id)| id.is_none()).map(|(n, _)| n).collect();
+        if !gone.is_empty() {
+            let again: Vec<Note> = gone.iter().map(|n| notes[*n].clone()).collect();
+            self.made_anew(&sender.prepare(&again).await?).await?;
+            for (n, message) in gone.into_iter().zip(sender.send(&again).await?) {
+                messages[n] = message;
             }
         }
-        let messages = sender.send(&notes).await?;
-        self.wake(HashMap::from([(stream.clone(), notes.len())]));
-        let newest = messages.iter().max().copied().unwrap_or_default();
-        let next = notes.last().filter(|_| notes.len() as i64 == REEMIT).map(|note| note.place + 1);
-        let params: [columns::Param<'_>; 4] = [&stream.as_str(), &next, &newest.ms, &newest.n];
-        session.commit_with(include_str!("sql/reemit_sent.sql"), &params).await?;
-        info!(%stream, jobs = notes.len(), "told again of jobs that wait");
-        Ok(true)
-    }
-
-    async fn look_for_losses(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
-        let session = self.pool.session().await?;
-        let rows = session.query(include_str!("sql/relayed_all.sql"), &[]).await?;
-        drop(session);
-        let mut sent = Vec::with_capacity(rows.len());
-        for row in &rows {
-            sent.push((columns::stream(row, 0)?, MessageId { ms: cell(row, 1)?, n: cell(row, 2)? }));
-        }
-        let streams: Vec<StreamName> = sent.iter().map(|(stream, _)| stream.clone()).collect();
-        let found = sender.newest(&streams).await?;
-        for ((stream, sent), found) in sent.into_iter().zip(found) {
-            if sent > found.unwrap_or_default() {
-                self.ask_to_tell_again(&stream, sent).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn ask_to_tell_again(&self, stream: &StreamName, sent: MessageId) -> Result<(), Trouble> {
-        let session = self.pool.session().await?;
-        let params: [columns::Param<'_>; 3] = [&stream.as_str(), &sent.ms, &sent.n];
-        if !session.query(include_str!("sql/reemit_ask.sql"), &params).await?.is_empty() {
-            warn!(%stream, "messages were lost");
-        }
-        Ok(())
-    }
-
-    async fn write_suspects(&self, post: &Post) -> Result<(), Trouble> {
-        let suspects: Vec<StreamName> =
-            post.suspects.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-        if suspects.is_empty() {
-            return Ok(());
-        }
-        let session = self.pool.session().await?;
-        let names: Vec<&str> = suspects.iter().map(StreamName::as_str).collect();
-        session.query(include_str!("sql/reemit_suspect.sql"), &[&names]).await?;
-        let mut left = post.suspects.lock().unwrap_or_else(PoisonError::into_inner);
-        left.retain(|stream| !suspects.contains(stream));
-        Ok(())
+        let all: Option<Vec<MessageId>> = messages.into_iter().collect();
+        all.ok_or_else(|| Stop::Transport(Away("streams vanish as soon as they are made".into())))
     }
 }
 

@@ -4,18 +4,19 @@
 //! same page do the same thing twice.
 
 use super::Shared;
-use super::columns;
+use super::columns::{self, Param, cell};
 use super::hints::Worth;
 use super::post::{Post, Stop};
+use super::trouble::Trouble;
 use crate::door;
-use crate::error::StoreResult;
-use crate::transport::{Hint, MessageId, Note, Reason};
+use crate::transport::{Hint, MessageId, Reason};
 use fernery_core::StreamName;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::debug;
+use uuid::Uuid;
 
 /// Between two pages of a stream.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -27,11 +28,15 @@ const PAGES: usize = 20;
 const YOUNG: Duration = Duration::from_secs(3);
 /// How much longer than a lease a message is left with its reader.
 const BEYOND_LEASE: Duration = Duration::from_secs(1);
+/// How long what one claim had no use for is kept for the next.
+const SPARE: Duration = Duration::from_secs(1);
 /// A reader that has nothing in hand and did nothing for so long has gone; one that has not is simply known again.
 const READER_GONE: Duration = Duration::from_secs(600);
 
-/// Readers are looked at once in so many rounds.
-const FORGET_READERS: u64 = 60;
+/// A stream that has had no message for so long, and holds none, is forgotten; the next message makes it anew.
+const STREAM_IDLE: Duration = Duration::from_secs(3_600);
+/// Readers and streams that may be forgotten are looked at once in so many rounds.
+const FORGET: u64 = 60;
 
 /// How far the sweep of a stream has come.
 #[derive(Default)]
@@ -46,7 +51,7 @@ pub(super) async fn sweep(shared: Arc<Shared>) {
     let mut progress: HashMap<StreamName, Progress> = HashMap::new();
     for round in 0_u64.. {
         sleep(shared.settings.chance.jittered(INTERVAL)).await;
-        match shared.sweep_all(post, &mut progress, round % FORGET_READERS == 0).await {
+        match shared.sweep_all(post, &mut progress, round % FORGET == 0).await {
             Ok(()) => {}
             Err(Stop::Transport(away)) => {
                 // What was known about streams may be about streams that are no more.
@@ -63,28 +68,54 @@ impl Shared {
         &self,
         post: &Post,
         progress: &mut HashMap<StreamName, Progress>,
-        forget_readers: bool,
+        forget: bool,
     ) -> Result<(), Stop> {
+        for (stream, hints) in post.spare.take_old(SPARE, Instant::now()) {
+            self.hand_back(post, &stream, &hints).await?;
+        }
         let session = self.pool.session().await?;
         let rows = session.query(include_str!("sql/relayed_all.sql"), &[]).await?;
         drop(session);
-        let streams: Vec<StreamName> = rows
-            .iter()
-            .map(|row| columns::stream(row, 0))
-            .filter(|stream| {
-                !stream.as_ref().is_ok_and(|name| name.as_str() == crate::transport::DEAD_LETTERS)
-            })
-            .collect::<StoreResult<_>>()?;
-        progress.retain(|stream, _| streams.contains(stream));
-        let lengths = post.transport.lengths(&streams).await?;
-        for (stream, _) in streams.iter().zip(lengths).filter(|(_, length)| *length > 0) {
-            let place = progress.entry(stream.clone()).or_default();
-            self.sweep_page(post, stream, place).await?;
-            self.take_over(post, stream, place).await?;
+        let mut streams = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let stream = columns::stream(row, 0)?;
+            if stream.as_str() != crate::transport::DEAD_LETTERS {
+                streams.push((stream, MessageId { ms: cell(row, 1)?, n: cell(row, 2)? }));
+            }
         }
-        for stream in streams.iter().filter(|_| forget_readers) {
-            post.transport.forget_readers(stream, READER_GONE).await?;
+        let names: Vec<StreamName> = streams.iter().map(|(stream, _)| stream.clone()).collect();
+        progress.retain(|stream, _| names.contains(stream));
+        let lengths = post.transport.lengths(&names).await?;
+        let idle_since = door::wall_clock().before(STREAM_IDLE).as_millis();
+        for ((stream, newest), length) in streams.iter().zip(lengths) {
+            if length > 0 {
+                let place = progress.entry(stream.clone()).or_default();
+                self.sweep_page(post, stream, place).await?;
+                self.take_over(post, stream, place).await?;
+            } else if forget && newest.ms < idle_since {
+                self.forget_stream(post, stream, *newest).await?;
+                continue;
+            }
+            if forget {
+                post.transport.forget_readers(stream, READER_GONE).await?;
+            }
         }
+        Ok(())
+    }
+
+    /// Forgets a stream that is idle. The record goes first: a message that is sent from here on makes a new one, and then the
+    /// transport, which looks once more, keeps the stream.
+    async fn forget_stream(&self, post: &Post, stream: &StreamName, newest: MessageId) -> Result<(), Stop> {
+        let session = self.pool.session().await?;
+        let params: [Param<'_>; 3] = [&stream.as_str(), &newest.ms, &newest.n];
+        if session.query(include_str!("sql/relayed_forget.sql"), &params).await?.is_empty() {
+            return Ok(());
+        }
+        let forgotten = post.transport.forget(stream, newest).await;
+        if !matches!(forgotten, Ok(true)) {
+            session.query(include_str!("sql/relayed_keep.sql"), &params).await?;
+        }
+        forgotten?;
         Ok(())
     }
 
@@ -126,20 +157,37 @@ impl Shared {
         let idle = self.settings.lease_ttl + BEYOND_LEASE;
         let abandoned = post.transport.abandoned(stream, idle, place.abandoned_from, PAGE).await?;
         place.abandoned_from = abandoned.next.unwrap_or_default();
-        let hints: Vec<&Hint> = abandoned.hints.iter().collect();
+        Ok(self.hand_back(post, stream, &abandoned.hints).await?)
+    }
+
+    /// Messages of a stream that are ours and lead nowhere here go, and the jobs that still wait under them are told of anew:
+    /// by the outbox, as all others are.
+    async fn hand_back(&self, post: &Post, stream: &StreamName, hints: &[Hint]) -> Result<(), Trouble> {
+        let hints: Vec<&Hint> = hints.iter().collect();
         if hints.is_empty() {
             return Ok(());
         }
         let worth = self.judge(&hints).await?;
         self.take_away(&hints, &worth);
-        let waiting = || hints.iter().zip(&worth).filter(|(_, worth)| **worth == Worth::Waiting);
-        let notes: Vec<Note> = waiting().map(|(hint, _)| hint.note.clone()).collect();
-        if !notes.is_empty() {
-            post.transport.sender().await?.send(&notes).await?;
-            let old = waiting().map(|(hint, _)| (stream.clone(), hint.message)).collect();
-            post.transport.finished(old, Reason::Stale);
-            self.wake(HashMap::from([(stream.clone(), notes.len())]));
+        let waiting: Vec<&Hint> = hints
+            .iter()
+            .zip(&worth)
+            .filter(|(_, worth)| **worth == Worth::Waiting)
+            .map(|(h, _)| *h)
+            .collect();
+        if waiting.is_empty() {
+            return Ok(());
         }
+        let jobs: Vec<Uuid> = waiting.iter().map(|hint| hint.note.job_id.uuid()).collect();
+        let places: Vec<i64> = waiting.iter().map(|hint| hint.note.place).collect();
+        let versions: Vec<i64> = waiting.iter().map(|hint| hint.note.version).collect();
+        let session = self.pool.session().await?;
+        let params: [Param<'_>; 4] = [&stream.as_str(), &jobs, &places, &versions];
+        session.query(include_str!("sql/outbox_add.sql"), &params).await?;
+        drop(session);
+        let old = waiting.iter().map(|hint| (stream.clone(), hint.message)).collect();
+        post.transport.finished(old, Reason::Stale);
+        post.nudge();
         Ok(())
     }
 }

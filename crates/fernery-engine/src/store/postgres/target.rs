@@ -5,7 +5,10 @@ use super::trouble::Trouble;
 use crate::error::{StoreError, StoreResult};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket};
@@ -13,6 +16,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use tracing::debug;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The driver's own limit ends with the TCP connection: a server that takes it and says nothing, or a balancer before one,
+/// would be waited for ever.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// After this long without a sign of life a peer counts as gone; the kernel's own default is hours.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -21,7 +27,10 @@ pub(super) type Wire = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<S
 
 #[derive(Clone)]
 pub(super) struct Target {
-    config: Config,
+    /// One for each server that the URL names.
+    servers: Vec<Config>,
+    /// The server that took the last connection; the next one is asked of it first.
+    last: Arc<AtomicUsize>,
     tls: MakeRustlsConnect,
     /// Whether what its connections make claimable is told to a transport.
     pub(super) emits: bool,
@@ -45,10 +54,6 @@ impl Target {
             }
         }
         let rest = if kept.is_empty() { base.to_string() } else { format!("{base}?{}", kept.join("&")) };
-        let mut config = Config::from_str(&rest).map_err(|e| {
-            let why = std::error::Error::source(&e).map_or_else(String::new, |why| format!(": {why}"));
-            StoreError::Refused(format!("the PostgreSQL URL cannot be read{why}"))
-        })?;
         let ca_given = root_cert.is_some();
         let (mode, verify) = match ssl_mode.as_deref().unwrap_or("prefer") {
             "disable" => (SslMode::Disable, Verify::Nothing),
@@ -64,28 +69,54 @@ impl Target {
                 ));
             }
         };
-        config.ssl_mode(mode);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(PEER_TIMEOUT);
-        }
-        if !query.contains("keepalives_idle=") {
-            config.keepalives_idle(PEER_TIMEOUT);
-        }
-        if config.get_application_name().is_none() {
-            config.application_name("fernery");
-        }
-        Ok(Self { config, tls: tls::connector(verify, root_cert.as_deref())?, emits: false })
+        let servers = each_server(&rest)
+            .iter()
+            .map(|url| {
+                let mut config = Config::from_str(url).map_err(|e| {
+                    let why =
+                        std::error::Error::source(&e).map_or_else(String::new, |why| format!(": {why}"));
+                    StoreError::Refused(format!("the PostgreSQL URL cannot be read{why}"))
+                })?;
+                config.ssl_mode(mode);
+                if config.get_connect_timeout().is_none() {
+                    config.connect_timeout(CONNECT_TIMEOUT);
+                }
+                if config.get_tcp_user_timeout().is_none() {
+                    config.tcp_user_timeout(PEER_TIMEOUT);
+                }
+                if !query.contains("keepalives_idle=") {
+                    config.keepalives_idle(PEER_TIMEOUT);
+                }
+                if config.get_application_name().is_none() {
+                    config.application_name("fernery");
+                }
+                Ok(config)
+            })
+            .collect::<StoreResult<_>>()?;
+        let tls = tls::connector(verify, root_cert.as_deref())?;
+        Ok(Self { servers, last: Arc::default(), tls, emits: false })
     }
 
     /// Makes a connection and the half that must be polled for it to move.
     pub(super) async fn wire(&self) -> Result<(Client, Wire), Trouble> {
-        self.config.connect(self.tls.clone()).await.map_err(|e| match Trouble::from_driver(&e, false) {
-            Trouble::Away(_) if e.as_db_error().is_none() => Trouble::Away(because(&e)),
-            trouble => trouble,
-        })
+        let first = self.last.load(Ordering::Relaxed);
+        let mut trouble = Trouble::Away("the URL names no server".into());
+        for n in (0..self.servers.len()).map(|n| (first + n) % self.servers.len()) {
+            match in_time(self.servers[n].connect(self.tls.clone())).await {
+                Ok(Ok(wire)) => {
+                    self.last.store(n, Ordering::Relaxed);
+                    return Ok(wire);
+                }
+                Ok(Err(e)) => {
+                    trouble = match Trouble::from_driver(&e, false) {
+                        Trouble::Away(_) if e.as_db_error().is_none() => Trouble::Away(because(&e)),
+                        trouble => trouble,
+                    }
+                }
+                Err(silent) => trouble = silent,
+            }
+        }
+        Err(trouble)
     }
 
     /// Makes a connection that is ready for use.
@@ -96,16 +127,39 @@ impl Target {
                 debug!(%error, "a database connection was lost");
             }
         });
-        client
-            .batch_execute(include_str!("sql/session.sql"))
-            .await
-            .map_err(|e| Trouble::from_driver(&e, false))?;
-        if self.emits {
-            let told = client.batch_execute(include_str!("sql/session_emits.sql")).await;
-            told.map_err(|e| Trouble::from_driver(&e, false))?;
-        }
+        let set_up = async {
+            client.batch_execute(include_str!("sql/session.sql")).await?;
+            if self.emits {
+                client.batch_execute(include_str!("sql/session_emits.sql")).await?;
+            }
+            Ok(())
+        };
+        in_time(set_up).await?.map_err(|e| Trouble::from_driver(&e, false))?;
         Ok(client)
     }
+}
+
+/// The same URL for each server that it names. The driver would not go on from one that takes its connection and says
+/// nothing, as a primary that hangs does, to the next.
+fn each_server(url: &str) -> Vec<String> {
+    let elsewhere = ["host=", "hostaddr=", "port=", "load_balance_hosts="];
+    let (base, query) = url.split_once('?').unwrap_or((url, ""));
+    let named = query.split('&').any(|pair| elsewhere.iter().any(|name| pair.starts_with(name)));
+    match base.split_once("://") {
+        Some((scheme, rest)) if !named => {
+            let (authority, name) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let hosts_at = authority.rfind('@').map_or(0, |at| at + 1);
+            let (login, hosts) = authority.split_at(hosts_at);
+            let tail = &url[base.len()..];
+            hosts.split(',').map(|host| format!("{scheme}://{login}{host}{name}{tail}")).collect()
+        }
+        _ => vec![url.to_string()],
+    }
+}
+
+async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, Trouble> {
+    let silent = |_| Trouble::Away("the database takes connections and does not answer".into());
+    timeout(ANSWERS_WITHIN, answer).await.map_err(silent)
 }
 
 /// The whole chain of causes: "error connecting to server" alone helps nobody.
@@ -155,6 +209,18 @@ mod tests {
         ] {
             assert!(Target::parse(good).is_ok(), "{good}");
         }
+    }
+
+    #[test]
+    fn each_server_is_asked_by_itself() {
+        let url = "postgres://u:p%40@h1:1,[::1]:2,h3/db?target_session_attrs=read-write";
+        let rest = "db?target_session_attrs=read-write";
+        let each = ["h1:1", "[::1]:2", "h3"].map(|host| format!("postgres://u:p%40@{host}/{rest}"));
+        assert_eq!(each_server(url), each);
+        for whole in ["postgres:///db?host=%2Ftmp,h2", "postgres://h1,h2/db?load_balance_hosts=random"] {
+            assert_eq!(each_server(whole), [whole]);
+        }
+        assert_eq!(each_server("postgres://h"), ["postgres://h"]);
     }
 
     #[test]

@@ -4,5 +4,6 @@ pub(super) mod machine;
 pub(super) mod peers;
 pub(super) mod postgres;
 pub(super) mod process;
+pub(super) mod redis;
 pub(super) mod settings;
 pub(super) mod sqlite;

@@ -2,7 +2,7 @@
 WITH asked AS MATERIALIZED (
     SELECT stream, next_place, last_place FROM fernery.reemissions ORDER BY stream LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-SELECT a.stream, r.job_id, r.seq, r.claim_version
+SELECT a.stream, r.job_id, r.seq, r.claim_version, a.next_place
 FROM asked a
 LEFT JOIN LATERAL (
     SELECT job_id, seq, claim_version FROM fernery.ready

@@ -1,1 +1,4 @@
-SELECT stream, newest_ms, newest_n FROM fernery.relayed ORDER BY stream;
+-- Every stream that messages were sent to, the newest of them, and whether claims pass it by.
+SELECT r.stream, r.newest_ms, r.newest_n, coalesce(s.paused, false)
+FROM fernery.relayed r LEFT JOIN fernery.streams s ON s.name = r.stream
+ORDER BY r.stream;

@@ -1,0 +1,121 @@
+//! The Redis server. Whatever it loses costs time and no job, so little about it is a problem.
+
+use super::super::finding::{Finding, Level, bytes};
+use crate::transport::health::RedisFacts;
+
+const CHECK: &str = "redis";
+/// Below this, commands are missing.
+const NEEDED: (u32, u32) = (6, 2);
+/// Below this, nobody has tried.
+const TRIED: (u32, u32) = (7, 0);
+
+/// It cannot be asked.
+pub(crate) fn away(shown: &str, why: &str) -> Finding {
+    Finding::problem(
+        CHECK,
+        format!("{shown} cannot be reached: {why}"),
+        "start Redis, or correct --redis; jobs go by the database meanwhile. `redis-cli -u` with the same URL tells more",
+    )
+}
+
+pub(crate) fn judged(shown: &str, facts: &RedisFacts) -> Vec<Finding> {
+    vec![reached(shown, facts), version(facts), eviction(facts), persistence(facts)]
+}
+
+fn reached(shown: &str, facts: &RedisFacts) -> Finding {
+    if facts.is_cluster {
+        return Finding::problem(
+            CHECK,
+            format!("{shown} is one of a cluster, in which a read of several streams is refused"),
+            "use a server of its own: Redis Cluster is not supported",
+        );
+    }
+    if facts.is_replica {
+        return Finding::problem(
+            CHECK,
+            format!("{shown} follows another server and takes no messages"),
+            "name the primary in --redis, or an address that moves with it",
+        );
+    }
+    Finding::ok(CHECK, format!("{shown} answers"))
+}
+
+fn version(facts: &RedisFacts) -> Finding {
+    let level = match facts.compatible {
+        old if old < NEEDED => Level::Problem,
+        old if old < TRIED => Level::Warning,
+        _ => Level::Ok,
+    };
+    let found = format!("{} {}", facts.name, facts.version);
+    Finding::at(level, "redis_version", found, "use Redis 7.0 or later, or Valkey")
+}
+
+fn eviction(facts: &RedisFacts) -> Finding {
+    let limit = facts.maxmemory.map_or("no limit".into(), bytes);
+    let found = format!("maxmemory-policy {}, maxmemory {limit}", facts.maxmemory_policy);
+    let level = if facts.maxmemory_policy == "noeviction" { Level::Ok } else { Level::Warning };
+    let found = match level {
+        Level::Ok => found,
+        _ => format!("{found}: full, it may drop streams, and all that waits in them is told of again"),
+    };
+    Finding::at(level, "redis_eviction", found, "set maxmemory-policy noeviction")
+}
+
+/// Only a note: without it nothing but time is lost.
+fn persistence(facts: &RedisFacts) -> Finding {
+    let copies = match facts.saves.as_deref() {
+        Some("") => "no copies",
+        Some(_) => "copies",
+        None => "copies not known",
+    };
+    let (log, lost) = match (facts.appends, facts.saves.as_deref()) {
+        (true, _) => ("appendonly yes", ""),
+        (false, Some("")) => ("appendonly no", ": a restart loses all messages; what waits is told of again"),
+        (false, _) => ("appendonly no", ": a restart loses messages; what waits is told of again"),
+    };
+    Finding::ok("redis_persistence", format!("{log}, {copies}{lost}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn healthy() -> RedisFacts {
+        RedisFacts {
+            name: "Redis",
+            version: "7.0.15".into(),
+            compatible: (7, 0),
+            maxmemory_policy: "noeviction".into(),
+            appends: true,
+            ..RedisFacts::default()
+        }
+    }
+
+    fn levels(facts: &RedisFacts) -> Vec<Level> {
+        judged("redis://h", facts).iter().map(|finding| finding.level).collect()
+    }
+
+    #[test]
+    fn each_thing_that_would_hurt_is_found_by_its_own_check() {
+        use Level::{Ok, Problem, Warning};
+        assert_eq!(levels(&healthy()), [Ok; 4]);
+        assert_eq!(levels(&RedisFacts { is_replica: true, ..healthy() }), [Problem, Ok, Ok, Ok]);
+        assert_eq!(levels(&RedisFacts { is_cluster: true, ..healthy() }), [Problem, Ok, Ok, Ok]);
+        assert_eq!(levels(&RedisFacts { compatible: (6, 0), ..healthy() }), [Ok, Problem, Ok, Ok]);
+        assert_eq!(levels(&RedisFacts { compatible: (6, 2), ..healthy() }), [Ok, Warning, Ok, Ok]);
+        let evicts = RedisFacts { maxmemory_policy: "allkeys-lru".into(), ..healthy() };
+        assert_eq!(levels(&evicts), [Ok, Ok, Warning, Ok]);
+        assert_eq!(levels(&RedisFacts { appends: false, ..healthy() }), [Ok; 4]);
+    }
+
+    #[test]
+    fn persistence_that_is_off_is_noted() {
+        let note = |appends, saves: Option<&str>| {
+            persistence(&RedisFacts { appends, saves: saves.map(Into::into), ..healthy() }).found
+        };
+        assert_eq!(note(true, Some("")), "appendonly yes, no copies");
+        assert!(note(false, Some("")).contains("loses all messages"));
+        assert!(note(false, Some("60 1")).contains("loses messages"));
+        assert!(note(false, None).contains("not known"));
+    }
+}

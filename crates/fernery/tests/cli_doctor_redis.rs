@@ -1,0 +1,68 @@
+//! `fernery doctor` on a Redis server of the test's own, whose settings it may spoil.
+
+#[path = "../../fernery-engine/tests/support/fresh_database.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod fresh_database;
+#[path = "redis/own_redis.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod own_redis;
+mod program;
+
+use own_redis::OwnRedis;
+use program::run_in;
+use serde_json::Value;
+
+/// Level and words of each check about Redis.
+fn doctor(database: &str, redis: &str, exit: i32) -> Vec<(String, String, String)> {
+    let dir = tempfile::tempdir().expect("a folder");
+    let flags = ["doctor", "--json", "--database", database, "--redis", redis];
+    let answer = run_in(dir.path(), flags).exits(exit);
+    assert!(!answer.stdout.contains("s3cret"), "{answer:?}");
+    let Value::Array(findings) = answer.json() else { panic!("no array: {answer:?}") };
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_string();
+    findings
+        .iter()
+        .map(|f| (text(f, "check"), text(f, "level"), text(f, "found")))
+        .filter(|(check, ..)| check.starts_with("redis"))
+        .collect()
+}
+
+#[track_caller]
+fn expect(seen: &[(String, String, String)], check: &str, level: &str, says: &str) {
+    assert!(
+        seen.iter().any(|(c, l, found)| c == check && l == level && found.contains(says)),
+        "no {check} is {level} and says {says:?}: {seen:#?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_is_found_healthy_spoilt_or_away() {
+    let database = fresh_database::fresh_database().await;
+    let mut redis = OwnRedis::start().await;
+    let seen = doctor(&database.url(), &redis.url(), 0);
+    expect(&seen, "redis", "ok", "answers");
+    expect(&seen, "redis_version", "ok", "");
+    expect(&seen, "redis_eviction", "ok", "maxmemory-policy noeviction, maxmemory no limit");
+    expect(&seen, "redis_persistence", "ok", "a restart loses all messages");
+
+    let _: String = redis.ask(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).await;
+    let _: String = redis.ask(&["CONFIG", "SET", "maxmemory", "100mb"]).await;
+    let seen = doctor(&database.url(), &redis.url(), 0);
+    expect(
+        &seen,
+        "redis_eviction",
+        "warning",
+        "maxmemory-policy allkeys-lru, maxmemory 100.0 MiB: full, it may drop",
+    );
+
+    let _: String = redis.ask(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    expect(&doctor(&database.url(), &redis.url(), 1), "redis", "problem", "takes no messages");
+    let _: String = redis.ask(&["REPLICAOF", "NO", "ONE"]).await;
+
+    let _: String = redis.ask(&["CONFIG", "SET", "requirepass", "another"]).await;
+    let wrong = redis.url().replace("redis://", "redis://:s3cret@");
+    expect(&doctor(&database.url(), &wrong, 1), "redis", "problem", "cannot be reached");
+
+    redis.kill().await;
+    expect(&doctor(&database.url(), &redis.url(), 1), "redis", "problem", "cannot be reached");
+}
