@@ -14,6 +14,7 @@ mod doctor;
 mod documents;
 mod enqueue;
 mod enqueue_lines;
+mod export;
 mod failure;
 mod fence;
 mod input;
@@ -111,6 +112,7 @@ enum Command {
     #[command(subcommand)]
     Journal(journal::Journal),
     Verify(journal::Verify),
+    Export(export::Export),
     /// Enqueue, read, cancel and retry jobs
     #[command(subcommand)]
     Job(job::Job),
@@ -188,6 +190,9 @@ fn run(cli: Cli) -> Outcome {
         Command::Verify(verify) => journal::verify(&verify, &global, screen),
         Command::Ticket(ticket) => {
             with_server(&global, async |client| ticket::run(ticket, client, screen).await)
+        }
+        Command::Export(export) => {
+            with_server(&global, async |client| export::run(export, client, screen).await)
         }
         Command::Run(run) => with_server(&global, async |client| run::run(run, client, screen).await),
         Command::Pause(pause) => with_server(&global, async |client| pause::run(pause, client, screen).await),

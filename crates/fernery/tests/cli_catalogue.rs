@@ -104,6 +104,7 @@ fn every_command_teaches_by_example() {
         &["azolla", "show", "--help"],
         &["journal", "list", "--help"],
         &["verify", "--help"],
+        &["export", "--help"],
         &["dlq", "list", "--help"],
         &["dlq", "redrive", "--help"],
         &["dlq", "purge", "--help"],

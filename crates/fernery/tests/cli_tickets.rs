@@ -195,3 +195,32 @@ fn verify_compares_the_chain_with_what_was_kept_beside_it() {
     keep_head(&server, &json!("nonsense"));
     assert!(server.run(["verify"]).exits(1).stderr.contains("makes no sense"));
 }
+
+#[test]
+fn an_export_is_one_file_per_artifact_with_nothing_but_its_fields() {
+    let server = Server::start(&[]);
+    server.run(["ticket", "new", "--id", "T", "--title", "x", "--meta", "n:=1.50"]).exits(0);
+    server.run(["ticket", "approve", "T", "--yes"]).exits(0);
+    server.run(["ticket", "block", "T", "--description", "Which?"]).exits(0);
+    let out = server.run(["export", "out"]).exits(0).stdout;
+    assert!(out.contains("1 objectives") && out.contains("1 blueprints"), "{out}");
+    let root = server.dir.path().join("out");
+    let read =
+        |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let objective: fernery_core::artifact::Objective =
+        serde_json::from_str(&read("objectives/T.json")).unwrap();
+    assert_eq!(json!(objective), show(&server, "T")["objective"]);
+    assert_eq!(read("objectives/T.json").trim_end(), fernery_core::canonical::text_of(&objective));
+    let decisions: Vec<_> = std::fs::read_dir(root.join("decisions")).unwrap().collect();
+    assert_eq!(decisions.len(), 1);
+    let pause: fernery_core::artifact::PauseState =
+        serde_json::from_str(&read("pause_states/T.1.json")).unwrap();
+    assert_eq!(pause.objective_id.as_str(), "T");
+    for file in std::fs::read_dir(root.join("blueprints")).unwrap() {
+        let path = file.unwrap().path();
+        let digest = fernery_core::canonical::Digest::of_bytes(&std::fs::read(&path).unwrap());
+        assert_eq!(path.file_stem().unwrap().to_str().unwrap(), digest.to_string());
+    }
+    assert!(std::fs::read_dir(root.join("journal")).unwrap().count() >= 4);
+    assert!(server.run(["export", "out"]).exits(2).stderr.contains("not empty"));
+}

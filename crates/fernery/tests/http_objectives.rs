@@ -35,6 +35,19 @@ async fn approved(server: &TestServer, id: &str) {
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
+/// Runs a command against the server and takes what it prints.
+async fn command(server: &TestServer, args: &[&str]) -> String {
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_fernery"));
+    program
+        .args(args)
+        .env("FERNERY_URL", format!("http://{}", server.addr()))
+        .env("FERNERY_TOKEN", &server.operator);
+    let output =
+        tokio::task::spawn_blocking(move || program.output()).await.expect("it ran").expect("it started");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 async fn an_objective_is_written_down_once(server: TestServer) {
     register(&server).await;
     let body = json!({ "objective_id": "T-1", "title": " Fix it ", "acceptance_criteria": "- it works",
@@ -228,6 +241,34 @@ async fn a_run_is_read_with_all_that_led_to_it(server: TestServer) {
     let azolla = server.get("/v1/azollas/mec").await.json();
     assert_eq!((&azolla["azolla_id"], &azolla["workers"]), (&json!("mec"), &json!([])));
     assert_eq!(server.get("/v1/azollas").await.json()["azollas"][0]["digest"], azolla["digest"]);
+    let shown = command(&server, &["ticket", "show", "T-1"]).await;
+    for part in
+        ["SCHEDULED", "OUTPUT: done", "PASS: every gate passed", "schema: PASS", "fernery ticket confirm T-1"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(
+        command(&server, &["run", "replay", "--all"]).await.contains("1 runs: every verdict comes out again")
+    );
+    let out = server.folder.path().join("out");
+    command(&server, &["export", out.to_str().expect("UTF-8")]).await;
+    let stored = |folder: &str, id: &Value| {
+        let path = out.join(folder).join(format!("{}.json", id.as_str().expect("an id")));
+        serde_json::from_slice::<Value>(&std::fs::read(&path).expect("a file")).expect("JSON")
+    };
+    assert_eq!(stored("output_bundles", &workorder["output_id"]), read["output_bundles"][0]);
+    let mut record = stored("run_records", &run["run_id"]);
+    assert_eq!(record.as_object().map(serde_json::Map::len), Some(7), "{record}");
+    record["evidence"] = stored("beside/run_records", &run["run_id"])["evidence"].clone();
+    assert_eq!(record, *run);
+    let order = stored("workorders", &workorder["work_order_id"]);
+    assert_eq!(
+        (order.as_object().map(serde_json::Map::len), &order["status"]),
+        (Some(8), &json!("EXECUTED"))
+    );
+    assert!(
+        out.join(format!("blueprints/{}.json", workorder["blueprint"].as_str().expect("a digest"))).exists()
+    );
     let confirmed = server.post("/v1/objectives/T-1/confirm", &json!({ "note": "good" })).await;
     assert_eq!((confirmed.status, &confirmed.json()["unconfirmed"]), (200, &json!(false)), "{confirmed:?}");
     let reopened = server.post("/v1/objectives/T-1/reopen", &json!({ "note": "also on Windows" })).await;
@@ -320,7 +361,7 @@ async fn nothing_that_is_sent_breaks_the_server(server: TestServer) {
     let long = "x".repeat(200);
     let ids =
         ["..", "%2e%2e", "a%00b", "%00", "a%2Fb", "%ff", "%", "a%0Ab", long.as_str(), "%F0%9F%98%80", "-"];
-    for collection in ["objectives", "workorders", "runs", "azollas"] {
+    for collection in ["objectives", "workorders", "runs", "azollas", "blueprints"] {
         for id in ids {
             let answer = server.get(&format!("/v1/{collection}/{id}")).await;
             assert!(matches!(answer.status, 400 | 404), "{collection}/{id}: {answer:?}");
@@ -379,7 +420,7 @@ async fn workers_producers_and_strangers_get_nothing_approved_or_executed() {
         ];
         for route in ROUTES.iter().filter(|route| route.who != Who::Open) {
             let pipeline = route.path.starts_with("/v1/objectives")
-                || ["events", "workorders", "runs", "pauses", "claims", "journal", "azollas"]
+                || ["events", "workorders", "runs", "pauses", "claims", "journal", "azollas", "blueprints"]
                     .iter()
                     .any(|part| route.path.starts_with(&format!("/v1/{part}")));
             for id in ["new", "blocked", "todo"] {

@@ -11,6 +11,7 @@ use fernery_core::canonical::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Writes an objective down: NEW.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -345,6 +346,17 @@ pub struct AzollaDetail {
     /// The last pass of each of its workers in this process.
     #[schemars(with = "Vec<schema::Fields>")]
     pub workers: Vec<Value>,
+}
+
+/// A blueprint that is or was in force.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BlueprintDetail {
+    /// Of the blueprint, to the byte.
+    #[schemars(with = "schema::Sha256")]
+    pub digest: Digest,
+    /// The blueprint.
+    #[schemars(with = "schema::Object")]
+    pub blueprint: Box<RawValue>,
 }
 
 /// One entry of the journal.

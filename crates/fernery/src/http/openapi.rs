@@ -154,6 +154,9 @@ fn parameter(route: &Route, name: &str) -> Value {
             "pattern": "^[A-Za-z0-9_.:/-]+$"
         }),
         "id" if route.path.starts_with("/v1/tokens/") => json!({ "type": "string" }),
+        "id" if route.path.starts_with("/v1/blueprints/") => {
+            json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+        }
         "id" | "azolla_id" => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" }),
         "status" if route.path == "/v1/objectives" => {
             json!({ "type": "string", "enum": ObjectiveStatus::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>() })

@@ -5,8 +5,9 @@ use super::answer::{Call, Replied, Reply};
 use super::cursor;
 use super::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{
-    AzollaDetail, AzollaList, AzollaSummary, ClaimList, EventPage, JournalEntry, JournalHead, JournalPage,
-    JournalVerdict, PausePage, ReplayResponse, RunPage, VerdictView, WorkorderDetail, WorkorderPage,
+    AzollaDetail, AzollaList, AzollaSummary, BlueprintDetail, ClaimList, EventPage, JournalEntry,
+    JournalHead, JournalPage, JournalVerdict, PausePage, ReplayResponse, RunPage, VerdictView,
+    WorkorderDetail, WorkorderPage,
 };
 use fernery_core::BadName;
 use fernery_core::artifact::AzollaId;
@@ -14,6 +15,7 @@ use fernery_engine::StoreError;
 use fernery_engine::substrate::azollas::{self, Registered};
 use fernery_engine::substrate::reading::{self, Below};
 use fernery_engine::substrate::{Sql, claims, journal, judging};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fmt;
 use std::str::FromStr;
@@ -209,6 +211,17 @@ fn summary(registered: &Registered) -> AzollaSummary {
         category: registered.blueprint.category.clone(),
         digest: registered.digest,
     }
+}
+
+/// `GET /v1/blueprints/{id}`
+pub async fn blueprint(call: Call) -> Replied {
+    let unknown = missing("blueprint");
+    let Ok(digest) = call.param.parse() else { return Err(unknown()) };
+    let found = call.server.engine().substrate().read(move |sql| azollas::by_digest(sql, &digest)).await?;
+    let Registered { digest, blueprint } = found.ok_or_else(unknown)?;
+    let damaged = |_| Refusal::new(Code::StoreCorrupt, Code::StoreCorrupt.title());
+    let blueprint = RawValue::from_string(blueprint.to_json()).map_err(damaged)?;
+    Reply::json(200, &BlueprintDetail { digest, blueprint })
 }
 
 /// `GET /v1/azollas`

@@ -268,6 +268,8 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
     GET "/v1/azollas/{id}", READERS, "Read an azolla: its blueprint in force, and the last pass of each of its workers.",
         BodyRule::None, [200 of::<wire::AzollaDetail>], pipeline::azolla, errors: FOUND;
+    GET "/v1/blueprints/{id}", READERS, "Read a blueprint that is or was in force, by its digest.",
+        BodyRule::None, [200 of::<wire::BlueprintDetail>], pipeline::blueprint, errors: FOUND;
     GET "/v1/tokens", OPERATOR, "List all tokens, without their secrets.",
         BodyRule::None, [200 of::<wire::TokenList>], tokens::list;
     POST "/v1/tokens", OPERATOR, "Make a token. Its secret is shown once.",
