@@ -31,7 +31,8 @@ async fn create(server: &TestServer, body: &Value) -> String {
 
 async fn approved(server: &TestServer, id: &str) {
     create(server, &json!({ "objective_id": id, "title": "Do it" })).await;
-    let answer = server.post(&format!("/v1/objectives/{id}/approve"), &json!({})).await;
+    let digest = server.get(&format!("/v1/objectives/{id}")).await.json()["approval"]["digest"].clone();
+    let answer = server.post(&format!("/v1/objectives/{id}/approve"), &json!({ "digest": digest })).await;
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 

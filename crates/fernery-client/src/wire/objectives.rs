@@ -79,13 +79,12 @@ pub struct EditObjectiveRequest {
 }
 
 /// Approves an objective. The body may be empty.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveRequest {
-    /// Of what was read; refused if that is not what is there. Without it, whatever is there is approved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::Sha256>")]
-    pub digest: Option<Digest>,
+    /// Of what was read; refused if that is not what is there.
+    #[schemars(with = "schema::Sha256")]
+    pub digest: Digest,
     /// Why, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -104,6 +103,10 @@ pub struct NoteRequest {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReopenRequest {
+    /// Of what was read, as for an approval: it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Sha256>")]
+    pub digest: Option<Digest>,
     /// What is missing: the next executor reads it.
     pub note: String,
 }

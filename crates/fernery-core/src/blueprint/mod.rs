@@ -164,6 +164,9 @@ pub enum Gate {
         timeout: Duration,
         /// The names of the environment that it may see.
         env: Vec<String>,
+        /// What it is contained by; it may run what an executor wrote.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Sandbox>,
     },
 }
 

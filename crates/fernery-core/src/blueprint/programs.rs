@@ -192,7 +192,10 @@ impl Reader {
                 let timeout = self.duration(&mut fields, "timeout", limits::BUDGET_MIN..=limits::TIMEOUT_MAX);
                 let timeout = timeout.map_or(GATE_TIMEOUT_DEFAULT, |found| found.value);
                 let env = self.env(&mut fields);
-                name.map(|name| Gate::Command { name: name.value, argv, timeout, env })
+                let sandbox = self.text(&mut fields, "sandbox");
+                let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
+                let sandbox = sandbox.map(|found| found.value);
+                name.map(|name| Gate::Command { name: name.value, argv, timeout, env, sandbox })
             }
             Some(other) => {
                 let kind = kind.as_ref().expect("it was just looked at");

@@ -91,8 +91,19 @@ impl Verdict {
     }
 }
 
-/// The verdict over the evidence: for each gate of the blueprint in order, up to the first that does not pass.
-pub fn verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
+/// The verdict over the evidence: for each gate of the blueprint in order, up to the first that does not pass. Whatever the
+/// gates are, what was not executed or did not succeed never passes.
+pub fn verdict(gates: &[Gate], evidence: &[Evidence], bundle: &OutputBundle) -> Verdict {
+    match gates_verdict(gates, evidence) {
+        Verdict::Pass => match plain_evidence(&Gate::Outcome, bundle) {
+            Some(Evidence { result: Some(GateResult::Fail), log_tail, .. }) => Verdict::Fail(log_tail),
+            _ => Verdict::Pass,
+        },
+        other => other,
+    }
+}
+
+fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
     for (n, gate) in gates.iter().enumerate() {
         let Some(found) = evidence.get(n).filter(|found| found.gate == gate.name()) else {
             return Verdict::Trouble(format!("gate {} did not run", gate.name()));
@@ -210,6 +221,58 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
             }
             let first = format!("Read why the gate failed: {}", first_line(&reason));
             give_up(PauseReason::GateFailed, BlockerKind::UserInput, reason.clone(), first)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+    use crate::artifact::{ObjectiveId, OutputId};
+    use serde_json::json;
+
+    fn bundle(outcome: &str) -> OutputBundle {
+        OutputBundle {
+            output_id: OutputId::stored("o"),
+            objective_id: ObjectiveId::stored("t"),
+            title: "t".into(),
+            metadata: [("outcome".to_string(), json!(outcome))].into(),
+            content: String::new(),
+            notes: String::new(),
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    fn command(name: &str) -> Gate {
+        let (argv, env, timeout) = (vec!["x".into()], Vec::new(), std::time::Duration::from_secs(1));
+        Gate::Command { name: name.into(), argv, timeout, env, sandbox: None }
+    }
+
+    fn found(gate: &str, result: Option<GateResult>) -> Evidence {
+        Evidence { gate: gate.into(), result, ..Evidence::plain(&Gate::Schema, None) }
+    }
+
+    #[test]
+    fn a_gate_that_did_not_run_is_never_green() {
+        let gates = [Gate::Schema, command("tests")];
+        let pass = Some(GateResult::Pass);
+        let (good, of) =
+            (bundle("OUTPUT"), |evidence: &[Evidence]| verdict(&gates, evidence, &bundle("OUTPUT")));
+        assert_eq!(of(&[found("schema", pass), found("tests", pass)]), Verdict::Pass);
+        assert!(matches!(of(&[found("schema", pass)]), Verdict::Trouble(_)), "{good:?}");
+        assert!(matches!(of(&[]), Verdict::Trouble(_)));
+        assert!(matches!(of(&[found("schema", pass), found("others", pass)]), Verdict::Trouble(_)));
+        assert!(matches!(of(&[found("schema", pass), found("tests", None)]), Verdict::Trouble(_)));
+        assert!(matches!(of(&[found("schema", Some(GateResult::Fail))]), Verdict::Fail(_)));
+    }
+
+    #[test]
+    fn what_was_not_executed_passes_no_gates_at_all() {
+        let evidence = [found("schema", Some(GateResult::Pass))];
+        for outcome in ["NO_CHANGE", "FAILED", "BUDGET", "BLOCKED", "INFRA", "PROTOCOL", "CANCELLED", "?"] {
+            let verdict = verdict(&[Gate::Schema], &evidence, &bundle(outcome));
+            assert!(matches!(verdict, Verdict::Fail(_)), "{outcome}: {verdict:?}");
         }
     }
 }

@@ -3,10 +3,10 @@
 //! The version travels with the event or the workorder, so that an old number never becomes true again (invariant 9).
 
 use super::{Cell, Sql};
-use crate::error::StoreResult;
-use fernery_core::Timestamp;
+use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{AzollaId, ClaimRecord, Event, EventId, ResourceType, WorkorderId};
 use fernery_core::lease::FENCE_STEP;
+use fernery_core::{Schema, Timestamp};
 use std::time::Duration;
 
 /// A claim in somebody's hands.
@@ -94,7 +94,9 @@ fn take(
     ];
     let taken = sql.touched(include_str!("sql/claim_acquire.sql"), &cells)? == 1;
     let owner_id = by.owner_id.clone();
-    Ok(taken.then(|| Held { resource_type, resource_id: id.to_string(), owner_id, claim_version }))
+    let held = Held { resource_type, resource_id: id.to_string(), owner_id, claim_version };
+    check_form(&held, now, by.ttl)?;
+    Ok(taken.then_some(held))
 }
 
 /// Raises the version that travels with the resource; `None`: it is no longer the one that was read.
@@ -141,6 +143,24 @@ pub(crate) fn fence(sql: &mut dyn Sql) -> StoreResult<()> {
     sql.touched(include_str!("sql/workorders_fence.sql"), &[FENCE_STEP.into()])?;
     sql.touched(include_str!("sql/claims_free.sql"), &[])?;
     Ok(())
+}
+
+/// What is written down of a claim has the form that the protocol gives it.
+fn check_form(held: &Held, now: Timestamp, ttl: Duration) -> StoreResult<()> {
+    let record = ClaimRecord {
+        resource_type: held.resource_type,
+        resource_id: held.resource_id.clone(),
+        owner_id: held.owner_id.clone(),
+        lease_expires_at: now.after(ttl),
+        heartbeat_at: now,
+        claim_version: held.claim_version,
+    };
+    let value = serde_json::to_value(record).map_err(|e| StoreError::Corrupt(e.to_string()))?;
+    let found = Schema::named("claim_record").map(|schema| schema.validate(&value)).unwrap_or_default();
+    match found.first() {
+        None => Ok(()),
+        Some(violation) => Err(StoreError::Corrupt(format!("a claim_record: {violation}"))),
+    }
 }
 
 /// All claims of polling workers.

@@ -119,7 +119,7 @@ pub struct Verified {
 }
 
 /// Whether the chain still leads through an end that somebody remembers; else what is wrong.
-fn leads_through(sql: &mut dyn Sql, head: &Head) -> StoreResult<Option<String>> {
+pub fn leads_through(sql: &mut dyn Sql, head: &Head) -> StoreResult<Option<String>> {
     let place = head.place;
     let Some(row) = sql.one(include_str!("sql/seal_at.sql"), &[place.into()])? else {
         let end = self::head(sql)?.map_or(0, |head| head.place);

@@ -75,7 +75,7 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
     let Some(docket) = docket(sql, &id)? else {
         return Err(StoreError::Corrupt(format!("executed workorder {id} has no bundle")));
     };
-    let verdict = verdict(&docket.blueprint.gates, evidence);
+    let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
     let tries = work.gate_tries + 1;
     if matches!(verdict, Verdict::Trouble(_)) && tries < docket.blueprint.retry.infrastructure.max(1) {
         let wait = Duration::from_secs(1 << tries.min(8));
@@ -84,9 +84,9 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
         return Ok(Judged::Later);
     }
     let used = |name: &str| docket.bundle.metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
-    standing.spent.wall_ms += docket.workorder.spent_ms;
-    standing.spent.tokens += used("tokens");
-    standing.spent.cost_usd_micros += used("cost_usd_micros");
+    standing.spent.wall_ms = standing.spent.wall_ms.saturating_add(docket.workorder.spent_ms);
+    standing.spent.tokens = standing.spent.tokens.saturating_add(used("tokens"));
+    standing.spent.cost_usd_micros = standing.spent.cost_usd_micros.saturating_add(used("cost_usd_micros"));
     let case = Case {
         objective: &standing.objective,
         bundle: &docket.bundle,
@@ -196,5 +196,5 @@ pub fn replay(sql: &mut dyn Sql, run: &reading::Run) -> StoreResult<Option<(RunR
                 .unwrap_or_else(|| stored.clone())
         })
         .collect();
-    Ok(Some((run.record.clone(), verdict(&docket.blueprint.gates, &again))))
+    Ok(Some((run.record.clone(), verdict(&docket.blueprint.gates, &again, &docket.bundle))))
 }

@@ -477,6 +477,12 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
         return Ok(Err(Refusal::Status(status)));
     }
     let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
+    if let Some(digest) = &deciding.digest
+        && *digest != now.digest
+    {
+        let difference = since(sql, id, digest, &now)?;
+        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
+    }
     let decision = decide(sql, actor, id, "REOPEN", deciding, &now)?;
     standing.approval = Some(decision.record_id.clone());
     standing.unconfirmed = false;

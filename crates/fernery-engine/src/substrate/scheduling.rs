@@ -11,8 +11,8 @@ use super::{Cell, Sql, Stage, journal, reading};
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, Event, ObjectiveStatus, PauseState, SnapshotId, TerminalReason, Workorder,
-    WorkorderId, WorkorderStatus,
+    AzollaId, ContextSnapshot, Event, GateResult, ObjectiveStatus, PauseState, SnapshotId, TerminalReason,
+    Workorder, WorkorderId, WorkorderStatus,
 };
 use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::pipeline::envelope;
@@ -22,9 +22,6 @@ use fernery_core::{JobId, StreamName, canonical};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::time::Duration;
-
-/// How often the job of a workorder may be tried: executors get lost.
-const JOB_ATTEMPTS: u32 = 3;
 
 /// What became of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,7 +238,8 @@ fn make(
     let objective = &standing.objective;
     let last =
         sql.one(include_str!("sql/run_last_of_objective.sql"), &[objective.objective_id.as_str().into()])?;
-    let earlier = last.map(|row| reading::run(&row)).transpose()?.map(|run| EarlierRun {
+    let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
+    let earlier = last.map(|row| reading::run(&row)).transpose()?.filter(failed).map(|run| EarlierRun {
         output_id: run.record.output_id.to_string(),
         gate_reason: run.record.gate_reason,
         evidence: run.evidence,
@@ -289,7 +287,7 @@ fn make(
     let payload = json!({"workorder": workorder, "context_snapshot": snapshot});
     sql.enqueue(NewJob {
         job_id: Some(ids.job_id),
-        max_attempts: JOB_ATTEMPTS,
+        max_attempts: blueprint.retry.infrastructure.max(1),
         timeout: Some(Duration::from_millis(budget_ms)),
         ..NewJob::new(stream(&workorder), raw(&payload)?)
     })?;

@@ -34,7 +34,7 @@ impl Sight {
         let seen = hands.substrate.read(move |sql| {
             let registered = azollas::in_force(sql, &azolla)?.expect("an azolla");
             let newest = Below::newest();
-            let objectives = reading::objectives(sql, None, &newest, ALL)?;
+            let objectives = reading::objectives(sql, &reading::ObjectiveFilter::default(), &newest, ALL)?;
             let mut versions = BTreeMap::new();
             for row in sql.query("SELECT event_id, claim_version FROM events", &[])? {
                 versions.insert(row.text(0)?.to_string(), row.int(1)?);
@@ -60,7 +60,7 @@ impl Sight {
                 decisions,
                 versions,
                 room: scheduling::room(sql, &registered)?,
-                blueprint: registered.blueprint,
+                blueprint: (*registered.blueprint).clone(),
             })
         });
         seen.await.expect("read")

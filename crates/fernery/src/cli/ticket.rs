@@ -274,7 +274,9 @@ pub(super) async fn run(ticket: Ticket, client: &Client, screen: Screen) -> Outc
                 screen.line(&format!("{id} is confirmed"))
             }
         }
-        Ticket::Reopen { id, note } => act(&id, "reopen", &ReopenRequest { note }, client, screen).await,
+        Ticket::Reopen { id, note } => {
+            act(&id, "reopen", &ReopenRequest { digest: None, note }, client, screen).await
+        }
         Ticket::Cancel { id, note } => act(&id, "cancel", &NoteRequest { note }, client, screen).await,
     }
 }

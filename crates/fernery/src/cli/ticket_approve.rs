@@ -43,7 +43,7 @@ pub(super) async fn approve(
             approval.digest
         }
     };
-    let request = ApproveRequest { digest: Some(digest), note };
+    let request = ApproveRequest { digest, note };
     let reply: Reply<DecisionResponse> =
         match client.post(&path(id, "approve"), &request, Duration::ZERO).await {
             Err(ClientError::Refused { problem, body, retry_after }) => {

@@ -7,6 +7,7 @@ use super::body::Weight;
 use super::decisions::fields;
 use super::json;
 use super::problem::{Code, Refusal, Refused};
+use super::workorder_jobs;
 use fernery_client::wire::{
     ClaimRequest, ClaimResponse, CompleteRequest, CompleteResponse, ErrorReport, FailRequest, FailResponse,
     FieldProblem, HeartbeatRequest, HeartbeatResponse, LeasedJob,
@@ -54,6 +55,7 @@ pub(super) async fn take(
     }
     caller.may_claim(&streams)?;
     drop(caller);
+    workorder_jobs::may_be_claimed_elsewhere(&server, &streams).await?;
     let _waiting = Weight::take(&server, |server| &server.waiting, 1, server.settings.waiting_max)
         .ok_or_else(|| Refusal::new(Code::TooManyWaiting, Code::TooManyWaiting.title()))?;
     let ask = Ask { worker_id, streams: streams.into(), max };

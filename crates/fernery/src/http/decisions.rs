@@ -59,8 +59,8 @@ async fn decide(call: Call, id: ObjectiveId, deciding: Deciding, verb: Decide) -
 /// `POST /v1/objectives/{id}/approve`
 pub async fn approve(call: Call) -> Replied {
     let id = objective_id(&call)?;
-    let ApproveRequest { digest, note } = optional(&call)?;
-    decide(call, id, deciding(digest, note), operating::approve).await
+    let ApproveRequest { digest, note } = json::read(&call.body)?;
+    decide(call, id, deciding(Some(digest), note), operating::approve).await
 }
 
 /// `POST /v1/objectives/{id}/confirm`
@@ -73,8 +73,8 @@ pub async fn confirm(call: Call) -> Replied {
 /// `POST /v1/objectives/{id}/reopen`
 pub async fn reopen(call: Call) -> Replied {
     let id = objective_id(&call)?;
-    let ReopenRequest { note } = json::read(&call.body)?;
-    decide(call, id, deciding(None, Some(note)), operating::reopen).await
+    let ReopenRequest { digest, note } = json::read(&call.body)?;
+    decide(call, id, deciding(digest, Some(note)), operating::reopen).await
 }
 
 /// `POST /v1/objectives/{id}/block`

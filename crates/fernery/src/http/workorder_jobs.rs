@@ -1,10 +1,13 @@
 //! Jobs that carry workorders belong to the scheduler: what operators may do to other jobs, they do here to the objective.
 
+use super::Server;
 use super::answer::Call;
 use super::problem::{Code, Refusal, Refused};
-use fernery_core::JobId;
 use fernery_core::artifact::WorkorderId;
-use fernery_engine::substrate::reading;
+use fernery_core::blueprint::ExecutorKind;
+use fernery_core::names::RESERVED_STREAM_PREFIX;
+use fernery_core::{JobId, StreamName};
+use fernery_engine::substrate::{azollas, reading};
 
 /// Refuses if one of these jobs carries a workorder, and names the command for its objective.
 pub(super) async fn refuse(call: &Call, jobs: &[JobId], instead: &'static str) -> Result<(), Refused> {
@@ -35,4 +38,23 @@ pub(super) fn stream_refused(stream: &fernery_core::StreamName) -> Refused {
         "the jobs of {stream} carry workorders; use `fernery ticket unblock ID --all` or `fernery ticket cancel ID`"
     );
     Refusal::new(Code::Conflict, detail)
+}
+
+/// Workorders whose blueprint names a program are executed by the control plane itself: what somebody else would hand in
+/// for them is not what was approved.
+pub(super) async fn may_be_claimed_elsewhere(server: &Server, streams: &[StreamName]) -> Result<(), Refused> {
+    if !streams.iter().any(StreamName::is_workorders) {
+        return Ok(());
+    }
+    let known = server.engine().substrate().read(azollas::all).await?;
+    for registered in &known {
+        let blueprint = &registered.blueprint;
+        let own = blueprint.executor().is_some_and(|executor| executor.kind != ExecutorKind::Remote);
+        let stream = format!("{RESERVED_STREAM_PREFIX}{}", blueprint.diazotroph_type);
+        if own && streams.iter().any(|asked| asked.as_str() == stream) {
+            let detail = format!("workorders of {stream} are executed by the control plane itself");
+            return Err(Refusal::new(Code::Forbidden, detail));
+        }
+    }
+    Ok(())
 }

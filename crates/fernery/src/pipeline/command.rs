@@ -32,10 +32,11 @@ impl Command {
         &self,
         stdin: &[u8],
         env: Vec<(String, String)>,
+        ends_when_full: bool,
         hang_max: Duration,
         stops: UnboundedReceiver<Duration>,
     ) -> Result<Ran, NotRun> {
-        self.guards.run(Input { env, stdin, hang_max }, stops).await
+        self.guards.run(Input { env, stdin, ends_when_full, hang_max }, stops).await
     }
 
     /// Waits until all that it started has ended.

@@ -12,24 +12,29 @@ use async_trait::async_trait;
 use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
 use fernery_core::blueprint::Gate;
 use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_engine::substrate::Stage;
 use fernery_engine::substrate::claims::{self, Claimer, Held};
 use fernery_engine::substrate::judging::{self, Docket, Judged};
 use fernery_engine::{StoreError, Substrate, door};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 /// Workorders claimed at once.
 const BATCH: i64 = 64;
 /// Gate programs at once: they are builds and tests, and have the machine's cores to themselves.
 const PROGRAMS_MAX: usize = 2;
+/// How long a pass waits for gates that need no program.
+const MOMENT: Duration = Duration::from_millis(50);
 /// The end of a gate's output that is kept as evidence.
 const LOG_TAIL_BYTES: usize = 4 << 10;
 
 pub(super) struct Gates {
     judge: Arc<Judge>,
+    /// What is being judged, of all azollas: a slow gate keeps no other from being looked at.
+    judging: Mutex<JoinSet<Result<Judged, StoreError>>>,
 }
 
 struct Judge {
@@ -43,7 +48,8 @@ impl Gates {
     pub(super) fn new(context: &Context) -> Self {
         let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
         let (substrate, work) = (context.engine.substrate(), context.data.join("work"));
-        Self { judge: Arc::new(Judge { substrate, by, work, programs: Semaphore::new(PROGRAMS_MAX) }) }
+        let judge = Judge { substrate, by, work, programs: Semaphore::new(PROGRAMS_MAX) };
+        Self { judge: Arc::new(judge), judging: Mutex::default() }
     }
 }
 
@@ -54,18 +60,24 @@ impl PollingWorker for Gates {
     }
 
     async fn pass(&self, _: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {
+        let mut judging = self.judging.lock().await;
+        let room = BATCH - judging.len() as i64;
         let (of, by) = (azolla.clone(), self.judge.by.clone());
         let taken =
-            self.judge.substrate.transact(move |sql| claims::take_executed(sql, &of, &by, BATCH)).await?;
+            self.judge.substrate.transact(move |sql| claims::take_executed(sql, &of, &by, room)).await?;
         door::failpoint("gate-claimed");
-        let mut pass = Pass { again: taken.len() as i64 == BATCH, ..Pass::default() };
-        let mut judging = JoinSet::new();
+        let mut pass = Pass { again: room > 0 && taken.len() as i64 == room, ..Pass::default() };
         for (id, held) in taken {
             let judge = self.judge.clone();
-            judging.spawn(async move { judge.judge(id, held).await });
+            judging.spawn(async move {
+                let judged = judge.judge(id, held).await;
+                // There is room again, and whoever counts finds it.
+                judge.substrate.nudge(Stage::Gate);
+                judged
+            });
         }
         let mut failed = None;
-        while let Some(done) = judging.join_next().await {
+        while let Ok(Some(done)) = tokio::time::timeout(MOMENT, judging.join_next()).await {
             match done {
                 Ok(Ok(Judged::Recorded(run))) => pass.count(run.gate_result.as_str(), 1),
                 Ok(Ok(Judged::Before)) => pass.count("judged_before", 1),
@@ -160,7 +172,7 @@ impl Judge {
         gate: &Gate,
         stops: mpsc::UnboundedReceiver<Duration>,
     ) -> Evidence {
-        let Gate::Command { name, argv, timeout, env } = gate else {
+        let Gate::Command { name, argv, timeout, env, .. } = gate else {
             return trouble(gate.name(), None, "this gate runs no program".into());
         };
         let _turn = self.programs.acquire().await;
@@ -212,7 +224,7 @@ async fn run_gate(
         ("FERNERY_WORK_ORDER_ID".to_string(), docket.workorder.workorder.work_order_id.to_string()),
     ];
     let (stop, orders) = mpsc::unbounded_channel();
-    let run = command.run(b"", told, Duration::from_secs(60), orders);
+    let run = command.run(b"", told, false, Duration::from_secs(60), orders);
     tokio::pin!(run);
     let deadline = tokio::time::sleep(timeout);
     tokio::pin!(deadline);
@@ -230,20 +242,20 @@ async fn run_gate(
     let evidence = match ran {
         Ok(ran) => {
             let exit = exit_code(&ran.seen.exit);
-            let mut log = String::from_utf8_lossy(&ran.seen.stdout.kept()).into_owned();
-            log.push_str(&ran.seen.stderr.text());
+            let mut log = tail(&ran.seen.stdout_end.text(), LOG_TAIL_BYTES / 2);
+            log.push_str(&tail(&ran.seen.stderr.text(), LOG_TAIL_BYTES / 2));
             if timed_out {
                 log.push_str(&format!("\nended after {timeout:?}: its time-out"));
             }
             let passed = exit == Some(0) && ran.stopped.is_none();
             let result = Some(if passed { GateResult::Pass } else { GateResult::Fail });
-            let ended_by_others = ran.stopped.is_some() && !timed_out && !ran.seen.stdout.is_cut();
+            let ended_by_others = ran.stopped.is_some() && !timed_out;
             Evidence {
                 gate: String::new(),
                 command: None,
                 exit,
                 ms: 0,
-                log_tail: tail(&log),
+                log_tail: log,
                 result: if ended_by_others { None } else { result },
                 trouble: ended_by_others.then(|| "it was stopped".to_string()),
             }
@@ -257,7 +269,7 @@ async fn run_gate(
 }
 
 /// The end of a log, as text that can be shown.
-fn tail(log: &str) -> String {
+fn tail(log: &str, bytes: usize) -> String {
     let shown: String =
         log.chars()
             .map(|c| {
@@ -268,7 +280,7 @@ fn tail(log: &str) -> String {
                 }
             })
             .collect();
-    let mut from = shown.len().saturating_sub(LOG_TAIL_BYTES);
+    let mut from = shown.len().saturating_sub(bytes);
     while !shown.is_char_boundary(from) {
         from += 1;
     }

@@ -22,7 +22,7 @@ mod sealer;
 use crate::http::PipelineView;
 use driver::Driver;
 use fernery_core::artifact::AzollaId;
-use fernery_core::blueprint::{Blueprint, ExecutorKind, Sandbox, WorkerKind};
+use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Sandbox, WorkerKind};
 use fernery_engine::store::StoreSettings;
 use fernery_engine::substrate::{Stage, azollas};
 use fernery_engine::{Engine, StoreError, door};
@@ -106,6 +106,16 @@ fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
                 blueprint.diazotroph_type
             ));
         }
+        for gate in &blueprint.gates {
+            if let Gate::Command { name, sandbox, .. } = gate
+                && *sandbox != Some(Sandbox::Unconfined)
+            {
+                return Err(format!(
+                    "azolla {id}: gate {name} runs a command, which may run what an executor wrote, and this version \
+                     contains none; where that is acceptable, say so: sandbox = \"none\" in that gate"
+                ));
+            }
+        }
         let other = kinds.entry(&blueprint.diazotroph_type).or_insert((executor.kind, id));
         if other.0 != executor.kind {
             return Err(format!(
@@ -129,6 +139,9 @@ impl Pipeline {
             let blueprint = blueprint.clone();
             engine.substrate().transact(move |sql| azollas::register(sql, &blueprint)).await?;
         }
+        let known = engine.substrate().read(azollas::all).await?;
+        let known: Vec<Blueprint> = known.iter().map(|known| (*known.blueprint).clone()).collect();
+        check_together(&known).map_err(StoreError::Refused)?;
         let owner = format!("fernery-{}", chance.process_id());
         let context = Arc::new(Context { engine, blueprints, owner, lease_ttl, data });
         let driver = Arc::new(Driver::new(context.clone()));

@@ -4,8 +4,9 @@
 
 use super::command::{Command, GRACE, exit_code};
 use super::{Context, stop_watch};
+use crate::worker::link::Stopped;
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun, Ran};
-use fernery_core::artifact::WorkorderId;
+use fernery_core::artifact::{WorkorderId, WorkorderStatus};
 use fernery_core::blueprint::{Executor, ExecutorKind};
 use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::pipeline::membrane::{self, Outcome};
@@ -25,6 +26,8 @@ use tracing::{info, warn};
 
 /// How long a claim waits before it asks again.
 const CLAIM_WAIT: Duration = Duration::from_secs(30);
+/// Of what a program wrote that is kept as content: all parts together are bounded.
+const KEPT_BYTES_MAX: usize = 768 << 10;
 /// Kept of the budget for stopping the program and handing in what there is.
 const RESERVE_MAX: Duration = Duration::from_secs(2);
 
@@ -122,12 +125,17 @@ impl Slot {
             .substrate()
             .read(move |sql| {
                 let Some(work) = reading::workorder_by_id(sql, &of)? else { return Ok(None) };
+                if work.cancelled || work.workorder.status != WorkorderStatus::Created {
+                    return Ok(None);
+                }
                 Ok(azollas::by_digest(sql, &work.blueprint)?.map(|registered| registered.blueprint))
             })
             .await?;
         // A job without a workorder is not the scheduler's.
         let Some(blueprint) = found else {
-            return self.fail(job, "no_workorder", "there is no such workorder").await;
+            return self
+                .fail(job, "no_workorder", "there is no such workorder, or it is not wanted any more")
+                .await;
         };
         let Some(executor) = blueprint.executor().filter(|e| e.kind == ExecutorKind::Command) else {
             return self.fail(job, "no_executor", "its blueprint names no command").await;
@@ -146,6 +154,10 @@ impl Slot {
         match (ran, why) {
             // Not the holder any more: not one write (invariant 11).
             (_, Some(Why::LeaseLost)) => Ok(()),
+            // This process hung, and says nothing about the work.
+            (Ok(ran), _) if ran.stopped == Some(Stopped::Silence) => {
+                self.fail(job, "host_hung", "this process hung for longer than its lease").await
+            }
             (Ok(ran), Some(Why::ShuttingDown)) if ran.stopped.is_some() => self.release(job).await,
             (Ok(ran), why) => self.hand_in(job, parts(executor, ran, why, ms)).await,
             (Err(NotRun::NoCommand(said)), _) => self.fail(job, "no_command", &said).await,
@@ -162,32 +174,35 @@ impl Slot {
             ("FERNERY_WORK_ORDER_ID".to_string(), job.job_id.to_string()),
         ];
         let (stop, stops) = mpsc::unbounded_channel();
-        let run = command.run(job.payload.get().as_bytes(), env, ttl, stops);
+        let run = command.run(job.payload.get().as_bytes(), env, true, ttl, stops);
         tokio::pin!(run);
+        let mut beats = Beats::start(self.context.clone(), job);
+        let mut trusted = tokio::time::Instant::now() + ttl;
         let budget = job.timeout_at.map_or(Duration::MAX / 2, |at| at.since(job.claimed_at));
         let deadline = tokio::time::sleep(budget.saturating_sub(RESERVE_MAX.min(budget / 10)));
         tokio::pin!(deadline);
-        let mut beats = tokio::time::interval(ttl / 3);
-        beats.tick().await;
         let mut why = None;
         let mut ending = self.ending.clone();
         loop {
             tokio::select! {
                 ran = &mut run => return (ran, why),
-                _ = beats.tick() => {
-                    let beat = Beat { job_id: job.job_id, token_hash: job.lease_token.hash() };
-                    match self.context.engine.store().heartbeat(vec![beat]).await.as_deref() {
-                        Ok([BeatAnswer::Extended { cancel_requested: true, .. }]) if why.is_none() => {
+                Some((asked_at, answer)) = beats.answers.recv() => match answer {
+                    BeatAnswer::Extended { cancel_requested, .. } => {
+                        trusted = asked_at + ttl;
+                        if cancel_requested && why.is_none() {
                             why = Some(Why::Cancelled);
                             let _ = stop.send(GRACE);
                         }
-                        Ok([BeatAnswer::LeaseLost | BeatAnswer::Unknown]) => {
-                            why = Some(Why::LeaseLost);
-                            let _ = stop.send(Duration::ZERO);
-                        }
-                        Ok(_) => {}
-                        Err(error) => warn!(%error, work_order_id = %job.job_id, "a heartbeat did not get through"),
                     }
+                    BeatAnswer::LeaseLost | BeatAnswer::Unknown => {
+                        why = Some(Why::LeaseLost);
+                        let _ = stop.send(Duration::ZERO);
+                    }
+                },
+                // Nobody knows whose it is now: another may be at it (invariant 20).
+                () = tokio::time::sleep_until(trusted), if why != Some(Why::LeaseLost) => {
+                    why = Some(Why::LeaseLost);
+                    let _ = stop.send(Duration::ZERO);
                 }
                 () = &mut deadline, if why.is_none() => {
                     why = Some(Why::Budget);
@@ -212,11 +227,13 @@ impl Slot {
         match answers.first() {
             Some(Answer::Unfit) => {
                 let said = membrane::parts(&parts).err().unwrap_or_default();
-                let said: Vec<String> = said.iter().map(|v| format!("{}: {}", v.path, v.message)).collect();
+                let said: Vec<String> =
+                    said.iter().take(20).map(|v| format!("{}: {}", v.path, v.message)).collect();
+                let said: String = showable(&said.join("\n")).chars().take(4_000).collect();
                 let instead = json!({
                     "title": "The output is no output bundle",
                     "content": "",
-                    "notes": said.join("\n"),
+                    "notes": said,
                     "metadata": {"outcome": Outcome::Protocol.as_str()},
                 });
                 let item = Completion { proof: Self::proof(job), result: raw(&instead) };
@@ -241,6 +258,39 @@ impl Slot {
     }
 }
 
+/// Renews a lease beside what is done under it, so that neither waits for the other.
+struct Beats {
+    answers: mpsc::UnboundedReceiver<(tokio::time::Instant, BeatAnswer)>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Beats {
+    fn start(context: Arc<Context>, job: &Claimed) -> Self {
+        let beat = Beat { job_id: job.job_id, token_hash: job.lease_token.hash() };
+        let (tell, answers) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(context.lease_ttl / 3).await;
+                let asked_at = tokio::time::Instant::now();
+                match context.engine.store().heartbeat(vec![beat]).await.as_deref() {
+                    Ok([answer]) => drop(tell.send((asked_at, *answer))),
+                    Ok(_) => {}
+                    Err(error) => {
+                        warn!(%error, work_order_id = %beat.job_id, "a heartbeat did not get through")
+                    }
+                }
+            }
+        });
+        Self { answers, task }
+    }
+}
+
+impl Drop for Beats {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 /// Waits until everything has to end.
 async fn ended(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|ending| *ending).await;
@@ -259,11 +309,13 @@ fn parts(executor: &Executor, ran: Ran, why: Option<Why>, ms: u64) -> Value {
     let facts = |outcome: Outcome| json!({"outcome": outcome.as_str(), "executor": executor.argv.first(), "exit": exit, "wall_ms": ms});
     let plain = |outcome: Outcome, title: &str, content: &str, notes: &str| json!({"title": title, "content": content, "notes": notes, "metadata": facts(outcome)});
     let text = String::from_utf8_lossy(&bytes).replace('\0', "\u{fffd}");
+    // Bytes that are no text grow when they are replaced.
+    let text = &text[..text.floor_char_boundary(KEPT_BYTES_MAX)];
     match why {
         Some(Why::Budget) if stopped => {
-            return plain(Outcome::Budget, "The budget is spent", &text, &complaints);
+            return plain(Outcome::Budget, "The budget is spent", text, &complaints);
         }
-        Some(Why::Cancelled) if stopped => return plain(Outcome::Cancelled, "Cancelled", &text, &complaints),
+        Some(Why::Cancelled) if stopped => return plain(Outcome::Cancelled, "Cancelled", text, &complaints),
         _ => {}
     }
     if cut {
@@ -272,24 +324,27 @@ fn parts(executor: &Executor, ran: Ran, why: Option<Why>, ms: u64) -> Value {
     if exit != Some(0) {
         let title = exit
             .map_or("The program was killed".to_string(), |code| format!("The program exited with {code}"));
-        return plain(Outcome::Failed, &title, &text, &complaints);
+        return plain(Outcome::Failed, &title, text, &complaints);
     }
     if std::str::from_utf8(&bytes).is_err() {
         return plain(Outcome::Protocol, "The output is not UTF-8", "", &complaints);
     }
-    match serde_json::from_str::<Value>(&text) {
+    match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(mut given)) if given.contains_key("title") && given.contains_key("content") => {
             if let Some(metadata) = given.entry("metadata").or_insert_with(|| json!({})).as_object_mut()
                 && let Value::Object(facts) = facts(Outcome::Output)
             {
                 for (name, value) in facts {
-                    metadata.entry(name).or_insert(value);
+                    // What it came to is the program's to say; how it ran is not.
+                    if name != "outcome" || !metadata.contains_key(&name) {
+                        metadata.insert(name, value);
+                    }
                 }
             }
             Value::Object(given)
         }
         _ if text.trim().is_empty() => plain(Outcome::NoChange, "The program said nothing", "", &complaints),
-        _ => plain(Outcome::Output, "Output of the program", &text, &complaints),
+        _ => plain(Outcome::Output, "Output of the program", text, &complaints),
     }
 }
 

@@ -29,10 +29,8 @@ impl PollingWorker for Sealer {
     async fn pass(&self, context: &Context, _: &AzollaId) -> Result<Pass, StoreError> {
         let (sealed, head) =
             context.engine.substrate().transact(move |sql| journal::seal(sql, BATCH)).await?;
-        if let Some(head) = head.filter(|_| sealed > 0)
-            && let Err(error) = keep(&context.data, &head)
-        {
-            tracing::warn!(%error, "the end of the journal could not be kept in a file; the next pass tries again");
+        if let Some(head) = head.filter(|head| self.kept(&context.data).as_ref() != Some(head)) {
+            self.keep(context, head).await?;
         }
         let mut pass = Pass { again: sealed as i64 == BATCH, ..Pass::default() };
         pass.count("sealed", sealed as u64);
@@ -40,7 +38,30 @@ impl PollingWorker for Sealer {
     }
 }
 
-fn keep(data: &Path, head: &Head) -> std::io::Result<()> {
+impl Sealer {
+    /// The end that was last kept.
+    fn kept(&self, data: &Path) -> Option<Head> {
+        serde_json::from_slice(&std::fs::read(data.join(HEAD_FILE)).ok()?).ok()
+    }
+
+    /// Keeps a new end, unless the chain does not lead there from the one that was kept: what was cut off must stay seen.
+    async fn keep(&self, context: &Context, head: Head) -> Result<(), StoreError> {
+        if let Some(kept) = self.kept(&context.data) {
+            let fault =
+                context.engine.substrate().read(move |sql| journal::leads_through(sql, &kept)).await?;
+            if let Some(fault) = fault {
+                tracing::error!(%fault, "the journal is not what it was; its remembered end is left alone");
+                return Ok(());
+            }
+        }
+        if let Err(error) = write(&context.data, &head) {
+            tracing::warn!(%error, "the end of the journal could not be kept in a file; the next pass tries again");
+        }
+        Ok(())
+    }
+}
+
+fn write(data: &Path, head: &Head) -> std::io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(data)?;
     serde_json::to_writer(&mut file, head)?;
     file.write_all(b"\n")?;

@@ -70,6 +70,8 @@ pub struct Input<'a> {
     pub env: Vec<(String, String)>,
     /// What it reads on stdin.
     pub stdin: &'a [u8],
+    /// Whether it is ended once it has written more than may be kept.
+    pub ends_when_full: bool,
     /// If this process hangs for so long, the job is killed: nobody renews its lease then.
     pub hang_max: Duration,
 }
@@ -205,7 +207,9 @@ impl Guards {
         let ended = match Run::start(link, pid, &order).await {
             Ok(mut run) => {
                 let alive_every = input.hang_max / ALIVE_TIMES;
-                let ended = run.attend(input.stdin, self.grace, alive_every, stops).await;
+                let ended = run
+                    .attend(input.stdin, input.ends_when_full.then_some(self.grace), alive_every, stops)
+                    .await;
                 ended.map(|Ended { exit, stopped, leftovers, immortal }| {
                     let seen = run.finish(exit);
                     Ran { seen, stopped, leftovers, immortal }

@@ -51,7 +51,8 @@ impl Shop {
     pub(crate) fn ticket(&self, id: &str) {
         let (status, body) = self.post("/v1/objectives", new_ticket(id));
         assert!(matches!(status, 200 | 201), "{status} {body}");
-        let (status, body) = self.post(&format!("/v1/objectives/{id}/approve"), json!({}));
+        let digest = self.objective(id)["approval"]["digest"].clone();
+        let (status, body) = self.post(&format!("/v1/objectives/{id}/approve"), json!({"digest": digest}));
         assert!(matches!(status, 200 | 201), "{status} {body}");
     }
 
@@ -79,15 +80,17 @@ fn new_ticket(id: &str) -> Value {
     json!({"objective_id": id, "azolla_id": "shop", "title": "Do it", "acceptance_criteria": "It is done"})
 }
 
-fn try_post(address: &str, token: &str, path: &str, body: &Value) -> std::io::Result<()> {
-    let (mut stream, body) = (TcpStream::connect(address)?, body.to_string());
+fn try_call(address: &str, token: &str, method: &str, path: &str, body: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
     write!(
         stream,
-        "POST {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\nHost: {address}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )?;
-    stream.read_to_end(&mut Vec::new()).map(drop)
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 pub(crate) fn write(dir: &Path, blueprint: &str) {
@@ -123,8 +126,14 @@ pub(crate) fn dies_at(failpoint: &str, dir: &Path, flags: &[&str]) {
     // It may die before it serves, or while it answers.
     if let Some(url) = line.trim_end().strip_prefix("listening on http://") {
         let token = std::fs::read_to_string(dir.join(".fernery/operator.token")).unwrap();
-        let _ = try_post(url, token.trim(), "/v1/objectives", &new_ticket("t"));
-        let _ = try_post(url, token.trim(), "/v1/objectives/t/approve", &json!({}));
+        let _ = try_call(url, token.trim(), "POST", "/v1/objectives", &new_ticket("t").to_string());
+        let approve = || {
+            let shown = try_call(url, token.trim(), "GET", "/v1/objectives/t", "").ok()?;
+            let digest = shown.split("\"digest\":\"").nth(1)?.get(..64)?.to_string();
+            let body = json!({"digest": digest}).to_string();
+            try_call(url, token.trim(), "POST", "/v1/objectives/t/approve", &body).ok()
+        };
+        approve();
     }
     assert!(eventually(|| child.try_wait().unwrap().is_some()), "it never came to {failpoint}");
 }

@@ -10,7 +10,7 @@ const HELLO: &str = "cat >in.json; echo hello";
 /// The blueprint's lists are replaced whole: these are all gates.
 fn gates(argv: &str) -> String {
     format!(
-        "gates = [{{ kind = \"outcome\" }}, {{ kind = \"command\", name = \"check\", argv = {argv}, timeout = \"10s\" }}]\n"
+        "gates = [{{ kind = \"outcome\" }}, {{ kind = \"command\", name = \"check\", argv = {argv}, timeout = \"10s\", sandbox = \"none\" }}]\n"
     )
 }
 

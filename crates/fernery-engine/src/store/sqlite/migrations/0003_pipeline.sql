@@ -113,6 +113,8 @@ CREATE TABLE workorders (
 CREATE INDEX workorders_active ON workorders (azolla_id, work_order_id) WHERE NOT judged;
 CREATE INDEX workorders_to_judge ON workorders (azolla_id, executed_at, work_order_id) WHERE NOT judged AND status = 'EXECUTED';
 CREATE INDEX workorders_to_cancel ON workorders (work_order_id) WHERE cancelled AND status = 'CREATED';
+-- An objective has one workorder under way at most.
+CREATE UNIQUE INDEX workorders_one_active ON workorders (objective_id) WHERE NOT judged;
 CREATE INDEX workorders_of_objective ON workorders (objective_id, created_at);
 CREATE INDEX workorders_by_age ON workorders (created_at, work_order_id);
 
