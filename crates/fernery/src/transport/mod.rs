@@ -171,14 +171,17 @@ impl RedisTransport {
             }
         }
         if !malformed.is_empty() {
-            self.counters.malformed.fetch_add(malformed.len() as u64, Ordering::Relaxed);
             warn!(%stream, messages = malformed.len(), "messages that nobody can read were taken away");
             let (link, group, key) = (self.link.clone(), self.group.clone(), stream.clone());
+            let counters = self.counters.clone();
             tokio::spawn(async move {
                 let ids: Vec<&str> = malformed.iter().map(String::as_str).collect();
                 let mut commands = pipe();
                 removal(&mut commands, &group, key.as_str(), &ids);
-                let _ = link.ask(&commands).await;
+                // Another process may have seen the same ones: each is counted where it is deleted.
+                if let Ok([_, Value::Int(gone)]) = link.ask(&commands).await.as_deref() {
+                    counters.malformed.fetch_add(gone.unsigned_abs(), Ordering::Relaxed);
+                }
             });
         }
         hints
