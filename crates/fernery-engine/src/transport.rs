@@ -97,6 +97,28 @@ pub struct Mail {
     pub set_up_anew: Vec<StreamName>,
 }
 
+/// What a stream holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Messages.
+    pub messages: u64,
+    /// Messages that somebody took and has not dealt with, also such as are not there any more.
+    pub in_hand: u64,
+    /// It had lost track of who read what, and was set up anew: it may have lost more than that.
+    pub set_up_anew: bool,
+}
+
+/// Messages as they stand in a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Those that can be read.
+    pub hints: Vec<Hint>,
+    /// How many there were.
+    pub read: usize,
+    /// The last of them.
+    pub last: Option<MessageId>,
+}
+
 /// Messages that somebody took and never dealt with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Abandoned {
@@ -123,6 +145,9 @@ pub type Counts = Vec<(&'static str, u64)>;
 /// A carrier of messages.
 #[async_trait]
 pub trait Transport: Send + Sync + fmt::Debug {
+    /// Where its messages are, in one word after its kind, without a secret: those of two with the same place are the same.
+    fn place(&self) -> String;
+
     /// A way to send, made anew: whatever happened to the transport before this, happened before.
     async fn sender(&self) -> Result<Box<dyn Sender>, Away>;
 
@@ -133,11 +158,11 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// These messages have done what they were for, or are good for nothing: they are taken away in a moment.
     fn finished(&self, messages: Vec<(StreamName, MessageId)>, why: Reason);
 
-    /// How many messages each stream holds.
-    async fn lengths(&self, streams: &[StreamName]) -> Result<Vec<u64>, Away>;
+    /// What each stream holds.
+    async fn loads(&self, streams: &[StreamName]) -> Result<Vec<Load>, Away>;
 
     /// Up to `max` messages of a stream after the given one, whoever has them; nothing changes.
-    async fn look(&self, stream: &StreamName, after: MessageId, max: usize) -> Result<Vec<Hint>, Away>;
+    async fn look(&self, stream: &StreamName, after: MessageId, max: usize) -> Result<Page, Away>;
 
     /// Up to `max` messages that somebody took longer ago than `idle`, from `from` on.
     async fn abandoned(
@@ -151,11 +176,11 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Forgets readers of this stream that have gone.
     async fn forget_readers(&self, stream: &StreamName, idle: Duration) -> Result<(), Away>;
 
-    /// Forgets a stream that holds nothing and has had no message since `newest`, unless somebody else reads it. False: it
-    /// stays.
-    async fn forget(&self, stream: &StreamName, newest: MessageId) -> Result<bool, Away>;
+    /// Forgets a stream that holds nothing and has had no message since `idle_since_ms`, unless somebody else reads it. False:
+    /// it stays.
+    async fn forget(&self, stream: &StreamName, idle_since_ms: i64) -> Result<bool, Away>;
 
-    /// What is wrong with it now, if anything.
+    /// What is wrong with it now, if anything: it is not there, takes no messages, or gives none.
     fn trouble(&self) -> Option<String>;
 
     /// What has happened to messages since the start.
@@ -165,7 +190,7 @@ pub trait Transport: Send + Sync + fmt::Debug {
 /// A way to send that has not been interrupted since it was made.
 #[async_trait]
 pub trait Sender: Send {
-    /// The newest message that each stream has ever had, as the transport knows it.
+    /// The newest message that each stream has ever had, as the transport knows it. Fails while nothing could be sent.
     async fn newest(&mut self, streams: &[StreamName]) -> Result<Vec<Option<MessageId>>, Away>;
 
     /// Sees to it that messages can be sent to the streams of these notes. Answers those to which they could not: they are

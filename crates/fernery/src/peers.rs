@@ -96,7 +96,10 @@ pub(crate) fn introduction(
         lease_ttl: settings.lease_ttl,
         heartbeat_interval: settings.heartbeat_interval,
         reap_interval: settings.reap_interval,
-        transport: if settings.transport.is_some() { "redis" } else { "none" }.to_string(),
+        transport: settings
+            .transport
+            .as_ref()
+            .map_or_else(|| "none".into(), |transport| transport.identity()),
         started_at,
     }
 }
@@ -121,6 +124,17 @@ pub(crate) mod tests {
             transport: transport.into(),
             started_at: Timestamp::from_millis(0),
         }
+    }
+
+    #[test]
+    fn where_messages_go_is_told_apart_by_place_group_and_who_acknowledges_and_never_with_the_password() {
+        use crate::transport::{AckBy, TransportSettings};
+        let identity =
+            |url: &str, ack| TransportSettings { url: url.into(), group: "workers".into(), ack }.identity();
+        for url in ["redis://:s3cret@h", "rediss://u:s3cret@h:6379/0", "valkey://h/0"] {
+            assert_eq!(identity(url, AckBy::ControlPlane), "redis h:6379/0 workers control-plane");
+        }
+        assert_eq!(identity("redis://h:6380/2", AckBy::Worker), "redis h:6380/2 workers worker");
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct ProcessInfo {
     /// How often it looks for expired leases.
     #[schemars(with = "schema::Number")]
     pub reap_interval_ms: u64,
-    /// Who carries its messages: `none` or `redis`.
+    /// Who carries its messages: `none`, or `redis` with host, port, database, group and who acknowledges.
     pub transport: String,
     /// When it started.
     #[schemars(with = "schema::Instant")]

@@ -26,7 +26,7 @@ pub struct Process {
     pub heartbeat_interval: Duration,
     /// How often it looks for expired leases.
     pub reap_interval: Duration,
-    /// Who carries its messages: `none` or `redis`.
+    /// Who carries its messages: `none`, or `redis` with host, port, database, group and who acknowledges.
     pub transport: String,
     /// When it started, by the clock that decides expiry.
     pub started_at: Timestamp,

@@ -96,7 +96,8 @@ impl Metrics {
                 let _ = writeln!(text, "fernery_messages_total{{what=\"{what}\"}} {count}");
             }
             let up = i128::from(transport.trouble().is_none());
-            one(&mut text, "gauge", "fernery_transport_up", "Whether Redis answers.", up);
+            let help = "Whether Redis answers, takes messages and gives them.";
+            one(&mut text, "gauge", "fernery_transport_up", help, up);
         }
         self.streams(server, &mut text).await;
         let started = i128::from(self.started_at.as_millis() / 1_000);

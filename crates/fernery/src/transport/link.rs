@@ -17,8 +17,18 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(super) struct Link {
     client: Client,
     state: Mutex<State>,
+    refused: Mutex<Refused>,
     /// One connects, the others go on without.
     connecting: tokio::sync::Mutex<()>,
+}
+
+/// What Redis does not do although it answers.
+#[derive(Debug, Default)]
+struct Refused {
+    /// Why nothing can be sent.
+    sending: Option<String>,
+    /// Why nothing can be read.
+    reading: Option<String>,
 }
 
 enum State {
@@ -40,7 +50,28 @@ impl std::fmt::Debug for State {
 impl Link {
     pub(super) fn new(url: &str) -> Result<Self, String> {
         let client = Client::open(url).map_err(|error| error.to_string())?;
-        Ok(Self { client, state: Mutex::new(State::Unknown), connecting: tokio::sync::Mutex::default() })
+        let (state, refused) = (Mutex::new(State::Unknown), Mutex::default());
+        Ok(Self { client, state, refused, connecting: tokio::sync::Mutex::default() })
+    }
+
+    /// Where it leads: server, port and database, without password.
+    pub(super) fn place(&self) -> String {
+        let info = self.client.get_connection_info();
+        format!("{}/{}", info.addr(), info.redis_settings().db())
+    }
+
+    fn refused(&self) -> MutexGuard<'_, Refused> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Messages can be sent, or not.
+    pub(super) fn sends(&self, trouble: Option<String>) {
+        self.refused().sending = trouble;
+    }
+
+    /// Messages can be read, or not although Redis answers.
+    pub(super) fn reads(&self, trouble: Option<String>) {
+        self.refused().reading = trouble;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -93,6 +124,11 @@ impl Link {
     }
 
     pub(super) fn trouble(&self) -> Option<String> {
+        let refused = self.refused();
+        if let Some(why) = refused.sending.as_ref().or(refused.reading.as_ref()) {
+            return Some(why.clone());
+        }
+        drop(refused);
         match &*self.state() {
             State::Down { why, .. } => Some(why.clone()),
             State::Unknown | State::Up(_) => None,
@@ -126,7 +162,7 @@ pub(super) async fn ask(
 }
 
 /// Errors that are about Redis and not about the key that was named.
-fn cannot_serve(code: &str) -> bool {
+pub(super) fn cannot_serve(code: &str) -> bool {
     matches!(
         code,
         "OOM"

@@ -15,7 +15,7 @@ use self::sender::RedisSender;
 use async_trait::async_trait;
 use fernery_core::StreamName;
 use fernery_engine::transport::{
-    Abandoned, Away, Counts, DEAD_LETTERS, Hint, Mail, MessageId, Reason, Sender, Transport,
+    Abandoned, Away, Counts, DEAD_LETTERS, Hint, Load, Mail, MessageId, Page, Reason, Sender, Transport,
 };
 use redis::{Value, cmd, pipe};
 use std::collections::HashMap;
@@ -61,13 +61,13 @@ for i, key in ipairs(KEYS) do
 end
 return { found, anew }";
 
-/// Deletes a stream that holds nothing, that nobody has anything of in hand, that has had no message since the one named, and
+/// Deletes a stream that holds nothing, that nobody has anything of in hand, that has had no message since the time named, and
 /// that no other group reads; all looked at in one go.
 const FORGET: &str = r"
 local last = redis.pcall('XINFO', 'STREAM', KEYS[1])
 if last.err then return redis.call('EXISTS', KEYS[1]) == 0 and 1 or 0 end
 for i = 1, #last, 2 do
-  if last[i] == 'last-generated-id' and last[i + 1] ~= ARGV[2] then return 0 end
+  if last[i] == 'last-generated-id' and tonumber(string.match(last[i + 1], '^%d+')) >= tonumber(ARGV[2]) then return 0 end
 end
 if redis.call('XLEN', KEYS[1]) > 0 then return 0 end
 for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
@@ -97,6 +97,18 @@ pub struct TransportSettings {
     pub group: String,
     /// Who acknowledges.
     pub ack: AckBy,
+}
+
+impl TransportSettings {
+    /// What all processes should have in common, without the password: `redis host:port/number group ack`.
+    pub(crate) fn identity(&self) -> String {
+        let place = Link::new(&self.url).map_or_else(|_| "nowhere".into(), |link| link.place());
+        let ack = match self.ack {
+            AckBy::ControlPlane => "control-plane",
+            AckBy::Worker => "worker",
+        };
+        format!("redis {place} {} {ack}", self.group)
+    }
 }
 
 impl std::fmt::Debug for TransportSettings {
@@ -159,14 +171,17 @@ impl RedisTransport {
             }
         }
         if !malformed.is_empty() {
-            self.counters.malformed.fetch_add(malformed.len() as u64, Ordering::Relaxed);
             warn!(%stream, messages = malformed.len(), "messages that nobody can read were taken away");
             let (link, group, key) = (self.link.clone(), self.group.clone(), stream.clone());
+            let counters = self.counters.clone();
             tokio::spawn(async move {
                 let ids: Vec<&str> = malformed.iter().map(String::as_str).collect();
                 let mut commands = pipe();
                 removal(&mut commands, &group, key.as_str(), &ids);
-                let _ = link.ask(&commands).await;
+                // Another process may have seen the same ones: each is counted where it is deleted.
+                if let Ok([_, Value::Int(gone)]) = link.ask(&commands).await.as_deref() {
+                    counters.malformed.fetch_add(gone.unsigned_abs(), Ordering::Relaxed);
+                }
             });
         }
         hints
@@ -205,11 +220,13 @@ async fn remove(link: Arc<Link>, group: String, counters: Arc<Counters>, mut que
 
 #[async_trait]
 impl Transport for RedisTransport {
+    fn place(&self) -> String {
+        format!("redis {}", self.link.place())
+    }
+
     async fn sender(&self) -> Result<Box<dyn Sender>, Away> {
-        let connection = self.link.connect().await.inspect_err(|_| {
-            self.counters.failures.fetch_add(1, Ordering::Relaxed);
-        })?;
-        Ok(Box::new(RedisSender::new(connection, self.group.clone(), self.counters.clone())))
+        let sender = RedisSender::new(self.link.clone(), self.group.clone(), self.counters.clone());
+        Ok(Box::new(sender.await?))
     }
 
     async fn read(&self, streams: &[StreamName], in_hand: &[usize], max: usize) -> Result<Mail, Away> {
@@ -231,7 +248,11 @@ impl Transport for RedisTransport {
         let answers = self.link.ask(&commands).await.inspect_err(|_| {
             self.counters.failures.fetch_add(1, Ordering::Relaxed);
         })?;
-        let (found, anew) = reply::read(answers)?;
+        let read = reply::read(answers);
+        self.link.reads(read.as_ref().err().map(|Away(why)| why.clone()));
+        let (found, anew) = read.inspect_err(|_| {
+            self.counters.failures.fetch_add(1, Ordering::Relaxed);
+        })?;
         let stream = |n: usize| keys.get(n - 1).map(|name| StreamName::stored(name));
         let mut mail = Mail::default();
         for (n, entries) in found {
@@ -261,27 +282,51 @@ impl Transport for RedisTransport {
         }
     }
 
-    async fn lengths(&self, streams: &[StreamName]) -> Result<Vec<u64>, Away> {
-        let mut lengths = Vec::with_capacity(streams.len());
+    async fn loads(&self, streams: &[StreamName]) -> Result<Vec<Load>, Away> {
+        let mut loads = Vec::with_capacity(streams.len());
         for some in streams.chunks(STREAMS_AT_ONCE) {
             let mut commands = pipe();
             for stream in some {
                 commands.add_command(cmd("XLEN").arg(stream.as_str()).to_owned());
+                commands.add_command(cmd("XPENDING").arg(stream.as_str()).arg(&self.group).to_owned());
             }
-            let length = |value| if let Value::Int(n) = value { n.unsigned_abs() } else { 0 };
-            lengths.extend(self.link.ask(&commands).await?.into_iter().map(length));
+            let mut answers = self.link.ask(&commands).await?.into_iter();
+            let mut without_group = Vec::new();
+            for stream in some {
+                let messages = if let Some(Value::Int(n)) = answers.next() { n.unsigned_abs() } else { 0 };
+                let in_hand = answers.next().and_then(reply::pending);
+                if messages > 0 && in_hand.is_none() {
+                    without_group.push((loads.len(), stream));
+                }
+                loads.push(Load { messages, in_hand: in_hand.unwrap_or(0), set_up_anew: false });
+            }
+            let mut commands = pipe();
+            for (_, stream) in &without_group {
+                let mut create = cmd("XGROUP");
+                commands.add_command(
+                    create.arg("CREATE").arg(stream.as_str()).arg(&self.group).arg("0").to_owned(),
+                );
+            }
+            for ((n, _), made) in without_group.into_iter().zip(self.link.ask(&commands).await?) {
+                if made == Value::Okay {
+                    loads[n].set_up_anew = true;
+                    self.counters.set_up_anew.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         }
-        Ok(lengths)
+        Ok(loads)
     }
 
-    async fn look(&self, stream: &StreamName, after: MessageId, max: usize) -> Result<Vec<Hint>, Away> {
+    async fn look(&self, stream: &StreamName, after: MessageId, max: usize) -> Result<Page, Away> {
         let from = format!("({after}");
         let mut commands = pipe();
         commands.add_command(
             cmd("XRANGE").arg(stream.as_str()).arg(from).arg("+").arg("COUNT").arg(max).to_owned(),
         );
         let answers = self.link.ask(&commands).await?;
-        Ok(self.hints(stream, answers.into_iter().next().map(reply::entries).unwrap_or_default()))
+        let entries = answers.into_iter().next().map(reply::entries).unwrap_or_default();
+        let (read, last) = (entries.len(), entries.last().and_then(|entry| entry.id.parse().ok()));
+        Ok(Page { hints: self.hints(stream, entries), read, last })
     }
 
     async fn abandoned(
@@ -304,7 +349,7 @@ impl Transport for RedisTransport {
                 .to_owned(),
         );
         let answers = self.link.ask(&commands).await?;
-        // No group, no readers, nothing abandoned; the next look starts at the front.
+        // No group, no readers, nothing abandoned; the next look, which makes one, starts at the front.
         let Some((next, entries)) = answers.into_iter().next().and_then(reply::claimed) else {
             return Ok(Abandoned::default());
         };
@@ -336,10 +381,10 @@ impl Transport for RedisTransport {
         Ok(())
     }
 
-    async fn forget(&self, stream: &StreamName, newest: MessageId) -> Result<bool, Away> {
+    async fn forget(&self, stream: &StreamName, idle_since_ms: i64) -> Result<bool, Away> {
         let mut commands = pipe();
         let mut script = cmd("EVAL");
-        script.arg(FORGET).arg(1).arg(stream.as_str()).arg(&self.group).arg(newest.to_string());
+        script.arg(FORGET).arg(1).arg(stream.as_str()).arg(&self.group).arg(idle_since_ms);
         commands.add_command(script);
         Ok(matches!(self.link.ask(&commands).await?.first(), Some(Value::Int(1))))
     }

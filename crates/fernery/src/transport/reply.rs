@@ -93,6 +93,11 @@ pub(super) fn claimed(value: Value) -> Option<(String, Vec<Entry>)> {
     Some((text(parts.next()?)?, entries(parts.next()?)))
 }
 
+/// How many messages somebody has in hand, of XPENDING; `None` without a group.
+pub(super) fn pending(value: Value) -> Option<u64> {
+    number(array(value)?.first()?)
+}
+
 /// `last-generated-id` of XINFO STREAM.
 pub(super) fn newest(value: Value) -> Option<MessageId> {
     pairs(value)

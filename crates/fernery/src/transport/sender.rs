@@ -1,11 +1,12 @@
 //! Sending: pipelined, over a connection that is used for nothing else and never silently replaced.
 
-use super::{Counters, STREAMS_AT_ONCE, link, reply};
+use super::link::{self, Link};
+use super::{Counters, STREAMS_AT_ONCE, reply};
 use async_trait::async_trait;
 use fernery_core::StreamName;
 use fernery_engine::transport::{Away, DEAD_LETTERS, MessageId, Note, Sender};
 use redis::aio::MultiplexedConnection;
-use redis::{Value, cmd, pipe};
+use redis::{Pipeline, Value, cmd, pipe};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,8 +17,12 @@ const SEND_BATCH: usize = 1_000;
 /// Messages about buried jobs that are kept: nobody has to read them.
 const DEAD_LETTERS_KEPT: usize = 100_000;
 
+/// A key that is no stream's: no stream has a space in its name.
+const NOBODYS: &str = "fernery probe";
+
 pub(super) struct RedisSender {
     connection: MultiplexedConnection,
+    link: Arc<Link>,
     group: String,
     /// Streams that had their group when this first sent to them.
     grouped: HashSet<StreamName>,
@@ -25,21 +30,62 @@ pub(super) struct RedisSender {
 }
 
 impl RedisSender {
-    pub(super) fn new(connection: MultiplexedConnection, group: String, counters: Arc<Counters>) -> Self {
-        Self { connection, group, grouped: HashSet::new(), counters }
+    /// Fails if nothing could be sent over it.
+    pub(super) async fn new(link: Arc<Link>, group: String, counters: Arc<Counters>) -> Result<Self, Away> {
+        let connection = match link.connect().await {
+            Ok(connection) => connection,
+            Err(away) => return Err(failed(&link, &counters, away)),
+        };
+        let mut sender = Self { connection, link, group, grouped: HashSet::new(), counters };
+        sender.probe().await?;
+        sender.link.sends(None);
+        Ok(sender)
     }
+
+    async fn ask(&mut self, commands: &Pipeline) -> Result<Vec<Value>, Away> {
+        let answers = link::ask(&mut self.connection, commands).await;
+        answers.map_err(|away| failed(&self.link, &self.counters, away))
+    }
+
+    /// A message to a stream that is not there writes nothing, and is refused where any other would be: Redis is full, or a
+    /// replica.
+    async fn probe(&mut self) -> Result<(), Away> {
+        let mut commands = pipe();
+        let mut add = cmd("XADD");
+        add.arg(NOBODYS).arg("NOMKSTREAM").arg("*").arg("job_id").arg("");
+        commands.add_command(add);
+        let answers = link::answers(&mut self.connection, &commands).await;
+        let answers = answers.map_err(|away| failed(&self.link, &self.counters, away))?;
+        match answers.first() {
+            // Who may not write to this key may write to others.
+            Some(Value::ServerError(error))
+                if error.code() != "NOPERM" && link::cannot_serve(error.code()) =>
+            {
+                Err(failed(&self.link, &self.counters, Away(error.to_string())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Nothing can be sent: it is counted and said.
+fn failed(link: &Link, counters: &Counters, away: Away) -> Away {
+    counters.failures.fetch_add(1, Ordering::Relaxed);
+    link.sends(Some(away.0.clone()));
+    away
 }
 
 #[async_trait]
 impl Sender for RedisSender {
     async fn newest(&mut self, streams: &[StreamName]) -> Result<Vec<Option<MessageId>>, Away> {
+        self.probe().await?;
         let mut newest = Vec::with_capacity(streams.len());
         for some in streams.chunks(STREAMS_AT_ONCE) {
             let mut commands = pipe();
             for stream in some {
                 commands.add_command(cmd("XINFO").arg("STREAM").arg(stream.as_str()).to_owned());
             }
-            let answers = link::ask(&mut self.connection, &commands).await?;
+            let answers = self.ask(&commands).await?;
             newest.extend(answers.into_iter().map(reply::newest));
         }
         Ok(newest)
@@ -59,7 +105,7 @@ impl Sender for RedisSender {
             create.arg("CREATE").arg(stream.as_str()).arg(&self.group).arg("0").arg("MKSTREAM");
             commands.add_command(create);
         }
-        let answers = link::ask(&mut self.connection, &commands).await?;
+        let answers = self.ask(&commands).await?;
         let made = |answer: &Value| matches!(answer, Value::Okay);
         let made: Vec<StreamName> = unknown
             .iter()
@@ -89,9 +135,12 @@ impl Sender for RedisSender {
                 add.arg("enqueue_id").arg(note.enqueue_id());
                 commands.add_command(add);
             }
-            for (note, answer) in batch.iter().zip(link::ask(&mut self.connection, &commands).await?) {
+            let answers = self.ask(&commands).await?;
+            let mut sent = 0;
+            for (note, answer) in batch.iter().zip(answers) {
                 ids.push(match &answer {
                     Value::BulkString(text) => {
+                        sent += 1;
                         let id = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
                         Some(id.unwrap_or_default())
                     }
@@ -108,7 +157,7 @@ impl Sender for RedisSender {
                     }
                 });
             }
-            self.counters.sent.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            self.counters.sent.fetch_add(sent, Ordering::Relaxed);
         }
         Ok(ids)
     }

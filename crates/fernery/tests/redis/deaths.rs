@@ -3,9 +3,9 @@
 use crate::world::{World, claim};
 use serde_json::json;
 
-/// Kills one of two servers at this place, under a load of claims, and sees all jobs through.
+/// Kills one of three servers at this place, under a load of claims, and sees all jobs through.
 async fn dies_at(place: &str) {
-    let mut world = World::new(1).await;
+    let mut world = World::new(2).await;
     let mut doomed = world.another(&[], &[("FERNERY_FAILPOINT", place)]).await;
     let jobs = world.enqueue("s", 20).await;
     // Whatever makes it die: it claims, it relays, it reaps what it does not hear of.
@@ -35,7 +35,7 @@ async fn dies_at(place: &str) {
         }
     }
     world.drain(&["other"]).await;
-    world.servers.truncate(1);
+    world.servers.truncate(2);
     world.is_at_rest(&["s", "other"]).await;
 }
 
@@ -57,4 +57,9 @@ async fn after_sending_before_the_outbox_forgets() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn inside_the_reaper() {
     dies_at("reaped").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn inside_the_reaper_before_its_commit() {
+    dies_at("reaping").await;
 }

@@ -104,15 +104,31 @@ impl Claim {
     async fn take(&self, asks: &[Ask], slots: &Slots<'_>) -> Result<Vec<(usize, Claimed)>, Trouble> {
         let Some(first) = asks.first() else { return Ok(Vec::new()) };
         let streams = &first.streams;
+        let mut past_messages = None;
         if let Some(post) = &self.shared.post {
-            if !post.must_heal(streams, Instant::now()) {
+            if !post.healing.is_due(streams, Instant::now()) {
                 let claimed = self.take_hinted(post, streams, slots).await?;
                 if !claimed.is_empty() {
                     return Ok(claimed);
                 }
             }
-            post.heals(streams, Instant::now());
+            past_messages = Some((&post.healing, post.healing.begins(streams, Instant::now())));
         }
+        let claimed = self.take_unhinted(streams, slots).await?;
+        if let (Some((healing, before)), Some((_, last))) = (past_messages, claimed.last())
+            && (claimed.len() == slots.tokens.len() || slots.is_full_of_bytes(&claimed))
+        {
+            healing.ended_at(&last.stream, streams, &before, Instant::now());
+        }
+        Ok(claimed)
+    }
+
+    /// Fills slots with jobs that wait, whether a message tells of them or not.
+    async fn take_unhinted(
+        &self,
+        streams: &[StreamName],
+        slots: &Slots<'_>,
+    ) -> Result<Vec<(usize, Claimed)>, Trouble> {
         let starts = self.shared.heads.starts(streams, Instant::now());
         let mut claimed = self.take_from(streams, &starts, slots, 0).await?;
         if claimed.len() == slots.tokens.len() {

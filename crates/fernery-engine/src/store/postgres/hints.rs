@@ -171,7 +171,11 @@ impl Claim {
             version, ms, n,
         ];
         let session = self.shared.pool.session().await?;
-        let sql = concat!(include_str!("sql/claim_pick_hinted.sql"), include_str!("sql/claim_take.sql"));
+        let sql = if hints.iter().all(|hint| Some(&hint.note.stream) == streams.first()) {
+            concat!(include_str!("sql/claim_pick_hinted.sql"), include_str!("sql/claim_take.sql"))
+        } else {
+            concat!(include_str!("sql/claim_pick_hinted_later.sql"), include_str!("sql/claim_take.sql"))
+        };
         let rows = session.query(sql, &params).await?;
         drop(session);
         Ok(rows.iter().map(|row| slots.claimed(row, 0)).collect::<StoreResult<_>>()?)
@@ -198,16 +202,19 @@ impl Shared {
     /// Takes away those that are good for nothing. What its job waits under is kept for the next claim; the current lease's
     /// own stays.
     async fn deal_with(self: Arc<Self>, hints: Vec<Hint>) {
-        let hints: Vec<&Hint> = hints.iter().collect();
-        match (self.judge(&hints).await, &self.post) {
-            (Ok(worth), Some(post)) => {
-                self.take_away(&hints, &worth);
+        let Some(post) = &self.post else { return };
+        let judged = self.judge(&hints.iter().collect::<Vec<_>>()).await;
+        let now = Instant::now();
+        match judged {
+            Ok(worth) => {
+                self.take_away(&hints.iter().collect::<Vec<_>>(), &worth);
                 let waiting = hints.into_iter().zip(worth).filter(|(_, worth)| *worth == Worth::Waiting);
-                let now = Instant::now();
-                post.spare.keep(waiting.map(|(hint, _)| (now, hint.clone())));
+                post.spare.keep(waiting.map(|(hint, _)| (now, hint)));
             }
-            (Err(trouble), _) => debug!(?trouble, "messages that led nowhere are left to the sweep"),
-            (Ok(_), None) => {}
+            Err(trouble) => {
+                debug!(?trouble, "messages that led nowhere are judged later");
+                post.spare.keep(hints.into_iter().map(|hint| (now, hint)));
+            }
         }
     }
 

@@ -8,6 +8,7 @@
 use super::Shared;
 use super::columns::{self, cell, job_id};
 use super::post::{BEGIN, Post, Stop};
+use super::processes;
 use super::trouble::Trouble;
 use crate::door::failpoint;
 use crate::error::StoreResult;
@@ -15,12 +16,27 @@ use crate::transport::{DEAD_LETTERS, MessageId, Note, Sender};
 use fernery_core::StreamName;
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// Jobs told of again at once.
 const REEMIT: i64 = 1_000;
 /// Rows that may wait in the outbox while nothing can be sent; up to twice as many do.
 const OUTBOX_ROWS_MAX: i64 = 10_000;
+
+/// Nobody has sent anything for so long: then it is not only this process that cannot.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// How the outbox is kept short while nothing can be sent.
+#[derive(Default)]
+pub(super) struct Shortening {
+    /// The last row that was looked at.
+    to: i64,
+    /// What was last known to have been sent, and since when it is so.
+    quiet: Option<(String, Instant)>,
+}
 
 impl Shared {
     /// Tells again of some jobs of a stream that has lost messages. True if there may be more.
@@ -74,18 +90,39 @@ impl Shared {
         post.spare.are_paused(paused);
         let streams: Vec<StreamName> = sent.iter().map(|(stream, _)| stream.clone()).collect();
         let found = sender.newest(&streams).await?;
-        for ((stream, sent), found) in sent.into_iter().zip(found) {
-            if sent > found.unwrap_or_default() {
-                self.ask_to_tell_again(&stream, sent).await?;
-            }
+        let lost = |((_, sent), found): &((StreamName, MessageId), Option<MessageId>)| {
+            *sent > found.unwrap_or_default()
+        };
+        let lost: Vec<_> = sent.into_iter().zip(found).filter(lost).map(|(stream, _)| stream).collect();
+        if lost.is_empty() || self.others_send_elsewhere(post).await? {
+            return Ok(());
+        }
+        for (stream, sent) in lost {
+            self.ask_to_tell_again(&stream, sent).await?;
         }
         Ok(())
     }
 
+    /// Whether a living process has another Redis. What it sent there is not lost here, and the two would tell of it again and
+    /// again, each of what the other sent.
+    async fn others_send_elsewhere(&self, post: &Post) -> Result<bool, Trouble> {
+        let session = self.pool.session().await?;
+        let (place, alive_ms) = (post.transport.place(), processes::alive_ms());
+        let rows = session.query(include_str!("sql/peers_elsewhere.sql"), &[&place, &alive_ms]).await?;
+        let elsewhere = rows.first().map_or(Ok(false), |row| cell(row, 0))?;
+        if elsewhere && !post.told_of_others.swap(true, Ordering::Relaxed) {
+            warn!(%place, "another process sends its messages elsewhere: lost ones are not told of again meanwhile");
+        }
+        Ok(elsewhere)
+    }
+
     async fn ask_to_tell_again(&self, stream: &StreamName, sent: MessageId) -> Result<(), Trouble> {
         let session = self.pool.session().await?;
-        let params: [columns::Param<'_>; 3] = [&stream.as_str(), &sent.ms, &sent.n];
-        if !session.query(include_str!("sql/reemit_ask.sql"), &params).await?.is_empty() {
+        let name = stream.as_str();
+        let rows = session.begin_with(BEGIN, include_str!("sql/reemit_begin.sql"), &[&name]).await?;
+        let made: bool = rows.first().map_or(Ok(false), |row| cell(row, 0))?;
+        let params: [columns::Param<'_>; 4] = [&name, &sent.ms, &sent.n, &made];
+        if !session.commit_with(include_str!("sql/reemit_ask.sql"), &params).await?.is_empty() {
             warn!(%stream, "messages were lost");
         }
         Ok(())
@@ -96,9 +133,15 @@ impl Shared {
         if streams.is_empty() {
             return Ok(());
         }
-        let session = self.pool.session().await?;
-        let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
-        let rows = session.query(include_str!("sql/reemit_made.sql"), &[&names]).await?;
+        let asked = async {
+            let session = self.pool.session().await?;
+            let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
+            session.query(include_str!("sql/reemit_made.sql"), &[&names]).await
+        };
+        // They are there now, and nobody would find out a second time.
+        let rows = asked.await.inspect_err(|_| {
+            self.post.iter().for_each(|post| post.suspect(streams.to_vec()));
+        })?;
         for stream in rows.iter().map(|row| columns::stream(row, 0)).collect::<StoreResult<Vec<_>>>()? {
             warn!(%stream, "messages were lost");
         }
@@ -117,18 +160,35 @@ impl Shared {
 
     /// Nothing can be sent. What is owed does not grow without end: beyond a number of rows their streams are told of again
     /// once it can, which is of jobs that wait then.
-    pub(super) async fn shorten_outbox(&self, shortened_to: &mut i64) -> Result<(), Trouble> {
+    pub(super) async fn shorten_outbox(&self, shortening: &mut Shortening) -> Result<(), Trouble> {
+        if !self.nobody_sends(shortening).await? {
+            return Ok(());
+        }
         loop {
             let session = self.pool.session().await?;
-            let params: [columns::Param<'_>; 3] = [&*shortened_to, &OUTBOX_ROWS_MAX, &DEAD_LETTERS];
+            let params: [columns::Param<'_>; 3] = [&shortening.to, &OUTBOX_ROWS_MAX, &DEAD_LETTERS];
             let rows = session.query(include_str!("sql/outbox_shorten.sql"), &params).await?;
             let Some(row) = rows.first() else { return Ok(()) };
             let gone: i64 = cell(row, 0)?;
             if gone == 0 {
                 return Ok(());
             }
-            *shortened_to = cell(row, 1)?;
+            shortening.to = cell(row, 1)?;
             info!(rows = gone, "the outbox was cut short; what waits is told of once messages can be sent");
+        }
+    }
+
+    /// Whether no process has sent anything for a while.
+    async fn nobody_sends(&self, shortening: &mut Shortening) -> Result<bool, Trouble> {
+        let session = self.pool.session().await?;
+        let rows = session.query(include_str!("sql/relayed_mark.sql"), &[]).await?;
+        let mark: String = rows.first().map_or(Ok(String::new()), |row| cell(row, 0))?;
+        match &shortening.quiet {
+            Some((known, since)) if *known == mark => Ok(since.elapsed() >= QUIET),
+            _ => {
+                shortening.quiet = Some((mark, Instant::now()));
+                Ok(false)
+            }
         }
     }
 

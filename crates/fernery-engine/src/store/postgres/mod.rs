@@ -15,6 +15,7 @@ mod enqueue;
 mod fence;
 mod grouper;
 mod heads;
+mod healing;
 pub mod health;
 mod herald;
 mod hints;

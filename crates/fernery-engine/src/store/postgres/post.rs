@@ -6,6 +6,8 @@
 
 use super::Shared;
 use super::columns::{self, cell};
+use super::healing::Healing;
+use super::losses::Shortening;
 use super::spare::Spare;
 use super::trouble::Trouble;
 use crate::door::failpoint;
@@ -29,15 +31,6 @@ const JOBS: usize = 5_000;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How often losses are looked for while the connection holds.
 const CHECK: Duration = Duration::from_secs(2);
-/// One claim batch of a stream in this time takes its jobs from the database, whatever messages say: jobs that no message
-/// tells of must not wait for ever behind those that have one.
-const HEAL: Duration = Duration::from_secs(2);
-/// But no more than one in so many: on a quiet stream every claim would go past its message.
-const HEAL_EVERY: u32 = 5;
-/// Unless this much time has passed.
-const HEAL_AT_LAST: Duration = Duration::from_secs(10);
-/// Streams that are remembered; beyond that all are forgotten.
-const STREAMS_MAX: usize = 10_000;
 /// The delete of what was sent need not be durable: what comes back is sent twice.
 pub(super) const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 
@@ -46,16 +39,12 @@ pub(super) struct Post {
     /// Whether messages go out now.
     up: AtomicBool,
     due: Notify,
-    healed: Mutex<HashMap<StreamName, Healed>>,
+    pub(super) healing: Healing,
     /// Streams that may have lost messages, until that is written down.
     pub(super) suspects: Mutex<HashSet<StreamName>>,
+    /// It was said that others send elsewhere.
+    pub(super) told_of_others: AtomicBool,
     pub(super) spare: Spare,
-}
-
-/// When a stream was last asked past its messages.
-struct Healed {
-    at: Instant,
-    claims_since: u32,
 }
 
 impl Post {
@@ -64,8 +53,9 @@ impl Post {
             transport,
             up: AtomicBool::new(false),
             due: Notify::new(),
-            healed: Mutex::default(),
+            healing: Healing::default(),
             suspects: Mutex::default(),
+            told_of_others: AtomicBool::new(false),
             spare: Spare::default(),
         }
     }
@@ -80,30 +70,6 @@ impl Post {
     pub(super) fn nudge(&self) -> bool {
         self.due.notify_one();
         self.up.load(Ordering::Relaxed)
-    }
-
-    /// Whether it is time for a claim over these streams that goes by the database alone.
-    pub(super) fn must_heal(&self, streams: &[StreamName], now: Instant) -> bool {
-        let mut healed = self.healed.lock().unwrap_or_else(PoisonError::into_inner);
-        if healed.len() >= STREAMS_MAX {
-            healed.clear();
-        }
-        let mut due = false;
-        for stream in streams {
-            let known = healed.entry(stream.clone()).or_insert(Healed { at: now, claims_since: 0 });
-            known.claims_since += 1;
-            let often = known.claims_since >= HEAL_EVERY && now >= known.at + HEAL;
-            due |= often || (known.claims_since > 1 && now >= known.at + HEAL_AT_LAST);
-        }
-        due
-    }
-
-    /// The database is being asked for these streams, past all messages.
-    pub(super) fn heals(&self, streams: &[StreamName], now: Instant) {
-        let mut healed = self.healed.lock().unwrap_or_else(PoisonError::into_inner);
-        for stream in streams {
-            healed.insert(stream.clone(), Healed { at: now, claims_since: 0 });
-        }
     }
 }
 
@@ -134,7 +100,7 @@ impl From<crate::error::StoreError> for Stop {
 /// Sends until it is aborted.
 pub(super) async fn relay(shared: Arc<Shared>) {
     let Some(post) = &shared.post else { return };
-    let mut shortened_to = 0;
+    let mut shortening = Shortening::default();
     // Before the first message: a stream that was sent to counts as one that was told of.
     while let Err(trouble) = shared.tell_of_what_waits().await {
         warn!(?trouble, "messages wait for the database");
@@ -156,7 +122,7 @@ pub(super) async fn relay(shared: Arc<Shared>) {
             }
             Err(away) => debug!(%away, "no way to send"),
         }
-        if let Err(trouble) = shared.shorten_outbox(&mut shortened_to).await {
+        if let Err(trouble) = shared.shorten_outbox(&mut shortening).await {
             debug!(?trouble, "the outbox is as long as it is");
         }
         let _ = timeout(shared.settings.chance.jittered(INTERVAL), post.due.notified()).await;
@@ -172,15 +138,15 @@ impl Shared {
         let sent = async {
             loop {
                 self.look_for_losses(post, &mut *sender).await?;
-                if !post.up.swap(true, Ordering::Relaxed) {
-                    info!("messages are sent");
-                }
                 let next_check = Instant::now() + CHECK;
                 while Instant::now() < next_check {
                     self.write_suspects(post).await?;
                     // In turns: neither waits for the other's backlog, nor the next check for both.
                     let more = self.relay_once(&mut *sender, behind).await?;
                     behind &= more;
+                    if !post.up.swap(true, Ordering::Relaxed) {
+                        info!("messages are sent");
+                    }
                     if self.tell_again(&mut *sender).await? || more {
                         continue;
                     }

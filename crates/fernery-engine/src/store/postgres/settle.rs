@@ -147,6 +147,7 @@ impl Shared {
             session.rollback().await?;
             return Ok(step);
         }
+        crate::door::failpoint("reaping");
         match apply_and_commit(&session, &decided).await {
             Ok(after) => {
                 crate::door::failpoint("reaped");

@@ -11,7 +11,7 @@ use super::trouble::Trouble;
 use crate::door;
 use crate::transport::{Hint, MessageId, Reason};
 use fernery_core::StreamName;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -26,13 +26,12 @@ const PAGE: usize = 500;
 const PAGES: usize = 20;
 /// A message this young is left to whoever is dealing with it now.
 const YOUNG: Duration = Duration::from_secs(3);
-/// How much longer than a lease a message is left with its reader.
-const BEYOND_LEASE: Duration = Duration::from_secs(1);
+/// How long a message is left with its reader. One that led to a lease may be held for longer: the database knows.
+const IN_HAND: Duration = Duration::from_secs(5);
 /// How long what one claim had no use for is kept for the next.
 const SPARE: Duration = Duration::from_secs(1);
-/// A reader that has nothing in hand and did nothing for so long has gone; one that has not is simply known again.
-const READER_GONE: Duration = Duration::from_secs(600);
-
+/// A reader that has nothing in hand and did nothing for so many leases has gone; one that has not is simply known again.
+const READER_GONE_LEASES: u32 = 5;
 /// A stream that has had no message for so long, and holds none, is forgotten; the next message makes it anew.
 const STREAM_IDLE: Duration = Duration::from_secs(3_600);
 /// Readers and streams that may be forgotten are looked at once in so many rounds.
@@ -70,8 +69,12 @@ impl Shared {
         progress: &mut HashMap<StreamName, Progress>,
         forget: bool,
     ) -> Result<(), Stop> {
-        for (stream, hints) in post.spare.take_old(SPARE, Instant::now()) {
-            self.hand_back(post, &stream, &hints).await?;
+        let mut old = post.spare.take_old(SPARE, Instant::now()).into_iter();
+        while let Some((stream, hints)) = old.next() {
+            if let Err(trouble) = self.hand_back(post, &stream, hints).await {
+                old.for_each(|(_, hints)| keep(post, hints));
+                return Err(trouble.into());
+            }
         }
         let session = self.pool.session().await?;
         let rows = session.query(include_str!("sql/relayed_all.sql"), &[]).await?;
@@ -84,20 +87,29 @@ impl Shared {
             }
         }
         let names: Vec<StreamName> = streams.iter().map(|(stream, _)| stream.clone()).collect();
-        progress.retain(|stream, _| names.contains(stream));
-        let lengths = post.transport.lengths(&names).await?;
+        let known: HashSet<&StreamName> = names.iter().collect();
+        progress.retain(|stream, _| known.contains(stream));
+        let loads = post.transport.loads(&names).await?;
         let idle_since = door::wall_clock().before(STREAM_IDLE).as_millis();
-        for ((stream, newest), length) in streams.iter().zip(lengths) {
-            if length > 0 {
-                let place = progress.entry(stream.clone()).or_default();
+        let reader_gone = self.settings.lease_ttl * READER_GONE_LEASES;
+        for ((stream, newest), load) in streams.iter().zip(loads) {
+            if load.set_up_anew {
+                post.suspect(vec![stream.clone()]);
+            }
+            let place = progress.entry(stream.clone()).or_default();
+            if load.messages > 0 {
                 self.sweep_page(post, stream, place).await?;
+            }
+            if load.in_hand > 0 {
+                // Also of a stream that holds none: what others delete stays in hand until it is taken over.
                 self.take_over(post, stream, place).await?;
-            } else if forget && newest.ms < idle_since {
-                self.forget_stream(post, stream, *newest).await?;
-                continue;
             }
             if forget {
-                post.transport.forget_readers(stream, READER_GONE).await?;
+                if load.messages == 0 && newest.ms < idle_since {
+                    self.forget_stream(post, stream, *newest, idle_since).await?;
+                } else {
+                    post.transport.forget_readers(stream, reader_gone).await?;
+                }
             }
         }
         Ok(())
@@ -105,13 +117,19 @@ impl Shared {
 
     /// Forgets a stream that is idle. The record goes first: a message that is sent from here on makes a new one, and then the
     /// transport, which looks once more, keeps the stream.
-    async fn forget_stream(&self, post: &Post, stream: &StreamName, newest: MessageId) -> Result<(), Stop> {
+    async fn forget_stream(
+        &self,
+        post: &Post,
+        stream: &StreamName,
+        newest: MessageId,
+        idle_since_ms: i64,
+    ) -> Result<(), Stop> {
         let session = self.pool.session().await?;
         let params: [Param<'_>; 3] = [&stream.as_str(), &newest.ms, &newest.n];
         if session.query(include_str!("sql/relayed_forget.sql"), &params).await?.is_empty() {
             return Ok(());
         }
-        let forgotten = post.transport.forget(stream, newest).await;
+        let forgotten = post.transport.forget(stream, idle_since_ms).await;
         if !matches!(forgotten, Ok(true)) {
             session.query(include_str!("sql/relayed_keep.sql"), &params).await?;
         }
@@ -138,31 +156,39 @@ impl Shared {
         place: &mut Progress,
     ) -> Result<bool, Stop> {
         let page = post.transport.look(stream, place.looked_to, PAGE).await?;
-        place.looked_to = match page.last() {
-            Some(last) if page.len() == PAGE => last.message,
-            _ => MessageId::default(),
-        };
-        let old = door::wall_clock().before(YOUNG).as_millis();
-        let hints: Vec<&Hint> = page.iter().filter(|hint| hint.message.ms <= old).collect();
+        let is_full = page.read >= PAGE;
+        place.looked_to = page.last.filter(|_| is_full).unwrap_or_default();
+        // One from the future is somebody's invention, or their clock's: it would never be old.
+        let now = door::wall_clock();
+        let young = now.before(YOUNG).as_millis()..=now.after(YOUNG).as_millis();
+        let hints: Vec<&Hint> = page.hints.iter().filter(|hint| !young.contains(&hint.message.ms)).collect();
         if hints.is_empty() {
             return Ok(false);
         }
         let worth = self.judge(&hints).await?;
-        Ok(self.take_away(&hints, &worth) > 0 && page.len() == PAGE)
+        Ok(self.take_away(&hints, &worth) > 0 && is_full)
     }
 
-    /// Takes over what a reader has held for longer than any lease it may have led to. A job that still waits is told of
+    /// Takes over what a reader has held for longer than a claim takes. A job that still waits is told of
     /// anew; a message of a running job stays.
     async fn take_over(&self, post: &Post, stream: &StreamName, place: &mut Progress) -> Result<(), Stop> {
-        let idle = self.settings.lease_ttl + BEYOND_LEASE;
-        let abandoned = post.transport.abandoned(stream, idle, place.abandoned_from, PAGE).await?;
+        let abandoned = post.transport.abandoned(stream, IN_HAND, place.abandoned_from, PAGE).await?;
         place.abandoned_from = abandoned.next.unwrap_or_default();
-        Ok(self.hand_back(post, stream, &abandoned.hints).await?)
+        Ok(self.hand_back(post, stream, abandoned.hints).await?)
     }
 
     /// Messages of a stream that are ours and lead nowhere here go, and the jobs that still wait under them are told of anew:
     /// by the outbox, as all others are.
-    async fn hand_back(&self, post: &Post, stream: &StreamName, hints: &[Hint]) -> Result<(), Trouble> {
+    async fn hand_back(&self, post: &Post, stream: &StreamName, hints: Vec<Hint>) -> Result<(), Trouble> {
+        let done = self.tell_anew(post, stream, &hints).await;
+        if done.is_err() {
+            // They are in nobody else's hands.
+            keep(post, hints);
+        }
+        done
+    }
+
+    async fn tell_anew(&self, post: &Post, stream: &StreamName, hints: &[Hint]) -> Result<(), Trouble> {
         let hints: Vec<&Hint> = hints.iter().collect();
         if hints.is_empty() {
             return Ok(());
@@ -190,4 +216,9 @@ impl Shared {
         post.nudge();
         Ok(())
     }
+}
+
+fn keep(post: &Post, hints: Vec<Hint>) {
+    let now = Instant::now();
+    post.spare.keep(hints.into_iter().map(|hint| (now, hint)));
 }

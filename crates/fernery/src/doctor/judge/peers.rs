@@ -55,7 +55,8 @@ fn remedy(what: Common) -> &'static str {
              next heartbeat"
         }
         Common::Transport => {
-            "start all with the same --redis, or all without: what enters at one without sends no message, and is found late"
+            "start all with the same --redis, group and ack, or all without: what enters at one without sends no message, and \
+             with two of them what one has lost is not told of again; to move to another, stop all first"
         }
     }
 }
