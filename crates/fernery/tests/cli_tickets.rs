@@ -15,6 +15,16 @@ fn keep_head(server: &Server, head: &Value) {
     std::fs::write(server.data().join("journal.head"), head.to_string()).unwrap();
 }
 
+/// Looks until the workers of the server have come so far.
+#[allow(clippy::disallowed_methods, reason = "another process gives no signal to wait for")]
+fn until(server: &Server, id: &str, is_so: impl Fn(&Value) -> bool) {
+    let by = fernery_engine::door::stop_watch() + std::time::Duration::from_secs(30);
+    while !is_so(&show(server, id)) {
+        assert!(fernery_engine::door::stop_watch() < by, "{}", show(server, id));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_ticket_is_written_down_approved_and_followed() {
     let server = Server::start(&[]);
@@ -62,12 +72,13 @@ fn a_ticket_is_written_down_approved_and_followed() {
     );
 
     let shown = server.run(["ticket", "show", &id]).exits(0).stdout;
-    for part in ["Fix the footer on phones", "approved it", ": go", "operator", "next:", "waits for its turn"]
-    {
+    for part in ["Fix the footer on phones", "approved it", ": go", "operator", "next:"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let listed = server.run(["ticket", "list", "--status", "todo"]).exits(0).stdout;
-    assert!(listed.contains(&id) && listed.contains("TODO"), "{listed}");
+    // Its executor is elsewhere, and nobody is there: it stays so.
+    until(&server, &id, |ticket| ticket["objective"]["status"] == "IN_PROGRESS");
+    let listed = server.run(["ticket", "list", "--status", "in_progress"]).exits(0).stdout;
+    assert!(listed.contains(&id) && listed.contains("IN_PROGRESS"), "{listed}");
     assert!(!server.run(["ticket", "list", "--status", "done"]).exits(0).stdout.contains(&id));
     let page = server.run(["ticket", "list", "--azolla", "mec", "--json"]).exits(0).json();
     assert_eq!(page["objectives"][0]["objective"]["objective_id"], id.as_str());
@@ -201,7 +212,9 @@ fn an_export_is_one_file_per_artifact_with_nothing_but_its_fields() {
     let server = Server::start(&[]);
     server.run(["ticket", "new", "--id", "T", "--title", "x", "--meta", "n:=1.50"]).exits(0);
     server.run(["ticket", "approve", "T", "--yes"]).exits(0);
-    server.run(["ticket", "block", "T", "--description", "Which?"]).exits(0);
+    until(&server, "T", |ticket| ticket["objective"]["status"] == "IN_PROGRESS");
+    server.run(["ticket", "cancel", "T"]).exits(0);
+    until(&server, "T", |ticket| ticket["pauses"].as_array().is_some_and(|pauses| !pauses.is_empty()));
     let out = server.run(["export", "out"]).exits(0).stdout;
     assert!(out.contains("1 objectives") && out.contains("1 blueprints"), "{out}");
     let root = server.dir.path().join("out");

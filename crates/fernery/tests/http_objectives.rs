@@ -129,7 +129,8 @@ async fn a_refusal_says_what_is_possible_instead(server: TestServer) {
         ("unblock", json!({}), "/blockers"),
         ("unblock", json!({ "all": true, "blockers": ["b1"] }), "/all"),
         ("approve", json!({ "digest": "abc" }), "/digest"),
-        ("approve", json!({ "note": "\u{0}" }), "/note"),
+        ("approve", json!({ "note": "x" }), "/digest"),
+        ("approve", json!({ "digest": "0".repeat(64), "note": "\u{0}" }), "/note"),
         ("cancel", json!({ "note": "\u{0}" }), "/note"),
         ("confirm", json!({ "x": 1 }), "/x"),
     ] {

@@ -30,7 +30,11 @@ async fn run_with(
     let (sender, receiver) = unbounded_channel();
     let env = vec![(ATTEMPT_VARIABLE.to_string(), mark.value().to_string())];
     let both = async {
-        tokio::join!(guards.run(Input { env, stdin, ends_when_full: true, hang_max: PATIENCE }, receiver), stops(sender)).0
+        tokio::join!(
+            guards.run(Input { env, stdin, ends_when_full: true, hang_max: PATIENCE }, receiver),
+            stops(sender)
+        )
+        .0
     };
     timeout(PATIENCE, both).await.expect("it ends")
 }
