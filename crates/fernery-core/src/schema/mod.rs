@@ -1,6 +1,6 @@
 //! The JSON Schemas of the artifacts, compiled in from `schemas/`, and what a document has against its own.
 //!
-//! The files are the truth and plain JSON Schema (draft 2020-12), so that any validator can read them; [`rule`] reads the
+//! The files are the truth and plain JSON Schema (draft 2020-12), so that any validator can read them; `rule` reads the
 //! keywords that they use. A test holds its verdicts against those of a whole validator.
 
 mod rule;
