@@ -150,8 +150,9 @@ async fn a_refusal_says_what_is_possible_instead(server: TestServer) {
     );
     let cancelled = server.call(&server.operator, "POST", &at("cancel"), "").await;
     assert_eq!(cancelled.json()["objective"]["blocked_reason"], "cancelled");
-    for act in ["approve", "cancel", "confirm"] {
-        let gone = server.post(&format!("/v1/objectives/nobody/{act}"), &json!({})).await;
+    let shown = json!({ "digest": "0".repeat(64) });
+    for (act, body) in [("approve", &shown), ("cancel", &json!({})), ("confirm", &json!({}))] {
+        let gone = server.post(&format!("/v1/objectives/nobody/{act}"), body).await;
         assert_eq!((gone.status, gone.code()), (404, "not_found".into()), "{act}");
     }
     server.stop().await;
