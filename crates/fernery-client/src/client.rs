@@ -191,7 +191,7 @@ impl Client {
             .uri(format!("{}{path}", self.base))
             .header(header::ACCEPT, "application/json, application/problem+json")
             .header(header::USER_AGENT, concat!("fernery/", env!("CARGO_PKG_VERSION")));
-        if method == Method::POST {
+        if method == Method::POST || method == Method::PATCH {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         if let Some(bearer) = &self.bearer {
@@ -254,6 +254,12 @@ impl Client {
     ) -> Result<Reply<T>, ClientError> {
         let body = serde_json::to_vec(body).map_err(|e| ClientError::BadRequest(e.to_string()))?;
         self.call(Method::POST, path, body.into(), wait).await
+    }
+
+    /// Changes what is at a path of the interface.
+    pub async fn patch<T>(&self, path: &str, body: &impl Serialize) -> Result<Reply<T>, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|e| ClientError::BadRequest(e.to_string()))?;
+        self.call(Method::PATCH, path, body.into(), Duration::ZERO).await
     }
 
     async fn act<T>(&self, path: String) -> Result<Reply<T>, ClientError> {

@@ -9,6 +9,7 @@
 mod batch;
 mod contract;
 mod jobs;
+mod objectives;
 mod operator;
 mod processes;
 mod schema;
@@ -16,6 +17,7 @@ mod schema;
 pub use batch::*;
 pub use contract::*;
 pub use jobs::*;
+pub use objectives::*;
 pub use operator::*;
 pub use processes::*;
 
@@ -23,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An error as RFC 9457 has it (`application/problem+json`).
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// Where the code is explained.
     #[serde(rename = "type")]
@@ -45,6 +47,32 @@ pub struct Problem {
     /// Whether the attempt named is closed, so that its message may be forgotten; on the worker endpoints only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack: Option<bool>,
+    /// `changed`: the digest of what is there now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// `changed`: what is there now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<serde_json::Value>,
+    /// `changed`: what changed since it was read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub difference: Vec<Difference>,
+    /// `wrong_status`: where the objective stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective_status: Option<String>,
+    /// `wrong_status`: what can be done to it there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub possible: Vec<String>,
+}
+
+/// One thing that changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// What: a JSON pointer into what was shown.
+    pub path: String,
+    /// As it was when it was read.
+    pub before: serde_json::Value,
+    /// As it is.
+    pub now: serde_json::Value,
 }
 
 /// One field that is wrong.

@@ -9,24 +9,39 @@
 //! * [`settle`]: what the end of an attempt means for its job
 //! * [`report`]: what to answer to a worker that reports an end
 //! * [`retry`]: when to try again
+//! * [`artifact`]: what a run leaves behind, spelled as its schemas spell it
+//! * [`blueprint`]: what an azolla is made from, and every mistake in it
+//! * [`canonical`]: one spelling for one content, and its digest
+//! * [`pipeline`]: every decision from an approved objective to a judged run
+//! * [`schema`]: the JSON Schemas of the artifacts, and what a document has against its own
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
+//! * [`duration`]: durations as people write them
 //! * [`json`]: what a document must be so that it means the same to every reader
 //! * [`limits`]: every limit, in one place
 
+pub mod artifact;
+pub mod blueprint;
+pub mod canonical;
+pub mod duration;
 pub mod job;
 pub mod json;
 pub mod lease;
 pub mod limits;
 pub mod names;
 mod parsed;
+pub mod pipeline;
 pub mod progress;
 pub mod report;
 pub mod retry;
+pub mod schema;
 pub mod settle;
 pub mod time;
 
+pub use blueprint::Blueprint;
+pub use canonical::Digest;
 pub use job::{AttemptOutcome, JobStatus};
 pub use lease::{Holding, LeaseToken, TokenHash};
 pub use names::{AttemptId, BadName, JobId, StreamName, WorkerId};
 pub use progress::Progress;
+pub use schema::{Schema, Violation};
 pub use time::Timestamp;

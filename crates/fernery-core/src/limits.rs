@@ -82,3 +82,48 @@ pub const INBOX_BATCH: usize = 1_000;
 pub const RETENTION_BATCH: usize = 1_000;
 /// Dead jobs redriven or purged by one transaction.
 pub const DLQ_BATCH: usize = 1_000;
+
+/// Characters of an artifact's id.
+pub const ARTIFACT_ID_CHARS_MAX: usize = 64;
+/// Characters of a title.
+pub const TITLE_CHARS_MAX: usize = 500;
+/// Bytes of acceptance criteria, a description or a note.
+pub const CRITERIA_BYTES_MAX: usize = 64 << 10;
+/// Bytes of an objective's metadata.
+pub const METADATA_BYTES_MAX: usize = 64 << 10;
+/// Blockers of one objective.
+pub const BLOCKERS_MAX: usize = 100;
+/// Bytes of the content of one output. All parts of a result together are bounded by `PAYLOAD_BYTES_MAX`.
+pub const CONTENT_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a blueprint file.
+pub const BLUEPRINT_BYTES_MAX: usize = 256 << 10;
+/// Blueprints that extend each other, one after the other.
+pub const BLUEPRINT_PARENTS_MAX: usize = 8;
+/// Flaws of one blueprint that are told at once.
+pub const BLUEPRINT_FLAWS_MAX: usize = 100;
+/// The shortest interval of a worker.
+pub const WORKER_INTERVAL_MIN: Duration = Duration::from_millis(10);
+/// The longest interval of a worker: what a lost wake-up costs.
+pub const WORKER_INTERVAL_MAX: Duration = Duration::from_secs(3600);
+/// The shortest budget of a workorder.
+pub const BUDGET_MIN: Duration = Duration::from_secs(1);
+/// Wall time of one objective over all its workorders: a year.
+pub const ENVELOPE_TIME_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
+/// Tokens of one objective.
+pub const ENVELOPE_TOKENS_MAX: u64 = 1_000_000_000_000;
+/// Dollars of one objective.
+pub const ENVELOPE_USD_MAX: u64 = 1_000_000;
+/// Words of one command.
+pub const ARGV_MAX: usize = 256;
+/// Bytes of one word of a command.
+pub const ARGV_BYTES_MAX: usize = 64 << 10;
+/// Names of the environment that one command may see.
+pub const ENV_NAMES_MAX: usize = 100;
+/// Gates of one azolla.
+pub const GATES_MAX: usize = 50;
+/// Workorders that one process carries out at once for one executor.
+pub const EXECUTOR_PARALLEL_MAX: u32 = 256;
+/// Workorders under way at once in one azolla, and objectives that wait for confirmation; who means more says 0.
+pub const AZOLLA_LIMIT_MAX: u32 = 10_000;
+/// Azollas that one azolla names for reading.
+pub const READS_MAX: usize = 100;

@@ -154,6 +154,8 @@ macro_rules! text_name {
     };
 }
 
+pub(crate) use text_name;
+
 text_name!(
     /// The name of a stream of jobs: letters, digits and `_ - . : /`.
     StreamName,
@@ -193,10 +195,28 @@ pub const RESERVED_STREAM_PREFIX: &str = "diazotroph:";
 pub const DEAD_LETTER_STREAM: &str = "jobs:dlq";
 
 impl StreamName {
+    /// Whether jobs of this stream are workorders.
+    pub fn is_workorders(&self) -> bool {
+        self.0.starts_with(RESERVED_STREAM_PREFIX)
+    }
+
     /// Whether nobody but the control plane itself may enqueue here.
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(RESERVED_STREAM_PREFIX) || &*self.0 == DEAD_LETTER_STREAM
     }
+}
+
+/// The name among `known` that a person most likely meant.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes as long as both are, multiplied; and what is so long is no misspelling.
+    if name.len() > limits::STREAM_NAME_CHARS_MAX {
+        return None;
+    }
+    known
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
 }
 
 /// Checks a producer's unique key.
@@ -211,6 +231,15 @@ pub fn check_unique_key(text: &str) -> Result<(), BadName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_misspelling_is_recognised_and_another_word_is_not() {
+        let known = || ["concurrency", "review_limit"].into_iter();
+        assert_eq!(nearest("conurrency", known()), Some("concurrency"));
+        for other in ["", "zzz", &"concurrency".repeat(1_000_000)] {
+            assert_eq!(nearest(other, known()), None);
+        }
+    }
 
     #[test]
     fn stream_names_are_plain_ascii_of_bounded_length() {

@@ -67,6 +67,8 @@ pub enum Answer {
     },
     /// There is no such attempt.
     Unknown,
+    /// The result is no output bundle; the attempt is open still, and the holder may hand in another.
+    Unfit,
 }
 
 impl Answer {
@@ -75,7 +77,7 @@ impl Answer {
         match self {
             Self::Accepted { .. } | Self::Duplicate { .. } | Self::AttemptClosed => true,
             Self::LeaseLost { closed } => closed,
-            Self::Unknown => false,
+            Self::Unknown | Self::Unfit => false,
         }
     }
 }

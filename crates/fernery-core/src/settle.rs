@@ -47,6 +47,8 @@ pub enum BuryReason {
     LostTooOften,
     /// Handed back too often.
     ReleasedTooOften,
+    /// A workorder whose budget is spent.
+    BudgetSpent,
 }
 
 impl BuryReason {
@@ -57,6 +59,7 @@ impl BuryReason {
             Self::AttemptsExhausted => "attempts_exhausted",
             Self::LostTooOften => "lost_too_often",
             Self::ReleasedTooOften => "released_too_often",
+            Self::BudgetSpent => "budget_spent",
         }
     }
 }
@@ -125,6 +128,8 @@ pub fn settle(
         AttemptOutcome::Cancelled => return finish(JobStatus::Cancelled),
         _ if held.cancel_requested => return finish(JobStatus::Cancelled),
         _ if ending == (Ending::Failed { retryable: false }) => return bury(BuryReason::NotRetryable),
+        // The time-out of a workorder is its budget, and that is for all its attempts.
+        AttemptOutcome::TimedOut if held.stream.is_workorders() => return bury(BuryReason::BudgetSpent),
         _ if spent => return bury(reason),
         _ => {}
     }

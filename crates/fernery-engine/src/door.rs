@@ -106,6 +106,11 @@ impl Chance {
     }
 }
 
+/// A new artifact's id: time-ordered.
+pub fn artifact_id() -> String {
+    Uuid::now_v7().to_string()
+}
+
 /// Random bytes for secrets.
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     rand::random()

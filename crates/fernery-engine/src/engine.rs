@@ -7,6 +7,8 @@ use crate::signals::Signals;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Ask, Claimed, JobView, Pass, Store, StoreSettings};
+use crate::substrate::Substrate;
+
 use fernery_core::{JobId, JobStatus, limits};
 use std::future::Future;
 use std::path::PathBuf;
@@ -124,6 +126,11 @@ impl Engine {
     /// The store itself, for everything that needs no waiting.
     pub fn store(&self) -> &dyn Store {
         &*self.inner.store
+    }
+
+    /// The pipeline's part of the database.
+    pub fn substrate(&self) -> Substrate {
+        Substrate::new(self.inner.store.clone(), self.inner.signals.clone())
     }
 
     /// How it was set up.

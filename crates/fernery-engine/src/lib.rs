@@ -16,6 +16,7 @@ pub mod parking;
 pub mod presence;
 pub mod signals;
 pub mod store;
+pub mod substrate;
 pub mod transport;
 
 pub use embed::Stop;
@@ -26,3 +27,4 @@ pub use fernery_core::report::Answer;
 pub use fernery_core::{JobId, JobStatus};
 pub use presence::Presence;
 pub use store::{Claimed, Enqueued, NewJob};
+pub use substrate::Substrate;

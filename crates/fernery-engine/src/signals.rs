@@ -20,6 +20,8 @@ pub struct Signals {
     pub scheduled: Notify,
     /// Another program left jobs in the inbox.
     pub inbox: Notify,
+    /// A stage of the pipeline has something to look at.
+    pub stages: [Notify; 5],
     failure: watch::Sender<Option<StoreError>>,
 }
 
@@ -27,6 +29,11 @@ impl Signals {
     /// Jobs of this stream can be claimed. Says how many claims it woke.
     pub fn claimable(&self, stream: &StreamName, jobs: usize) -> usize {
         self.parking.nudge(stream, jobs)
+    }
+
+    /// These stages have something to look at.
+    pub fn nudge(&self, stages: impl IntoIterator<Item = crate::substrate::Stage>) {
+        stages.into_iter().for_each(|stage| self.stages[stage as usize].notify_one());
     }
 
     /// The store has failed for good.

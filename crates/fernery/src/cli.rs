@@ -4,26 +4,38 @@
 //! Commands change nothing on their own: what is not about this machine alone is a call to a server, which is
 //! authoritative.
 
+mod azolla;
+mod azolla_list;
 mod backup;
 mod completions;
 mod data_dir;
 mod dlq;
 mod doctor;
+mod documents;
 mod enqueue;
 mod enqueue_lines;
+mod export;
 mod failure;
 mod fence;
 mod input;
 mod job;
+mod journal;
 mod log;
 mod man;
 mod pages;
+mod pause;
 mod process;
+mod run;
+mod schema;
 mod screen;
 mod server;
 mod setting_flags;
 mod settings;
 mod stream;
+mod ticket;
+mod ticket_approve;
+mod ticket_show;
+mod ticket_text;
 mod token;
 mod up;
 mod worker;
@@ -51,6 +63,7 @@ Examples:
   fernery up                                                   start the server in this directory
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job list --status QUEUED
+  fernery ticket new --title 'Fix the footer'                  then: fernery ticket approve ID
   fernery config                                               what is in force, and why";
 
 /// A durable job engine and control plane, in one binary.
@@ -86,6 +99,20 @@ struct Global {
 enum Command {
     /// Start the server: everything in one process
     Up(up::Up),
+    /// Write down, approve and follow tickets
+    #[command(subcommand, visible_alias = "objective")]
+    Ticket(ticket::Ticket),
+    /// Read what the gates said, and judge it again
+    #[command(subcommand)]
+    Run(run::Run),
+    /// List where everything stopped, and what to do next
+    #[command(subcommand)]
+    Pause(pause::Pause),
+    /// List who did what, when and why
+    #[command(subcommand)]
+    Journal(journal::Journal),
+    Verify(journal::Verify),
+    Export(export::Export),
     /// Enqueue, read, cancel and retry jobs
     #[command(subcommand)]
     Job(job::Job),
@@ -104,6 +131,12 @@ enum Command {
     Worker(worker::WorkerArgs),
     /// Print every setting in force and where it came from
     Config(settings::Config),
+    /// List azollas; check and show blueprints, which they are made from
+    #[command(subcommand)]
+    Azolla(azolla::Azolla),
+    /// Check documents against the schemas of the artifacts
+    #[command(subcommand)]
+    Schema(schema::Schema),
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Bench(BenchArgs),
@@ -141,6 +174,11 @@ fn run(cli: Cli) -> Outcome {
     match cli.command {
         Command::Up(up) => up::run(up, &global, screen),
         Command::Config(config) => settings::run(config, &global, screen),
+        Command::Azolla(azolla) => match azolla.of_server() {
+            Err(here) => azolla::run(here, screen),
+            Ok(there) => with_server(&global, async |client| azolla_list::run(there, client, screen).await),
+        },
+        Command::Schema(schema) => schema::run(schema, screen),
         Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
         Command::Backup(command) => backup::run(command, &global, screen),
         Command::Bench(args) => run_bench(args),
@@ -149,6 +187,18 @@ fn run(cli: Cli) -> Outcome {
         Command::WorkerGuard(guard) => Ok(crate::worker::guard::main(guard.command)?),
         Command::Completions(completions) => completions::run(completions, screen),
         Command::Man(man) => man::run(man, screen),
+        Command::Verify(verify) => journal::verify(&verify, &global, screen),
+        Command::Ticket(ticket) => {
+            with_server(&global, async |client| ticket::run(ticket, client, screen).await)
+        }
+        Command::Export(export) => {
+            with_server(&global, async |client| export::run(export, client, screen).await)
+        }
+        Command::Run(run) => with_server(&global, async |client| run::run(run, client, screen).await),
+        Command::Pause(pause) => with_server(&global, async |client| pause::run(pause, client, screen).await),
+        Command::Journal(journal) => {
+            with_server(&global, async |client| journal::run(journal, client, screen).await)
+        }
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
         Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {

@@ -72,6 +72,8 @@ pub struct Settings {
     pub retention: Duration,
     /// Names that requests may use.
     pub allowed_hosts: Vec<String>,
+    /// Blueprints to host.
+    pub azollas: Vec<PathBuf>,
     /// Who may claim.
     pub worker_auth: WorkerAuth,
     /// Requests a second of each token; no limit if `None`.
@@ -218,6 +220,7 @@ impl InForce {
             reap_interval,
             retention: self.row("retention").duration()?,
             allowed_hosts: self.allowed_hosts()?,
+            azollas: self.azollas()?,
             worker_auth: self
                 .row("worker_auth")
                 .choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])?,
@@ -301,6 +304,12 @@ impl InForce {
             )));
         }
         Ok((ttl, heartbeat, reap))
+    }
+
+    fn azollas(&self) -> Result<Vec<PathBuf>, ConfigError> {
+        let row = self.row("azolla");
+        let base = self.base(row);
+        Ok(row.values.iter().map(|file| base.join(file)).collect())
     }
 
     fn allowed_hosts(&self) -> Result<Vec<String>, ConfigError> {

@@ -9,5 +9,6 @@ pub mod config;
 mod doctor;
 pub mod http;
 mod peers;
+pub mod pipeline;
 pub mod transport;
 pub mod worker;

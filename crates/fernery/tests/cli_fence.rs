@@ -92,15 +92,19 @@ fn what_it_makes_beside_the_database_belongs_to_the_databases_owner() {
     fs::remove_file(file("fernery.db.lock")).unwrap();
     // As after an upgrade: opening it makes a copy of what was before.
     let db = rusqlite::Connection::open(file("fernery.db")).unwrap();
-    let before = "ALTER TABLE leases DROP COLUMN percent; ALTER TABLE leases DROP COLUMN note";
-    db.execute_batch(&format!("{before}; PRAGMA user_version = 1")).unwrap();
+    let of_the_pipeline = "azollas blueprints objectives blockers decisions events snapshots workorders bundles runs pauses \
+                           claims journal unsealed seals";
+    for table in of_the_pipeline.split_whitespace() {
+        db.execute_batch(&format!("DROP TABLE {table}")).unwrap();
+    }
+    db.execute_batch("PRAGMA user_version = 2").unwrap();
     drop(db);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(file("fernery.db"), Some(12_345), Some(12_346)).unwrap();
     }
     run_in(dir.path(), ["fence"]).exits(0);
     let owner = |name: &str| fs::metadata(file(name)).map(|meta| (meta.uid(), meta.gid())).unwrap();
-    for made in ["fernery.db.lock", "fernery.db.before-v2"] {
+    for made in ["fernery.db.lock", "fernery.db.before-v3"] {
         assert_eq!(owner(made), owner("fernery.db"), "{made}");
     }
 }

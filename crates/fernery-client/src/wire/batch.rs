@@ -1,7 +1,7 @@
 //! The worker calls for many jobs at once. Every item is answered by itself, in order.
 
 use super::contract::{ErrorReport, LeasedJob};
-use super::schema;
+use super::{FieldProblem, schema};
 use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName, Timestamp, WorkerId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -137,6 +137,8 @@ pub enum ItemOutcome {
     Conflict,
     /// There is no such job or attempt.
     Unknown,
+    /// complete of a workorder: the result is no output bundle. The attempt is open still; hand in another.
+    Unfit,
 }
 
 /// The answer to one item.
@@ -170,6 +172,9 @@ pub struct ItemAnswer {
     /// heartbeat: somebody wants the job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_requested: Option<bool>,
+    /// unfit: which parts of the result are wrong, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldProblem>,
 }
 
 /// One answer per item, in order.

@@ -64,5 +64,12 @@ text_schema!(
             "note": { "type": ["string", "null"], "maxLength": limits::PROGRESS_NOTE_CHARS_MAX }
         }
     },
+    Fields = { "type": "object", "description": "A JSON object." },
+    ArtifactId = { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" },
+    Sha256 = { "type": "string", "pattern": "^[0-9a-f]{64}$" },
+    Blocker = {
+        "type": "string",
+        "enum": ["USER_INPUT", "EXTERNAL_SYSTEM", "DEPENDENCY_CHANGE", "DESIGN_DECISION", "ENVIRONMENT_ACCESS"]
+    },
     Number = { "type": "integer", "minimum": 0 },
 );

@@ -140,6 +140,7 @@ mod tests {
             errors: Vec::new(),
             ok: None,
             ack: None,
+            ..Problem::default()
         };
         ClientError::Refused { problem: Box::new(problem), body: Default::default(), retry_after: None }
     }

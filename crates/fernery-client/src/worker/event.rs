@@ -116,6 +116,7 @@ impl fmt::Display for WorkerEvent {
                     ItemOutcome::Stale => "was reported too late: the lease is lost",
                     ItemOutcome::Conflict => "was reported with another end before",
                     ItemOutcome::Unknown => "is unknown to the server",
+                    ItemOutcome::Unfit => "has a result that is no output bundle",
                 };
                 write!(f, "{} {word}", answer.job_id)
             }

@@ -213,6 +213,7 @@ mod tests {
             lease_expires_at: None,
             server_time: None,
             cancel_requested: Some(cancel),
+            errors: Vec::new(),
         }
     }
 

@@ -262,6 +262,7 @@ impl Reporter {
                     self.calls_again_at = None;
                     self.shared.tell(|| WorkerEvent::Reconnected { call: "report" });
                 }
+                let (reports, answers) = self.without_unfit(kind, reports, answers);
                 self.settle(kind, &reports, answers);
             }
             Err(error) if is_about_the_reports(&error) => self.refused(reports, error),
@@ -280,6 +281,29 @@ impl Reporter {
         for queued in reports.into_iter().rev() {
             self.lane(queued.report.kind()).queue.push_front(queued);
         }
+    }
+
+    /// A result that the server's membrane does not let through becomes a failure that says why; the rest is answered.
+    fn without_unfit(
+        &mut self,
+        kind: Kind,
+        reports: Vec<Queued>,
+        answers: Vec<ItemAnswer>,
+    ) -> (Vec<Queued>, Vec<ItemAnswer>) {
+        let unfit = |answer: &ItemAnswer| kind == Kind::Complete && answer.outcome == ItemOutcome::Unfit;
+        if !answers.iter().any(unfit) {
+            return (reports, answers);
+        }
+        let (unfit, fit): (Vec<_>, Vec<_>) =
+            reports.into_iter().zip(answers).partition(|(_, answer)| unfit(answer));
+        let failed = |(queued, answer): (Queued, ItemAnswer)| {
+            let wrong: Vec<_> =
+                answer.errors.iter().map(|e| format!("{}: {}", e.pointer, e.detail)).collect();
+            let why = format!("the result is no output bundle: {}", wrong.join("; "));
+            Queued { report: queued.report.refused(why), ..queued }
+        };
+        self.requeue(unfit.into_iter().map(failed).collect());
+        fit.into_iter().unzip()
     }
 
     fn settle(&mut self, kind: Kind, reports: &[Queued], answers: Vec<ItemAnswer>) {

@@ -21,8 +21,10 @@
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,
 //! because each verb moves it in one transaction.
 
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
+use crate::substrate::Work;
 use async_trait::async_trait;
+use fernery_core::artifact::ClaimRecord;
 use fernery_core::report::Answer;
 use fernery_core::retry::RetryPolicy;
 use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
@@ -168,6 +170,20 @@ pub trait Store: Send + Sync + 'static {
     async fn leave(&self, process_id: Uuid) -> StoreResult<()>;
     /// The processes that said within [`PROCESS_ALIVE`](limits::PROCESS_ALIVE) that they are there, oldest first.
     async fn processes(&self) -> StoreResult<Vec<LivingProcess>>;
+
+    /// Runs work of the pipeline in one transaction. See [`Work`] for what it must bear.
+    async fn transact(&self, _work: Work) -> StoreResult<()> {
+        Err(StoreError::Refused("this store has no substrate".into()))
+    }
+    /// Runs work of the pipeline that only reads, in one snapshot.
+    async fn consult(&self, _work: Work) -> StoreResult<()> {
+        Err(StoreError::Refused("this store has no substrate".into()))
+    }
+
+    /// The leases under which workorders run, as claim records, oldest job first.
+    async fn workorder_leases(&self, _limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        Ok(Vec::new())
+    }
 
     /// The instant by the clock that decides expiry.
     async fn now(&self) -> StoreResult<Timestamp>;

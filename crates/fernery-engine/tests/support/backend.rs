@@ -37,6 +37,14 @@ pub(crate) trait Backend: Sized + Send + Sync + 'static {
     fn crash(&mut self) -> impl Future<Output = ()> + Send;
     /// Closes it in good order, and opens it again.
     fn restart(&mut self) -> impl Future<Output = ()> + Send;
+    /// Runs statements past the store, as anybody with access to the database can.
+    fn raw(&self, _sql: &str) -> impl Future<Output = Result<(), String>> + Send {
+        async { Err("nobody gets past this store".to_string()) }
+    }
+    /// The rows that statements answer with, as text.
+    fn rows(&self, _statements: &[&str]) -> impl Future<Output = Vec<String>> + Send {
+        async { Vec::new() }
+    }
 }
 
 /// The model.
@@ -107,6 +115,21 @@ impl Sqlite {
         let store = Arc::new(store.expect("the database opens"));
         Self { dir, settings, clock, signals, store }
     }
+
+    /// A connection beside the store's.
+    fn beside(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.dir.path().join(DATABASE)).expect("the database opens")
+    }
+}
+
+fn shown(value: rusqlite::types::ValueRef<'_>) -> String {
+    use rusqlite::types::ValueRef;
+    match value {
+        ValueRef::Null => "NULL".to_string(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        other => format!("{other:?}"),
+    }
 }
 
 fn new_dir() -> tempfile::TempDir {
@@ -145,6 +168,24 @@ impl Backend for Sqlite {
             }
         }
         *self = Self::open_in(dir, self.settings.clone(), self.clock.clone());
+    }
+
+    async fn raw(&self, sql: &str) -> Result<(), String> {
+        self.beside().execute_batch(sql).map_err(|e| e.to_string())
+    }
+
+    async fn rows(&self, statements: &[&str]) -> Vec<String> {
+        let (db, mut found) = (self.beside(), Vec::new());
+        for sql in statements {
+            let mut statement = db.prepare(sql).expect("a statement");
+            let width = statement.column_count();
+            let mut rows = statement.query([]).expect("rows");
+            while let Some(row) = rows.next().expect("a row") {
+                let cells: Vec<_> = (0..width).map(|n| shown(row.get_ref(n).expect("a cell"))).collect();
+                found.push(cells.join("|"));
+            }
+        }
+        found
     }
 
     async fn restart(&mut self) {

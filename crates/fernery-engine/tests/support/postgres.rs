@@ -24,6 +24,13 @@ pub(crate) async fn open_store(url: &str, settings: &StoreSettings) -> (Arc<dyn 
 }
 
 impl Postgres {
+    /// A connection beside the store's.
+    async fn beside(&self) -> tokio_postgres::Client {
+        let client = self.database.client().await;
+        client.batch_execute("SET search_path TO fernery").await.expect("a schema");
+        client
+    }
+
     async fn reopen(&mut self) {
         (self.store, self.signals) = open_store(&self.database.url(), &self.settings).await;
     }
@@ -57,6 +64,26 @@ impl Backend for Postgres {
         self.database.terminate_connections().await;
         self.store.close().await;
         self.reopen().await;
+    }
+
+    async fn raw(&self, sql: &str) -> Result<(), String> {
+        let done = self.beside().await.batch_execute(sql).await;
+        done.map_err(|e| e.as_db_error().map_or(e.to_string(), |e| e.message().to_string()))
+    }
+
+    async fn rows(&self, statements: &[&str]) -> Vec<String> {
+        let answers = self.beside().await.simple_query(&statements.join(";")).await.expect("rows");
+        let row = |row: &tokio_postgres::SimpleQueryRow| {
+            let cells = (0..row.len()).map(|n| row.get(n).unwrap_or("NULL"));
+            cells.collect::<Vec<_>>().join("|")
+        };
+        answers
+            .iter()
+            .filter_map(|answer| match answer {
+                tokio_postgres::SimpleQueryMessage::Row(found) => Some(row(found)),
+                _ => None,
+            })
+            .collect()
     }
 
     async fn restart(&mut self) {

@@ -39,6 +39,9 @@ pub(crate) struct BenchArgs {
     /// Claims that wait at once in the memory figure.
     #[arg(long, default_value_t = 10_000)]
     pub(super) polls: usize,
+    /// Objectives that lie in the database in the flatness figures of the pipeline; 0 leaves them out.
+    #[arg(long, default_value_t = 0)]
+    pub(super) objectives: usize,
     /// Serve the echo side; the bench starts itself so.
     #[arg(long, hide = true)]
     pub(super) serve_echo: bool,
@@ -64,6 +67,8 @@ pub(super) enum Group {
     Worker,
     /// The same with Redis Streams as transport, and with three servers; needs `--redis`.
     Transport,
+    /// Tickets from their approval through an executor that does nothing to their verdict.
+    Pipeline,
 }
 
 impl BenchArgs {
@@ -80,6 +85,7 @@ impl BenchArgs {
             Group::Memory => 2,
             Group::Worker => ROUNDS + 1,
             Group::Transport => ROUNDS,
+            Group::Pipeline => 2 + usize::from(self.objectives > 0),
             Group::Flatness => self.runs + usize::from(self.history > 0) + 1 + self.runs,
         };
         Group::value_variants().iter().filter(|group| self.wants(**group)).map(|group| of(*group)).sum()

@@ -6,6 +6,7 @@
 mod args;
 mod echo;
 mod load;
+mod pipeline;
 mod progress;
 mod raw;
 mod server;
@@ -89,6 +90,9 @@ impl Bench {
         }
         if self.args.wants(Group::Transport) {
             self.transport().await?;
+        }
+        if self.args.wants(Group::Pipeline) {
+            self.pipeline().await?;
         }
         if self.args.wants(Group::Flatness) {
             self.flatness().await?;

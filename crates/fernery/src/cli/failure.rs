@@ -57,6 +57,11 @@ impl Failure {
         Self::failed("", "")
     }
 
+    /// The answer is printed and tells what can never work.
+    pub(super) fn told_usage() -> Self {
+        Self::usage("")
+    }
+
     /// The answer is printed and tells which conflicts there were.
     pub(super) fn told_conflict() -> Self {
         Self::conflict("")

@@ -75,10 +75,11 @@ impl Cell {
     /// A state or outcome, painted by what it means.
     pub(super) fn state(word: &str) -> Self {
         let paint = match word {
-            "SUCCEEDED" | "ok" => Paint::Good,
+            "SUCCEEDED" | "ok" | "DONE" | "PASS" | "RUN_COMPLETE" => Paint::Good,
             "DEAD" | "FAILED" | "LOST" | "TIMED_OUT" | "problem" => Paint::Bad,
-            "RUNNING" | "warning" => Paint::Busy,
-            "CANCELLED" | "RELEASED" => Paint::Dim,
+            "BLOCKED" | "FAIL" | "GATE_FAILED" | "BUDGET_EXHAUSTED" => Paint::Bad,
+            "RUNNING" | "warning" | "IN_PROGRESS" => Paint::Busy,
+            "CANCELLED" | "RELEASED" | "NEW" => Paint::Dim,
             _ => Paint::Plain,
         };
         Self(plain(word), paint)

@@ -72,7 +72,7 @@ async fn list(client: &Client, screen: Screen) -> Outcome {
 }
 
 /// An age as a person says it: two units at most.
-fn age(age: Duration) -> String {
+pub(super) fn age(age: Duration) -> String {
     let s = age.as_secs();
     match s {
         0..60 => format!("{s}s"),

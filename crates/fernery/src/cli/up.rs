@@ -9,6 +9,7 @@ use super::{Global, log};
 use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, Running, ServeSettings};
 use crate::peers;
+use crate::pipeline::{self, Pipeline};
 use crate::transport::RedisTransport;
 use clap::Args;
 use fernery_engine::store::StoreSettings;
@@ -122,8 +123,13 @@ async fn serve_with(
         ErrorKind::InvalidInput => Failure::from(ConfigError(error.to_string())),
         _ => Failure::failed("start", error.to_string()),
     };
+    let blueprints =
+        pipeline::blueprints(&settings.azollas).map_err(|why| Failure::from(ConfigError(why)))?;
     http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
-    let running = http::serve(serve_settings(settings), engine.clone()).await.map_err(refused)?;
+    let started = Pipeline::start(engine.clone(), blueprints, settings.data.clone()).await;
+    let pipeline = started.map_err(|error| Failure::failed("start", error.to_string()))?;
+    let serving = ServeSettings { pipeline: pipeline.view(), ..serve_settings(settings) };
+    let running = http::serve(serving, engine.clone()).await.map_err(refused)?;
     let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
     let presence = appear(settings, engine, &url).await;
@@ -133,14 +139,19 @@ async fn serve_with(
     let _ = screen.line(&line);
     info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
 
-    let outcome = until_drained(engine, running, signals).await;
+    let outcome = until_drained(engine, running, pipeline, signals).await;
     drop(url_file);
     presence.end().await;
     outcome
 }
 
 /// Serves until it is asked to end, and then until all that is under way is answered.
-async fn until_drained(engine: &Engine, running: Running, signals: &mut EndSignals) -> Outcome {
+async fn until_drained(
+    engine: &Engine,
+    running: Running,
+    pipeline: Pipeline,
+    signals: &mut EndSignals,
+) -> Outcome {
     let first = tokio::select! {
         signal = signals.next() => signal,
         error = engine.failed() => {
@@ -153,7 +164,7 @@ async fn until_drained(engine: &Engine, running: Running, signals: &mut EndSigna
         "draining: no new claims, requests under way are answered"
     );
     tokio::select! {
-        () = running.shutdown() => Ok(()),
+        ((), ()) = async { tokio::join!(running.shutdown(), pipeline.stop()) } => Ok(()),
         second = signals.next() => {
             Err(Failure::failed("ended_at_once", format!("{second} came while draining: ended at once")))
         }

@@ -2,6 +2,7 @@
 //! come from it.
 
 use Fallback::{Follows, Unset, Value};
+pub use fernery_core::names::nearest;
 
 /// How a setting is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +99,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     one("retention", "DURATION", Value("7d"), "How long finished jobs are kept"),
     Setting {
+        key: "azolla",
+        value_name: "FILE",
+        form: Form::Many,
+        fallback: Unset,
+        help: "Blueprint of an azolla to host beside or instead of the embedded `mec`; repeatable",
+    },
+    Setting {
         key: "allowed_host",
         value_name: "NAME",
         form: Form::Many,
@@ -137,13 +145,4 @@ pub static SETTINGS: &[Setting] = &[
 /// The setting with this key.
 pub fn setting(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|s| s.key == key)
-}
-
-/// The name among `known` that a person most likely meant.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(score, _)| *score > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
 }

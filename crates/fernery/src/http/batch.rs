@@ -3,7 +3,7 @@
 
 use super::answer::{Call, Replied, Reply};
 use super::beats::{Heard, hear};
-use super::contract::{failure, leased, result_fits, server_time, take};
+use super::contract::{failure, leased, result_fits, server_time, take, unfit};
 use super::json;
 use super::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{
@@ -56,6 +56,7 @@ pub async fn heartbeat(call: Call) -> Replied {
             lease_expires_at,
             server_time: lease_expires_at.map(|expires_at| server_time(&call.server, expires_at)),
             cancel_requested,
+            errors: Vec::new(),
         }
     });
     Reply::json(200, &BatchResponse { items: answered.collect() })
@@ -63,18 +64,27 @@ pub async fn heartbeat(call: Call) -> Replied {
 
 /// `POST /v1/worker/complete`
 pub async fn complete(call: Call) -> Replied {
-    let items: Vec<CompleteItem> = items(&call)?;
-    for (n, item) in items.iter().enumerate() {
+    let sent: Vec<CompleteItem> = items(&call)?;
+    for (n, item) in sent.iter().enumerate() {
         result_fits(&item.result, &format!("/items/{n}/result"))?;
     }
     let _writing = call.writing()?;
-    let named: Vec<_> = items.iter().map(|item| (item.job_id, item.attempt_id)).collect();
-    let completions = items.into_iter().map(|item| Completion {
+    let named: Vec<_> = sent.iter().map(|item| (item.job_id, item.attempt_id)).collect();
+    let completions = sent.into_iter().map(|item| Completion {
         proof: proof(item.job_id, item.attempt_id, item.lease_token),
         result: item.result,
     });
     let answers = call.server.engine().store().complete(completions.collect()).await?;
-    reported(&named, &answers, false)
+    let mut response = reported(&named, &answers, false);
+    if answers.contains(&Answer::Unfit) {
+        // Rare, so the body is read once more instead of every result being kept.
+        let again: Vec<CompleteItem> = items(&call)?;
+        let answered = response.items.iter_mut().zip(again);
+        for (answer, item) in answered.filter(|(answer, _)| answer.outcome == ItemOutcome::Unfit) {
+            answer.errors = unfit(&item.result, "/result");
+        }
+    }
+    Reply::json(200, &response)
 }
 
 /// `POST /v1/worker/fail`
@@ -86,7 +96,7 @@ pub async fn fail(call: Call) -> Replied {
         .into_iter()
         .map(|item| failure(proof(item.job_id, item.attempt_id, item.lease_token), item.error));
     let answers = call.server.engine().store().fail(failures.collect()).await?;
-    reported(&named, &answers, true)
+    Reply::json(200, &reported(&named, &answers, true))
 }
 
 /// `POST /v1/worker/release`
@@ -96,7 +106,7 @@ pub async fn release(call: Call) -> Replied {
     let named: Vec<_> = items.iter().map(|item| (item.job_id, item.attempt_id)).collect();
     let proofs = items.iter().map(|item| proof(item.job_id, item.attempt_id, item.lease_token)).collect();
     let answers = call.server.engine().store().release(proofs).await?;
-    reported(&named, &answers, true)
+    Reply::json(200, &reported(&named, &answers, true))
 }
 
 fn items<T: DeserializeOwned>(call: &Call) -> Result<Vec<T>, Refused> {
@@ -112,7 +122,7 @@ fn proof(job_id: JobId, attempt_id: AttemptId, lease_token: LeaseToken) -> Proof
     Proof { job_id, attempt_id, token_hash: lease_token.hash() }
 }
 
-fn reported(named: &[(JobId, AttemptId)], answers: &[Answer], says_where: bool) -> Replied {
+fn reported(named: &[(JobId, AttemptId)], answers: &[Answer], says_where: bool) -> BatchResponse {
     let items = named.iter().zip(answers).map(|((job_id, attempt_id), answer)| {
         let (outcome, status) = match *answer {
             Answer::Accepted { status } => (ItemOutcome::Accepted, Some(status)),
@@ -120,6 +130,7 @@ fn reported(named: &[(JobId, AttemptId)], answers: &[Answer], says_where: bool) 
             Answer::AttemptClosed => (ItemOutcome::Conflict, None),
             Answer::LeaseLost { .. } => (ItemOutcome::Stale, None),
             Answer::Unknown => (ItemOutcome::Unknown, None),
+            Answer::Unfit => (ItemOutcome::Unfit, None),
         };
         let status = status.filter(|_| says_where);
         ItemAnswer {
@@ -132,7 +143,8 @@ fn reported(named: &[(JobId, AttemptId)], answers: &[Answer], says_where: bool) 
             lease_expires_at: None,
             server_time: None,
             cancel_requested: None,
+            errors: Vec::new(),
         }
     });
-    Reply::json(200, &BatchResponse { items: items.collect() })
+    BatchResponse { items: items.collect() }
 }

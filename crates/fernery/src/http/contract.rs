@@ -4,12 +4,15 @@ use super::Server;
 use super::answer::{Call, Replied, Reply};
 use super::beats::{Heard, hear};
 use super::body::Weight;
+use super::decisions::fields;
 use super::json;
 use super::problem::{Code, Refusal, Refused};
+use super::workorder_jobs;
 use fernery_client::wire::{
     ClaimRequest, ClaimResponse, CompleteRequest, CompleteResponse, ErrorReport, FailRequest, FailResponse,
-    HeartbeatRequest, HeartbeatResponse, LeasedJob,
+    FieldProblem, HeartbeatRequest, HeartbeatResponse, LeasedJob,
 };
+use fernery_core::pipeline::membrane;
 use fernery_core::report::Answer;
 use fernery_core::{JobStatus, StreamName, Timestamp, WorkerId, limits};
 use fernery_engine::door;
@@ -52,6 +55,7 @@ pub(super) async fn take(
     }
     caller.may_claim(&streams)?;
     drop(caller);
+    workorder_jobs::may_be_claimed_elsewhere(&server, &streams).await?;
     let _waiting = Weight::take(&server, |server| &server.waiting, 1, server.settings.waiting_max)
         .ok_or_else(|| Refusal::new(Code::TooManyWaiting, Code::TooManyWaiting.title()))?;
     let ask = Ask { worker_id, streams: streams.into(), max };
@@ -121,8 +125,15 @@ pub async fn complete(call: Call) -> Replied {
         token_hash: request.lease_token.hash(),
     };
     let item = Completion { proof, result: request.result };
-    let answers = call.server.engine().store().complete(vec![item]).await?;
-    settled(only(answers)?)?;
+    let answer = only(call.server.engine().store().complete(vec![item]).await?)?;
+    if answer == Answer::Unfit {
+        // Rare, so the body is read once more instead of every result being kept.
+        let request: CompleteRequest = json::read(&call.body)?;
+        let mut refused = Refusal::fields(unfit(&request.result, "/result"));
+        refused.code = Code::UnfitOutput;
+        return Err(refused);
+    }
+    settled(answer)?;
     Reply::json(200, &CompleteResponse { ok: true, ack: true })
 }
 
@@ -152,10 +163,21 @@ fn settled(answer: Answer) -> Result<JobStatus, Refused> {
         Answer::AttemptClosed => (Code::AttemptClosed, Code::AttemptClosed.title()),
         Answer::LeaseLost { .. } => (Code::LeaseLost, LOST),
         Answer::Unknown => (Code::NotFound, "there is no such attempt of this job"),
+        Answer::Unfit => (Code::UnfitOutput, Code::UnfitOutput.title()),
     };
     let mut refused = Refusal::new(code, detail);
     refused.ack = answer.ack();
     Err(refused)
+}
+
+/// What keeps a result from being an output bundle, field by field.
+pub(super) fn unfit(result: &RawValue, at: &str) -> Vec<FieldProblem> {
+    let value = serde_json::from_str(result.get()).unwrap_or_default();
+    let mut found = fields(membrane::parts(&value).err().unwrap_or_default());
+    for field in &mut found {
+        field.pointer.insert_str(0, at);
+    }
+    found
 }
 
 fn only<T>(answers: Vec<T>) -> Result<T, Refused> {

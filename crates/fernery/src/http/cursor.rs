@@ -6,7 +6,8 @@
 use super::problem::{Code, Refusal, Refused};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use fernery_engine::store::Cursor;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 const CHECKSUM_BYTES: usize = 8;
@@ -23,38 +24,42 @@ fn checksum(position: &[u8], filter: &str) -> [u8; CHECKSUM_BYTES] {
 }
 
 /// Writes a position in the list that `filter` describes.
-pub fn write(cursor: &Cursor, filter: &str) -> String {
+pub fn write(cursor: &impl Serialize, filter: &str) -> String {
     let mut bytes = serde_json::to_vec(cursor).unwrap_or_default();
     bytes.extend(checksum(&bytes, filter));
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// Reads a position in the list that `filter` describes.
-pub fn read(text: &str, filter: &str) -> Result<Cursor, Refused> {
+pub fn read<T: DeserializeOwned>(text: &str, filter: &str) -> Result<T, Refused> {
     let position = || {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (position, sum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
         (checksum(position, filter) == sum).then(|| serde_json::from_slice(position).ok())?
     };
-    position().ok_or_else(|| {
-        let detail = "the cursor was not given out for this list; start again without it";
-        Refusal::field(Code::BadCursor, "?cursor", detail)
-    })
+    position().ok_or_else(foreign)
+}
+
+/// The refusal of a cursor that was not given out.
+pub fn foreign() -> Refused {
+    let detail = "the cursor was not given out for this list; start again without it";
+    Refusal::field(Code::BadCursor, "?cursor", detail)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use fernery_core::JobId;
+    use fernery_engine::store::Cursor;
 
     #[test]
     fn a_cursor_works_for_its_own_list_only() {
         let job_id: JobId = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f".parse().unwrap();
         let text = write(&Cursor::Below(job_id), "jobs status=DEAD");
-        assert_eq!(read(&text, "jobs status=DEAD").unwrap(), Cursor::Below(job_id));
-        assert!(read(&text, "jobs").is_err());
+        assert_eq!(read::<Cursor>(&text, "jobs status=DEAD").unwrap(), Cursor::Below(job_id));
+        assert!(read::<Cursor>(&text, "jobs").is_err());
         for forged in ["", "x", &text[1..], &text[..text.len() - 2], &format!("{text}AA")] {
-            assert!(read(forged, "jobs status=DEAD").is_err(), "{forged}");
+            assert!(read::<Cursor>(forged, "jobs status=DEAD").is_err(), "{forged}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::answer::{Call, Replied, Reply};
 use super::problem::{Code, Refusal, Refused};
-use super::{cursor, json};
+use super::{cursor, json, workorder_jobs};
 use fernery_client::wire::{DeadLetterInfo, DeadLetterPage, DeadLetterRequest, DeadLetterResponse};
 use fernery_core::limits;
 use fernery_engine::store::{DeadFilter, Pass};
@@ -47,6 +47,10 @@ pub async fn purge(call: Call) -> Replied {
 async fn batches(call: Call, redrive: bool) -> Replied {
     let request: DeadLetterRequest = json::read(&call.body)?;
     let filter = checked(&request)?;
+    if let Some(stream) = filter.stream.as_ref().filter(|stream| stream.is_workorders()) {
+        return Err(workorder_jobs::stream_refused(stream));
+    }
+    workorder_jobs::refuse(&call, &filter.job_ids, "fernery ticket unblock {} --all").await?;
     let _writing = call.writing()?;
     let store = call.server.engine().store();
     let limit = request.limit.unwrap_or(MOVED_MAX);

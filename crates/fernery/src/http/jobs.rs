@@ -3,7 +3,7 @@
 use super::answer::{Call, Replied, Reply};
 use super::body::Weight;
 use super::problem::{Code, Refusal, Refused};
-use super::{cursor, json};
+use super::{cursor, json, workorder_jobs};
 use bytes::Bytes;
 use fernery_client::wire::{
     AttemptDetail, CancelOutcome, CancelRequest, CancelResponse, EnqueueManyResponse, EnqueueOutcome,
@@ -344,6 +344,7 @@ pub async fn cancel(call: Call) -> Replied {
     let job_id = job_id(&call)?;
     let request: CancelRequest =
         if call.body.is_empty() { CancelRequest::default() } else { json::read(&call.body)? };
+    workorder_jobs::refuse(&call, &[job_id], "fernery ticket cancel {}").await?;
     let _writing = call.writing()?;
     let (outcome, status) = match call.server.engine().store().cancel(job_id, request.force).await? {
         CancelAnswer::Cancelled | CancelAnswer::Ended(JobStatus::Cancelled) => {
@@ -362,6 +363,7 @@ pub async fn cancel(call: Call) -> Replied {
 pub async fn retry(call: Call) -> Replied {
     let job_id = job_id(&call)?;
     call.no_fields()?;
+    workorder_jobs::refuse(&call, &[job_id], "fernery ticket unblock {} --all").await?;
     let _writing = call.writing()?;
     let conflict = |detail: String| Err(Refusal::new(Code::Conflict, detail));
     match call.server.engine().store().retry(job_id).await? {

@@ -25,9 +25,14 @@ pub fn typed<T: DeserializeOwned>(text: &str) -> Result<T, Refused> {
     serde_json::from_str(text).map_err(|_| mistyped::<T>(text))
 }
 
-/// Checks and reads a body.
+/// Checks and reads a body that is an object.
 pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
-    typed(text(body)?)
+    let text = text(body)?;
+    // serde would take an array of the fields' values in their order, too.
+    if !text.trim_start().starts_with('{') {
+        return Err(Refusal::field(Code::Invalid, "", "the body must be a JSON object"));
+    }
+    typed(text)
 }
 
 fn mistyped<T: DeserializeOwned>(text: &str) -> Refused {
@@ -70,7 +75,7 @@ mod tests {
     use fernery_client::wire::{EnqueueRequest, FailItem, WorkerBatch};
 
     fn refused<T: DeserializeOwned>(body: &str) -> (Code, String) {
-        let Err(refused) = read::<T>(body.as_bytes()) else { panic!("accepted: {body}") };
+        let Err(refused) = text(body.as_bytes()).and_then(typed::<T>) else { panic!("accepted: {body}") };
         (refused.code, refused.errors.first().map(|e| e.pointer.clone()).unwrap_or_default())
     }
 
@@ -92,6 +97,13 @@ mod tests {
             items(r#"{"worker_id":"w","items":[{"job_id":"x"}]}"#),
             at(Code::Invalid, "/items/0/job_id")
         );
+    }
+
+    #[test]
+    fn an_array_of_values_is_no_object() {
+        for body in ["[]", "[true]", " [", "null", "1"] {
+            assert!(read::<fernery_client::wire::CancelRequest>(body.as_bytes()).is_err(), "{body}");
+        }
     }
 
     #[test]

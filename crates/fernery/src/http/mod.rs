@@ -6,7 +6,8 @@
 //! * [`answer`]: a request's way from its head to its answer
 //! * [`guards`], [`auth`], [`token`], [`token_files`], [`rate`]: who may come in, and how often
 //! * [`body`], [`json`], [`json_scan`], [`query`], [`cursor`]: what is read of a request
-//! * [`contract`], [`batch`], [`jobs`], [`dlq`], [`streams`], [`tokens`], [`process`]: the calls themselves
+//! * [`contract`], [`batch`], [`jobs`], [`dlq`], [`streams`], [`tokens`], [`process`]: the calls themselves; of the
+//!   pipeline [`objectives`], [`decisions`], [`pipeline`]
 //! * [`problem`]: every way to refuse
 
 pub mod accept;
@@ -17,15 +18,18 @@ mod beats;
 pub mod body;
 pub mod contract;
 pub mod cursor;
+pub mod decisions;
 pub mod dlq;
 pub mod guards;
 pub mod jobs;
 pub mod json;
 pub mod json_scan;
 pub mod metrics;
+pub mod objectives;
 pub mod openapi;
 mod openapi_links;
 pub mod paced;
+pub mod pipeline;
 pub mod problem;
 pub mod process;
 pub mod query;
@@ -36,10 +40,12 @@ pub mod tls;
 pub mod token;
 pub mod token_files;
 pub mod tokens;
+mod workorder_jobs;
 
 pub use accept::Running;
 pub use auth::WorkerAuth;
 pub use paced::Pace;
+pub use pipeline::PipelineView;
 pub use tls::TlsFiles;
 pub use token_files::{ensure_token_files, token_path};
 
@@ -93,6 +99,8 @@ pub struct ServeSettings {
     pub pace: Pace,
     /// How long open requests may go on once the server shuts down.
     pub drain: Duration,
+    /// What the pipeline's workers in this process tell of themselves.
+    pub pipeline: PipelineView,
 }
 
 impl ServeSettings {
@@ -115,6 +123,7 @@ impl ServeSettings {
             requests_per_second: None,
             pace: Pace::default(),
             drain: Duration::from_secs(10),
+            pipeline: PipelineView::default(),
         }
     }
 

@@ -4,6 +4,7 @@ use super::openapi_links;
 use super::problem::Code;
 use super::routes::{BodyRule, ROUTES, Route, Who};
 use fernery_client::wire::{Problem, Role};
+use fernery_core::artifact::ObjectiveStatus;
 use fernery_core::{JobStatus, limits};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -152,11 +153,20 @@ fn parameter(route: &Route, name: &str) -> Value {
             "type": "string", "minLength": 1, "maxLength": limits::STREAM_NAME_CHARS_MAX,
             "pattern": "^[A-Za-z0-9_.:/-]+$"
         }),
+        "id" if route.path.starts_with("/v1/tokens/") => json!({ "type": "string" }),
+        "id" if route.path.starts_with("/v1/blueprints/") => {
+            json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+        }
+        "id" | "azolla_id" => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" }),
+        "status" if route.path == "/v1/objectives" => {
+            json!({ "type": "string", "enum": ObjectiveStatus::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>() })
+        }
         "status" => {
             json!({ "type": "string", "enum": JobStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>() })
         }
         "before" => json!({ "type": "string", "format": "date-time" }),
         "limit" => json!({ "type": "integer", "minimum": 1, "maximum": limits::PAGE_ROWS_MAX }),
+        "place" => json!({ "type": "integer", "minimum": 1 }),
         "wait_ms" => json!({ "type": "integer", "minimum": 0, "maximum": limits::JOB_WAIT_MAX.as_millis() }),
         _ => json!({ "type": "string" }),
     }

@@ -3,7 +3,7 @@
 //! `docs/reference/errors.md` is this list; a test keeps them equal.
 
 use bytes::Bytes;
-use fernery_client::wire::{FieldProblem, Problem};
+use fernery_client::wire::{Difference, FieldProblem, Problem};
 use fernery_engine::StoreError;
 use tracing::error;
 
@@ -53,6 +53,8 @@ codes!(
     MethodNotAllowed = "method_not_allowed", 405, "This path does not know the method";
     BodyTimeout = "body_timeout", 408, "The body did not arrive in time";
     Conflict = "conflict", 409, "What is stored stands against it";
+    Changed = "changed", 409, "It changed since it was read";
+    WrongStatus = "wrong_status", 409, "The objective's status does not allow it";
     LeaseLost = "lease_lost", 409, "The caller is not, or no longer, the holder";
     AttemptClosed = "attempt_closed", 409, "The attempt was closed by another report of its holder";
     TooLarge = "too_large", 413, "A size limit is exceeded";
@@ -62,6 +64,7 @@ codes!(
     Invalid = "invalid", 422, "A field has a value that it cannot have";
     UnknownField = "unknown_field", 422, "A field is not known";
     ReservedStream = "reserved_stream", 422, "The stream is not for producers";
+    UnfitOutput = "unfit_output", 422, "The result is no output bundle; the attempt is open still";
     Refused = "refused", 422, "The store refuses the call as it is";
     RateLimited = "rate_limited", 429, "More requests a second than a token may make";
     TooManyWaiting = "too_many_waiting", 429, "Too many claims wait";
@@ -99,6 +102,23 @@ pub struct Refusal {
     pub ack: bool,
     /// The methods that the path knows, where the method was wrong.
     pub allow: Option<String>,
+    /// What some codes say beside it.
+    pub more: More,
+}
+
+/// What some codes say beside the rest.
+#[derive(Debug, Default)]
+pub struct More {
+    /// `changed`: the digest of what is there now.
+    pub digest: Option<String>,
+    /// `changed`: what is there now.
+    pub shown: Option<serde_json::Value>,
+    /// `changed`: what changed since it was read.
+    pub difference: Vec<Difference>,
+    /// `wrong_status`: where the objective stands.
+    pub objective_status: Option<String>,
+    /// `wrong_status`: what can be done to it there.
+    pub possible: Vec<String>,
 }
 
 /// Boxed, because it is rare and results travel.
@@ -107,7 +127,8 @@ pub type Refused = Box<Refusal>;
 impl Refusal {
     /// A refusal without fields.
     pub fn new(code: Code, detail: impl Into<String>) -> Refused {
-        Box::new(Self { code, detail: detail.into(), errors: Vec::new(), ack: false, allow: None })
+        let (detail, more) = (detail.into(), More::default());
+        Box::new(Self { code, detail, errors: Vec::new(), ack: false, allow: None, more })
     }
 
     /// A refusal of one field.
@@ -137,6 +158,11 @@ impl Refusal {
             errors: self.errors.clone(),
             ok: worker.then_some(false),
             ack: worker.then_some(self.ack),
+            digest: self.more.digest.clone(),
+            shown: self.more.shown.clone(),
+            difference: self.more.difference.clone(),
+            objective_status: self.more.objective_status.clone(),
+            possible: self.more.possible.clone(),
         };
         serde_json::to_vec(&problem).unwrap_or_default().into()
     }

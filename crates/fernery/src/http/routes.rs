@@ -3,7 +3,7 @@
 use super::answer::{Call, Pending};
 use super::problem::{Code, Refusal, Refused};
 use super::query::decode;
-use super::{batch, contract, dlq, jobs, process, streams, tokens};
+use super::{batch, contract, decisions, dlq, jobs, objectives, pipeline, process, streams, tokens};
 use fernery_client::wire::{self, Role};
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -114,6 +114,11 @@ const PRODUCERS: Who = Who::Roles(&[Role::Operator, Role::Producer]);
 const READERS: Who = Who::Roles(&[Role::Operator, Role::Viewer]);
 const JOB_READERS: Who = Who::Roles(&[Role::Operator, Role::Viewer, Role::Producer]);
 const REPORT: &[Code] = &[Code::NotFound, Code::LeaseLost, Code::AttemptClosed];
+const COMPLETE: &[Code] = &[Code::NotFound, Code::LeaseLost, Code::AttemptClosed, Code::UnfitOutput];
+const ACT: &[Code] = &[Code::NotFound, Code::WrongStatus, Code::Conflict];
+const APPROVE: &[Code] = &[Code::NotFound, Code::WrongStatus, Code::Changed];
+const PAGED: &[Code] = &[Code::BadCursor];
+const FOUND: &[Code] = &[Code::NotFound];
 
 const LIMIT: (&str, &str) = ("limit", "Rows of the page: 1 to 500, 50 if absent.");
 const CURSOR: (&str, &str) = ("cursor", "`next_cursor` of the page before.");
@@ -148,7 +153,7 @@ pub static ROUTES: &[Route] = routes![
         errors: &[Code::NotFound, Code::LeaseLost], reports: true;
     POST "/internal/worker/complete", Who::Workers, "Report success.",
         BodyRule::Json(of::<wire::CompleteRequest>), [200 of::<wire::CompleteResponse>], contract::complete,
-        errors: REPORT, reports: true;
+        errors: COMPLETE, reports: true;
     POST "/internal/worker/fail", Who::Workers, "Report failure; the answer says whether it is tried again.",
         BodyRule::Json(of::<wire::FailRequest>), [200 of::<wire::FailResponse>], contract::fail,
         errors: REPORT, reports: true;
@@ -195,9 +200,11 @@ pub static ROUTES: &[Route] = routes![
             ("before", "Only buried before this instant."), LIMIT, CURSOR],
         errors: &[Code::BadCursor];
     POST "/v1/dlq/redrive", OPERATOR, "Start the DEAD jobs that match over.",
-        BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive;
+        BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive,
+        errors: &[Code::Conflict];
     POST "/v1/dlq/purge", OPERATOR, "Delete the DEAD jobs that match.",
-        BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::purge;
+        BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::purge,
+        errors: &[Code::Conflict];
     GET "/v1/streams", READERS, "List all streams with their counts.",
         BodyRule::None, [200 of::<wire::StreamList>], streams::list;
     GET "/v1/streams/{name}", READERS, "Read a stream's counts. A `/` in its name is written %2F.",
@@ -209,6 +216,60 @@ pub static ROUTES: &[Route] = routes![
     POST "/v1/streams/{name}/resume", OPERATOR, "Allow claims from a stream again.",
         BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::resume,
         errors: &[Code::NotFound];
+    POST "/v1/objectives", OPERATOR, "Write an objective down: NEW. Nothing runs before it is approved.",
+        BodyRule::Json(of::<wire::NewObjectiveRequest>),
+        [201 of::<wire::ObjectiveView>, 200 of::<wire::ObjectiveView>], objectives::create,
+        errors: &[Code::Conflict];
+    GET "/v1/objectives", READERS, "List objectives, newest first.",
+        BodyRule::None, [200 of::<wire::ObjectivePage>], objectives::list,
+        query: &[("azolla_id", "Only of this azolla."), ("status", "Only in this state."), LIMIT, CURSOR],
+        errors: PAGED;
+    GET "/v1/objectives/{id}", READERS, "Read an objective, what an approval would cover, and all that came of it.",
+        BodyRule::None, [200 of::<wire::ObjectiveDetail>], objectives::read, errors: FOUND;
+    PATCH "/v1/objectives/{id}", OPERATOR, "Change parts of an objective. What an approval covers puts TODO back to NEW.",
+        BodyRule::Json(of::<wire::EditObjectiveRequest>), [200 of::<wire::ObjectiveView>], objectives::edit,
+        errors: ACT;
+    POST "/v1/objectives/{id}/approve", OPERATOR, "Approve exactly what was read: NEW becomes TODO.",
+        BodyRule::Optional(of::<wire::ApproveRequest>), [200 of::<wire::DecisionResponse>], decisions::approve,
+        errors: APPROVE;
+    POST "/v1/objectives/{id}/block", OPERATOR, "Put something in an objective's way.",
+        BodyRule::Json(of::<wire::BlockRequest>), [200 of::<wire::ObjectiveView>], decisions::block, errors: ACT;
+    POST "/v1/objectives/{id}/unblock", OPERATOR, "Take blockers away; once none is open it goes on.",
+        BodyRule::Json(of::<wire::UnblockRequest>), [200 of::<wire::ObjectiveView>], decisions::unblock, errors: ACT;
+    POST "/v1/objectives/{id}/confirm", OPERATOR, "Say that a person has looked at what the gates passed.",
+        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
+        errors: ACT;
+    POST "/v1/objectives/{id}/reopen", OPERATOR, "Want a finished objective done again: an approval of what is there.",
+        BodyRule::Json(of::<wire::ReopenRequest>), [200 of::<wire::DecisionResponse>], decisions::reopen, errors: ACT;
+    POST "/v1/objectives/{id}/cancel", OPERATOR, "Not want an objective any more: BLOCKED, and its run comes to its end.",
+        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], decisions::cancel, errors: ACT;
+    GET "/v1/events", READERS, "List events, newest first, with what became of them.",
+        BodyRule::None, [200 of::<wire::EventPage>], pipeline::events, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/workorders", READERS, "List workorders, newest first.",
+        BodyRule::None, [200 of::<wire::WorkorderPage>], pipeline::workorders, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/workorders/{id}", READERS, "Read a workorder with its snapshot, its output and its run record.",
+        BodyRule::None, [200 of::<wire::WorkorderDetail>], pipeline::workorder, errors: FOUND;
+    GET "/v1/runs", READERS, "List run records with their evidence, newest first.",
+        BodyRule::None, [200 of::<wire::RunPage>], pipeline::runs, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/runs/{id}", READERS, "Read a run record with its evidence.",
+        BodyRule::None, [200 object], pipeline::run, errors: FOUND;
+    GET "/v1/runs/{id}/replay", READERS, "Judge a stored run again from its artifacts.",
+        BodyRule::None, [200 of::<wire::ReplayResponse>], pipeline::replay, errors: FOUND;
+    GET "/v1/pauses", READERS, "List pauses with what to do next, newest first.",
+        BodyRule::None, [200 of::<wire::PausePage>], pipeline::pauses, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/claims", READERS, "List who holds which event or workorder.",
+        BodyRule::None, [200 of::<wire::ClaimList>], pipeline::claims;
+    GET "/v1/journal", READERS, "List who did what, when and why, newest first.",
+        BodyRule::None, [200 of::<wire::JournalPage>], pipeline::journal_page, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/journal/verify", READERS, "Walk the journal's chain and name its first fault.",
+        BodyRule::None, [200 of::<wire::JournalVerdict>], pipeline::verify,
+        query: &[("place", "Also say which seal stands at this place.")];
+    GET "/v1/azollas", READERS, "List azollas with the digests of their blueprints.",
+        BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
+    GET "/v1/azollas/{id}", READERS, "Read an azolla: its blueprint in force, and the last pass of each of its workers.",
+        BodyRule::None, [200 of::<wire::AzollaDetail>], pipeline::azolla, errors: FOUND;
+    GET "/v1/blueprints/{id}", READERS, "Read a blueprint that is or was in force, by its digest.",
+        BodyRule::None, [200 of::<wire::BlueprintDetail>], pipeline::blueprint, errors: FOUND;
     GET "/v1/tokens", OPERATOR, "List all tokens, without their secrets.",
         BodyRule::None, [200 of::<wire::TokenList>], tokens::list;
     POST "/v1/tokens", OPERATOR, "Make a token. Its secret is shown once.",

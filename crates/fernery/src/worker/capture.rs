@@ -28,6 +28,11 @@ impl Head {
         self.cut
     }
 
+    /// What is kept, whether or not there was more.
+    pub fn kept(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
     /// What is kept, if it is all there was.
     pub fn whole(self) -> Result<Vec<u8>, Cut> {
         if self.cut { Err(Cut) } else { Ok(self.bytes) }

@@ -54,6 +54,8 @@ pub struct Seen {
     pub exit: Exit,
     /// What it wrote.
     pub stdout: Head,
+    /// The end of what it wrote.
+    pub stdout_end: Tail,
     /// The end of what it complained about.
     pub stderr: Tail,
 }
@@ -197,7 +199,7 @@ mod tests {
         head.push(stdout);
         let mut tail = Tail::new(limits::ERROR_TEXT_BYTES_MAX);
         tail.push(stderr.as_bytes());
-        Seen { exit, stdout: head, stderr: tail }
+        Seen { exit, stdout: head, stdout_end: Tail::new(0), stderr: tail }
     }
 
     fn rules(output: OutputForm) -> Rules {

@@ -13,7 +13,7 @@ use send_off::{LET_GO, see_off, wake};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub struct Guards {
     program: PathBuf,
     command: Vec<OsString>,
     grace: Duration,
+    /// Where they work and which variables they see; `None`: where this process is, with all but its settings.
+    confined: Option<(PathBuf, Vec<String>)>,
     idle: Mutex<Vec<Guard>>,
     /// How many guards are at work.
     busy: watch::Sender<usize>,
@@ -68,6 +70,8 @@ pub struct Input<'a> {
     pub env: Vec<(String, String)>,
     /// What it reads on stdin.
     pub stdin: &'a [u8],
+    /// Whether it is ended once it has written more than may be kept.
+    pub ends_when_full: bool,
     /// If this process hangs for so long, the job is killed: nobody renews its lease then.
     pub hang_max: Duration,
 }
@@ -100,7 +104,13 @@ impl Guards {
     /// Guards that run this command.
     pub fn new(program: PathBuf, command: Vec<OsString>, grace: Duration) -> Self {
         let (idle, leaving) = (Mutex::default(), Mutex::default());
-        Self { program, command, grace, idle, busy: watch::channel(0).0, leaving }
+        Self { program, command, grace, confined: None, idle, busy: watch::channel(0).0, leaving }
+    }
+
+    /// Lets them work in this folder and see these variables only.
+    pub fn within(mut self, folder: &Path, env: &[String]) -> Self {
+        self.confined = Some((folder.to_owned(), env.to_vec()));
+        self
     }
 
     /// Starts a guard, so that the first job finds one.
@@ -167,6 +177,10 @@ impl Guards {
                 command.env_remove(name);
             }
         }
+        if let Some((folder, names)) = &self.confined {
+            command.current_dir(folder).env_clear();
+            command.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
         command.stdin(Stdio::from(there)).stdout(Stdio::null());
         let child = command.spawn()?;
         // It holds the guard's end of the socket, and would hide the guard's death.
@@ -193,7 +207,9 @@ impl Guards {
         let ended = match Run::start(link, pid, &order).await {
             Ok(mut run) => {
                 let alive_every = input.hang_max / ALIVE_TIMES;
-                let ended = run.attend(input.stdin, self.grace, alive_every, stops).await;
+                let ended = run
+                    .attend(input.stdin, input.ends_when_full.then_some(self.grace), alive_every, stops)
+                    .await;
                 ended.map(|Ended { exit, stopped, leftovers, immortal }| {
                     let seen = run.finish(exit);
                     Ran { seen, stopped, leftovers, immortal }

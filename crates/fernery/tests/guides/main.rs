@@ -17,7 +17,8 @@ mod program;
 use pages::{blocks, checkout};
 use shell::Shell;
 
-const GUIDES: [&str; 4] = ["first-queue.md", "worker-in-any-language.md", "operate.md", "embed.md"];
+const GUIDES: [&str; 5] =
+    ["first-queue.md", "worker-in-any-language.md", "operate.md", "embed.md", "run-tickets.md"];
 
 #[test]
 fn every_guide_is_known_here_and_every_program_in_it_has_a_name() {
@@ -35,10 +36,10 @@ fn every_guide_is_known_here_and_every_program_in_it_has_a_name() {
             if matches!(block.language.as_str(), "text" | "ini" | "caddy") {
                 continue;
             }
-            let known = matches!(block.language.as_str(), "sh" | "python" | "rust" | "sql" | "json");
+            let known = matches!(block.language.as_str(), "sh" | "python" | "rust" | "sql" | "json" | "toml");
             assert!(known && !block.name.is_empty(), "{guide}: nobody runs this: {block:?}");
-            let run =
-                ["first-queue:", "operate:", "operate-postgres:"].iter().any(|p| block.name.starts_with(p));
+            let prefixes = ["first-queue:", "operate:", "operate-postgres:", "tickets:"];
+            let run = prefixes.iter().any(|prefix| block.name.starts_with(prefix));
             assert!(block.language != "sh" || run, "{guide}: no shell runs {}", block.name);
             assert!(!names.contains(&block.name), "{guide}: two blocks named {}", block.name);
             names.push(block.name);
@@ -81,4 +82,24 @@ fn the_first_queue_works_line_by_line() {
         }
     });
     assert_eq!(seen, 16, "no block was renamed away from what is expected of it");
+}
+
+#[test]
+fn a_ticket_becomes_a_gated_run_line_by_line() {
+    let mut shell = Shell::open(&[]);
+    let blueprint = pages::block("run-tickets.md", "tickets:hello.toml");
+    std::fs::write(shell.dir.path().join("hello.toml"), blueprint).unwrap();
+    let mut seen = 0;
+    shell.run_guide("run-tickets.md", "tickets:", |name, said, _| {
+        let expected: &[&str] = match name {
+            "start" => &["hello.toml: ok"],
+            "show" => &["DONE", "says-hello", "PASS"],
+            _ => &[],
+        };
+        seen += expected.len();
+        for text in expected {
+            assert!(said.contains(text), "{name}: no {text} in: {said}");
+        }
+    });
+    assert_eq!(seen, 4);
 }

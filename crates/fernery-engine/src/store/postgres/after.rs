@@ -1,16 +1,18 @@
 //! What is said to others once a transaction is durable.
 
 use super::Shared;
+use crate::substrate::Stage;
 use crate::transport::{MessageId, Reason};
 use fernery_core::settle::Next;
 use fernery_core::{JobId, StreamName, Timestamp};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 #[derive(Debug, Default)]
 pub(super) struct After {
     pub(super) claimable: HashMap<StreamName, usize>,
     pub(super) ended: Vec<JobId>,
     pub(super) scheduled: bool,
+    pub(super) stages: HashSet<Stage>,
     /// What led to attempts that have ended or were undone.
     pub(super) messages: Vec<(StreamName, MessageId)>,
 }
@@ -46,6 +48,7 @@ impl Shared {
         if after.scheduled {
             self.signals.scheduled.notify_one();
         }
+        self.signals.nudge(after.stages);
         match &self.post {
             Some(post) => {
                 post.transport.finished(after.messages, Reason::Settled);

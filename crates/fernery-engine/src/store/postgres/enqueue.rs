@@ -7,6 +7,7 @@ use super::Shared;
 use super::after::After;
 use super::columns::{self, At, Json, Param, cell, instant, job_id, millis, small};
 use super::grouper::Verb;
+use super::pool::Session;
 use super::trouble::{Tries, Trouble};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Enqueued, JobBrief, NewJob, Start};
@@ -246,6 +247,17 @@ impl Enqueue {
         self.0.announce(after);
         Ok(())
     }
+}
+
+/// Stores a job within a transaction; `false`: it is there already.
+pub(super) async fn store_within(
+    session: &Session<'_>,
+    shared: &Shared,
+    job: NewJob,
+) -> Result<bool, Trouble> {
+    let entry = Entry::new(job, shared.settings.chance);
+    let columns = Columns::of(&[&entry]);
+    Ok(!session.query(include_str!("sql/enqueue.sql"), &columns.params()).await?.is_empty())
 }
 
 /// The batch column by column, as the statement takes it.

@@ -13,6 +13,7 @@ const BATCH: i64 = 10_000;
 
 impl PostgresStore {
     pub(super) async fn fence_all(&self) -> StoreResult<usize> {
+        self.transact_work("BEGIN", Box::new(crate::substrate::claims::fence)).await?;
         let mut place = Some((String::new(), i64::MIN));
         while let Some((stream, seq)) = place.take() {
             let sql = include_str!("sql/fence_ready.sql");

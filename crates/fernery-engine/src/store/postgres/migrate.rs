@@ -12,6 +12,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_inbox.sql"),
     include_str!("migrations/0004_transport.sql"),
     include_str!("migrations/0005_processes.sql"),
+    include_str!("migrations/0006_pipeline.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

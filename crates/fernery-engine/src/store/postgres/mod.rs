@@ -31,6 +31,7 @@ mod read;
 mod report;
 mod settle;
 mod spare;
+mod substrate;
 mod sweep;
 mod target;
 mod tls;
@@ -54,7 +55,9 @@ use crate::store::{
     Failure, JobBrief, JobFilter, JobView, LivingProcess, NewJob, Page, Pass, Process, Proof, RetryAnswer,
     Store, StoreSettings, StreamView, TokenRow,
 };
+use crate::substrate::Work;
 use async_trait::async_trait;
+use fernery_core::artifact::ClaimRecord;
 use fernery_core::report::Answer;
 use fernery_core::{JobId, Progress, StreamName, Timestamp};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -268,6 +271,18 @@ impl Store for PostgresStore {
 
     async fn processes(&self) -> StoreResult<Vec<LivingProcess>> {
         self.living_processes().await
+    }
+
+    async fn transact(&self, work: Work) -> StoreResult<()> {
+        self.transact_work("BEGIN", work).await
+    }
+
+    async fn consult(&self, work: Work) -> StoreResult<()> {
+        self.transact_work("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work).await
+    }
+
+    async fn workorder_leases(&self, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        self.leases_of_workorders(limit).await
     }
 
     async fn now(&self) -> StoreResult<Timestamp> {

@@ -7,7 +7,8 @@ use super::trouble::{Tries, Trouble};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{CancelAnswer, Cursor, DeadFilter, DeadLetter, JobBrief, Page, Pass, RetryAnswer};
-use fernery_core::settle::Ending;
+use crate::substrate::execution::Ending;
+use fernery_core::settle;
 use fernery_core::{JobId, JobStatus};
 use uuid::Uuid;
 
@@ -120,7 +121,8 @@ impl Shared {
         if let Some(row) = leases.first() {
             let (held, now) = (columns::holding(row)?, cell::<At>(row, 19)?);
             if force {
-                let one = Decided::new(held, Ending::ForceCancelled, Report::NONE, now.0, &self.settings);
+                let one =
+                    Decided::new(held, settle::Ending::ForceCancelled, Report::NONE, now.0, &self.settings);
                 let after = apply_and_commit(&session, &[one]).await?;
                 self.announce(after);
                 return Ok(Some(CancelAnswer::Cancelled));
@@ -133,11 +135,18 @@ impl Shared {
             }
             return Ok(Some(CancelAnswer::Requested));
         }
-        let rows = session.commit_with(include_str!("sql/cancel_waiting.sql"), &[&uuid]).await?;
-        if !rows.is_empty() {
-            self.announce(After { ended: vec![id], ..After::default() });
+        let rows = session.query(include_str!("sql/cancel_waiting.sql"), &[&uuid]).await?;
+        if let Some(row) = rows.first() {
+            let mut after = After { ended: vec![id], ..After::default() };
+            if columns::stream(row, 0)?.is_workorders() {
+                let ending = Ending::of_waiting(id, cell(row, 1)?, instant(row, 2)?);
+                after.stages.extend(super::substrate::end_workorder(&session, &ending).await?);
+            }
+            session.commit().await?;
+            self.announce(after);
             return Ok(Some(CancelAnswer::Cancelled));
         }
+        session.rollback().await?;
         let rows = session.query(include_str!("sql/standing_by_id.sql"), &[&[uuid].as_slice()]).await?;
         let Some(row) = rows.first() else { return Ok(Some(CancelAnswer::Unknown)) };
         let status = columns::brief(row)?.status;

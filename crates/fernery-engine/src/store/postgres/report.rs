@@ -10,8 +10,9 @@ use super::trouble::{Tries, Trouble};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Beat, BeatAnswer, Completion, Failure, Proof};
+use crate::substrate::execution;
 use fernery_core::report::{self, Answer, Found, Reported};
-use fernery_core::settle::Ending;
+use fernery_core::settle::{Ending, settle};
 use fernery_core::{Holding, JobId, JobStatus, Progress, TokenHash};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -143,8 +144,9 @@ impl Complete {
         let hashes: Vec<&[u8]> = of_sent().map(|item| item.proof.token_hash.0.as_slice()).collect();
         let results: Vec<Json<'_>> = of_sent().map(|item| Json(&item.result)).collect();
         let session = self.0.pool.session().await?;
-        let rows =
-            session.query(include_str!("sql/complete.sql"), &[&ids, &attempts, &hashes, &results]).await?;
+        let rows = session
+            .query(include_str!("sql/complete.sql"), &[&ids, &attempts, &hashes, &results, &false])
+            .await?;
         drop(session);
         let mut closed = HashSet::with_capacity(rows.len());
         let mut after = After::default();
@@ -160,7 +162,46 @@ impl Complete {
             }
         }
         self.0.announce(after);
+        for (answer, item) in answers.iter_mut().zip(items).filter(|(answer, _)| answer.is_none()) {
+            *answer = self.complete_workorder(item).await?;
+        }
         self.0.answer_unmatched(Reported::Success, items.iter().map(|item| item.proof), answers).await
+    }
+}
+
+impl Complete {
+    /// Ends a workorder's attempt, with its bundle; `None`: it is not one, or not this holder's.
+    async fn complete_workorder(&self, item: &Completion) -> Result<Option<Answer>, Trouble> {
+        let (id, proof) = (item.proof.job_id.uuid(), item.proof);
+        let session = self.0.pool.session().await?;
+        let sql = include_str!("sql/leases_locked.sql");
+        let rows = session.begin_with("BEGIN", sql, &[&[id].as_slice()]).await?;
+        let held =
+            rows.first().map(|row| Ok::<_, StoreError>((columns::holding(row)?, cell::<At>(row, 19)?)));
+        let ours = |held: &Holding| {
+            held.stream.is_workorders() && key(&proof) == (held.job_id, held.attempt_id, held.token_hash)
+        };
+        let Some((held, now)) = held.transpose()?.filter(|(held, _)| ours(held)) else {
+            session.rollback().await?;
+            return Ok(None);
+        };
+        let Ok(parts) = execution::admit(&item.result) else {
+            session.rollback().await?;
+            return Ok(Some(Answer::Unfit));
+        };
+        let settings = &self.0.settings;
+        let settlement = settle(&held, Ending::Completed, now.0, &settings.retry, settings.chance.fraction());
+        let ending = execution::Ending::of_attempt(&held, &settlement, now.0, Some(parts), None);
+        let stages = super::substrate::end_workorder(&session, &ending).await?.into_iter().collect();
+        let (attempts, hashes) = ([proof.attempt_id.uuid()], [proof.token_hash.0.as_slice()]);
+        let (attempts, hashes, results) = (attempts.as_slice(), hashes.as_slice(), vec![Json(&item.result)]);
+        let ids = vec![id];
+        let params: [Param<'_>; 5] = [&ids, &attempts, &hashes, &results, &true];
+        let rows = session.commit_with(include_str!("sql/complete.sql"), &params).await?;
+        let messages =
+            rows.iter().filter_map(|row| columns::message(row, 3).transpose()).collect::<StoreResult<_>>()?;
+        self.0.announce(After { ended: vec![proof.job_id], stages, messages, ..After::default() });
+        Ok(Some(Answer::Accepted { status: JobStatus::Succeeded }))
     }
 }
 

@@ -9,10 +9,12 @@ use crate::error::{StoreError, StoreResult};
 use crate::store::endings::unreported;
 use crate::store::reaping::{Step, go_through};
 use crate::store::{Pass, StoreSettings};
+use crate::substrate::execution;
 use fernery_core::settle::{BuryReason, Ending, Next, Settlement, settle};
 use fernery_core::{Holding, Timestamp};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use uuid::Uuid;
 
 /// What the holder says about the end.
@@ -57,6 +59,12 @@ pub(super) async fn apply_and_commit(
     session: &Session<'_>,
     decided: &[Decided<'_>],
 ) -> Result<After, Trouble> {
+    let mut stages = HashSet::new();
+    for one in decided.iter().filter(|one| one.held.stream.is_workorders()) {
+        let error = one.error.as_deref();
+        let ending = execution::Ending::of_attempt(&one.held, &one.settlement, one.now, None, error);
+        stages.extend(super::substrate::end_workorder(session, &ending).await?);
+    }
     let each = || decided.iter();
     let ids: Vec<Uuid> = each().map(|d| d.held.job_id.uuid()).collect();
     let versions: Vec<i64> = each().map(|d| d.held.claim_version).collect();
@@ -83,7 +91,7 @@ pub(super) async fn apply_and_commit(
     if rows.len() != decided.len() {
         return Err(StoreError::Corrupt("a lease changed under the lock that was held on it".into()).into());
     }
-    let mut after = After::default();
+    let mut after = After { stages, ..After::default() };
     for one in decided {
         after.settled(one.held.job_id, &one.held.stream, one.settlement.next);
     }

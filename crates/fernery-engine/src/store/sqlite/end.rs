@@ -7,6 +7,8 @@ use crate::error::{StoreError, StoreResult};
 use crate::store::endings::unreported;
 use crate::store::reaping::Step;
 use crate::store::{Completion, Failure, Proof};
+use crate::substrate::execution;
+use fernery_core::pipeline::membrane::Parts;
 use fernery_core::report::{self, Answer, Found, Reported};
 use fernery_core::settle::{Ending, Next, Settlement, settle};
 use fernery_core::{Holding, JobId, JobStatus, StreamName, Timestamp};
@@ -19,7 +21,7 @@ impl Tx<'_> {
     pub(super) fn complete(&mut self, items: &[Completion]) -> StoreResult<Vec<Answer>> {
         let mut answers = Vec::with_capacity(items.len());
         for item in items {
-            let result = Report { code: "", error: None, result: Some(&item.result) };
+            let result = Report { result: Some(&item.result), ..Report::NONE };
             answers.push(self.report(&item.proof, Reported::Success, Ending::Completed, result)?);
         }
         Ok(answers)
@@ -29,7 +31,7 @@ impl Tx<'_> {
         let mut answers = Vec::with_capacity(items.len());
         for item in items {
             let ending = Ending::Failed { retryable: item.retryable };
-            let report = Report { code: &item.code, error: Some(&item.error), result: None };
+            let report = Report { code: &item.code, error: Some(&item.error), ..Report::NONE };
             answers.push(self.report(&item.proof, Reported::Failure, ending, report)?);
         }
         Ok(answers)
@@ -50,21 +52,39 @@ impl Tx<'_> {
         ending: Ending,
         report: Report<'_>,
     ) -> StoreResult<Answer> {
-        match self.take_lease(proof)? {
-            Some(held) => {
-                let settlement = self.settle(&held, ending, report)?;
-                Ok(Answer::Accepted { status: settlement.status() })
+        let Some(held) = self.proven(proof)? else {
+            return Ok(report::answer(reported, proof.token_hash, self.find(proof)?));
+        };
+        let mut parts = None;
+        if held.stream.is_workorders()
+            && let Some(result) = report.result
+        {
+            match execution::admit(result) {
+                Ok(admitted) => parts = Some(admitted),
+                Err(_) => return Ok(Answer::Unfit),
             }
-            None => Ok(report::answer(reported, proof.token_hash, self.find(proof)?)),
         }
+        self.take_proven(proof)?;
+        let settlement = self.settle(&held, ending, Report { parts: parts.as_ref(), ..report })?;
+        Ok(Answer::Accepted { status: settlement.status() })
+    }
+
+    fn proven(&mut self, proof: &Proof) -> StoreResult<Option<Holding>> {
+        let (job, attempt) = (proof.job_id.uuid(), proof.attempt_id.uuid());
+        let key = params![job.as_bytes(), attempt.as_bytes(), proof.token_hash.0];
+        Ok(self.hot.lease_proven.query_row(key, rows::holding).optional()?)
+    }
+
+    fn take_proven(&mut self, proof: &Proof) -> StoreResult<()> {
+        let (job, attempt) = (proof.job_id.uuid(), proof.attempt_id.uuid());
+        self.hot.lease_take.execute(params![job.as_bytes(), attempt.as_bytes(), proof.token_hash.0])?;
+        Ok(())
     }
 
     pub(super) fn take_lease(&mut self, proof: &Proof) -> StoreResult<Option<Holding>> {
-        let (job, attempt) = (proof.job_id.uuid(), proof.attempt_id.uuid());
-        let key = params![job.as_bytes(), attempt.as_bytes(), proof.token_hash.0];
-        let held = self.hot.lease_proven.query_row(key, rows::holding).optional()?;
+        let held = self.proven(proof)?;
         if held.is_some() {
-            self.hot.lease_take.execute(key)?;
+            self.take_proven(proof)?;
         }
         Ok(held)
     }
@@ -115,6 +135,10 @@ impl Tx<'_> {
             report.result.map(|raw| raw.get()),
             error.map(|raw| raw.get())
         ])?;
+        if held.stream.is_workorders() {
+            let ending = execution::Ending::of_attempt(held, &s, self.now, report.parts.cloned(), error);
+            self.end_workorder(&ending)?;
+        }
         self.count(&held.stream).running -= 1;
         match s.next {
             Next::Queue { due_at } => {
@@ -237,8 +261,10 @@ pub(super) struct Report<'a> {
     code: &'a str,
     error: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
+    /// Of a workorder: the result, let through the membrane.
+    parts: Option<&'a Parts>,
 }
 
 impl Report<'_> {
-    pub(super) const NONE: Self = Self { code: "", error: None, result: None };
+    pub(super) const NONE: Self = Self { code: "", error: None, result: None, parts: None };
 }

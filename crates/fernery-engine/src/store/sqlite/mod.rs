@@ -12,6 +12,7 @@ mod open;
 mod operate;
 mod read;
 mod rows;
+mod substrate;
 mod write;
 mod writer;
 
@@ -28,7 +29,9 @@ use crate::store::{
     Failure, JobBrief, JobFilter, JobView, LivingProcess, NewJob, Page, Pass, Process, Proof, RetryAnswer,
     Store, StoreSettings, StreamView, TokenRow,
 };
+use crate::substrate::Work;
 use async_trait::async_trait;
+use fernery_core::artifact::ClaimRecord;
 use fernery_core::report::Answer;
 use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
 use rusqlite::Connection;
@@ -309,7 +312,11 @@ impl Store for SqliteStore {
     }
 
     async fn fence(&self) -> StoreResult<usize> {
-        self.write(|tx| tx.raise_versions()).await?;
+        self.write(|tx| {
+            tx.raise_versions()?;
+            crate::substrate::claims::fence(tx)
+        })
+        .await?;
         Ok(self.end_unreported(Which::All, usize::MAX, limits::REAP_BATCH).await?.moved)
     }
 
@@ -361,6 +368,19 @@ impl Store for SqliteStore {
 
     async fn processes(&self) -> StoreResult<Vec<LivingProcess>> {
         Ok(lock(&self.attendance).alive(self.clock.now()))
+    }
+
+    async fn transact(&self, mut work: Work) -> StoreResult<()> {
+        self.write(move |tx| work(tx)).await
+    }
+
+    async fn consult(&self, mut work: Work) -> StoreResult<()> {
+        let now = self.clock.now();
+        self.read(move |db| work(&mut substrate::Snapshot { db, now })).await
+    }
+
+    async fn workorder_leases(&self, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        self.read(move |db| read::workorder_leases(db, limit)).await
     }
 
     async fn now(&self) -> StoreResult<Timestamp> {

@@ -14,8 +14,11 @@ use std::path::{Path, PathBuf};
 pub(super) const APPLICATION_ID: i32 = 0x4645_524e;
 
 /// Every change of the schema, oldest first. Landed ones are never edited.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_engine.sql"), include_str!("migrations/0002_progress.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_engine.sql"),
+    include_str!("migrations/0002_progress.sql"),
+    include_str!("migrations/0003_pipeline.sql"),
+];
 
 /// How the writing connection is set up.
 pub(super) const SESSION: &str = include_str!("sql/session.sql");

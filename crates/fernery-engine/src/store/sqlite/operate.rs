@@ -6,6 +6,7 @@ use super::rows;
 use super::write::{Tx, Waiting};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{CancelAnswer, DeadFilter, Pass, RetryAnswer, TokenRow};
+use crate::substrate::execution;
 use fernery_core::lease::{FENCE_STEP, Tally};
 use fernery_core::settle::Ending;
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
@@ -46,6 +47,9 @@ impl Tx<'_> {
                     .prepare_cached(include_str!("sql/job_details.sql"))?
                     .query_row([job_id.uuid().as_bytes()], |row| row.get(1))?;
                 self.finish(job_id, &brief.stream, JobStatus::Cancelled, claim_version, key.as_deref())?;
+                if brief.stream.is_workorders() {
+                    self.end_workorder(&execution::Ending::of_waiting(job_id, claim_version, self.now))?;
+                }
                 Ok(CancelAnswer::Cancelled)
             }
             JobStatus::Running => {
@@ -155,7 +159,8 @@ impl Tx<'_> {
         let mut moved = 0;
         for job_id in job_ids {
             let Some(brief) = read::brief(self.db, *job_id)? else { continue };
-            if brief.finished_at.is_some_and(|at| at < cutoff) {
+            let kept = brief.stream.is_workorders();
+            if !kept && brief.finished_at.is_some_and(|at| at < cutoff) {
                 if brief.status == JobStatus::Dead {
                     self.count(&brief.stream).dead -= 1;
                 }

@@ -5,6 +5,7 @@ use crate::error::StoreResult;
 use crate::store::{
     AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, StreamView, TokenRow,
 };
+use fernery_core::artifact::{ClaimRecord, ResourceType};
 use fernery_core::{Holding, JobId, JobStatus, StreamName, Timestamp, limits};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
@@ -246,4 +247,20 @@ pub(super) fn retired(
 pub(super) fn tokens(db: &Connection) -> StoreResult<Vec<TokenRow>> {
     let mut statement = db.prepare_cached(include_str!("sql/tokens_all.sql"))?;
     Ok(statement.query_map([], rows::token)?.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn workorder_leases(db: &Connection, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+    let mut statement = db.prepare_cached(include_str!("sql/leases_of_workorders.sql"))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let record = |row: &Row<'_>| {
+        Ok(ClaimRecord {
+            resource_type: ResourceType::Workorder,
+            resource_id: rows::job_id(row, 0)?.to_string(),
+            owner_id: row.get(1)?,
+            lease_expires_at: rows::instant(row, 2)?,
+            heartbeat_at: rows::instant(row, 3)?,
+            claim_version: row.get(4)?,
+        })
+    };
+    Ok(statement.query_map([limit], record)?.collect::<Result<_, _>>()?)
 }

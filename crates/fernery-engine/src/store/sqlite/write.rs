@@ -8,6 +8,7 @@ use crate::door::LeaseClock;
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
 use crate::store::{StoreSettings, StreamCounts};
+use crate::substrate::Stage;
 use fernery_core::lease::Tally;
 use fernery_core::{JobId, StreamName, Timestamp};
 use rusqlite::{Connection, Statement, params};
@@ -41,6 +42,7 @@ pub(super) struct After {
     pub(super) claimable: HashMap<StreamName, usize>,
     pub(super) ended: Vec<JobId>,
     pub(super) scheduled: bool,
+    pub(super) stages: HashSet<Stage>,
 }
 
 /// The statements of the hot path, prepared once.
@@ -149,6 +151,7 @@ impl<'c> Tx<'c> {
         if after.scheduled {
             self.signals.scheduled.notify_one();
         }
+        self.signals.nudge(after.stages);
     }
 
     pub(super) fn rolled_back(&mut self, error: &StoreError) {

@@ -30,6 +30,7 @@ pub(super) struct Run<'g> {
     stdout: pipe::Receiver,
     stderr: pipe::Receiver,
     written: Head,
+    written_end: Tail,
     complaints: Tail,
 }
 
@@ -47,6 +48,7 @@ impl<'g> Run<'g> {
             stdout: pipe::Receiver::from_owned_fd(stdout.into()).map_err(no_pipe)?,
             stderr: pipe::Receiver::from_owned_fd(stderr.into()).map_err(no_pipe)?,
             written: Head::new(limits::PAYLOAD_BYTES_MAX),
+            written_end: Tail::new(limits::ERROR_TEXT_BYTES_MAX),
             complaints: Tail::new(limits::ERROR_TEXT_BYTES_MAX),
         };
         let files: [OwnedFd; 3] = [its_stdin.into(), its_stdout.into(), its_stderr.into()];
@@ -71,7 +73,7 @@ impl<'g> Run<'g> {
     pub(super) async fn attend(
         &mut self,
         stdin: &[u8],
-        grace: Duration,
+        full: Option<Duration>,
         alive_every: Duration,
         mut stops: UnboundedReceiver<Duration>,
     ) -> Result<Ended, NotRun> {
@@ -102,8 +104,12 @@ impl<'g> Run<'g> {
                     Ok(n) if n > 0 => {
                         let before = self.written.is_cut();
                         self.written.push(&out[..n]);
+                        self.written_end.push(&out[..n]);
                         // Nothing that it may still do makes this a success, and it may never stop by itself.
-                        if self.written.is_cut() && !before {
+                        if let Some(grace) = full
+                            && self.written.is_cut()
+                            && !before
+                        {
                             self.stop(grace, &mut unsent, &mut obey_by);
                         }
                     }
@@ -141,12 +147,15 @@ impl<'g> Run<'g> {
     /// Takes what still lies in the pipes. Nobody is left to write, except whom the job has handed its end to.
     pub(super) fn finish(mut self, exit: Exit) -> Seen {
         if let Ok(stdout) = self.stdout.into_nonblocking_fd() {
-            rest_of(stdout, |bytes| self.written.push(bytes));
+            rest_of(stdout, |bytes| {
+                self.written.push(bytes);
+                self.written_end.push(bytes);
+            });
         }
         if let Ok(stderr) = self.stderr.into_nonblocking_fd() {
             rest_of(stderr, |bytes| self.complaints.push(bytes));
         }
-        Seen { exit, stdout: self.written, stderr: self.complaints }
+        Seen { exit, stdout: self.written, stdout_end: self.written_end, stderr: self.complaints }
     }
 }
 
@@ -208,6 +217,7 @@ mod tests {
             stdout: pipe::Receiver::from_owned_fd(stdout.into()).unwrap(),
             stderr: pipe::Receiver::from_owned_fd(stderr.into()).unwrap(),
             written: Head::new(limits::PAYLOAD_BYTES_MAX),
+            written_end: Tail::new(limits::ERROR_TEXT_BYTES_MAX),
             complaints: Tail::new(limits::ERROR_TEXT_BYTES_MAX),
         };
         // More words than the socket of somebody who does not read can take, and then more bytes than a pipe can.
@@ -219,7 +229,7 @@ mod tests {
             timeout(Duration::from_secs(10), written).await.expect("somebody reads").unwrap().unwrap();
         };
         tokio::select! {
-            ended = run.attend(b"", Duration::ZERO, Duration::from_millis(1), orders) => panic!("{ended:?}"),
+            ended = run.attend(b"", Some(Duration::ZERO), Duration::from_millis(1), orders) => panic!("{ended:?}"),
             () = job => {}
         }
     }

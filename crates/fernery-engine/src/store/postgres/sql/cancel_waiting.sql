@@ -25,4 +25,4 @@ WITH clock AS MATERIALIZED (
     INSERT INTO fernery.stream_deltas (stream, ready, scheduled, cancelled)
     SELECT stream, -ready, -scheduled, 1 FROM gone
 )
-SELECT stream FROM gone;
+SELECT gone.stream, gone.claim_version + 1, clock.now FROM gone, clock;

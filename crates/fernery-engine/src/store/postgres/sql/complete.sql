@@ -8,6 +8,7 @@ WITH proven AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT * FROM fernery.leases
         WHERE resource_id = i.job_id AND attempt_id = i.attempt_id AND token_hash = i.token_hash
+          AND ($5 OR stream NOT LIKE 'diazotroph:%')
         LIMIT 1 FOR UPDATE
     ) l
 ), clock AS MATERIALIZED (

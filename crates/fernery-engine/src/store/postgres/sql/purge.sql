@@ -4,7 +4,7 @@ WITH picked AS MATERIALIZED (
     SELECT d.job_id, d.stream
     FROM fernery.dead_letters d
     JOIN fernery.jobs j ON j.job_id = d.job_id AND j.ended = 'DEAD'
-    WHERE ($1::text IS NULL OR d.stream = $1) AND ($2::text IS NULL OR d.code = $2)
+    WHERE d.stream NOT LIKE 'diazotroph:%' AND ($1::text IS NULL OR d.stream = $1) AND ($2::text IS NULL OR d.code = $2)
       AND ($3::timestamptz IS NULL OR d.buried_at < $3) AND ($4::uuid[] IS NULL OR d.job_id = ANY ($4))
     ORDER BY d.job_id
     LIMIT $5

@@ -12,4 +12,5 @@ SELECT set_config('statement_timeout', '5s', false),
        set_config('random_page_cost', '1.1', false),
        set_config('cpu_tuple_cost', '1', false),
        set_config('jit', 'off', false),
+       set_config('search_path', 'fernery, pg_catalog', false),
        CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END;

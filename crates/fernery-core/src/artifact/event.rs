@@ -1,0 +1,50 @@
+//! Something happened that a scheduler must look at, once.
+
+use super::{AzollaId, EventId, words};
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+
+words!(
+    /// What happened.
+    EventType {
+        /// An objective entered TODO.
+        TicketReady = "TICKET_READY",
+        /// Captures wait.
+        CaptureReady = "CAPTURE_READY",
+        /// Somebody wants a session manifest.
+        ManifestRequested = "MANIFEST_REQUESTED",
+    }
+);
+
+words!(
+    /// Why an event needs no more looking at.
+    TerminalReason {
+        /// A workorder was made.
+        Scheduled = "SCHEDULED",
+        /// Its objective is not there.
+        MissingTicket = "MISSING_TICKET",
+        /// Its objective is not approved work, or not any more.
+        NonExecutableStatus = "NON_EXECUTABLE_STATUS",
+        /// Something is in its objective's way.
+        Blocked = "BLOCKED",
+    }
+);
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// Its id.
+    pub event_id: EventId,
+    /// What happened.
+    #[serde(rename = "type")]
+    pub event_type: EventType,
+    /// To what: an objective, for TICKET_READY.
+    pub resource_id: String,
+    /// Where.
+    pub azolla_id: AzollaId,
+    /// When.
+    pub created_at: Timestamp,
+    /// Whether a scheduler has dealt with it. Turns true once.
+    pub processed: bool,
+}

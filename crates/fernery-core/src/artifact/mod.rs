@@ -1,0 +1,68 @@
+//! The artifacts of the protocol: what a run leaves behind for whoever reads it later.
+//!
+//! Each type has exactly the fields of its schema in `schemas/`, spelled as there; what the control plane needs beside them
+//! is kept beside them. Snapshot, bundle, run record and pause state are history: once written they never change.
+
+mod claim_record;
+mod context_snapshot;
+mod event;
+mod ids;
+mod objective;
+mod output_bundle;
+mod pause_state;
+mod run_record;
+mod workorder;
+
+pub use claim_record::{ClaimRecord, ResourceType};
+pub use context_snapshot::ContextSnapshot;
+pub use event::{Event, EventType, TerminalReason};
+pub(crate) use ids::check_id;
+pub use ids::{
+    AzollaId, BlockerId, DiazotrophType, EventId, ObjectiveId, OutputId, RecordId, RunId, SnapshotId,
+    WorkorderId,
+};
+pub use objective::{BlockerKind, BlockerRef, Objective, ObjectiveStatus, ObjectiveType};
+pub use output_bundle::OutputBundle;
+pub use pause_state::{PauseReason, PauseState};
+pub use run_record::{GateResult, RunRecord};
+pub use workorder::{Workorder, WorkorderStatus};
+
+/// A JSON object whose keys are in order, so that one content has one spelling.
+pub type Metadata = std::collections::BTreeMap<String, serde_json::Value>;
+
+/// A closed set of words, as they are stored and sent.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$of])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// As stored and sent.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(format!("expected one of {}", [$($word),+].join(", "))),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;

@@ -1,0 +1,100 @@
+//! The unit of intent.
+
+use super::{AzollaId, BlockerId, Metadata, ObjectiveId, words};
+use crate::Timestamp;
+use serde::{Deserialize, Serialize};
+
+words!(
+    /// What an objective is for.
+    ObjectiveType {
+        /// Done once.
+        Ticket = "TICKET",
+        /// Never done: it stands for an ongoing duty and never moves.
+        Standing = "STANDING",
+    }
+);
+
+words!(
+    /// Where an objective stands. `lifecycle` has the only transitions there are.
+    ObjectiveStatus {
+        /// Written down, not approved.
+        New = "NEW",
+        /// Approved as it is.
+        Todo = "TODO",
+        /// A workorder of it is under way.
+        InProgress = "IN_PROGRESS",
+        /// It waits for a person.
+        Blocked = "BLOCKED",
+        /// Its last run passed the gates.
+        Done = "DONE",
+    }
+);
+
+words!(
+    /// What kind of thing is in the way.
+    BlockerKind {
+        /// A person must answer.
+        UserInput = "USER_INPUT",
+        /// Another system must act.
+        ExternalSystem = "EXTERNAL_SYSTEM",
+        /// Something it depends on must change.
+        DependencyChange = "DEPENDENCY_CHANGE",
+        /// A decision is open.
+        DesignDecision = "DESIGN_DECISION",
+        /// Access to something is missing.
+        EnvironmentAccess = "ENVIRONMENT_ACCESS",
+    }
+);
+
+/// Something that keeps an objective from going on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockerRef {
+    /// Its id, within the objective.
+    pub blocker_id: BlockerId,
+    /// What kind of thing.
+    pub kind: BlockerKind,
+    /// What it is, in words.
+    pub description: String,
+    /// Whether it is out of the way.
+    pub resolved: bool,
+}
+
+/// An objective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Objective {
+    /// Its id.
+    pub objective_id: ObjectiveId,
+    /// Where it belongs.
+    pub azolla_id: AzollaId,
+    /// What is wanted, in a line.
+    pub title: String,
+    /// How to tell that it is done.
+    pub acceptance_criteria: String,
+    /// Done once, or an ongoing duty.
+    pub objective_type: ObjectiveType,
+    /// Where it stands.
+    pub status: ObjectiveStatus,
+    /// 0 to 4; 0 is the most.
+    pub importance: u8,
+    /// 0 to 4; 0 is now.
+    pub urgency: u8,
+    /// Why it is BLOCKED, in words.
+    pub blocked_reason: Option<String>,
+    /// What is in the way, or was.
+    pub blocked_on: Vec<BlockerRef>,
+    /// What the operator wrote down beside it. The control plane writes nothing here.
+    pub metadata: Metadata,
+    /// When it was written down.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+impl Objective {
+    /// Whether anything is in the way.
+    pub fn has_open_blockers(&self) -> bool {
+        self.blocked_on.iter().any(|blocker| !blocker.resolved)
+    }
+}

@@ -1,0 +1,237 @@
+//! The form of the file, table by table, with the rules that hold in each and between them.
+
+use super::reader::{Fields, Found, Reader};
+use super::tree::{self, Place};
+use super::{Blueprint, Envelope, Flaw, GateRetry, Limits, ReadableArtifact, Reads, Worker, WorkerKind};
+use crate::artifact::{AzollaId, DiazotrophType, ObjectiveType};
+use crate::limits;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const BUDGET_DEFAULT: Duration = Duration::from_secs(30 * 60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// What no azolla of tickets goes without.
+const TICKET_WORKERS: [WorkerKind; 4] =
+    [WorkerKind::Readiness, WorkerKind::Scheduler, WorkerKind::Runner, WorkerKind::Gate];
+
+pub(super) fn read(text: &str, others: &dyn Fn(&str) -> Option<String>) -> Result<Blueprint, Vec<Flaw>> {
+    let (table, sources) = tree::read(text, others)?;
+    let mut reader = Reader::new(sources);
+    let mut file = reader.file(table);
+    let blueprint = reader.blueprint(&mut file);
+    reader.end(file);
+    match (reader.flaws(), blueprint) {
+        (flaws, Some(blueprint)) if flaws.is_empty() => Ok(blueprint),
+        (flaws, _) => Err(flaws),
+    }
+}
+
+impl Reader {
+    /// `None` only where a flaw was noted.
+    fn blueprint(&mut self, file: &mut Fields) -> Option<Blueprint> {
+        let azolla_id = self.required(file, "azolla_id", "the name of the azolla");
+        let azolla_id = azolla_id.and_then(|found| self.parsed::<AzollaId>(found));
+        let description = self.text(file, "description").map_or_else(String::new, |found| found.value);
+        let category = self.line(file, "category", 64).map_or_else(String::new, |found| found.value);
+        let objective_type = self.text(file, "objective_type");
+        let objective_type =
+            objective_type.and_then(|f| self.word(f, ObjectiveType::ALL, ObjectiveType::as_str));
+        let objective_type = objective_type.map_or(ObjectiveType::Ticket, |found| found.value);
+        let diazotroph_type =
+            self.required(file, "diazotroph_type", "which kind of executor its workorders are for");
+        let diazotroph_type = diazotroph_type.and_then(|found| self.parsed::<DiazotrophType>(found));
+        let branch_prefix = self.branch_prefix(file);
+        let workers = self.workers(file, objective_type);
+        let executors = self.executors(file, diazotroph_type.as_ref());
+        let (budget, budget_at) = self.budget(file);
+        let envelope = self.envelope(file, budget, budget_at);
+        let gates = self.gates(file);
+        let retry = self.retry(file);
+        let limits = self.limits(file);
+        let urgency = self.urgency(file);
+        let reads = self.reads(file);
+        Some(Blueprint {
+            azolla_id: azolla_id?.value,
+            description,
+            category,
+            objective_type,
+            diazotroph_type: diazotroph_type?.value,
+            branch_prefix,
+            workers,
+            executors,
+            budget,
+            envelope,
+            gates,
+            retry,
+            limits,
+            urgency,
+            reads,
+        })
+    }
+
+    pub(super) fn required(
+        &mut self,
+        fields: &mut Fields,
+        key: &'static str,
+        what: &str,
+    ) -> Option<Found<String>> {
+        if !fields.has(key) {
+            self.missing(fields, key, what);
+        }
+        self.text(fields, key)
+    }
+
+    fn branch_prefix(&mut self, file: &mut Fields) -> Option<String> {
+        let found = self.line(file, "branch_prefix", 100)?;
+        // With any id behind it this is a name that git takes: no dots, so no `..` and no `.lock`.
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/');
+        let starts = found.value.is_empty() || found.value.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !starts || !found.value.chars().all(allowed) || found.value.contains("//") {
+            self.flaw(
+                found.at,
+                &found.path,
+                "has letters, digits and _ - / and starts with a letter or digit",
+            );
+        }
+        (!found.value.is_empty()).then_some(found.value)
+    }
+
+    fn workers(&mut self, file: &mut Fields, objective_type: ObjectiveType) -> BTreeMap<WorkerKind, Worker> {
+        let mut workers = BTreeMap::new();
+        let (mut named, mut flawed) = (Vec::new(), false);
+        if let Some(mut table) = self.table(file, "workers") {
+            for (name, entry) in table.entries() {
+                let path = table.path(&name);
+                let Some(kind) = WorkerKind::ALL.iter().find(|kind| kind.as_str() == name) else {
+                    self.unknown(
+                        entry.key_at,
+                        &path,
+                        "worker",
+                        &name,
+                        WorkerKind::ALL.iter().map(|k| k.as_str()),
+                    );
+                    flawed = true;
+                    continue;
+                };
+                named.push(*kind);
+                let Some(mut fields) = self.fields(&path, entry.node) else { continue };
+                let bounds = limits::WORKER_INTERVAL_MIN..=limits::WORKER_INTERVAL_MAX;
+                let interval = self.duration(&mut fields, "interval", bounds);
+                let interval = interval.map_or(Duration::from_secs(2), |found| found.value);
+                workers.insert(*kind, Worker { interval });
+                self.end(fields);
+            }
+        }
+        // A misspelled name is one mistake, not two.
+        if objective_type == ObjectiveType::Ticket && !flawed {
+            for kind in TICKET_WORKERS.into_iter().filter(|kind| !named.contains(kind)) {
+                let why = format!("an azolla of tickets needs the worker; add [workers.{kind}]");
+                self.missing(file, &format!("workers.{kind}"), &why);
+            }
+        }
+        workers
+    }
+
+    fn budget(&mut self, file: &mut Fields) -> (Duration, Option<(Place, String)>) {
+        let Some(mut table) = self.table(file, "budget") else { return (BUDGET_DEFAULT, None) };
+        let found = self.duration(&mut table, "workorder", limits::BUDGET_MIN..=limits::TIMEOUT_MAX);
+        self.end(table);
+        found.map_or((BUDGET_DEFAULT, None), |found| (found.value, Some((found.at, found.path))))
+    }
+
+    fn envelope(
+        &mut self,
+        file: &mut Fields,
+        budget: Duration,
+        budget_at: Option<(Place, String)>,
+    ) -> Envelope {
+        let Some(mut table) = self.table(file, "envelope") else { return Envelope::default() };
+        let attempts = self.small(&mut table, "attempts", 1..=limits::MAX_ATTEMPTS_MAX);
+        let wall_time =
+            self.duration(&mut table, "wall_time", limits::BUDGET_MIN..=limits::ENVELOPE_TIME_MAX);
+        if let Some(wall_time) = wall_time.as_ref().filter(|found| found.value < budget) {
+            let (at, path) = budget_at.unwrap_or((wall_time.at, wall_time.path.clone()));
+            self.flaw(
+                at,
+                &path,
+                "one workorder may take longer than envelope.wall_time allows for all of them",
+            );
+        }
+        let tokens =
+            self.number(&mut table, "tokens", 1..=limits::ENVELOPE_TOKENS_MAX).map(|found| found.value);
+        let cost_usd_micros = self.dollars(&mut table, "cost_usd");
+        self.end(table);
+        Envelope { attempts, wall_time: wall_time.map(|found| found.value), tokens, cost_usd_micros }
+    }
+
+    fn retry(&mut self, file: &mut Fields) -> GateRetry {
+        let mut retry = GateRetry { gate_failures: 2, infrastructure: 3 };
+        if let Some(mut table) = self.table(file, "retry") {
+            let gate_failures = self.small(&mut table, "gate_failures", 0..=limits::MAX_ATTEMPTS_MAX);
+            let infrastructure = self.small(&mut table, "infrastructure", 1..=limits::MAX_ATTEMPTS_MAX);
+            retry.gate_failures = gate_failures.unwrap_or(retry.gate_failures);
+            retry.infrastructure = infrastructure.unwrap_or(retry.infrastructure);
+            self.end(table);
+        }
+        retry
+    }
+
+    fn limits(&mut self, file: &mut Fields) -> Limits {
+        let mut limits = Limits { concurrency: 3, review_limit: 10 };
+        if let Some(mut table) = self.table(file, "limits") {
+            let concurrency = self.small(&mut table, "concurrency", 0..=limits::AZOLLA_LIMIT_MAX);
+            let review_limit = self.small(&mut table, "review_limit", 0..=limits::AZOLLA_LIMIT_MAX);
+            limits.concurrency = concurrency.unwrap_or(limits.concurrency);
+            limits.review_limit = review_limit.unwrap_or(limits.review_limit);
+            self.end(table);
+        }
+        limits
+    }
+
+    fn urgency(&mut self, file: &mut Fields) -> [Option<Duration>; 5] {
+        let mut urgency = [Some(Duration::ZERO), Some(DAY), Some(7 * DAY), Some(30 * DAY), None];
+        if let Some(mut table) = self.table(file, "urgency") {
+            for (key, slot) in ["0", "1", "2", "3", "4"].into_iter().zip(&mut urgency) {
+                match table.word(key) {
+                    Some("now") => *slot = Some(Duration::ZERO),
+                    Some("none") => *slot = None,
+                    _ => {
+                        let found =
+                            self.duration(&mut table, key, Duration::from_millis(1)..=limits::DELAY_MAX);
+                        *slot = found.map(|found| found.value).or(*slot);
+                        continue;
+                    }
+                }
+                table.drop(key);
+            }
+            self.end(table);
+        }
+        urgency
+    }
+
+    fn reads(&mut self, file: &mut Fields) -> Reads {
+        let mut reads = Reads::default();
+        let Some(mut table) = self.table(file, "reads") else { return reads };
+        if let Some(list) = self.list(&mut table, "azollas") {
+            if list.value.len() > limits::READS_MAX {
+                self.flaw(list.at, &list.path, format!("has at most {} names", limits::READS_MAX));
+            }
+            for (at, path, value) in self.texts(list) {
+                if value == "*" {
+                    reads.every_azolla = true;
+                } else if let Some(found) = self.parsed(Found { value, at, path }) {
+                    reads.azollas.push(found.value);
+                }
+            }
+        }
+        if let Some(list) = self.list(&mut table, "artifact_types") {
+            for (at, path, value) in self.texts(list) {
+                let found = Found { value, at, path };
+                let found = self.word(found, ReadableArtifact::ALL, ReadableArtifact::as_str);
+                reads.artifact_types.extend(found.map(|found| found.value));
+            }
+        }
+        self.end(table);
+        reads
+    }
+}

@@ -1,0 +1,342 @@
+//! What an azolla is made from: one TOML file for people, read here into a value or into a list of everything that is
+//! wrong with it.
+//!
+//! The default is `azollas/mec.toml`, compiled in; its comments are the documentation of the form. A blueprint is stored
+//! with each workorder ([`Blueprint::to_json`]), so that a run is judged by what was in force when it began. Of it,
+//! [`Blueprint::decisive`] is what an approval covers.
+
+mod form;
+mod millis;
+mod programs;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType, words};
+use crate::canonical::{self, Digest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// The commented file that `mec` is made from.
+pub const MEC_TOML: &str = include_str!("../../../../azollas/mec.toml");
+
+/// Something that is wrong with a blueprint, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Flaw {
+    /// Its line, from one.
+    pub line: usize,
+    /// Its column in characters, from one.
+    pub column: usize,
+    /// The key it is about, like `gates[2].argv`; empty if it is about the file.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: ", self.line, self.column)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+words!(
+    /// The loops of the control plane that an azolla may have.
+    WorkerKind {
+        /// Emits an event for what is ready.
+        Readiness = "readiness",
+        /// Makes workorders of events.
+        Scheduler = "scheduler",
+        /// Carries workorders out.
+        Runner = "runner",
+        /// Judges what came out.
+        Gate = "gate",
+        /// Emits an event for captures that wait.
+        CaptureReadiness = "capture_readiness",
+        /// Makes workorders of requests for a session manifest.
+        ManifestScheduler = "manifest_scheduler",
+        /// Looks for what is overdue.
+        DeadlineMonitor = "deadline_monitor",
+    }
+);
+
+/// One loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worker {
+    /// How often it looks when nothing wakes it.
+    #[serde(rename = "interval_ms", with = "millis")]
+    pub interval: Duration,
+}
+
+words!(
+    /// How an executor is reached.
+    ExecutorKind {
+        /// A program that this process starts.
+        Command = "command",
+        /// A worker elsewhere that claims over HTTP.
+        Remote = "remote",
+        /// A coding agent by its profile.
+        Agent = "agent",
+        /// Code of this process.
+        Builtin = "builtin",
+        /// A model behind an endpoint.
+        Llm = "llm",
+    }
+);
+
+words!(
+    /// What an executor is contained by.
+    Sandbox {
+        /// Namespaces, by way of bubblewrap.
+        Bubblewrap = "bubblewrap",
+        /// Rules of the kernel on files and sockets.
+        Landlock = "landlock",
+        /// Nothing: the blueprint says so aloud.
+        Unconfined = "none",
+    }
+);
+
+/// Who carries out the workorders of one diazotroph type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Executor {
+    /// How it is reached.
+    pub kind: ExecutorKind,
+    /// The program and its arguments; empty unless it is a command.
+    pub argv: Vec<String>,
+    /// The names of the environment that it may see.
+    pub env: Vec<String>,
+    /// What contains it; if it does not say, the best that the machine has.
+    pub sandbox: Option<Sandbox>,
+    /// How many at once in this process.
+    pub parallel: u32,
+}
+
+/// What one objective may use up over all its workorders. `None` is no bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// Workorders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// Wall time.
+    #[serde(
+        default,
+        rename = "wall_time_ms",
+        with = "millis::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub wall_time: Option<Duration>,
+    /// Tokens, where they are reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Millionths of a dollar, where the cost is reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd_micros: Option<u64>,
+}
+
+/// One judge of what came out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Gate {
+    /// The output has the form of an output bundle.
+    Schema,
+    /// The executor says that it has done what was asked.
+    Outcome,
+    /// The output is not too large.
+    Size {
+        /// Bytes of content at most.
+        max_content_bytes: u64,
+    },
+    /// A command says so.
+    Command {
+        /// What people call it.
+        name: String,
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// How long it may take.
+        #[serde(rename = "timeout_ms", with = "millis")]
+        timeout: Duration,
+        /// The names of the environment that it may see.
+        env: Vec<String>,
+        /// What it is contained by; it may run what an executor wrote.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Sandbox>,
+    },
+}
+
+impl Gate {
+    /// What it is called in a verdict. No two gates of a blueprint have the same.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Schema => "schema",
+            Self::Outcome => "outcome",
+            Self::Size { .. } => "size",
+            Self::Command { name, .. } => name,
+        }
+    }
+}
+
+/// What happens by itself after a run that did not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateRetry {
+    /// How often an objective that failed a gate goes back to TODO.
+    pub gate_failures: u32,
+    /// How often one workorder is tried in all when its executor is lost.
+    pub infrastructure: u32,
+}
+
+/// What bounds an azolla as a whole. 0 is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Workorders under way at once.
+    pub concurrency: u32,
+    /// Objectives that wait for confirmation before no new work is started.
+    pub review_limit: u32,
+}
+
+words!(
+    /// What one azolla may read of another.
+    ReadableArtifact {
+        /// Where its objectives stopped.
+        PauseState = "pause_state",
+        /// Its objectives.
+        Objective = "objective",
+        /// What is in their way.
+        BlockerRef = "blocker_ref",
+    }
+);
+
+/// What an azolla may read of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reads {
+    /// Of every azolla there is.
+    pub every_azolla: bool,
+    /// Of these.
+    pub azollas: Vec<AzollaId>,
+    /// Which artifacts.
+    pub artifact_types: Vec<ReadableArtifact>,
+}
+
+impl Reads {
+    /// Whether it declares this read.
+    pub fn allows(&self, target: &AzollaId, artifact_type: ReadableArtifact) -> bool {
+        (self.every_azolla || self.azollas.contains(target)) && self.artifact_types.contains(&artifact_type)
+    }
+}
+
+/// What an azolla is made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blueprint {
+    /// Whose.
+    pub azolla_id: AzollaId,
+    /// What it is for, in words.
+    pub description: String,
+    /// What sort of azolla it is, like `delivery`.
+    pub category: String,
+    /// What its objectives are.
+    pub objective_type: ObjectiveType,
+    /// Which kind of executor its workorders are for; `executors` has it.
+    pub diazotroph_type: DiazotrophType,
+    /// What the name of a branch starts with; `None` if it makes no branches.
+    pub branch_prefix: Option<String>,
+    /// The loops that run for it.
+    pub workers: BTreeMap<WorkerKind, Worker>,
+    /// Who carries its workorders out.
+    pub executors: BTreeMap<DiazotrophType, Executor>,
+    /// Wall time of one workorder over all its tries.
+    #[serde(rename = "budget_ms", with = "millis")]
+    pub budget: Duration,
+    /// What one objective may use up.
+    pub envelope: Envelope,
+    /// The judges, in order; at least one.
+    pub gates: Vec<Gate>,
+    /// What happens by itself after a run that did not end well.
+    pub retry: GateRetry,
+    /// What bounds it as a whole.
+    pub limits: Limits,
+    /// How long an objective of urgency 0 to 4 has; `None` is for ever.
+    #[serde(rename = "urgency_ms", with = "millis::options")]
+    pub urgency: [Option<Duration>; 5],
+    /// What it may read of other azollas.
+    pub reads: Reads,
+}
+
+impl Blueprint {
+    /// Reads a file. `others` answers the text of a blueprint that this one or its parents extend; `mec` is known even if
+    /// it does not answer.
+    pub fn parse(text: &str, others: &dyn Fn(&str) -> Option<String>) -> Result<Self, Vec<Flaw>> {
+        form::read(text, others)
+    }
+
+    /// The default.
+    pub fn mec() -> Self {
+        Self::parse(MEC_TOML, &|_| None).expect("the blueprint that is compiled in has no flaw")
+    }
+
+    /// The part that decides what runs and how it is judged: what an approval covers.
+    ///
+    /// What is not said in a blueprint is not said here either, so that a key that a later version adds changes no digest.
+    pub fn decisive(&self) -> Value {
+        let executors: BTreeMap<_, _> =
+            self.executors.iter().map(|(of, executor)| (of, executor.decisive())).collect();
+        json!({
+            "diazotroph_type": self.diazotroph_type,
+            "executors": executors,
+            "budget_ms": millis::of(self.budget),
+            "envelope": self.envelope,
+            "gates": self.gates,
+            "retry": self.retry,
+        })
+    }
+
+    /// The digest of [`Self::decisive`].
+    pub fn digest(&self) -> Digest {
+        canonical::digest_of(&self.decisive())
+    }
+
+    /// To be stored; [`Self::from_json`] reads it back as it was.
+    pub fn to_json(&self) -> String {
+        canonical::text_of(self)
+    }
+
+    /// Reads what [`Self::to_json`] wrote. The rules of the file were checked before it was written.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Where a patch of this objective goes.
+    pub fn branch_name(&self, objective_id: &ObjectiveId) -> Option<String> {
+        self.branch_prefix.as_ref().map(|prefix| format!("{prefix}{objective_id}"))
+    }
+
+    /// The executor of its workorders.
+    pub fn executor(&self) -> Option<&Executor> {
+        self.executors.get(&self.diazotroph_type)
+    }
+
+    /// How often a loop looks by itself; `None` if it does not run for this azolla.
+    pub fn interval(&self, worker: WorkerKind) -> Option<Duration> {
+        self.workers.get(&worker).map(|worker| worker.interval)
+    }
+}
+
+impl Executor {
+    /// All but how many of it run at once.
+    fn decisive(&self) -> Value {
+        let mut decisive = json!({ "kind": self.kind });
+        if self.kind == ExecutorKind::Command {
+            decisive["argv"] = json!(self.argv);
+            decisive["env"] = json!(self.env);
+        }
+        if let Some(sandbox) = self.sandbox {
+            decisive["sandbox"] = json!(sandbox);
+        }
+        decisive
+    }
+}

@@ -1,0 +1,214 @@
+//! The parts of the form that name programs: executors, and gates that are commands.
+
+use super::reader::{Fields, Found, Reader};
+use super::tree::{Node, Place};
+use super::{Executor, ExecutorKind, Gate, Sandbox};
+use crate::artifact::{DiazotrophType, check_id};
+use crate::limits;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const GATE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10 * 60);
+const GATE_KINDS: [&str; 4] = ["schema", "outcome", "size", "command"];
+
+impl Reader {
+    pub(super) fn executors(
+        &mut self,
+        file: &mut Fields,
+        needed: Option<&Found<DiazotrophType>>,
+    ) -> BTreeMap<DiazotrophType, Executor> {
+        let mut executors = BTreeMap::new();
+        let mut named = Vec::new();
+        if let Some(mut table) = self.table(file, "executors") {
+            for (name, entry) in table.entries() {
+                let path = table.path(&name);
+                let found = Found { value: name.clone(), at: entry.key_at, path: path.clone() };
+                named.push(name);
+                let of = self.parsed::<DiazotrophType>(found);
+                let Some(fields) = self.fields(&path, entry.node) else { continue };
+                let executor = self.executor(fields);
+                if let (Some(of), Some(executor)) = (of, executor) {
+                    executors.insert(of.value, executor);
+                }
+            }
+        }
+        if let Some(needed) = needed
+            && !named.iter().any(|name| name == needed.value.as_str())
+        {
+            if named.is_empty() {
+                let why = format!("no executor is there for it; add [executors.{}]", needed.value);
+                self.flaw(needed.at, &needed.path, why);
+            } else {
+                let named = named.iter().map(String::as_str);
+                self.unknown(needed.at, &needed.path, "executor", needed.value.as_str(), named);
+            }
+        }
+        executors
+    }
+
+    fn executor(&mut self, mut fields: Fields) -> Option<Executor> {
+        let kind = self.required(&mut fields, "kind", "command or remote");
+        let kind = kind.and_then(|found| self.word(found, ExecutorKind::ALL, ExecutorKind::as_str));
+        let executor = match &kind {
+            Some(Found { value: ExecutorKind::Command, .. }) => Some(self.command(&mut fields)),
+            Some(Found { value: ExecutorKind::Remote, .. }) => {
+                for key in ["argv", "env", "sandbox", "parallel", "input"] {
+                    if let Some((at, path)) = fields.drop(key) {
+                        self.flaw(
+                            at,
+                            &path,
+                            "is for a command; a remote executor decides this where it runs",
+                        );
+                    }
+                }
+                let (argv, env) = (Vec::new(), Vec::new());
+                Some(Executor { kind: ExecutorKind::Remote, argv, env, sandbox: None, parallel: 1 })
+            }
+            Some(found) => {
+                let why =
+                    format!("`{}` is not available in this version; use command or remote", found.value);
+                self.flaw(found.at, &found.path, why);
+                fields.entries();
+                None
+            }
+            None => {
+                fields.entries();
+                None
+            }
+        };
+        self.end(fields);
+        executor
+    }
+
+    fn command(&mut self, fields: &mut Fields) -> Executor {
+        let argv = self.argv(fields);
+        let env = self.env(fields);
+        let sandbox = self.text(fields, "sandbox");
+        let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
+        let parallel = self.small(fields, "parallel", 1..=limits::EXECUTOR_PARALLEL_MAX).unwrap_or(1);
+        if let Some(input) = self.text(fields, "input") {
+            self.word(input, &["stdin"], |word| word);
+        }
+        Executor {
+            kind: ExecutorKind::Command,
+            argv,
+            env,
+            sandbox: sandbox.map(|found| found.value),
+            parallel,
+        }
+    }
+
+    fn argv(&mut self, fields: &mut Fields) -> Vec<String> {
+        if !fields.has("argv") {
+            self.missing(fields, "argv", "the program and its arguments, like [\"make\", \"test\"]");
+        }
+        let Some(list) = self.list(fields, "argv") else { return Vec::new() };
+        if !(1..=limits::ARGV_MAX).contains(&list.value.len()) {
+            let why = format!("is a program and its arguments: 1 to {} texts", limits::ARGV_MAX);
+            self.flaw(list.at, &list.path, why);
+        }
+        let argv = self.texts(list);
+        if let Some((at, path, _)) = argv.iter().find(|(_, _, text)| text.len() > limits::ARGV_BYTES_MAX) {
+            self.flaw(*at, path, format!("has at most {} bytes", limits::ARGV_BYTES_MAX));
+        }
+        if let Some((at, path, _)) = argv.first().filter(|(_, _, program)| program.trim().is_empty()) {
+            self.flaw(*at, path, "is the program: it must not be empty");
+        }
+        argv.into_iter().map(|(_, _, text)| text).collect()
+    }
+
+    fn env(&mut self, fields: &mut Fields) -> Vec<String> {
+        let Some(list) = self.list(fields, "env") else { return Vec::new() };
+        if list.value.len() > limits::ENV_NAMES_MAX {
+            self.flaw(list.at, &list.path, format!("has at most {} names", limits::ENV_NAMES_MAX));
+        }
+        let mut names: Vec<String> = Vec::new();
+        for (at, path, name) in self.texts(list) {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(plain) {
+                self.flaw(at, &path, "is the name of one variable of the environment: letters, digits and _");
+            } else if name.to_ascii_uppercase().starts_with("FERNERY_") {
+                self.flaw(at, &path, "Fernery's own variables hold tokens: no command may see them");
+            } else if names.contains(&name) {
+                self.flaw(at, &path, format!("`{name}` is there twice"));
+            }
+            names.push(name);
+        }
+        names
+    }
+
+    pub(super) fn texts(&mut self, list: Found<Vec<Node>>) -> Vec<(Place, String, String)> {
+        let mut texts = Vec::new();
+        for (nth, node) in list.value.into_iter().enumerate() {
+            let found = self.text_of(&format!("{}[{nth}]", list.path), node);
+            texts.extend(found.map(|found| (found.at, found.path, found.value)));
+        }
+        texts
+    }
+
+    pub(super) fn gates(&mut self, file: &mut Fields) -> Vec<Gate> {
+        if !file.has("gates") {
+            self.missing(file, "gates", "an azolla without gates would let everything pass; add [[gates]]");
+        }
+        let Some(list) = self.list(file, "gates") else { return Vec::new() };
+        if !(1..=limits::GATES_MAX).contains(&list.value.len()) {
+            self.flaw(list.at, &list.path, format!("has 1 to {} gates", limits::GATES_MAX));
+        }
+        let mut gates: Vec<Gate> = Vec::new();
+        for (nth, node) in list.value.into_iter().take(limits::GATES_MAX).enumerate() {
+            let (at, path) = (node.at, format!("{}[{nth}]", list.path));
+            let Some(fields) = self.fields(&path, node) else { continue };
+            let Some(gate) = self.gate(fields) else { continue };
+            if gates.iter().any(|earlier| earlier.name() == gate.name()) {
+                self.flaw(at, &path, format!("there are two gates of the name `{}`", gate.name()));
+            }
+            gates.push(gate);
+        }
+        gates
+    }
+
+    fn gate(&mut self, mut fields: Fields) -> Option<Gate> {
+        let kind = self.required(&mut fields, "kind", "schema, outcome, size or command");
+        let gate = match kind.as_ref().map(|found| found.value.as_str()) {
+            Some("schema") => Some(Gate::Schema),
+            Some("outcome") => Some(Gate::Outcome),
+            Some("size") => {
+                let bounds = 1..=limits::CONTENT_BYTES_MAX as u64;
+                if !fields.has("max_content_bytes") {
+                    self.missing(&fields, "max_content_bytes", "how large the content may be");
+                }
+                let most = self.number(&mut fields, "max_content_bytes", bounds);
+                most.map(|found| Gate::Size { max_content_bytes: found.value })
+            }
+            Some("command") => {
+                let name = self.required(&mut fields, "name", "what to call the gate in a verdict");
+                if let Some(name) = &name
+                    && check_id(&name.value).is_err()
+                {
+                    let why = "has 1 to 64 characters of A-Z a-z 0-9 _ - and starts with a letter or digit";
+                    self.flaw(name.at, &name.path, why);
+                }
+                let argv = self.argv(&mut fields);
+                let timeout = self.duration(&mut fields, "timeout", limits::BUDGET_MIN..=limits::TIMEOUT_MAX);
+                let timeout = timeout.map_or(GATE_TIMEOUT_DEFAULT, |found| found.value);
+                let env = self.env(&mut fields);
+                let sandbox = self.text(&mut fields, "sandbox");
+                let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
+                let sandbox = sandbox.map(|found| found.value);
+                name.map(|name| Gate::Command { name: name.value, argv, timeout, env, sandbox })
+            }
+            Some(other) => {
+                let kind = kind.as_ref().expect("it was just looked at");
+                self.unknown(kind.at, &kind.path, "gate", other, GATE_KINDS.into_iter());
+                fields.entries();
+                None
+            }
+            None => {
+                fields.entries();
+                None
+            }
+        };
+        self.end(fields);
+        gate
+    }
+}

@@ -1,0 +1,229 @@
+//! Everything that can be wrong with a file.
+
+use super::*;
+use crate::limits;
+
+/// What is told of `mec` with some lines changed.
+fn told(from: &str, to: &str) -> Vec<String> {
+    let (from, to) = (&format!("\n{from}"), &format!("\n{to}"));
+    assert_eq!(MEC_TOML.matches(from).count(), 1, "{from:?} is there once");
+    match alone(&MEC_TOML.replace(from, to)) {
+        Ok(_) => Vec::new(),
+        Err(flaws) => flaws.iter().map(Flaw::to_string).collect(),
+    }
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
+    for (from, to, expected) in [
+        (
+            "concurrency = 3",
+            "conurrency = 3",
+            "column 1: limits.conurrency: unknown key `conurrency`; did you mean `concurrency`?",
+        ),
+        ("concurrency = 3", "concurrency = -1", "column 15: limits.concurrency: is a number from 0 to 10000"),
+        (
+            "concurrency = 3",
+            "concurrency = 99999999999999999999999",
+            "limits.concurrency: is a number from 0 to 10000",
+        ),
+        ("concurrency = 3", "concurrency = \"3\"", "limits.concurrency: is a whole number, not a text"),
+        ("concurrency = 3", "concurrency = 3.0", "limits.concurrency: is a whole number, not a fraction"),
+        ("[limits]\n", "[limit]\n", "column 2: limit: unknown key `limit`; did you mean `limits`?"),
+        ("[limits]\n", "[[limits]]\n", "limits: is a table, not a list"),
+        ("[workers.gate]", "[workers.gaet]", "workers.gaet: unknown worker `gaet`; did you mean `gate`?"),
+        ("[workers.gate]\ninterval = \"2s\"\n", "", "workers.gate: is missing"),
+        ("[workers.gate]\ninterval = \"2s\"", "[workers.gate]\ninterval = \"2\"", "has no unit"),
+        ("[workers.gate]\ninterval = \"2s\"", "[workers.gate]\ninterval = 2", "has no unit"),
+        (
+            "[workers.gate]\ninterval = \"2s\"",
+            "[workers.gate]\ninterval = \"2h\"",
+            "is a duration from 10ms to 1h",
+        ),
+        ("workorder = \"30m\"", "workorder = \"30 min\"", "a unit that is not known"),
+        ("workorder = \"30m\"", "workorder = 1979-05-27", "is a text in quotes, not a date"),
+        ("workorder = \"30m\"", "workorder = \"5h\"", "budget.workorder: one workorder may take longer"),
+        ("attempts = 5", "attempts = 0", "envelope.attempts: is a number from 1 to 1000"),
+        ("# cost_usd = 20.00", "cost_usd = -1", "is an amount like 12.50"),
+        ("# cost_usd = 20.00", "cost_usd = nan", "is an amount like 12.50"),
+        ("# cost_usd = 20.00", "cost_usd = 1e3", "is an amount like 12.50"),
+        ("# cost_usd = 20.00", "cost_usd = 0.0000001", "is an amount like 12.50"),
+        ("azolla_id = \"mec\"", "azolla_id = \"a/b\"", "azolla_id: an id has 1 to 64 characters"),
+        ("azolla_id = \"mec\"\n", "", "line 1, column 1: azolla_id: is missing"),
+        ("category = \"delivery\"", "category = \"a\\u0000b\"", "holds the character \\u{0}"),
+        ("category = \"delivery\"", "category = \"a\\u202eb\"", "holds the character \\u{202e}"),
+        ("category = \"delivery\"", "category = \"a\\nb\"", "is one line"),
+        ("objective_type = \"TICKET\"", "objective_type = \"TICKTE\"", "did you mean `TICKET`?"),
+        ("branch_prefix = \"azolla/\"", "branch_prefix = \"-x\"", "branch_prefix: has letters"),
+        ("branch_prefix = \"azolla/\"", "branch_prefix = \"../\"", "branch_prefix: has letters"),
+        (
+            "diazotroph_type = \"PATCH_DIAZOTROPH\"",
+            "diazotroph_type = \"PATHC_DIAZOTROPH\"",
+            "unknown executor `PATHC_DIAZOTROPH`; did you mean `PATCH_DIAZOTROPH`?",
+        ),
+        ("diazotroph_type = \"PATCH_DIAZOTROPH\"", "diazotroph_type = \"PATCH\"", "ends in _DIAZOTROPH"),
+        ("kind = \"remote\"", "kind = \"remot\"", "did you mean `remote`?"),
+        ("kind = \"remote\"", "kind = \"agent\"", "`agent` is not available in this version"),
+        ("kind = \"remote\"", "kind = \"llm\"\nmodel = \"x\"", "`llm` is not available in this version"),
+        ("kind = \"remote\"", "kind = \"remote\"\nargv = [\"x\"]", "argv: is for a command"),
+        ("kind = \"remote\"", "kind = \"command\"", "executors.PATCH_DIAZOTROPH.argv: is missing"),
+        ("kind = \"remote\"", "kind = \"command\"\nargv = []", "argv: is a program and its arguments"),
+        ("kind = \"remote\"", "kind = \"command\"\nargv = [\"\"]", "argv[0]: is the program"),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = [\"a\", 5]",
+            "argv[1]: is a text in quotes, not a number",
+        ),
+        ("kind = \"remote\"", "kind = \"command\"\nargv = [\"a\\u0000\"]", "argv[0]: holds the character"),
+        ("kind = \"remote\"", "kind = \"command\"\nargv = \"make test\"", "argv: is a list, not a text"),
+        ("kind = \"remote\"", "kind = \"command\"\nargv = [\"a\"]\nenv = [\"A=1\"]", "env[0]: is the name"),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = [\"a\"]\nenv = [\"FERNERY_TOKEN\"]",
+            "no command may see them",
+        ),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = [\"a\"]\nenv = [\"A\", \"A\"]",
+            "`A` is there twice",
+        ),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = [\"a\"]\nsandbox = \"bublewrap\"",
+            "did you mean `bubblewrap`?",
+        ),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = [\"a\"]\nparallel = 0",
+            "parallel: is a number from 1 to 256",
+        ),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = [\"a\"]\ninput = \"file\"",
+            "input: unknown word `file`; known: stdin",
+        ),
+        (
+            "kind = \"outcome\"",
+            "kind = \"outcom\"",
+            "gates[1].kind: unknown gate `outcom`; did you mean `outcome`?",
+        ),
+        ("kind = \"outcome\"", "kind = \"schema\"", "gates[1]: there are two gates of the name `schema`"),
+        (
+            "kind = \"outcome\"",
+            "kind = \"command\"\nname = \"schema\"\nargv = [\"x\"]",
+            "two gates of the name `schema`",
+        ),
+        (
+            "kind = \"outcome\"",
+            "kind = \"command\"\nname = \"a b\"\nargv = [\"x\"]",
+            "gates[1].name: has 1 to 64",
+        ),
+        ("kind = \"outcome\"", "kind = \"outcome\"\nargv = [\"x\"]", "gates[1].argv: unknown key `argv`"),
+        ("max_content_bytes = 1_048_576", "", "gates[2].max_content_bytes: is missing"),
+        ("max_content_bytes = 1_048_576", "max_content_bytes = 1_048_577", "is a number from 1 to 1048576"),
+        ("infrastructure = 3", "infrastructure = 0", "retry.infrastructure: is a number from 1 to 1000"),
+        ("4 = \"none\"", "4 = \"never\"", "urgency.4: \"never\" does not start with a number"),
+        ("4 = \"none\"", "5 = \"none\"", "urgency.5: unknown key `5`"),
+        ("azollas = []", "azollas = [\"no/\"]", "reads.azollas[0]: an id has"),
+        ("artifact_types = []", "artifact_types = [\"objectiv\"]", "did you mean `objective`?"),
+        ("[reads]", "[reads", "unclosed table"),
+    ] {
+        let told = told(from, to);
+        assert!(told.iter().any(|line| line.contains(expected)), "{to:?} gave {told:#?}");
+        assert!(
+            told.len() <= 2 && told.iter().all(|line| line.lines().count() == 1),
+            "{to:?} gave {told:#?}"
+        );
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
+    let flaws =
+        alone("extnds = 1\n[limits]\nreview_limit = -1\nconcurency = 2\n[[gates]]\nkind = 7\n").unwrap_err();
+    let lines: Vec<_> = flaws.iter().map(|flaw| (flaw.line, flaw.path.as_str())).collect();
+    assert_eq!(
+        lines[lines.len() - 3..],
+        [(3, "limits.review_limit"), (4, "limits.concurency"), (6, "gates[0].kind")]
+    );
+    assert!(lines.contains(&(1, "extnds")) && lines.contains(&(1, "diazotroph_type")), "{lines:?}");
+    let flaws = alone("a = \nb = [1\nc = 'x").unwrap_err();
+    assert!(flaws.len() >= 2 && flaws.is_sorted_by_key(|flaw| (flaw.line, flaw.column)), "{flaws:?}");
+    let many = alone(&(0..500).map(|n| format!("k{n} = 1\n")).collect::<String>()).unwrap_err();
+    assert_eq!(many.len(), crate::limits::BLUEPRINT_FLAWS_MAX);
+}
+
+#[test]
+fn no_gates_or_none_in_the_list_is_refused() {
+    let flaws = alone(&LEAST.replace("[[gates]]\nkind = \"schema\"", "")).unwrap_err();
+    assert!(flaws[0].message.contains("would let everything pass"), "{flaws:?}");
+    let flaws = with("gates = []").unwrap_err();
+    assert_eq!((flaws[0].line, flaws[0].path.as_str()), (3, "gates"));
+}
+
+#[test]
+fn hostile_files_are_refused_in_good_time() {
+    let deep = 100_000;
+    for text in [
+        "#".repeat(limits::BLUEPRINT_BYTES_MAX + 1),
+        "[".repeat(deep),
+        format!("a = {}", "[".repeat(deep)),
+        format!("{}a = 1", "a.".repeat(deep)),
+        format!("[{}a]", "a.".repeat(deep)),
+        "a = {b = ".repeat(20_000),
+        "[[gates]]\n".repeat(20_000),
+        format!("gates = [{}]", "{},".repeat(60_000)),
+        format!("x = [{}]", "1,".repeat(100_000)),
+        "\0\u{1}\u{7f}".to_string(),
+        "\u{feff}\u{feff}".to_string(),
+        String::new(),
+    ] {
+        let flaws = alone(&text).unwrap_err();
+        assert!((1..=limits::BLUEPRINT_FLAWS_MAX).contains(&flaws.len()), "{flaws:?}");
+    }
+    assert!(alone(&format!("\u{feff}{MEC_TOML}")).is_ok(), "a byte order mark is no mistake");
+    assert!(alone(&MEC_TOML.replace('\n', "\r\n")).is_ok());
+}
+
+#[test]
+fn no_mutation_of_the_default_makes_it_panic() {
+    let mut seed = 0x5eed_u64;
+    let mut next = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % below as u64) as usize
+    };
+    // Without the comments, so that most mutations hit something.
+    let plain: String =
+        MEC_TOML.lines().filter(|line| !line.starts_with('#')).flat_map(|l| [l, "\n"]).collect();
+    let lines: Vec<_> = plain.lines().collect();
+    let (mut refused, rounds) = (0, 3_000);
+    for _ in 0..rounds {
+        let mut text: Vec<char> = plain.chars().collect();
+        for _ in 0..=next(4) {
+            let at = next(text.len());
+            match next(5) {
+                0 => drop(text.remove(at)),
+                1 => text.insert(
+                    at,
+                    ['"', '[', ']', '=', '.', '\n', '\0', 'ä', '-', '{', '0', '\u{202e}'][next(12)],
+                ),
+                2 => text.swap(at, at / 2),
+                3 => text.truncate(at.max(1)),
+                _ => text.splice(at..at, lines[next(lines.len())].chars()).for_each(drop),
+            }
+        }
+        let text: String = text.into_iter().collect();
+        if let Err(flaws) = alone(&text) {
+            refused += 1;
+            let lines = text.lines().count() + 1;
+            assert!(!flaws.is_empty(), "{text}");
+            assert!(
+                flaws.iter().all(|flaw| (1..=lines).contains(&flaw.line) && flaw.column > 0),
+                "{text}\n{flaws:?}"
+            );
+        }
+    }
+    assert!(refused > rounds / 2, "only {refused} of {rounds} were refused");
+}

@@ -1,0 +1,184 @@
+mod mistakes;
+
+use super::*;
+
+/// The least that an azolla of tickets says.
+const LEAST: &str = r#"
+azolla_id = "least"
+diazotroph_type = "PATCH_DIAZOTROPH"
+[workers]
+readiness = {}
+scheduler = {}
+runner = {}
+gate = {}
+[executors.PATCH_DIAZOTROPH]
+kind = "remote"
+[[gates]]
+kind = "schema"
+"#;
+
+fn alone(text: &str) -> Result<Blueprint, Vec<Flaw>> {
+    Blueprint::parse(text, &|_| None)
+}
+
+fn with(text: &str) -> Result<Blueprint, Vec<Flaw>> {
+    alone(&format!("extends = \"mec\"\nazolla_id = \"own\"\n{text}"))
+}
+
+#[test]
+fn the_default_has_no_flaw_and_says_what_the_design_says() {
+    let mec = Blueprint::mec();
+    assert_eq!(mec.azolla_id.as_str(), "mec");
+    assert_eq!(mec.limits, Limits { concurrency: 3, review_limit: 10 });
+    assert_eq!(mec.budget, Duration::from_secs(1800));
+    assert_eq!(mec.branch_name(&ObjectiveId::stored("T-17")).as_deref(), Some("azolla/T-17"));
+    assert_eq!(mec.executor().unwrap().kind, ExecutorKind::Remote);
+    assert_eq!(mec.interval(WorkerKind::Scheduler), Some(Duration::from_secs(2)));
+    assert_eq!(mec.interval(WorkerKind::DeadlineMonitor), None);
+    let names: Vec<_> = mec.gates.iter().map(Gate::name).collect();
+    assert_eq!(names, ["schema", "outcome", "size"]);
+    let day = |n: u64| Some(Duration::from_secs(n * 24 * 3600));
+    assert_eq!(mec.urgency, [Some(Duration::ZERO), day(1), day(7), day(30), None]);
+}
+
+#[test]
+fn the_examples_in_the_comments_of_the_default_can_be_uncommented() {
+    let own = with(
+        "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"my-agent\", \"--non-interactive\"]\n\
+         env = [\"MY_AGENT_KEY\"]\nsandbox = \"bubblewrap\"\nparallel = 1\ninput = \"stdin\"\n\
+         [envelope]\ntokens = 2_000_000\ncost_usd = 20.00\n\
+         [[gates]]\nkind = \"command\"\nname = \"tests\"\nargv = [\"make\", \"test\"]\ntimeout = \"10m\"\nenv = [\"PATH\"]\n",
+    )
+    .unwrap();
+    assert_eq!(own.executor().unwrap().argv, ["my-agent", "--non-interactive"]);
+    assert_eq!(own.executor().unwrap().sandbox, Some(Sandbox::Bubblewrap));
+    assert_eq!(own.envelope.attempts, Some(5), "a table is merged");
+    assert_eq!(own.envelope.cost_usd_micros, Some(20_000_000));
+    assert_eq!(own.gates.len(), 1, "a list is replaced");
+    assert_eq!(own.gates[0].name(), "tests");
+}
+
+#[test]
+fn what_is_not_said_has_the_defaults_of_the_default() {
+    let (least, mec) = (alone(LEAST).unwrap(), Blueprint::mec());
+    assert_eq!((least.limits, least.retry, least.budget), (mec.limits, mec.retry, mec.budget));
+    assert_eq!((least.urgency, least.workers), (mec.urgency, mec.workers));
+    assert_eq!((least.branch_prefix, least.envelope), (None, Envelope::default()));
+}
+
+#[test]
+fn a_blueprint_that_extends_itself_is_refused() {
+    let others = |name: &str| match name {
+        "a" => Some("extends = \"b\"".to_string()),
+        "b" => Some("extends = \"c\"".to_string()),
+        "c" => Some("extends = \"b\"".to_string()),
+        "far" => Some(format!("extends = \"{name}r\"")),
+        name if name.starts_with("far") => Some(format!("extends = \"{name}r\"")),
+        _ => None,
+    };
+    for (name, expected) in [
+        ("a", "line 1, column 11: extends: in `c`, line 1, column 11: goes round in a circle: b → c → b"),
+        ("far", "more than 8 blueprints extend each other"),
+        ("mecc", "line 1, column 11: extends: there is no blueprint `mecc`; did you mean `mec`?"),
+        ("nope", "there is no blueprint `nope`"),
+    ] {
+        let flaws = Blueprint::parse(&format!("extends = \"{name}\""), &others).unwrap_err();
+        assert!(flaws[0].to_string().contains(expected), "{flaws:?}");
+    }
+    let flaws = alone("extends = [\"mec\", \"b\"]").unwrap_err();
+    assert!(flaws[0].message.contains("the name of one blueprint"), "{flaws:?}");
+}
+
+#[test]
+fn a_flaw_in_a_parent_is_told_where_the_child_names_it() {
+    let others = |name: &str| (name == "p").then(|| format!("{LEAST}\n[limits]\nconcurrency = -5\n"));
+    let flaws = Blueprint::parse("azolla_id = \"c\"\nextends = \"p\"", &others).unwrap_err();
+    let expected =
+        "line 2, column 11: limits.concurrency: in `p`, line 15, column 15: is a number from 0 to 10000";
+    assert_eq!(flaws.iter().map(Flaw::to_string).collect::<Vec<_>>(), [expected]);
+}
+
+#[test]
+fn a_child_says_its_own_name_and_may_change_the_kind_of_an_executor() {
+    let flaws = alone("extends = \"mec\"").unwrap_err();
+    assert_eq!(flaws[0].path, "azolla_id");
+    let command = format!("{}\n", LEAST.replace("kind = \"remote\"", "kind = \"command\"\nargv = [\"x\"]"));
+    let text = "extends = \"p\"\nazolla_id = \"c\"\n[executors.PATCH_DIAZOTROPH]\nkind = \"remote\"\n";
+    let child = Blueprint::parse(text, &|_| Some(command.clone())).unwrap();
+    assert!(child.executor().unwrap().argv.is_empty());
+}
+
+#[test]
+fn the_digest_covers_what_decides_and_nothing_else() {
+    let mec = Blueprint::mec().digest();
+    for same in [
+        "description = \"other\"",
+        "[limits]\nconcurrency = 0",
+        "[workers.gate]\ninterval = \"1s\"",
+        "[urgency]\n0 = \"1d\"",
+        "[reads]\nazollas = [\"*\"]",
+        "# a comment",
+        "branch_prefix = \"\"",
+    ] {
+        assert_eq!(with(same).unwrap().digest(), mec, "{same}");
+    }
+    let mut seen = vec![mec];
+    for other in [
+        "[budget]\nworkorder = \"31m\"",
+        "[envelope]\nattempts = 6",
+        "[envelope]\ncost_usd = 6",
+        "[retry]\ngate_failures = 3",
+        "gates = [{kind = \"schema\"}]",
+        "gates = [{kind = \"outcome\"}, {kind = \"schema\"}]",
+        "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]",
+        "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a b\"]",
+        "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]\nsandbox = \"none\"",
+        "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]\nenv = [\"PATH\"]",
+        "[executors.OTHER_DIAZOTROPH]\nkind = \"remote\"",
+    ] {
+        let digest = with(other).unwrap().digest();
+        assert!(!seen.contains(&digest), "{other}");
+        seen.push(digest);
+    }
+    let parallel = "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]\nparallel = 9";
+    assert_eq!(with(parallel).unwrap().digest(), seen[7]);
+}
+
+#[test]
+fn the_digest_of_the_default_changes_only_on_purpose() {
+    // Every approval under `mec` goes back to NEW when this changes.
+    assert_eq!(
+        crate::canonical::text_of(&Blueprint::mec().decisive()),
+        r#"{"budget_ms":1800000,"diazotroph_type":"PATCH_DIAZOTROPH","envelope":{"attempts":5,"wall_time_ms":14400000},"executors":{"PATCH_DIAZOTROPH":{"kind":"remote"}},"gates":[{"kind":"schema"},{"kind":"outcome"},{"kind":"size","max_content_bytes":1048576}],"retry":{"gate_failures":2,"infrastructure":3}}"#
+    );
+}
+
+#[test]
+fn what_is_stored_reads_back_as_it_was() {
+    let own = with(
+        "gates = [{kind = \"command\", name = \"t\", argv = [\"a\"]}, {kind = \"size\", max_content_bytes = 5}]\n\
+         [executors.X_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\\n\"]\nsandbox = \"none\"\n\
+         [envelope]\ntokens = 5\ncost_usd = 0.000001\n[reads]\nazollas = [\"*\", \"b\"]\nartifact_types = [\"objective\"]",
+    )
+    .unwrap();
+    for blueprint in [Blueprint::mec(), alone(LEAST).unwrap(), own] {
+        let back = Blueprint::from_json(&blueprint.to_json()).unwrap();
+        assert_eq!(back, blueprint);
+        assert_eq!((back.digest(), back.to_json()), (blueprint.digest(), blueprint.to_json()));
+    }
+}
+
+#[test]
+fn reads_are_what_is_declared() {
+    let (mec, pause) = (AzollaId::stored("mec"), ReadableArtifact::PauseState);
+    for (reads, allowed) in [
+        ("", false),
+        ("[reads]\nazollas = [\"mec\"]", false),
+        ("[reads]\nartifact_types = [\"pause_state\"]", false),
+        ("[reads]\nazollas = [\"mec\"]\nartifact_types = [\"objective\"]", false),
+        ("[reads]\nazollas = [\"mec\"]\nartifact_types = [\"pause_state\"]", true),
+        ("[reads]\nazollas = [\"*\"]\nartifact_types = [\"pause_state\"]", true),
+    ] {
+        assert_eq!(with(reads).unwrap().reads.allows(&mec, pause), allowed, "{reads}");
+    }
+}

@@ -1,0 +1,210 @@
+//! The tree of a file with the place of everything in it, merged with those it extends.
+
+use super::{Flaw, MEC_TOML};
+use crate::limits;
+use crate::names::nearest;
+use std::collections::BTreeMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A file: the one that was given, and after it the ones it extends.
+struct Source {
+    /// What `extends` calls it; the one that was given has no name.
+    name: Option<String>,
+    text: String,
+}
+
+/// All files that a blueprint comes from.
+pub(super) struct Sources {
+    sources: Vec<Source>,
+    /// Where the given file says what it extends: flaws in the others are told there.
+    extends: Place,
+}
+
+/// Where something is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    source: usize,
+    offset: usize,
+}
+
+/// A value and its place.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) at: Place,
+    pub(super) value: Shape,
+}
+
+#[derive(Debug)]
+pub(super) enum Shape {
+    Text(String),
+    /// `None` if it is larger than any number that a blueprint may have.
+    Whole(Option<i64>),
+    /// As it is written.
+    Fraction(String),
+    Switch,
+    Date,
+    List(Vec<Node>),
+    Table(Table),
+}
+
+pub(super) type Table = BTreeMap<String, Entry>;
+
+/// A key and its value.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) key_at: Place,
+    pub(super) node: Node,
+}
+
+impl Shape {
+    pub(super) fn described(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a text",
+            Self::Whole(_) => "a number",
+            Self::Fraction(_) => "a fraction",
+            Self::Switch => "true or false",
+            Self::Date => "a date",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+impl Sources {
+    /// A flaw at this place. In a file that the given one extends: at its `extends`, naming the other place.
+    pub(super) fn flaw(&self, at: Place, path: &str, message: String) -> Flaw {
+        let Some(name) = &self.sources[at.source].name else {
+            let (line, column) = self.position(at);
+            return Flaw { line, column, path: path.to_string(), message };
+        };
+        let (line, column) = self.position(at);
+        let message = format!("in `{}`, line {line}, column {column}: {message}", name.escape_debug());
+        let (line, column) = self.position(self.extends);
+        Flaw { line, column, path: path.to_string(), message }
+    }
+
+    fn position(&self, at: Place) -> (usize, usize) {
+        let text = &self.sources[at.source].text;
+        let before = &text[..text.floor_char_boundary(at.offset)];
+        let line = before.matches('\n').count() + 1;
+        let column =
+            before.rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}').chars().count() + 1;
+        (line, column)
+    }
+}
+
+/// Reads a file and all that it extends, nearest last, into one table.
+pub(super) fn read(
+    text: &str,
+    others: &dyn Fn(&str) -> Option<String>,
+) -> Result<(Table, Sources), Vec<Flaw>> {
+    let mut sources = Sources { sources: Vec::new(), extends: Place::default() };
+    let mut tables = vec![read_one(None, text.to_string(), &mut sources)?];
+    while let Some(parent) = tables.last_mut().and_then(|table| table.remove("extends")) {
+        if sources.sources.len() == 1 {
+            sources.extends = parent.node.at;
+        }
+        let refused =
+            |sources: &Sources, why: String| Err(vec![sources.flaw(parent.node.at, "extends", why)]);
+        let Shape::Text(name) = &parent.node.value else {
+            let why =
+                format!("is the name of one blueprint in quotes, not {}", parent.node.value.described());
+            return refused(&sources, why);
+        };
+        let chain = sources.sources.iter().filter_map(|source| source.name.as_deref());
+        if chain.clone().any(|earlier| earlier == name) {
+            let round: Vec<_> = chain.skip_while(|earlier| earlier != name).chain([name.as_str()]).collect();
+            return refused(
+                &sources,
+                format!("goes round in a circle: {}", round.join(" → ").escape_debug()),
+            );
+        }
+        if sources.sources.len() > limits::BLUEPRINT_PARENTS_MAX {
+            let why = format!("more than {} blueprints extend each other", limits::BLUEPRINT_PARENTS_MAX);
+            return refused(&sources, why);
+        }
+        let known = || others(name).or_else(|| (name == "mec").then(|| MEC_TOML.to_string()));
+        let Some(text) = known() else {
+            let near = nearest(name, ["mec"].into_iter()).filter(|near| near != name);
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return refused(&sources, format!("there is no blueprint `{}`{hint}", name.escape_debug()));
+        };
+        let mut table = read_one(Some(name.clone()), text, &mut sources)?;
+        // Each file says whose it is: two azollas of one name would be an accident.
+        table.remove("azolla_id");
+        tables.push(table);
+    }
+    let merged = tables.into_iter().rev().reduce(merge).unwrap_or_default();
+    Ok((merged, sources))
+}
+
+fn read_one(name: Option<String>, text: String, sources: &mut Sources) -> Result<Table, Vec<Flaw>> {
+    let source = sources.sources.len();
+    let large = text.len() > limits::BLUEPRINT_BYTES_MAX;
+    sources.sources.push(Source { name, text: text.clone() });
+    let at = |offset| Place { source, offset };
+    if large {
+        let why = format!("a blueprint has at most {} bytes", limits::BLUEPRINT_BYTES_MAX);
+        return Err(vec![sources.flaw(at(0), "", why)]);
+    }
+    let (table, errors) = DeTable::parse_recoverable(&text);
+    if errors.is_empty() {
+        return Ok(table_of(table.into_inner(), source));
+    }
+    // What is left of a file with such mistakes is a guess: what it lacks may only be unreadable.
+    let mut flaws = Vec::new();
+    for error in errors.iter().take(limits::BLUEPRINT_FLAWS_MAX) {
+        let offset = error.span().map_or(0, |span| span.start);
+        let flaw = sources.flaw(at(offset), "", error.message().replace('\n', "; "));
+        if !flaws.contains(&flaw) {
+            flaws.push(flaw);
+        }
+    }
+    flaws.sort_by_key(|flaw| (flaw.line, flaw.column));
+    Err(flaws)
+}
+
+fn table_of(table: DeTable<'_>, source: usize) -> Table {
+    let entry = |(key, value): (Spanned<std::borrow::Cow<'_, str>>, _)| {
+        let key_at = Place { source, offset: key.span().start };
+        (key.into_inner().into_owned(), Entry { key_at, node: node_of(value, source) })
+    };
+    table.into_iter().map(entry).collect()
+}
+
+fn node_of(value: Spanned<DeValue<'_>>, source: usize) -> Node {
+    let at = Place { source, offset: value.span().start };
+    let value = match value.into_inner() {
+        DeValue::String(text) => Shape::Text(text.into_owned()),
+        DeValue::Integer(number) => Shape::Whole(i64::from_str_radix(number.as_str(), number.radix()).ok()),
+        DeValue::Float(number) => Shape::Fraction(number.as_str().to_string()),
+        DeValue::Boolean(_) => Shape::Switch,
+        DeValue::Datetime(_) => Shape::Date,
+        DeValue::Array(items) => Shape::List(items.into_iter().map(|item| node_of(item, source)).collect()),
+        DeValue::Table(table) => Shape::Table(table_of(table, source)),
+    };
+    Node { at, value }
+}
+
+/// What `child` says, and where it says nothing what `parent` says.
+fn merge(mut parent: Table, child: Table) -> Table {
+    for (key, mut entry) in child {
+        if let Shape::Table(ours) = &mut entry.node.value
+            && let Some(Entry { node: Node { value: Shape::Table(theirs), .. }, .. }) = parent.get_mut(&key)
+            && !of_another_kind(theirs, ours)
+        {
+            *ours = merge(std::mem::take(theirs), std::mem::take(ours));
+        }
+        parent.insert(key, entry);
+    }
+    parent
+}
+
+/// A command has keys that a remote executor must not have: one takes the place of the other whole.
+fn of_another_kind(theirs: &Table, ours: &Table) -> bool {
+    match (theirs.get("kind").map(|e| &e.node.value), ours.get("kind").map(|e| &e.node.value)) {
+        (Some(Shape::Text(theirs)), Some(Shape::Text(ours))) => theirs != ours,
+        _ => false,
+    }
+}

@@ -1,0 +1,278 @@
+//! Evidence to verdict, and where the objective goes from there.
+//!
+//! A gate that did not run is never green. A gate that could not run says nothing about the work: it is tried again, and
+//! in the end a person is told in its own words.
+
+use super::envelope::{Spent, exhausted};
+use super::lifecycle::Step;
+use super::membrane::{Outcome, outcome};
+use super::scheduling::first_line;
+use crate::artifact::{BlockerKind, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason};
+use crate::blueprint::{Blueprint, Gate};
+use crate::schema::Schema;
+use serde::{Deserialize, Serialize};
+
+/// What one gate found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// Its name in the blueprint.
+    pub gate: String,
+    /// What it ran, if it ran a program.
+    pub command: Option<Vec<String>>,
+    /// How that exited; `None`: by a signal, or not at all.
+    pub exit: Option<i32>,
+    /// How long it took.
+    pub ms: u64,
+    /// The end of what it said.
+    pub log_tail: String,
+    /// `None`: it did not run, or could not.
+    pub result: Option<GateResult>,
+    /// Why it could not run.
+    pub trouble: Option<String>,
+}
+
+impl Evidence {
+    /// Of a gate that needs nothing but the bundle.
+    fn plain(gate: &Gate, fault: Option<String>) -> Self {
+        Self {
+            gate: gate.name().to_string(),
+            command: None,
+            exit: None,
+            ms: 0,
+            result: Some(if fault.is_some() { GateResult::Fail } else { GateResult::Pass }),
+            log_tail: fault.unwrap_or_default(),
+            trouble: None,
+        }
+    }
+}
+
+/// Judges a bundle by a gate that needs nothing but the bundle; `None`: this gate runs a program.
+pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
+    let fault = match gate {
+        Gate::Schema => {
+            let value = serde_json::to_value(bundle).unwrap_or_default();
+            let found =
+                Schema::named("output_bundle").map(|schema| schema.validate(&value)).unwrap_or_default();
+            let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+            (!said.is_empty()).then(|| said.join("; "))
+        }
+        Gate::Outcome => {
+            let outcome = outcome(&bundle.metadata);
+            (!outcome.is_success())
+                .then(|| format!("the outcome is {outcome}: {}", first_line(&bundle.title)))
+        }
+        Gate::Size { max_content_bytes } => (bundle.content.len() as u64 > *max_content_bytes)
+            .then(|| format!("{} bytes of content; {max_content_bytes} are allowed", bundle.content.len())),
+        Gate::Command { .. } => return None,
+    };
+    Some(Evidence::plain(gate, fault))
+}
+
+/// What the gates come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every gate ran and passed.
+    Pass,
+    /// One ran and did not.
+    Fail(String),
+    /// One could not run.
+    Trouble(String),
+}
+
+impl Verdict {
+    /// As a run record has it.
+    pub fn recorded(&self) -> (GateResult, String) {
+        match self {
+            Self::Pass => (GateResult::Pass, "every gate passed".to_string()),
+            Self::Fail(why) => (GateResult::Fail, why.clone()),
+            Self::Trouble(why) => (GateResult::Fail, format!("not judged: {why}")),
+        }
+    }
+}
+
+/// The verdict over the evidence: for each gate of the blueprint in order, up to the first that does not pass. Whatever the
+/// gates are, what was not executed or did not succeed never passes.
+pub fn verdict(gates: &[Gate], evidence: &[Evidence], bundle: &OutputBundle) -> Verdict {
+    match gates_verdict(gates, evidence) {
+        Verdict::Pass => match plain_evidence(&Gate::Outcome, bundle) {
+            Some(Evidence { result: Some(GateResult::Fail), log_tail, .. }) => Verdict::Fail(log_tail),
+            _ => Verdict::Pass,
+        },
+        other => other,
+    }
+}
+
+fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
+    for (n, gate) in gates.iter().enumerate() {
+        let Some(found) = evidence.get(n).filter(|found| found.gate == gate.name()) else {
+            return Verdict::Trouble(format!("gate {} did not run", gate.name()));
+        };
+        match (found.result, &found.trouble) {
+            (Some(GateResult::Pass), None) => {}
+            (Some(GateResult::Fail), None) => {
+                let said = found.log_tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
+                let how = found.exit.map_or(String::new(), |exit| format!(" (exit {exit})"));
+                return Verdict::Fail(format!("gate {}{how}: {}", gate.name(), first_line(said)));
+            }
+            (_, trouble) => {
+                let why = trouble.as_deref().unwrap_or("no result");
+                return Verdict::Trouble(format!("gate {} could not run: {}", gate.name(), first_line(why)));
+            }
+        }
+    }
+    Verdict::Pass
+}
+
+/// What a run means for its objective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// For the run record.
+    pub result: GateResult,
+    /// For the run record, in words.
+    pub reason: String,
+    /// How the objective moves; `None` where it has moved already.
+    pub step: Option<Step>,
+    /// A blocker that it leaves.
+    pub blocker: Option<(BlockerKind, String)>,
+    /// Why it pauses.
+    pub pause: PauseReason,
+    /// One to three (invariant 16).
+    pub actions: Vec<String>,
+}
+
+/// What the gate worker has read.
+#[derive(Clone, Debug)]
+pub struct Case<'a> {
+    /// The objective as it is now.
+    pub objective: &'a Objective,
+    /// What was handed in.
+    pub bundle: &'a OutputBundle,
+    /// The blueprint that the workorder was made under.
+    pub blueprint: &'a Blueprint,
+    /// What all attempts have used, this one included.
+    pub spent: Spent,
+    /// Gate failures of this objective since it was approved, before this one.
+    pub failures: u32,
+}
+
+/// Decides what a verdict means.
+pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
+    let id = &case.objective.objective_id;
+    let outcome = outcome(&case.bundle.metadata);
+    let look = format!("Read the run: fernery ticket show {id}");
+    let (result, reason) = verdict.recorded();
+    let stop = |step, pause, blocker, actions| Judgement {
+        result,
+        reason: reason.clone(),
+        step,
+        blocker,
+        pause,
+        actions,
+    };
+    if case.objective.status != ObjectiveStatus::InProgress {
+        let again = format!("Want it after all? fernery ticket unblock {id} --all");
+        return stop(None, PauseReason::GateFailed, None, vec![look, again]);
+    }
+    let unblock = format!("Then: fernery ticket unblock {id} --all");
+    let give_up = |pause, kind, description: String, first: String| {
+        stop(Some(Step::GiveUp), pause, Some((kind, description)), vec![first, look.clone(), unblock.clone()])
+    };
+    match verdict {
+        Verdict::Pass => {
+            let confirm = format!("Look at the output and confirm it: fernery ticket confirm {id}");
+            let reopen = format!("Not right? fernery ticket reopen {id} --note \"what is missing\"");
+            stop(Some(Step::Pass), PauseReason::RunComplete, None, vec![confirm, look, reopen])
+        }
+        Verdict::Trouble(why) => give_up(
+            PauseReason::GateFailed,
+            BlockerKind::EnvironmentAccess,
+            why.clone(),
+            "Make the gate able to run".to_string(),
+        ),
+        Verdict::Fail(_) if outcome == Outcome::Budget => give_up(
+            PauseReason::BudgetExhausted,
+            BlockerKind::UserInput,
+            "the budget of the workorder is spent".to_string(),
+            "Make the ticket smaller, or the blueprint's budget larger".to_string(),
+        ),
+        Verdict::Fail(_) if outcome == Outcome::Blocked => {
+            let asked =
+                if case.bundle.notes.trim().is_empty() { &case.bundle.title } else { &case.bundle.notes };
+            let first = format!("Answer the executor in the ticket: {}", first_line(asked));
+            give_up(PauseReason::GateFailed, BlockerKind::UserInput, first_line(asked), first)
+        }
+        Verdict::Fail(_) if outcome == Outcome::Infra => give_up(
+            PauseReason::GateFailed,
+            BlockerKind::EnvironmentAccess,
+            format!("could not be executed: {}", first_line(&case.bundle.notes)),
+            "Put right what kept it from being executed".to_string(),
+        ),
+        Verdict::Fail(_) => {
+            if let Some(why) = exhausted(&case.blueprint.envelope, &case.spent) {
+                let first = "Decide whether it is worth more".to_string();
+                return give_up(PauseReason::BudgetExhausted, BlockerKind::UserInput, why, first);
+            }
+            if case.failures < case.blueprint.retry.gate_failures {
+                let (n, of) = (case.failures + 2, case.blueprint.retry.gate_failures + 1);
+                let wait = format!("Nothing: attempt {n} of {of} is told what failed");
+                let cancel = format!("Or stop it: fernery ticket cancel {id}");
+                return stop(Some(Step::TryAgain), PauseReason::GateFailed, None, vec![wait, look, cancel]);
+            }
+            let first = format!("Read why the gate failed: {}", first_line(&reason));
+            give_up(PauseReason::GateFailed, BlockerKind::UserInput, reason.clone(), first)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+    use crate::artifact::{ObjectiveId, OutputId};
+    use serde_json::json;
+
+    fn bundle(outcome: &str) -> OutputBundle {
+        OutputBundle {
+            output_id: OutputId::stored("o"),
+            objective_id: ObjectiveId::stored("t"),
+            title: "t".into(),
+            metadata: [("outcome".to_string(), json!(outcome))].into(),
+            content: String::new(),
+            notes: String::new(),
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    fn command(name: &str) -> Gate {
+        let (argv, env, timeout) = (vec!["x".into()], Vec::new(), std::time::Duration::from_secs(1));
+        Gate::Command { name: name.into(), argv, timeout, env, sandbox: None }
+    }
+
+    fn found(gate: &str, result: Option<GateResult>) -> Evidence {
+        Evidence { gate: gate.into(), result, ..Evidence::plain(&Gate::Schema, None) }
+    }
+
+    #[test]
+    fn a_gate_that_did_not_run_is_never_green() {
+        let gates = [Gate::Schema, command("tests")];
+        let pass = Some(GateResult::Pass);
+        let (good, of) =
+            (bundle("OUTPUT"), |evidence: &[Evidence]| verdict(&gates, evidence, &bundle("OUTPUT")));
+        assert_eq!(of(&[found("schema", pass), found("tests", pass)]), Verdict::Pass);
+        assert!(matches!(of(&[found("schema", pass)]), Verdict::Trouble(_)), "{good:?}");
+        assert!(matches!(of(&[]), Verdict::Trouble(_)));
+        assert!(matches!(of(&[found("schema", pass), found("others", pass)]), Verdict::Trouble(_)));
+        assert!(matches!(of(&[found("schema", pass), found("tests", None)]), Verdict::Trouble(_)));
+        assert!(matches!(of(&[found("schema", Some(GateResult::Fail))]), Verdict::Fail(_)));
+    }
+
+    #[test]
+    fn what_was_not_executed_passes_no_gates_at_all() {
+        let evidence = [found("schema", Some(GateResult::Pass))];
+        for outcome in ["NO_CHANGE", "FAILED", "BUDGET", "BLOCKED", "INFRA", "PROTOCOL", "CANCELLED", "?"] {
+            let verdict = verdict(&[Gate::Schema], &evidence, &bundle(outcome));
+            assert!(matches!(verdict, Verdict::Fail(_)), "{outcome}: {verdict:?}");
+        }
+    }
+}

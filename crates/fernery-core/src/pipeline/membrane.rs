@@ -1,0 +1,185 @@
+//! What an executor may hand in. Whatever passes here is stored as history and shown to people; nothing else is.
+
+use super::{Violation, is_showable};
+use crate::artifact::{Metadata, words};
+use crate::limits;
+use crate::names::is_unprintable;
+use serde_json::{Map, Value};
+
+words!(
+    /// What an execution came to, as its executor says.
+    Outcome {
+        /// It made what was asked for.
+        Output = "OUTPUT",
+        /// It made a patch.
+        Patch = "PATCH",
+        /// It changed nothing.
+        NoChange = "NO_CHANGE",
+        /// It ran and did not succeed.
+        Failed = "FAILED",
+        /// Its budget is spent.
+        Budget = "BUDGET",
+        /// It needs something from a person.
+        Blocked = "BLOCKED",
+        /// Something around it failed.
+        Infra = "INFRA",
+        /// It did not keep to the protocol.
+        Protocol = "PROTOCOL",
+        /// An operator ended it.
+        Cancelled = "CANCELLED",
+    }
+);
+
+impl Outcome {
+    /// Whether there is something that the gates may pass.
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Output | Self::Patch)
+    }
+}
+
+/// The parts of an output bundle that an executor makes. Ids and time are ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parts {
+    /// What it is, in a line.
+    pub title: String,
+    /// The output itself.
+    pub content: String,
+    /// What the executor says about it.
+    pub notes: String,
+    /// Facts about it.
+    pub metadata: Metadata,
+}
+
+impl Parts {
+    /// What it came to. An executor that does not say means that it made what was asked for.
+    pub fn outcome(&self) -> Outcome {
+        outcome(&self.metadata)
+    }
+}
+
+/// The outcome that a bundle's metadata names.
+pub fn outcome(metadata: &Metadata) -> Outcome {
+    match metadata.get("outcome") {
+        None => Outcome::Output,
+        Some(word) => word.as_str().and_then(|word| word.parse().ok()).unwrap_or(Outcome::Protocol),
+    }
+}
+
+/// Reads a result; every violation at once.
+pub fn parts(result: &Value) -> Result<Parts, Vec<Violation>> {
+    let Value::Object(fields) = result else {
+        return Err(vec![Violation::new("", "a JSON object with title, content, notes and metadata")]);
+    };
+    let mut found = Vec::new();
+    for name in
+        fields.keys().filter(|name| !["title", "content", "notes", "metadata"].contains(&name.as_str()))
+    {
+        found.push(Violation::new(&format!("/{}", pointer(name)), "not a part of an output bundle"));
+    }
+    let title = text(fields, "title", &mut found).unwrap_or_default();
+    let content = text(fields, "content", &mut found).unwrap_or_default();
+    let notes = match fields.contains_key("notes") {
+        true => text(fields, "notes", &mut found).unwrap_or_default(),
+        false => String::new(),
+    };
+    let chars = title.chars().count();
+    if fields.contains_key("title")
+        && (chars > limits::TITLE_CHARS_MAX || title.trim().is_empty() || title.chars().any(is_unprintable))
+    {
+        let expected =
+            format!("a title is one line of 1 to {} printable characters", limits::TITLE_CHARS_MAX);
+        found.push(Violation::new("/title", expected));
+    }
+    if notes.len() > limits::CRITERIA_BYTES_MAX || !is_showable(&notes) {
+        let expected = format!(
+            "notes are at most {} bytes of text without control characters",
+            limits::CRITERIA_BYTES_MAX
+        );
+        found.push(Violation::new("/notes", expected));
+    }
+    if content.len() > limits::CONTENT_BYTES_MAX || content.contains('\0') {
+        let expected = format!("content is at most {} bytes of text without NUL", limits::CONTENT_BYTES_MAX);
+        found.push(Violation::new("/content", expected));
+    }
+    let metadata = metadata(fields.get("metadata"), &mut found);
+    if found.is_empty() { Ok(Parts { title, content, notes, metadata }) } else { Err(found) }
+}
+
+fn text(fields: &Map<String, Value>, name: &str, found: &mut Vec<Violation>) -> Option<String> {
+    match fields.get(name) {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(_) => {
+            found.push(Violation::new(&format!("/{name}"), "a string"));
+            None
+        }
+        None => {
+            found.push(Violation::new(&format!("/{name}"), "missing; a string"));
+            None
+        }
+    }
+}
+
+fn metadata(value: Option<&Value>, found: &mut Vec<Violation>) -> Metadata {
+    let metadata: Metadata = match value {
+        None => return Metadata::new(),
+        Some(Value::Object(fields)) => fields.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+        Some(_) => {
+            found.push(Violation::new("/metadata", "an object"));
+            return Metadata::new();
+        }
+    };
+    let size = serde_json::to_string(&metadata).map_or(usize::MAX, |text| text.len());
+    if size > limits::METADATA_BYTES_MAX {
+        let expected = format!("metadata is at most {} bytes as JSON", limits::METADATA_BYTES_MAX);
+        found.push(Violation::new("/metadata", expected));
+    }
+    if let Some(word) = metadata.get("outcome") {
+        let known = word.as_str().ok_or_else(|| "a string".to_string()).and_then(str::parse::<Outcome>);
+        found.extend(known.err().map(|expected| Violation::new("/metadata/outcome", expected)));
+    }
+    for name in ["tokens", "cost_usd_micros"] {
+        if metadata.get(name).is_some_and(|value| !value.is_null() && value.as_u64().is_none()) {
+            found.push(Violation::new(
+                &format!("/metadata/{name}"),
+                "a whole number, or null if it is not known",
+            ));
+        }
+    }
+    metadata
+}
+
+fn pointer(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_a_bundle_is_refused_part_by_part() {
+        let good =
+            json!({"title": "t", "content": "", "notes": "n", "metadata": {"outcome": "PATCH", "tokens": 3}});
+        assert_eq!(parts(&good).map(|p| p.outcome()), Ok(Outcome::Patch));
+        assert_eq!(parts(&json!({"title": "t", "content": "c"})).map(|p| p.outcome()), Ok(Outcome::Output));
+        for (bad, path) in [
+            (json!([]), ""),
+            (json!({"content": "c"}), "/title"),
+            (json!({"title": "t"}), "/content"),
+            (json!({"title": "a\nb", "content": "c"}), "/title"),
+            (json!({"title": "t", "content": "a\0"}), "/content"),
+            (json!({"title": "t", "content": "x".repeat(limits::CONTENT_BYTES_MAX + 1)}), "/content"),
+            (json!({"title": "t", "content": "c", "notes": "\u{1b}[31m"}), "/notes"),
+            (json!({"title": "t", "content": "c", "notes": 1}), "/notes"),
+            (json!({"title": "t", "content": "c", "metadata": []}), "/metadata"),
+            (json!({"title": "t", "content": "c", "metadata": {"outcome": "GREAT"}}), "/metadata/outcome"),
+            (json!({"title": "t", "content": "c", "metadata": {"outcome": 1}}), "/metadata/outcome"),
+            (json!({"title": "t", "content": "c", "metadata": {"tokens": "many"}}), "/metadata/tokens"),
+            (json!({"title": "t", "content": "c", "objective_id": "x"}), "/objective_id"),
+        ] {
+            let found = parts(&bad).expect_err("a violation");
+            assert_eq!(found.iter().map(|v| v.path.as_str()).collect::<Vec<_>>(), [path], "{bad}");
+        }
+    }
+}

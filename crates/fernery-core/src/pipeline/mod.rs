@@ -1,0 +1,39 @@
+//! From an approved objective to a judged run: every decision of the pipeline, as pure functions over what was read.
+//!
+//! * [`draft`]: what an operator may write down
+//! * [`lifecycle`]: the only transitions of an objective there are
+//! * [`scheduling`]: what becomes of an event
+//! * [`prompt`]: what the executor is told
+//! * [`membrane`]: what an executor may hand in
+//! * [`execution`]: the bundle of a workorder, however its job ended
+//! * [`envelope`]: what an objective may cost over all its attempts
+//! * [`judging`]: evidence to verdict, and where the objective goes from there
+
+pub mod draft;
+pub mod envelope;
+pub mod execution;
+pub mod judging;
+pub mod lifecycle;
+pub mod membrane;
+pub mod prompt;
+pub mod scheduling;
+
+/// What is wrong with a part of a document.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Violation {
+    /// Where, as a JSON pointer.
+    pub path: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl Violation {
+    pub(crate) fn new(path: &str, message: impl Into<String>) -> Self {
+        Self { path: path.to_string(), message: message.into() }
+    }
+}
+
+/// Text that is shown to people as it is: lines and tabs, nothing that moves the cursor or hides.
+pub(crate) fn is_showable(text: &str) -> bool {
+    !text.chars().any(|c| crate::names::is_unprintable(c) && !matches!(c, '\n' | '\t' | '\r'))
+}

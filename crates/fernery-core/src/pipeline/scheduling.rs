@@ -1,0 +1,105 @@
+//! What becomes of an event that its scheduler has claimed.
+
+use super::envelope::{Spent, exhausted};
+use crate::artifact::{BlockerKind, Objective, ObjectiveStatus, ObjectiveType, PauseReason, TerminalReason};
+use crate::blueprint::Envelope;
+
+/// What is done with an event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scheduling {
+    /// A workorder is made, and the objective is IN_PROGRESS.
+    Schedule,
+    /// No workorder: the event is processed for this reason, and nothing else changes.
+    Close(TerminalReason),
+    /// The approval does not cover what is there now: back to NEW.
+    Lapse,
+    /// Something is in the way: BLOCKED, with a pause.
+    Block(Stop),
+}
+
+/// Why an objective cannot go on, and what a person can do about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    /// For the objective and the pause.
+    pub reason: PauseReason,
+    /// In words.
+    pub why: String,
+    /// A blocker that this stop adds, in words; `None` where blockers are what stopped it.
+    pub blocker: Option<(BlockerKind, String)>,
+    /// One to three.
+    pub actions: Vec<String>,
+}
+
+/// What the scheduler has read under lock.
+#[derive(Clone, Debug)]
+pub struct Seen<'a> {
+    /// The event's objective; `None`: it is not there.
+    pub objective: Option<&'a Objective>,
+    /// Whether its approval covers exactly what is there now.
+    pub approved: bool,
+    /// What its attempts may cost.
+    pub envelope: &'a Envelope,
+    /// What they have cost.
+    pub spent: Spent,
+}
+
+/// Decides.
+pub fn decide(seen: &Seen<'_>) -> Scheduling {
+    let Some(objective) = seen.objective else { return Scheduling::Close(TerminalReason::MissingTicket) };
+    if objective.status != ObjectiveStatus::Todo || objective.objective_type == ObjectiveType::Standing {
+        return Scheduling::Close(TerminalReason::NonExecutableStatus);
+    }
+    if !seen.approved {
+        return Scheduling::Lapse;
+    }
+    if objective.has_open_blockers() {
+        return Scheduling::Block(blocked(objective));
+    }
+    if let Some(why) = exhausted(seen.envelope, &seen.spent) {
+        return Scheduling::Block(spent(objective, &why));
+    }
+    Scheduling::Schedule
+}
+
+/// The stop of an objective whose blockers are open.
+pub fn blocked(objective: &Objective) -> Stop {
+    let id = &objective.objective_id;
+    let open: Vec<_> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
+    let named =
+        |b: &&crate::artifact::BlockerRef| format!("{} ({})", b.blocker_id, first_line(&b.description));
+    let why = format!("blocked on {}", open.iter().map(named).collect::<Vec<_>>().join(", "));
+    let mut actions: Vec<String> = open
+        .iter()
+        .take(2)
+        .map(|b| {
+            format!("Resolve {}, then: fernery ticket unblock {id} --blocker {}", named(b), b.blocker_id)
+        })
+        .collect();
+    if open.len() > 2 {
+        actions.push(format!("Look at all {} blockers: fernery ticket show {id}", open.len()));
+    }
+    Stop { reason: PauseReason::GateFailed, why, blocker: None, actions }
+}
+
+/// The stop of an objective whose envelope is used up.
+pub fn spent(objective: &Objective, why: &str) -> Stop {
+    let id = &objective.objective_id;
+    Stop {
+        reason: PauseReason::BudgetExhausted,
+        why: format!("its envelope is used up: {why}"),
+        blocker: Some((BlockerKind::UserInput, format!("envelope used up: {why}"))),
+        actions: vec![
+            format!("Look at what the attempts came to: fernery ticket show {id}"),
+            format!("Change the ticket or the blueprint's envelope, then: fernery ticket unblock {id} --all"),
+        ],
+    }
+}
+
+pub(super) fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or("").trim();
+    let mut short: String = line.chars().take(120).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,183 @@
+//! The pipeline's statements in a transaction of PostgreSQL.
+//!
+//! Its rules are plain functions that ask and write as they go, so they run on a thread of their own, which waits for each
+//! answer; there are as many at once as connections.
+
+use super::after::After;
+use super::columns::{At, Param, cell, instant, job_id, rows_limit};
+use super::pool::Session;
+use super::trouble::{Tries, Trouble};
+use super::{PostgresStore, Shared};
+use crate::error::{StoreError, StoreResult};
+use crate::store::NewJob;
+use crate::substrate::execution::{self, Ending};
+use crate::substrate::{Cell, Row, Sql, Stage, Value, Work};
+use bytes::{BufMut, BytesMut};
+use fernery_core::Timestamp;
+use fernery_core::artifact::{ClaimRecord, ObjectiveId, ResourceType};
+use std::error::Error;
+use tokio::runtime::Handle;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+impl ToSql for Cell<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Null => return Ok(IsNull::Yes),
+            Self::Text(text) => out.put_slice(text.as_bytes()),
+            Self::At(at) => return At(*at).to_sql(ty, out),
+            Self::Flag(flag) => return flag.to_sql(ty, out),
+            Self::Int(number) => match *ty {
+                Type::INT4 => return i32::try_from(*number)?.to_sql(ty, out),
+                _ => out.put_i64(*number),
+            },
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+fn value(row: &tokio_postgres::Row, column: usize) -> StoreResult<Value> {
+    let int = |number: Option<i64>| number.map_or(Value::Null, Value::Int);
+    Ok(match *row.columns()[column].type_() {
+        Type::INT8 => int(cell(row, column)?),
+        Type::INT4 => int(cell::<Option<i32>>(row, column)?.map(i64::from)),
+        Type::BOOL => int(cell::<Option<bool>>(row, column)?.map(i64::from)),
+        Type::TIMESTAMPTZ => int(cell::<Option<At>>(row, column)?.map(|at| at.0.as_millis())),
+        Type::JSON => super::columns::maybe_json(row, column)?
+            .map_or(Value::Null, |raw| Value::Text(raw.get().to_string())),
+        _ => cell::<Option<String>>(row, column)?.map_or(Value::Null, Value::Text),
+    })
+}
+
+struct Transaction<'a> {
+    runtime: &'a Handle,
+    session: &'a Session<'a>,
+    shared: &'a Shared,
+    now: Timestamp,
+    after: After,
+    /// What a statement ran into; the work itself only sees that it failed.
+    trouble: Option<Trouble>,
+}
+
+impl Transaction<'_> {
+    fn noted<T>(&mut self, answer: Result<T, Trouble>) -> StoreResult<T> {
+        answer.map_err(|trouble| {
+            let error = match &trouble {
+                Trouble::Final(error) => error.clone(),
+                other => StoreError::Unavailable(format!("{other:?}")),
+            };
+            self.trouble = Some(trouble);
+            error
+        })
+    }
+}
+
+impl Sql for Transaction<'_> {
+    fn query(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Vec<Row>> {
+        let params: Vec<Param<'_>> = cells.iter().map(|cell| cell as Param<'_>).collect();
+        let answer = self.runtime.block_on(self.session.query(statement, &params));
+        let rows = self.noted(answer)?;
+        let row = |row: &tokio_postgres::Row| {
+            Ok(Row((0..row.len()).map(|column| value(row, column)).collect::<StoreResult<_>>()?))
+        };
+        rows.iter().map(row).collect()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn enqueue(&mut self, job: NewJob) -> StoreResult<()> {
+        let stream = job.stream.clone();
+        let answer = self.runtime.block_on(super::enqueue::store_within(self.session, self.shared, job));
+        if self.noted(answer)? {
+            self.after.waits(&stream, None);
+        }
+        Ok(())
+    }
+
+    fn wakes(&mut self, stage: Stage) {
+        self.after.stages.insert(stage);
+    }
+}
+
+/// What the end of an attempt, or of a job that waited, means for its workorder; in the transaction that ends it.
+pub(super) async fn end_workorder(session: &Session<'_>, ending: &Ending) -> Result<Option<Stage>, Trouble> {
+    let id: Cell<'_> = ending.work_order_id.as_str().into();
+    // Without a workorder there is nothing to end: the job was not the scheduler's.
+    let found = session.query(execution::FIND, &[&id]).await?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let objective_id: String = cell(row, 1)?;
+    let Some(bundle) = ending.bundle(ObjectiveId::stored(&objective_id)) else {
+        let (spent, version) = (Cell::Int(ending.spent_ms), Cell::Int(ending.claim_version));
+        let left = session.query(execution::REQUEUED, &[&id, &spent, &version]).await?;
+        if let (Some(left), Some(job_id)) = (left.first(), ending.work_order_id.job_id()) {
+            let left = cell::<i64>(left, 0)?.max(1);
+            session.query(include_str!("sql/job_budget.sql"), &[&job_id.uuid(), &left]).await?;
+        }
+        return Ok(None);
+    };
+    let document = execution::document(&bundle);
+    let cells = execution::bundle_cells(ending, &bundle, &document);
+    session.query(execution::BUNDLE, &cells.each_ref().map(|cell| cell as Param<'_>)).await?;
+    let cells = execution::executed_cells(ending, &bundle);
+    session.query(execution::EXECUTED, &cells.each_ref().map(|cell| cell as Param<'_>)).await?;
+    Ok(Some(Stage::Gate))
+}
+
+impl PostgresStore {
+    pub(super) async fn leases_of_workorders(&self, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        let limit = rows_limit(limit);
+        let record = |row: &tokio_postgres::Row| {
+            Ok(ClaimRecord {
+                resource_type: ResourceType::Workorder,
+                resource_id: job_id(row, 0)?.to_string(),
+                owner_id: cell(row, 1)?,
+                lease_expires_at: instant(row, 2)?,
+                heartbeat_at: instant(row, 3)?,
+                claim_version: cell(row, 4)?,
+            })
+        };
+        self.read(include_str!("sql/leases_of_workorders.sql"), &[&limit]).await?.iter().map(record).collect()
+    }
+
+    pub(super) async fn transact_work(&self, begin: &'static str, mut work: Work) -> StoreResult<()> {
+        let (shared, runtime) = (self.shared.clone(), Handle::current());
+        let done = tokio::task::spawn_blocking(move || {
+            let mut tries = Tries::new(shared.settings.chance);
+            loop {
+                match once(&shared, &runtime, begin, &mut work) {
+                    Ok(()) => return Ok(()),
+                    Err(trouble) => runtime.block_on(tries.again(trouble))?,
+                }
+            }
+        });
+        done.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the work was given up".into())))
+    }
+}
+
+fn once(shared: &Shared, runtime: &Handle, begin: &'static str, work: &mut Work) -> Result<(), Trouble> {
+    let session = runtime.block_on(shared.pool.session())?;
+    let rows = runtime.block_on(session.begin_with(begin, include_str!("sql/now.sql"), &[]))?;
+    let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))?;
+    let now = cell::<At>(row, 0)?.0;
+    let mut within =
+        Transaction { runtime, session: &session, shared, now, after: After::default(), trouble: None };
+    if let Err(error) = work(&mut within) {
+        let trouble = within.trouble.take().unwrap_or(Trouble::Final(error));
+        // A connection that does not answer is dropped, and the server rolls back.
+        let _ = runtime.block_on(session.rollback());
+        return Err(trouble);
+    }
+    let after = std::mem::take(&mut within.after);
+    runtime.block_on(session.commit())?;
+    drop(session);
+    let _within_runtime = runtime.enter();
+    shared.announce(after);
+    Ok(())
+}

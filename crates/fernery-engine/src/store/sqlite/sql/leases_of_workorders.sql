@@ -1,0 +1,6 @@
+-- Leases of the pipeline's streams, oldest job first. `;` is the character after `:`.
+SELECT resource_id, owner_id, expires_at, heartbeat_at, claim_version
+FROM leases
+WHERE stream >= 'diazotroph:' AND stream < 'diazotroph;'
+ORDER BY resource_id
+LIMIT ?1

@@ -1,0 +1,192 @@
+//! The lease of polling workers: events in a scheduler's hands, executed workorders in a gate's.
+//!
+//! The version travels with the event or the workorder, so that an old number never becomes true again (invariant 9).
+
+use super::{Cell, Sql};
+use crate::error::{StoreError, StoreResult};
+use fernery_core::artifact::{AzollaId, ClaimRecord, Event, EventId, ResourceType, WorkorderId};
+use fernery_core::lease::FENCE_STEP;
+use fernery_core::{Schema, Timestamp};
+use std::time::Duration;
+
+/// A claim in somebody's hands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What kind of thing.
+    pub resource_type: ResourceType,
+    /// Which.
+    pub resource_id: String,
+    /// Whose.
+    pub owner_id: String,
+    /// Proves that nobody has taken over.
+    pub claim_version: i64,
+}
+
+/// Who asks, and for how long.
+#[derive(Clone, Debug)]
+pub struct Claimer {
+    /// Unique to this worker of this process.
+    pub owner_id: String,
+    /// How long a claim holds unless it is renewed.
+    pub ttl: Duration,
+}
+
+/// Takes up to `limit` events that nobody holds, oldest first.
+pub fn take_events(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    by: &Claimer,
+    limit: i64,
+) -> StoreResult<Vec<(Event, Held)>> {
+    let now = sql.now();
+    let free = sql
+        .query(include_str!("sql/events_free.sql"), &[azolla_id.as_str().into(), now.into(), limit.into()])?;
+    let mut taken = Vec::new();
+    for row in &free {
+        let event = super::reading::event(row)?;
+        if let Some(held) = take(sql, ResourceType::Event, event.event_id.as_str(), row.int(6)?, by)? {
+            taken.push((event, held));
+        }
+    }
+    Ok(taken)
+}
+
+/// Takes up to `limit` executed workorders that nobody holds, oldest first.
+pub fn take_executed(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    by: &Claimer,
+    limit: i64,
+) -> StoreResult<Vec<(WorkorderId, Held)>> {
+    let now = sql.now();
+    let free = sql.query(
+        include_str!("sql/workorders_to_judge.sql"),
+        &[azolla_id.as_str().into(), now.into(), limit.into()],
+    )?;
+    let mut taken = Vec::new();
+    for row in &free {
+        let id: WorkorderId = row.word(0)?;
+        if let Some(held) = take(sql, ResourceType::Workorder, id.as_str(), row.int(1)?, by)? {
+            taken.push((id, held));
+        }
+    }
+    Ok(taken)
+}
+
+fn take(
+    sql: &mut dyn Sql,
+    resource_type: ResourceType,
+    id: &str,
+    version: i64,
+    by: &Claimer,
+) -> StoreResult<Option<Held>> {
+    let now = sql.now();
+    // The resource before its claim, everywhere: it is there to be locked, and its version says whether somebody had it
+    // since it was read, be it that their claim is gone again.
+    let Some(claim_version) = raise(sql, resource_type, id, version)? else { return Ok(None) };
+    let cells: [Cell<'_>; 6] = [
+        resource_type.as_str().into(),
+        id.into(),
+        (&by.owner_id).into(),
+        now.after(by.ttl).into(),
+        now.into(),
+        claim_version.into(),
+    ];
+    let taken = sql.touched(include_str!("sql/claim_acquire.sql"), &cells)? == 1;
+    let owner_id = by.owner_id.clone();
+    let held = Held { resource_type, resource_id: id.to_string(), owner_id, claim_version };
+    check_form(&held, now, by.ttl)?;
+    Ok(taken.then_some(held))
+}
+
+/// Raises the version that travels with the resource; `None`: it is no longer the one that was read.
+fn raise(sql: &mut dyn Sql, resource_type: ResourceType, id: &str, version: i64) -> StoreResult<Option<i64>> {
+    let statement = match resource_type {
+        ResourceType::Event => include_str!("sql/event_version.sql"),
+        ResourceType::Workorder => include_str!("sql/workorder_version.sql"),
+    };
+    sql.one(statement, &[id.into(), version.into()])?.map(|row| row.int(0)).transpose()
+}
+
+/// Renews; `None`: somebody has taken over, and the holder must stop (invariant 11).
+pub fn renew(sql: &mut dyn Sql, held: &Held, ttl: Duration) -> StoreResult<Option<Held>> {
+    let now = sql.now();
+    let Some(claim_version) = raise(sql, held.resource_type, &held.resource_id, held.claim_version)? else {
+        return Ok(None);
+    };
+    let cells: [Cell<'_>; 6] = [
+        held.resource_type.as_str().into(),
+        (&held.resource_id).into(),
+        (&held.owner_id).into(),
+        held.claim_version.into(),
+        now.after(ttl).into(),
+        now.into(),
+    ];
+    let renewed = sql.touched(include_str!("sql/claim_renew.sql"), &cells)? == 1;
+    Ok(renewed.then(|| Held { claim_version, ..held.clone() }))
+}
+
+/// Gives it back; `false`: somebody has taken over, and nothing may be written with it.
+pub fn release(sql: &mut dyn Sql, held: &Held) -> StoreResult<bool> {
+    let cells: [Cell<'_>; 4] = [
+        held.resource_type.as_str().into(),
+        (&held.resource_id).into(),
+        (&held.owner_id).into(),
+        held.claim_version.into(),
+    ];
+    Ok(sql.touched(include_str!("sql/claim_release.sql"), &cells)? == 1)
+}
+
+/// After a restore: no claim that was given out since the backup can match, and everything is free.
+pub(crate) fn fence(sql: &mut dyn Sql) -> StoreResult<()> {
+    sql.touched(include_str!("sql/events_fence.sql"), &[FENCE_STEP.into()])?;
+    sql.touched(include_str!("sql/workorders_fence.sql"), &[FENCE_STEP.into()])?;
+    sql.touched(include_str!("sql/claims_free.sql"), &[])?;
+    Ok(())
+}
+
+/// What is written down of a claim has the form that the protocol gives it.
+fn check_form(held: &Held, now: Timestamp, ttl: Duration) -> StoreResult<()> {
+    let record = ClaimRecord {
+        resource_type: held.resource_type,
+        resource_id: held.resource_id.clone(),
+        owner_id: held.owner_id.clone(),
+        lease_expires_at: now.after(ttl),
+        heartbeat_at: now,
+        claim_version: held.claim_version,
+    };
+    let value = serde_json::to_value(record).map_err(|e| StoreError::Corrupt(e.to_string()))?;
+    let found = Schema::named("claim_record").map(|schema| schema.validate(&value)).unwrap_or_default();
+    match found.first() {
+        None => Ok(()),
+        Some(violation) => Err(StoreError::Corrupt(format!("a claim_record: {violation}"))),
+    }
+}
+
+/// All claims of polling workers.
+pub fn all(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<ClaimRecord>> {
+    sql.query(include_str!("sql/claims_all.sql"), &[limit.into()])?
+        .iter()
+        .map(|row| {
+            Ok(ClaimRecord {
+                resource_type: row.word(0)?,
+                resource_id: row.text(1)?.to_string(),
+                owner_id: row.text(2)?.to_string(),
+                lease_expires_at: row.at(3)?,
+                heartbeat_at: row.at(4)?,
+                claim_version: row.int(5)?,
+            })
+        })
+        .collect()
+}
+
+/// A page's place that no row lies above.
+pub fn newest() -> (Timestamp, &'static str) {
+    // The end of what a timestamp may be, and above every id.
+    (Timestamp::from_millis(253_370_764_800_000), "~")
+}
+
+/// The id of a new event.
+pub fn event_id() -> EventId {
+    EventId::stored(&crate::door::artifact_id())
+}

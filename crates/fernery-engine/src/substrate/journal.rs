@@ -1,0 +1,170 @@
+//! The journal: who did what, when, why. Entries are written with what they tell of; a sealer chains them afterwards, so
+//! that nobody waits for anybody else's entry.
+//!
+//! The chain: each seal is the hash of the one before and of its entry. A row that is changed, removed, inserted,
+//! reordered or cut off afterwards breaks it, and [`verify`] names the first.
+
+use super::{Cell, Row, Sql, Stage};
+use crate::door;
+use crate::error::StoreResult;
+use fernery_core::Timestamp;
+use fernery_core::canonical::{self, Digest};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// Its id: time-ordered.
+    pub entry_id: String,
+    /// When.
+    pub created_at: Timestamp,
+    /// Who.
+    pub actor: String,
+    /// What was done.
+    pub act: String,
+    /// To what.
+    pub subject: String,
+    /// Why, and what changed.
+    pub why: Value,
+}
+
+/// Writes an entry with whatever else the transaction does.
+pub fn note(sql: &mut dyn Sql, actor: &str, act: &str, subject: &str, why: &Value) -> StoreResult<()> {
+    let (entry_id, now) = (door::artifact_id(), sql.now());
+    let why = canonical::text_of(why);
+    let cells: [Cell<'_>; 6] =
+        [(&entry_id).into(), now.into(), actor.into(), act.into(), subject.into(), (&why).into()];
+    sql.touched(include_str!("sql/journal_insert.sql"), &cells)?;
+    sql.touched(include_str!("sql/unsealed_insert.sql"), &[(&entry_id).into()])?;
+    sql.wakes(Stage::Sealer);
+    Ok(())
+}
+
+fn entry(row: &Row, from: usize) -> StoreResult<Entry> {
+    Ok(Entry {
+        entry_id: row.text(from)?.to_string(),
+        created_at: row.at(from + 1)?,
+        actor: row.text(from + 2)?.to_string(),
+        act: row.text(from + 3)?.to_string(),
+        subject: row.text(from + 4)?.to_string(),
+        why: row.json(from + 5)?,
+    })
+}
+
+/// The newest entries below a place.
+pub fn page(sql: &mut dyn Sql, below: (Timestamp, &str), limit: i64) -> StoreResult<Vec<Entry>> {
+    let cells = [below.0.into(), below.1.into(), limit.into()];
+    sql.query(include_str!("sql/journal_page.sql"), &cells)?.iter().map(|row| entry(row, 0)).collect()
+}
+
+/// All entries about one thing, oldest first.
+pub fn of_subject(sql: &mut dyn Sql, subject: &str) -> StoreResult<Vec<Entry>> {
+    sql.query(include_str!("sql/journal_of_subject.sql"), &[subject.into()])?
+        .iter()
+        .map(|row| entry(row, 0))
+        .collect()
+}
+
+/// The end of the chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct Head {
+    /// How many entries are sealed.
+    pub place: i64,
+    /// The last seal.
+    pub hash: Digest,
+}
+
+fn seal_of(before: Option<&Digest>, place: i64, entry: &Entry) -> Digest {
+    canonical::digest_of(&json!({"before": before, "place": place, "entry": entry}))
+}
+
+/// The end of the chain as it is stored.
+pub fn head(sql: &mut dyn Sql) -> StoreResult<Option<Head>> {
+    sql.one(include_str!("sql/seal_last.sql"), &[])?
+        .map(|row| Ok(Head { place: row.int(0)?, hash: row.word(1)? }))
+        .transpose()
+}
+
+/// Chains up to `limit` entries; answers how many, and the new end.
+pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)> {
+    let rows = sql.query(include_str!("sql/unsealed_take.sql"), &[limit.into()])?;
+    let (mut head, mut sealed) = (head(sql)?, 0);
+    for row in &rows {
+        let entry = entry(row, 0)?;
+        let place = head.as_ref().map_or(1, |head| head.place + 1);
+        let hash = seal_of(head.as_ref().map(|head| &head.hash), place, &entry);
+        let text = hash.to_string();
+        let cells = [place.into(), (&entry.entry_id).into(), (&text).into()];
+        if sql.touched(include_str!("sql/seal_insert.sql"), &cells)? == 0 {
+            // Somebody else is at it. What this one knows of the end is old.
+            break;
+        }
+        sql.touched(include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
+        head = Some(Head { place, hash });
+        sealed += 1;
+    }
+    Ok((sealed, head))
+}
+
+/// What the chain shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// Entries that were checked.
+    pub entries: i64,
+    /// The end of the chain.
+    pub head: Option<Head>,
+    /// The first thing that is wrong.
+    pub fault: Option<String>,
+}
+
+/// Whether the chain still leads through an end that somebody remembers; else what is wrong.
+pub fn leads_through(sql: &mut dyn Sql, head: &Head) -> StoreResult<Option<String>> {
+    let place = head.place;
+    let Some(row) = sql.one(include_str!("sql/seal_at.sql"), &[place.into()])? else {
+        let end = self::head(sql)?.map_or(0, |head| head.place);
+        return Ok(Some(format!("seal {place} was removed; the chain ends at {end}")));
+    };
+    let same = row.word::<Digest>(1)? == head.hash;
+    Ok((!same).then(|| format!("seal {place} is not the one that is remembered")))
+}
+
+/// Walks a part of the chain from `from` on, which may be an end that was kept elsewhere: what was cut off or made anew
+/// since then shows only there. `None` as the fault means that the part is whole. Answers whether it was the last part.
+pub fn verify(sql: &mut dyn Sql, from: Option<Head>, limit: i64) -> StoreResult<(Verified, bool)> {
+    let mut head = from;
+    let start = head.as_ref().map_or(0, |head| head.place);
+    if let Some(from) = &head
+        && let Some(fault) = leads_through(sql, from)?
+    {
+        return Ok((Verified { entries: 0, head, fault: Some(fault) }, true));
+    }
+    let rows = sql.query(include_str!("sql/seals_after.sql"), &[start.into(), limit.into()])?;
+    let mut seen = 0;
+    for row in &rows {
+        let (place, entry_id) = (row.int(0)?, row.text(1)?.to_string());
+        let expected = head.as_ref().map_or(1, |head| head.place + 1);
+        let fault = if place != expected {
+            Some(format!("seal {expected} was removed; the next one is {place}"))
+        } else if row.maybe_at(3)?.is_none() {
+            Some(format!("entry {entry_id}, number {place}, was removed"))
+        } else {
+            let entry = Entry { entry_id: entry_id.clone(), ..entry(row, 2)? };
+            let hash = seal_of(head.as_ref().map(|head| &head.hash), place, &entry);
+            let stored: Digest = row.word(2)?;
+            let whole = hash == stored;
+            head = Some(Head { place, hash: stored });
+            (!whole).then(|| format!("entry {entry_id}, number {place}, was changed, inserted or moved"))
+        };
+        if fault.is_some() {
+            return Ok((Verified { entries: start + seen, head, fault }, true));
+        }
+        seen += 1;
+    }
+    let done = i64::try_from(rows.len()).unwrap_or(i64::MAX) < limit;
+    let mut fault = None;
+    if done && let Some(row) = sql.one(include_str!("sql/unsealed_missing.sql"), &[])? {
+        fault = Some(format!("entry {} was inserted, or its seal cut off", row.text(0)?));
+    }
+    Ok((Verified { entries: start + seen, head, fault }, done))
+}

@@ -1,0 +1,200 @@
+//! The verdict over an executed workorder, and where its objective goes.
+//!
+//! Reads: the workorder, its bundle, the blueprint that it was made under, the objective. Claims: the workorder (before,
+//! by itself). Writes, all or nothing: run record, objective, pause; and gives the claim back. Does nothing where the
+//! claim was taken over or a run record is there.
+
+use super::claims::{self, Held};
+use super::objectives;
+use super::reading::{self, WorkorderView};
+use super::scheduling::write_pause;
+use super::{Cell, Sql, Stage, azollas, journal};
+use crate::door;
+use crate::error::{StoreError, StoreResult};
+use fernery_core::artifact::{ObjectiveStatus, OutputBundle, PauseState, RunId, RunRecord, WorkorderId};
+use fernery_core::blueprint::Blueprint;
+use fernery_core::canonical;
+use fernery_core::pipeline::judging::{Case, Evidence, Judgement, Verdict, judge, verdict};
+use fernery_core::pipeline::lifecycle::{Step, after};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// All that a gate needs to know of a workorder.
+#[derive(Clone, Debug)]
+pub struct Docket {
+    /// The workorder.
+    pub workorder: WorkorderView,
+    /// What was handed in.
+    pub bundle: OutputBundle,
+    /// The blueprint that the workorder was made under.
+    pub blueprint: Arc<Blueprint>,
+}
+
+/// Reads what there is to judge; `None` where there is nothing, or a verdict already.
+pub fn docket(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Docket>> {
+    let Some(workorder) = reading::workorder_by_id(sql, id)? else { return Ok(None) };
+    let Some(bundle) = reading::bundle(sql, id)? else { return Ok(None) };
+    let Some(registered) = azollas::by_digest(sql, &workorder.blueprint)? else {
+        return Err(StoreError::Corrupt(format!("the blueprint of workorder {id} is gone")));
+    };
+    Ok(Some(Docket { workorder, bundle, blueprint: registered.blueprint }))
+}
+
+/// What became of a judging.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judged {
+    /// The run record was written.
+    Recorded(RunRecord),
+    /// It was there before.
+    Before,
+    /// A gate could not run; it is tried again.
+    Later,
+    /// Somebody has taken over.
+    ClaimLost,
+}
+
+/// Writes the verdict over `evidence`.
+pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreResult<Judged> {
+    let id = WorkorderId::stored(&held.resource_id);
+    let Some(known) = reading::workorder_by_id(sql, &id)? else { return Ok(Judged::ClaimLost) };
+    // In this order everywhere: objective, workorder, claim. Whoever cancels comes from the objective.
+    let Some(mut standing) = objectives::load(sql, &known.workorder.objective_id, true)? else {
+        return Err(StoreError::Corrupt(format!("the objective of workorder {id} is gone")));
+    };
+    let row = sql.one(include_str!("sql/workorder_lock.sql"), &[id.as_str().into()])?;
+    let Some(work) = row.map(|row| reading::workorder(&row)).transpose()? else {
+        return Ok(Judged::ClaimLost);
+    };
+    if !claims::release(sql, held)? {
+        return Ok(Judged::ClaimLost);
+    }
+    if work.judged {
+        return Ok(Judged::Before);
+    }
+    let Some(docket) = docket(sql, &id)? else {
+        return Err(StoreError::Corrupt(format!("executed workorder {id} has no bundle")));
+    };
+    let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
+    let tries = work.gate_tries + 1;
+    if matches!(verdict, Verdict::Trouble(_)) && tries < docket.blueprint.retry.infrastructure.max(1) {
+        let wait = Duration::from_secs(1 << tries.min(8));
+        let cells = [id.as_str().into(), sql.now().after(wait).into()];
+        sql.touched(include_str!("sql/workorder_gate_later.sql"), &cells)?;
+        return Ok(Judged::Later);
+    }
+    let used = |name: &str| docket.bundle.metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
+    standing.spent.wall_ms = standing.spent.wall_ms.saturating_add(docket.workorder.spent_ms);
+    standing.spent.tokens = standing.spent.tokens.saturating_add(used("tokens"));
+    standing.spent.cost_usd_micros = standing.spent.cost_usd_micros.saturating_add(used("cost_usd_micros"));
+    let case = Case {
+        objective: &standing.objective,
+        bundle: &docket.bundle,
+        blueprint: &docket.blueprint,
+        spent: standing.spent,
+        failures: standing.failures,
+    };
+    let judgement = judge(&case, &verdict);
+    let record = RunRecord {
+        run_id: RunId::stored(&door::artifact_id()),
+        work_order_id: id.clone(),
+        objective_id: standing.objective.objective_id.clone(),
+        output_id: docket.bundle.output_id.clone(),
+        gate_result: judgement.result,
+        gate_reason: judgement.reason.clone(),
+        created_at: sql.now(),
+    };
+    write_record(sql, &record, &docket, evidence)?;
+    move_objective(sql, &mut standing, &judgement)?;
+    let pause = PauseState {
+        objective_id: record.objective_id.clone(),
+        azolla_id: standing.objective.azolla_id.clone(),
+        reason: judgement.pause,
+        prioritized_actions: judgement.actions.clone(),
+        created_at: sql.now(),
+    };
+    write_pause(sql, &format!("run:{id}"), &pause)?;
+    let why = json!({"run_id": record.run_id, "work_order_id": id, "gate_result": record.gate_result,
+                     "gate_reason": record.gate_reason, "status": standing.objective.status});
+    journal::note(sql, "gate", "judged", record.objective_id.as_str(), &why)?;
+    sql.wakes(Stage::Scheduler);
+    sql.wakes(Stage::Readiness);
+    Ok(Judged::Recorded(record))
+}
+
+fn write_record(
+    sql: &mut dyn Sql,
+    record: &RunRecord,
+    docket: &Docket,
+    evidence: &[Evidence],
+) -> StoreResult<()> {
+    let (document, evidence) = (canonical::text_of(record), canonical::text_of(evidence));
+    let cells: [Cell<'_>; 7] = [
+        record.run_id.as_str().into(),
+        record.work_order_id.as_str().into(),
+        record.objective_id.as_str().into(),
+        docket.workorder.azolla_id.as_str().into(),
+        record.created_at.into(),
+        (&document).into(),
+        (&evidence).into(),
+    ];
+    let written = sql.touched(include_str!("sql/run_insert.sql"), &cells)?;
+    let marked =
+        sql.touched(include_str!("sql/workorder_judged.sql"), &[record.work_order_id.as_str().into()])?;
+    match (written, marked) {
+        (1, 1) => Ok(()),
+        _ => {
+            Err(StoreError::Corrupt(format!("workorder {} was judged under its lock", record.work_order_id)))
+        }
+    }
+}
+
+fn move_objective(
+    sql: &mut dyn Sql,
+    standing: &mut objectives::Standing,
+    judgement: &Judgement,
+) -> StoreResult<()> {
+    let now = sql.now();
+    if let Some((kind, description)) = &judgement.blocker {
+        objectives::block_on(sql, standing, None, *kind, description)?;
+    }
+    let next = judgement
+        .step
+        .and_then(|step| after(standing.objective.objective_type, standing.objective.status, step));
+    match (judgement.step, next) {
+        (Some(Step::TryAgain), Some(_)) => {
+            standing.failures += 1;
+            standing.enter_todo(now);
+        }
+        (Some(Step::Pass), Some(status)) => {
+            standing.objective.status = status;
+            standing.objective.updated_at = now;
+            standing.unconfirmed = true;
+        }
+        (_, Some(status)) => {
+            standing.objective.status = status;
+            standing.objective.updated_at = now;
+            if status == ObjectiveStatus::Blocked {
+                standing.objective.blocked_reason = Some(judgement.reason.clone());
+            }
+        }
+        (_, None) => {}
+    }
+    objectives::update(sql, standing)
+}
+
+/// Judges a stored run again from its artifacts: the same verdict, or what differs.
+pub fn replay(sql: &mut dyn Sql, run: &reading::Run) -> StoreResult<Option<(RunRecord, Verdict)>> {
+    let Some(docket) = docket(sql, &run.record.work_order_id)? else { return Ok(None) };
+    let again: Vec<Evidence> = docket
+        .blueprint
+        .gates
+        .iter()
+        .zip(&run.evidence)
+        .map(|(gate, stored)| {
+            fernery_core::pipeline::judging::plain_evidence(gate, &docket.bundle)
+                .unwrap_or_else(|| stored.clone())
+        })
+        .collect();
+    Ok(Some((run.record.clone(), verdict(&docket.blueprint.gates, &again, &docket.bundle))))
+}

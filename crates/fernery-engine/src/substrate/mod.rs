@@ -1,0 +1,114 @@
+//! The substrate: artifacts, and the verbs that move objectives, events and workorders.
+//!
+//! A verb is a function over [`Sql`]: it looks under lock, lets `fernery-core` decide, and writes everything or nothing, in
+//! one transaction. Refusals are answers. Who writes what:
+//!
+//! | table | a row is | written by | changes |
+//! |---|---|---|---|
+//! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint |
+//! | `objectives`, `blockers` | the unit of intent and what is in its way | `operating`, `scheduling`, `judging` | with every step of `lifecycle` |
+//! | `decisions` | what an operator decided | `operating` | never |
+//! | `events` | an entry into TODO | `readiness` | processed, once |
+//! | `snapshots`, `workorders` | a bounded piece of work, and what its executor is told | `scheduling` | executed once, judged once |
+//! | `bundles` | what came out, or why nothing did | `execution`, with the end of the job | never |
+//! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `scheduling`, `operating` | never |
+//! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
+//! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
+
+pub mod azollas;
+pub mod claims;
+pub(crate) mod execution;
+pub mod journal;
+pub mod judging;
+pub mod objectives;
+pub mod operating;
+pub mod readiness;
+pub mod reading;
+pub mod scheduling;
+mod sql;
+
+pub(crate) use sql::Value;
+pub use sql::{Cell, Row, Sql, Work};
+
+use crate::error::{StoreError, StoreResult};
+use crate::signals::Signals;
+use crate::store::Store;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Who looks once something is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// An objective entered TODO.
+    Readiness,
+    /// An event was emitted, or there is room again.
+    Scheduler,
+    /// A workorder is to be cancelled.
+    Runner,
+    /// A workorder was executed.
+    Gate,
+    /// The journal has a new entry.
+    Sealer,
+}
+
+impl Stage {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Readiness, Self::Scheduler, Self::Runner, Self::Gate, Self::Sealer];
+}
+
+/// The way to the substrate. Cheap to clone.
+#[derive(Clone)]
+pub struct Substrate {
+    store: Arc<dyn Store>,
+    signals: Arc<Signals>,
+}
+
+impl Substrate {
+    /// Over a store that is open.
+    pub fn new(store: Arc<dyn Store>, signals: Arc<Signals>) -> Self {
+        Self { store, signals }
+    }
+
+    /// Runs a verb in a transaction of its own and answers once that is durable. See [`Work`] for what it must bear.
+    pub async fn transact<T: Send + 'static>(
+        &self,
+        mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let answer = Arc::new(Mutex::new(None));
+        let told = answer.clone();
+        let work = move |sql: &mut dyn Sql| {
+            let done = verb(sql)?;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            Ok(())
+        };
+        self.store.transact(Box::new(work)).await?;
+        let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        answer.ok_or_else(|| StoreError::Corrupt("a transaction without an answer".into()))
+    }
+
+    /// Runs a verb that only reads, in one snapshot.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let answer = Arc::new(Mutex::new(None));
+        let told = answer.clone();
+        let work = move |sql: &mut dyn Sql| {
+            let done = verb(sql)?;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            Ok(())
+        };
+        self.store.consult(Box::new(work)).await?;
+        let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        answer.ok_or_else(|| StoreError::Corrupt("a read without an answer".into()))
+    }
+
+    /// Waits until there is something for this stage. May be lost; whoever waits looks by itself now and then.
+    pub async fn nudged(&self, stage: Stage) {
+        self.signals.stages[stage as usize].notified().await;
+    }
+
+    /// Makes a stage look.
+    pub fn nudge(&self, stage: Stage) {
+        self.signals.stages[stage as usize].notify_one();
+    }
+}

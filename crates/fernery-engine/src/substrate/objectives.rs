@@ -1,0 +1,209 @@
+//! An objective with what the control plane keeps beside it.
+
+use super::{Cell, Row, Sql, azollas};
+use crate::error::{StoreError, StoreResult};
+use fernery_core::Timestamp;
+use fernery_core::artifact::{
+    BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, RecordId,
+};
+use fernery_core::blueprint::Blueprint;
+use fernery_core::canonical::{self, Digest};
+use fernery_core::pipeline::envelope::Spent;
+use serde_json::{Value, json};
+
+/// An objective as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The artifact.
+    pub objective: Objective,
+    /// How often it has entered TODO.
+    pub entry: i64,
+    /// The decision that covers it.
+    pub approval: Option<RecordId>,
+    /// DONE by the gate, and no person has looked.
+    pub unconfirmed: bool,
+    /// Gate failures since a person last said go.
+    pub failures: u32,
+    /// What its attempts have used since then.
+    pub spent: Spent,
+}
+
+/// Reads one; locks it for the rest of the transaction if it is `to_change`.
+pub fn load(sql: &mut dyn Sql, id: &ObjectiveId, to_change: bool) -> StoreResult<Option<Standing>> {
+    let statement = match to_change {
+        true => include_str!("sql/objective_lock.sql"),
+        false => include_str!("sql/objective_by_id.sql"),
+    };
+    let Some(row) = sql.one(statement, &[id.as_str().into()])? else { return Ok(None) };
+    Ok(Some(standing(sql, &row)?))
+}
+
+pub(super) fn standing(sql: &mut dyn Sql, row: &Row) -> StoreResult<Standing> {
+    let objective_id: ObjectiveId = row.word(0)?;
+    let blocked_on = blockers(sql, &objective_id)?;
+    Ok(Standing {
+        objective: Objective {
+            objective_id,
+            azolla_id: row.word(1)?,
+            title: row.text(2)?.to_string(),
+            acceptance_criteria: row.text(3)?.to_string(),
+            objective_type: row.word(4)?,
+            status: row.word(5)?,
+            importance: row.count(6)?,
+            urgency: row.count(7)?,
+            blocked_reason: row.maybe_text(8)?.map(str::to_string),
+            blocked_on,
+            metadata: row.json(9)?,
+            created_at: row.at(10)?,
+            updated_at: row.at(11)?,
+        },
+        entry: row.int(12)?,
+        approval: row.maybe_word(13)?,
+        unconfirmed: row.flag(14)?,
+        failures: row.count(15)?,
+        spent: Spent {
+            attempts: row.count(16)?,
+            wall_ms: row.count(17)?,
+            tokens: row.count(18)?,
+            cost_usd_micros: row.count(19)?,
+        },
+    })
+}
+
+fn blockers(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Vec<BlockerRef>> {
+    sql.query(include_str!("sql/blockers_of_objective.sql"), &[id.as_str().into()])?
+        .iter()
+        .map(|row| {
+            Ok(BlockerRef {
+                blocker_id: row.word(0)?,
+                kind: row.word(1)?,
+                description: row.text(2)?.to_string(),
+                resolved: row.flag(3)?,
+            })
+        })
+        .collect()
+}
+
+/// Stores a new one; `false`: its id is taken.
+pub(super) fn insert(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<bool> {
+    let metadata = canonical::text_of(&json!(objective.metadata));
+    let cells: [Cell<'_>; 10] = [
+        objective.objective_id.as_str().into(),
+        objective.azolla_id.as_str().into(),
+        (&objective.title).into(),
+        (&objective.acceptance_criteria).into(),
+        objective.objective_type.as_str().into(),
+        objective.status.as_str().into(),
+        i64::from(objective.importance).into(),
+        i64::from(objective.urgency).into(),
+        (&metadata).into(),
+        objective.created_at.into(),
+    ];
+    Ok(sql.touched(include_str!("sql/objective_insert.sql"), &cells)? == 1)
+}
+
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Writes what a step changed. Only what [`load`] has locked.
+pub(super) fn update(sql: &mut dyn Sql, standing: &Standing) -> StoreResult<()> {
+    let o = &standing.objective;
+    let metadata = canonical::text_of(&json!(o.metadata));
+    let cells: [Cell<'_>; 17] = [
+        o.objective_id.as_str().into(),
+        (&o.title).into(),
+        (&o.acceptance_criteria).into(),
+        o.status.as_str().into(),
+        i64::from(o.importance).into(),
+        i64::from(o.urgency).into(),
+        o.blocked_reason.as_deref().into(),
+        (&metadata).into(),
+        o.updated_at.into(),
+        standing.entry.into(),
+        standing.approval.as_ref().map(RecordId::as_str).into(),
+        standing.unconfirmed.into(),
+        i64::from(standing.failures).into(),
+        i64::from(standing.spent.attempts).into(),
+        number(standing.spent.wall_ms).into(),
+        number(standing.spent.tokens).into(),
+        number(standing.spent.cost_usd_micros).into(),
+    ];
+    match sql.touched(include_str!("sql/objective_update.sql"), &cells)? {
+        1 => Ok(()),
+        _ => Err(StoreError::Corrupt(format!("objective {} went away under its lock", o.objective_id))),
+    }
+}
+
+/// Adds a blocker.
+pub(super) fn block_on(
+    sql: &mut dyn Sql,
+    standing: &mut Standing,
+    blocker_id: Option<BlockerId>,
+    kind: BlockerKind,
+    description: &str,
+) -> StoreResult<BlockerId> {
+    let held = &standing.objective.blocked_on;
+    let place = held.len() as i64 + 1;
+    // An operator may have given the next name away.
+    let free = |n: &i64| held.iter().all(|b| b.blocker_id.as_str() != format!("b{n}"));
+    let made = || BlockerId::stored(&format!("b{}", (place..).find(free).unwrap_or(place)));
+    let blocker_id = blocker_id.unwrap_or_else(made);
+    let cells: [Cell<'_>; 5] = [
+        standing.objective.objective_id.as_str().into(),
+        place.into(),
+        blocker_id.as_str().into(),
+        kind.as_str().into(),
+        description.into(),
+    ];
+    sql.touched(include_str!("sql/blocker_insert.sql"), &cells)?;
+    let description = description.to_string();
+    let blocker = BlockerRef { blocker_id: blocker_id.clone(), kind, description, resolved: false };
+    standing.objective.blocked_on.push(blocker);
+    Ok(blocker_id)
+}
+
+impl Standing {
+    /// Puts it into TODO: a new entry, for which one event will be emitted.
+    pub(super) fn enter_todo(&mut self, now: Timestamp) {
+        self.objective.status = ObjectiveStatus::Todo;
+        self.objective.blocked_reason = None;
+        self.objective.updated_at = now;
+        self.entry += 1;
+    }
+
+    /// A person says go: what was used and failed before no longer counts.
+    pub(super) fn starts_over(&mut self) {
+        self.failures = 0;
+        self.spent = Spent::default();
+    }
+}
+
+/// What an approval covers, and its digest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// Title, criteria, metadata, and what of the blueprint decides what runs and how it is judged.
+    pub content: Value,
+    /// Of exactly that.
+    pub digest: Digest,
+}
+
+/// What is shown of an objective to whoever is to approve it.
+pub fn shown(objective: &Objective, blueprint: &Blueprint) -> Shown {
+    let content = json!({
+        "objective_id": objective.objective_id,
+        "azolla_id": objective.azolla_id,
+        "title": objective.title,
+        "acceptance_criteria": objective.acceptance_criteria,
+        "metadata": objective.metadata,
+        "blueprint": blueprint.decisive(),
+    });
+    let digest = canonical::digest_of(&content);
+    Shown { content, digest }
+}
+
+/// As [`shown`], by the blueprint in force; `None`: the azolla has none.
+pub fn shown_now(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<Option<Shown>> {
+    let registered = azollas::in_force(sql, &objective.azolla_id)?;
+    Ok(registered.map(|registered| shown(objective, &registered.blueprint)))
+}

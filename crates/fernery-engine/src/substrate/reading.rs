@@ -1,0 +1,336 @@
+//! Artifacts as they are read back.
+
+use super::objectives::{self, Standing};
+use super::{Cell, Row, Sql, azollas};
+use crate::error::StoreResult;
+use fernery_core::Timestamp;
+use fernery_core::artifact::{
+    AzollaId, ContextSnapshot, Event, EventId, EventType, ObjectiveId, ObjectiveStatus, OutputBundle,
+    OutputId, PauseState, RecordId, RunId, RunRecord, SnapshotId, TerminalReason, Workorder, WorkorderId,
+};
+use fernery_core::canonical::Digest;
+use fernery_core::pipeline::judging::Evidence;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What an operator decided.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decision {
+    /// Its id.
+    pub record_id: RecordId,
+    /// About which objective.
+    pub objective_id: ObjectiveId,
+    /// APPROVE, CONFIRM or REOPEN.
+    pub kind: String,
+    /// Of what was shown.
+    pub digest: Digest,
+    /// What was shown.
+    pub shown: Value,
+    /// Who decided.
+    pub who: String,
+    /// What they said.
+    pub note: Option<String>,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+pub(super) fn decision(row: &Row) -> StoreResult<Decision> {
+    Ok(Decision {
+        record_id: row.word(0)?,
+        objective_id: row.word(1)?,
+        kind: row.text(2)?.to_string(),
+        digest: row.word(3)?,
+        shown: row.json(4)?,
+        who: row.text(5)?.to_string(),
+        note: row.maybe_text(6)?.map(str::to_string),
+        created_at: row.at(7)?,
+    })
+}
+
+pub(super) fn event(row: &Row) -> StoreResult<Event> {
+    Ok(Event {
+        event_id: row.word(0)?,
+        event_type: row.word(1)?,
+        resource_id: row.text(2)?.to_string(),
+        azolla_id: row.word(3)?,
+        created_at: row.at(4)?,
+        processed: row.flag(5)?,
+    })
+}
+
+/// An event with what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EventView {
+    /// The artifact.
+    #[serde(flatten)]
+    pub event: Event,
+    /// Why it needs no more looking at.
+    pub reason: Option<TerminalReason>,
+    /// The workorder that was made of it.
+    pub work_order_id: Option<WorkorderId>,
+}
+
+fn event_view(row: &Row) -> StoreResult<EventView> {
+    Ok(EventView { event: event(row)?, reason: row.maybe_word(7)?, work_order_id: row.maybe_word(8)? })
+}
+
+/// A workorder with what the control plane keeps beside it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorkorderView {
+    /// The artifact.
+    #[serde(flatten)]
+    pub workorder: Workorder,
+    /// Where it belongs.
+    pub azolla_id: AzollaId,
+    /// What it was made of.
+    pub event_id: EventId,
+    /// The blueprint that it was made under, and is judged by.
+    pub blueprint: Digest,
+    /// Wall time of its attempts so far.
+    pub spent_ms: u64,
+    /// When it was executed.
+    pub executed_at: Option<Timestamp>,
+    /// Its bundle.
+    pub output_id: Option<OutputId>,
+    /// Whether the gates have spoken.
+    pub judged: bool,
+    /// How often a gate could not run.
+    pub gate_tries: u32,
+    /// Whether an operator wants it ended.
+    pub cancelled: bool,
+    /// Orders all writes to it.
+    pub claim_version: i64,
+}
+
+pub(super) fn workorder(row: &Row) -> StoreResult<WorkorderView> {
+    Ok(WorkorderView {
+        workorder: Workorder {
+            work_order_id: row.word(0)?,
+            objective_id: row.word(1)?,
+            diazotroph_type: row.word(2)?,
+            context_snapshot_id: row.word(3)?,
+            branch_name: row.maybe_text(4)?.map(str::to_string),
+            budget_ms: row.count(5)?,
+            created_at: row.at(6)?,
+            status: row.word(7)?,
+        },
+        azolla_id: row.word(8)?,
+        event_id: row.word(9)?,
+        blueprint: row.word(10)?,
+        spent_ms: row.count(11)?,
+        executed_at: row.maybe_at(12)?,
+        output_id: row.maybe_word(13)?,
+        judged: row.flag(14)?,
+        gate_tries: row.count(15)?,
+        cancelled: row.flag(16)?,
+        claim_version: row.int(17)?,
+    })
+}
+
+/// A run record with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// The artifact.
+    #[serde(flatten)]
+    pub record: RunRecord,
+    /// What each gate found.
+    pub evidence: Vec<Evidence>,
+}
+
+pub(super) fn run(row: &Row) -> StoreResult<Run> {
+    Ok(Run { record: row.json(0)?, evidence: row.json(1)? })
+}
+
+/// A place in a list that goes from the newest down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Below {
+    /// The instant of the last row that was seen.
+    pub at: Timestamp,
+    /// And its id.
+    pub id: String,
+}
+
+impl Below {
+    /// From the newest on.
+    pub fn newest() -> Self {
+        let (at, id) = super::claims::newest();
+        Self { at, id: id.to_string() }
+    }
+}
+
+/// Which objectives are meant; all that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectiveFilter {
+    /// Of this azolla.
+    pub azolla_id: Option<AzollaId>,
+    /// In this state.
+    pub status: Option<ObjectiveStatus>,
+}
+
+/// Objectives, newest first.
+pub fn objectives(
+    sql: &mut dyn Sql,
+    filter: &ObjectiveFilter,
+    below: &Below,
+    limit: i64,
+) -> StoreResult<Vec<Standing>> {
+    let rows = objective_rows(sql, filter, below, limit)?;
+    rows.iter().map(|row| objectives::standing(sql, row)).collect()
+}
+
+/// The index leads with azolla and status. Where only one is given, the page is merged from the pages of all the other can
+/// be: each is read off the index, however many objectives there are.
+fn objective_rows(
+    sql: &mut dyn Sql,
+    filter: &ObjectiveFilter,
+    below: &Below,
+    limit: i64,
+) -> StoreResult<Vec<Row>> {
+    let place: [Cell<'_>; 3] = [below.at.into(), (&below.id).into(), limit.into()];
+    if *filter == ObjectiveFilter::default() {
+        return sql.query(include_str!("sql/objectives_page.sql"), &place);
+    }
+    let azollas = match &filter.azolla_id {
+        Some(azolla_id) => vec![azolla_id.clone()],
+        None => azollas::ids(sql)?,
+    };
+    let statuses = filter.status.as_ref().map_or(ObjectiveStatus::ALL, std::slice::from_ref);
+    let mut rows = Vec::new();
+    for azolla_id in &azollas {
+        for status in statuses {
+            let [at, id, limit] = place;
+            let cells = [at, id, limit, azolla_id.as_str().into(), status.as_str().into()];
+            for row in sql.query(include_str!("sql/objectives_page_by_status.sql"), &cells)? {
+                rows.push((row.at(10)?, row.text(0)?.to_string(), row));
+            }
+        }
+    }
+    rows.sort_by(|(at, id, _), (other_at, other_id, _)| (other_at, other_id).cmp(&(at, id)));
+    rows.truncate(usize::try_from(limit).unwrap_or(0));
+    Ok(rows.into_iter().map(|(_, _, row)| row).collect())
+}
+
+/// Events, newest first.
+pub fn events(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<EventView>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into()];
+    sql.query(include_str!("sql/events_page.sql"), &cells)?.iter().map(event_view).collect()
+}
+
+/// Workorders, newest first.
+pub fn workorders(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<WorkorderView>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into()];
+    sql.query(include_str!("sql/workorders_page.sql"), &cells)?.iter().map(workorder).collect()
+}
+
+/// Run records, newest first.
+pub fn runs(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<Run>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into()];
+    sql.query(include_str!("sql/runs_page.sql"), &cells)?.iter().map(run).collect()
+}
+
+/// Pauses, newest first, each with its key.
+pub fn pauses(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<(PauseState, String)>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into()];
+    let rows = sql.query(include_str!("sql/pauses_page.sql"), &cells)?;
+    rows.iter().map(|row| Ok((row.json(0)?, row.text(1)?.to_string()))).collect()
+}
+
+/// Workorders whose cancel has not reached their job for certain.
+pub fn to_cancel(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<WorkorderId>> {
+    let rows = sql.query(include_str!("sql/workorders_to_cancel.sql"), &[limit.into()])?;
+    rows.iter().map(|row| row.word(0)).collect()
+}
+
+/// One workorder.
+pub fn workorder_by_id(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<WorkorderView>> {
+    let row = sql.one(include_str!("sql/workorder_by_id.sql"), &[id.as_str().into()])?;
+    row.map(|row| workorder(&row)).transpose()
+}
+
+/// One snapshot.
+pub fn snapshot(sql: &mut dyn Sql, id: &SnapshotId) -> StoreResult<Option<ContextSnapshot>> {
+    let row = sql.one(include_str!("sql/snapshot_by_id.sql"), &[id.as_str().into()])?;
+    row.map(|row| row.json(0)).transpose()
+}
+
+/// The bundle of a workorder.
+pub fn bundle(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<OutputBundle>> {
+    let row = sql.one(include_str!("sql/bundle_of_workorder.sql"), &[id.as_str().into()])?;
+    row.map(|row| row.json(0)).transpose()
+}
+
+/// The run record of a workorder.
+pub fn run_of(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Run>> {
+    let row = sql.one(include_str!("sql/run_of_workorder.sql"), &[id.as_str().into()])?;
+    row.map(|row| run(&row)).transpose()
+}
+
+/// One run record.
+pub fn run_by_id(sql: &mut dyn Sql, id: &RunId) -> StoreResult<Option<Run>> {
+    let row = sql.one(include_str!("sql/run_by_id.sql"), &[id.as_str().into()])?;
+    row.map(|row| run(&row)).transpose()
+}
+
+/// Everything that led to an objective's state, and came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Chain {
+    /// What operators decided.
+    pub decisions: Vec<Decision>,
+    /// Its entries into TODO.
+    pub events: Vec<EventView>,
+    /// What was made of them.
+    pub workorders: Vec<WorkorderView>,
+    /// What executors were told.
+    pub context_snapshots: Vec<ContextSnapshot>,
+    /// What came out.
+    pub output_bundles: Vec<OutputBundle>,
+    /// What the gates said.
+    pub runs: Vec<Run>,
+    /// Where it stopped.
+    pub pauses: Vec<PauseState>,
+}
+
+/// Reads the chain of an objective.
+pub fn chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
+    let key = [id.as_str().into()];
+    let decisions = sql
+        .query(include_str!("sql/decisions_of_objective.sql"), &key)?
+        .iter()
+        .map(decision)
+        .collect::<StoreResult<_>>()?;
+    let of = [EventType::TicketReady.as_str().into(), id.as_str().into()];
+    let events = sql
+        .query(include_str!("sql/events_of_resource.sql"), &of)?
+        .iter()
+        .map(event_view)
+        .collect::<StoreResult<_>>()?;
+    let workorders: Vec<WorkorderView> = sql
+        .query(include_str!("sql/workorders_of_objective.sql"), &key)?
+        .iter()
+        .map(workorder)
+        .collect::<StoreResult<_>>()?;
+    let (mut snapshots, mut bundles) = (Vec::new(), Vec::new());
+    for made in &workorders {
+        snapshots.extend(snapshot(sql, &made.workorder.context_snapshot_id)?);
+        bundles.extend(bundle(sql, &made.workorder.work_order_id)?);
+    }
+    let runs = sql
+        .query(include_str!("sql/runs_of_objective.sql"), &key)?
+        .iter()
+        .map(run)
+        .collect::<StoreResult<_>>()?;
+    let pauses = sql
+        .query(include_str!("sql/pauses_of_objective.sql"), &key)?
+        .iter()
+        .map(|row| row.json(0))
+        .collect::<StoreResult<_>>()?;
+    Ok(Chain {
+        decisions,
+        events,
+        workorders,
+        context_snapshots: snapshots,
+        output_bundles: bundles,
+        runs,
+        pauses,
+    })
+}

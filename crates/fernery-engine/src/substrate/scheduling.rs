@@ -1,0 +1,332 @@
+//! Makes a workorder of an event, or says why not.
+//!
+//! Reads: the event, its objective, the blueprint in force, room in the azolla. Claims: the event (before, by itself).
+//! Writes, all or nothing: snapshot, workorder and its job, the objective, a pause, the event; and gives the claim back.
+//! Does nothing where the claim was taken over or there is no room.
+
+use super::azollas::{self, Registered};
+use super::claims::{self, Held};
+use super::objectives::{self, Standing, shown};
+use super::{Cell, Sql, Stage, journal, reading};
+use crate::error::{StoreError, StoreResult};
+use crate::store::NewJob;
+use fernery_core::artifact::{
+    AzollaId, ContextSnapshot, Event, GateResult, ObjectiveStatus, PauseState, SnapshotId, TerminalReason,
+    Workorder, WorkorderId, WorkorderStatus,
+};
+use fernery_core::names::RESERVED_STREAM_PREFIX;
+use fernery_core::pipeline::envelope;
+use fernery_core::pipeline::prompt::{self, EarlierRun};
+use fernery_core::pipeline::scheduling::{Scheduling, Seen, Stop, decide};
+use fernery_core::{JobId, StreamName, canonical};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+/// What became of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scheduled {
+    /// A workorder was made.
+    Workorder(WorkorderId),
+    /// It is processed, for this reason.
+    Closed(TerminalReason),
+    /// It was processed before.
+    Before(TerminalReason),
+    /// There is no room in the azolla: it waits.
+    NoRoom(Room),
+    /// Somebody has taken over.
+    ClaimLost,
+}
+
+/// Which limit leaves no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Room {
+    /// There is some.
+    Left(i64),
+    /// As many workorders are active as may be.
+    Concurrency,
+    /// As many objectives wait for a person as may.
+    Review,
+}
+
+/// How many workorders may be made now.
+pub fn room(sql: &mut dyn Sql, blueprint: &Registered) -> StoreResult<Room> {
+    let limits = &blueprint.blueprint.limits;
+    let azolla = blueprint.blueprint.azolla_id.clone();
+    let mut count = |statement, limit: u32| {
+        let row = sql.one(statement, &[azolla.as_str().into(), i64::from(limit).into()])?;
+        row.map_or(Ok(0), |row| row.int(0))
+    };
+    if limits.review_limit > 0 {
+        let waiting = count(include_str!("sql/objectives_unconfirmed.sql"), limits.review_limit)?;
+        if waiting >= limits.review_limit.into() {
+            return Ok(Room::Review);
+        }
+    }
+    if limits.concurrency == 0 {
+        return Ok(Room::Left(i64::MAX));
+    }
+    match i64::from(limits.concurrency)
+        - count(include_str!("sql/workorders_active.sql"), limits.concurrency)?
+    {
+        left @ 1.. => Ok(Room::Left(left)),
+        _ => Ok(Room::Concurrency),
+    }
+}
+
+/// Ids of what may be made: from outside, so that the same try makes the same things.
+#[derive(Clone, Debug)]
+pub struct Ids {
+    /// The workorder's, and its job's.
+    pub job_id: JobId,
+    /// The snapshot's.
+    pub snapshot_id: SnapshotId,
+}
+
+/// Deals with one claimed event.
+pub fn schedule(sql: &mut dyn Sql, event: &Event, held: &Held, ids: &Ids) -> StoreResult<Scheduled> {
+    // In this order everywhere: azolla, event, objective.
+    sql.query(include_str!("sql/azolla_lock.sql"), &[event.azolla_id.as_str().into()])?;
+    let stored = sql.one(include_str!("sql/event_lock.sql"), &[event.event_id.as_str().into()])?;
+    let Some(stored) = stored else { return Ok(Scheduled::ClaimLost) };
+    if stored.flag(5)? {
+        claims::release(sql, held)?;
+        return Ok(Scheduled::Before(stored.word(7)?));
+    }
+    let Some(registered) = azollas::in_force(sql, &event.azolla_id)? else {
+        return Err(StoreError::Corrupt(format!("azolla {} has no blueprint", event.azolla_id)));
+    };
+    match room(sql, &registered)? {
+        Room::Left(_) => {}
+        none => {
+            claims::release(sql, held)?;
+            return Ok(Scheduled::NoRoom(none));
+        }
+    }
+    if !claims::release(sql, held)? {
+        return Ok(Scheduled::ClaimLost);
+    }
+    let objective_id = event.resource_id.parse().ok();
+    let mut standing = match &objective_id {
+        Some(id) => objectives::load(sql, id, true)?.filter(|s| s.objective.azolla_id == event.azolla_id),
+        None => None,
+    };
+    let approved = match &standing {
+        Some(standing) => covers(sql, standing, &registered)?,
+        None => false,
+    };
+    let seen = Seen {
+        objective: standing.as_ref().map(|standing| &standing.objective),
+        approved,
+        envelope: &registered.blueprint.envelope,
+        spent: standing.as_ref().map(|standing| standing.spent).unwrap_or_default(),
+    };
+    match (decide(&seen), &mut standing) {
+        (Scheduling::Schedule, Some(standing)) => {
+            let workorder = make(sql, event, standing, &registered, ids)?;
+            close(sql, event, TerminalReason::Scheduled, Some(&workorder))?;
+            Ok(Scheduled::Workorder(workorder))
+        }
+        (Scheduling::Lapse, Some(standing)) => {
+            standing.objective.status = ObjectiveStatus::New;
+            standing.objective.updated_at = sql.now();
+            standing.approval = None;
+            objectives::update(sql, standing)?;
+            let why = json!({"reason": "the approval does not cover what is there now"});
+            journal::note(sql, "scheduler", "approval_lapsed", event.resource_id.as_str(), &why)?;
+            close(sql, event, TerminalReason::NonExecutableStatus, None)?;
+            Ok(Scheduled::Closed(TerminalReason::NonExecutableStatus))
+        }
+        (Scheduling::Block(stop), Some(standing)) => {
+            block(sql, standing, &stop, &format!("event:{}", event.event_id))?;
+            close(sql, event, TerminalReason::Blocked, None)?;
+            Ok(Scheduled::Closed(TerminalReason::Blocked))
+        }
+        (Scheduling::Close(reason), _) => {
+            close(sql, event, reason, None)?;
+            Ok(Scheduled::Closed(reason))
+        }
+        _ => {
+            close(sql, event, TerminalReason::MissingTicket, None)?;
+            Ok(Scheduled::Closed(TerminalReason::MissingTicket))
+        }
+    }
+}
+
+/// Whether the decision that an objective names covers exactly what is there now (invariant 10).
+fn covers(sql: &mut dyn Sql, standing: &Standing, registered: &Registered) -> StoreResult<bool> {
+    let Some(approval) = &standing.approval else { return Ok(false) };
+    let row = sql.one(include_str!("sql/decision_by_id.sql"), &[approval.as_str().into()])?;
+    let Some(decision) = row.map(|row| reading::decision(&row)).transpose()? else { return Ok(false) };
+    let now = shown(&standing.objective, &registered.blueprint);
+    Ok(decision.objective_id == standing.objective.objective_id && decision.digest == now.digest)
+}
+
+fn close(
+    sql: &mut dyn Sql,
+    event: &Event,
+    reason: TerminalReason,
+    workorder: Option<&WorkorderId>,
+) -> StoreResult<()> {
+    let cells: [Cell<'_>; 4] = [
+        event.event_id.as_str().into(),
+        sql.now().into(),
+        reason.as_str().into(),
+        workorder.map(WorkorderId::as_str).into(),
+    ];
+    let touched = sql.touched(include_str!("sql/event_processed.sql"), &cells)?;
+    let why = json!({"event_id": event.event_id, "reason": reason, "work_order_id": workorder});
+    journal::note(sql, "scheduler", "event_processed", &event.resource_id, &why)?;
+    // One that was closed leaves room for the next; one that was scheduled may not.
+    sql.wakes(Stage::Scheduler);
+    match touched {
+        1 => Ok(()),
+        _ => Err(StoreError::Corrupt(format!("event {} was processed under its lock", event.event_id))),
+    }
+}
+
+/// Blocks an objective, with its pause.
+pub(super) fn block(
+    sql: &mut dyn Sql,
+    standing: &mut Standing,
+    stop: &Stop,
+    pause_key: &str,
+) -> StoreResult<()> {
+    if let Some((kind, description)) = &stop.blocker {
+        objectives::block_on(sql, standing, None, *kind, description)?;
+    }
+    standing.objective.status = ObjectiveStatus::Blocked;
+    standing.objective.blocked_reason = Some(stop.why.clone());
+    standing.objective.updated_at = sql.now();
+    objectives::update(sql, standing)?;
+    let objective = &standing.objective;
+    let why = json!({"why": stop.why});
+    journal::note(sql, "scheduler", "blocked", objective.objective_id.as_str(), &why)?;
+    let pause = PauseState {
+        objective_id: objective.objective_id.clone(),
+        azolla_id: objective.azolla_id.clone(),
+        reason: stop.reason,
+        prioritized_actions: stop.actions.clone(),
+        created_at: sql.now(),
+    };
+    write_pause(sql, pause_key, &pause)
+}
+
+/// Writes the one pause about something.
+pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> StoreResult<()> {
+    let document = canonical::text_of(pause);
+    let cells: [Cell<'_>; 5] = [
+        key.into(),
+        pause.objective_id.as_str().into(),
+        pause.azolla_id.as_str().into(),
+        pause.created_at.into(),
+        (&document).into(),
+    ];
+    sql.touched(include_str!("sql/pause_insert.sql"), &cells)?;
+    Ok(())
+}
+
+fn make(
+    sql: &mut dyn Sql,
+    event: &Event,
+    standing: &mut Standing,
+    registered: &Registered,
+    ids: &Ids,
+) -> StoreResult<WorkorderId> {
+    let (now, blueprint) = (sql.now(), &registered.blueprint);
+    let objective = &standing.objective;
+    let last =
+        sql.one(include_str!("sql/run_last_of_objective.sql"), &[objective.objective_id.as_str().into()])?;
+    let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
+    let earlier = last.map(|row| reading::run(&row)).transpose()?.filter(failed).map(|run| EarlierRun {
+        output_id: run.record.output_id.to_string(),
+        gate_reason: run.record.gate_reason,
+        evidence: run.evidence,
+    });
+    let note = match &standing.approval {
+        Some(approval) => sql
+            .one(include_str!("sql/decision_by_id.sql"), &[approval.as_str().into()])?
+            .map(|row| reading::decision(&row))
+            .transpose()?
+            .and_then(|decision| decision.note),
+        None => None,
+    };
+    let mut metadata = objective.metadata.clone();
+    metadata.insert("azolla_id".into(), json!(objective.azolla_id));
+    metadata.insert("attempt".into(), json!(standing.spent.attempts + 1));
+    let snapshot = ContextSnapshot {
+        snapshot_id: ids.snapshot_id.clone(),
+        objective_id: objective.objective_id.clone(),
+        metadata,
+        related_yield_refs: earlier.iter().map(|run| run.output_id.clone()).collect(),
+        full_prompt_text: prompt::full_text(objective, note.as_deref(), earlier.as_ref()),
+        created_at: now,
+    };
+    let budget = envelope::budget(&blueprint.envelope, &standing.spent, blueprint.budget);
+    let budget_ms = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX).max(1);
+    let workorder = Workorder {
+        work_order_id: ids.job_id.into(),
+        objective_id: objective.objective_id.clone(),
+        diazotroph_type: blueprint.diazotroph_type.clone(),
+        context_snapshot_id: snapshot.snapshot_id.clone(),
+        branch_name: blueprint.branch_name(&objective.objective_id),
+        budget_ms,
+        created_at: now,
+        status: WorkorderStatus::Created,
+    };
+    let document = canonical::text_of(&snapshot);
+    let cells: [Cell<'_>; 4] = [
+        snapshot.snapshot_id.as_str().into(),
+        snapshot.objective_id.as_str().into(),
+        now.into(),
+        (&document).into(),
+    ];
+    sql.touched(include_str!("sql/snapshot_insert.sql"), &cells)?;
+    insert_workorder(sql, &workorder, event, &objective.azolla_id, registered)?;
+    let payload = json!({"workorder": workorder, "context_snapshot": snapshot});
+    sql.enqueue(NewJob {
+        job_id: Some(ids.job_id),
+        max_attempts: blueprint.retry.infrastructure.max(1),
+        timeout: Some(Duration::from_millis(budget_ms)),
+        ..NewJob::new(stream(&workorder), raw(&payload)?)
+    })?;
+    standing.objective.status = ObjectiveStatus::InProgress;
+    standing.objective.updated_at = now;
+    standing.spent.attempts += 1;
+    objectives::update(sql, standing)?;
+    Ok(workorder.work_order_id)
+}
+
+fn insert_workorder(
+    sql: &mut dyn Sql,
+    workorder: &Workorder,
+    event: &Event,
+    azolla_id: &AzollaId,
+    registered: &Registered,
+) -> StoreResult<()> {
+    let digest = registered.digest.to_string();
+    let cells: [Cell<'_>; 10] = [
+        workorder.work_order_id.as_str().into(),
+        workorder.objective_id.as_str().into(),
+        azolla_id.as_str().into(),
+        event.event_id.as_str().into(),
+        workorder.diazotroph_type.as_str().into(),
+        workorder.context_snapshot_id.as_str().into(),
+        workorder.branch_name.as_deref().into(),
+        i64::try_from(workorder.budget_ms).unwrap_or(i64::MAX).into(),
+        workorder.created_at.into(),
+        (&digest).into(),
+    ];
+    sql.touched(include_str!("sql/workorder_insert.sql"), &cells)?;
+    Ok(())
+}
+
+/// Where executors of its kind claim it.
+fn stream(workorder: &Workorder) -> StreamName {
+    StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{}", workorder.diazotroph_type))
+}
+
+fn raw(value: &serde_json::Value) -> StoreResult<Box<RawValue>> {
+    RawValue::from_string(value.to_string()).map_err(|e| StoreError::Corrupt(e.to_string()))
+}

@@ -1,0 +1,176 @@
+//! One set of statements for both databases.
+//!
+//! The pipeline writes a few rows a second where the job engine writes thousands, so here one text serves both: parameters
+//! are `$1`, `$2`, …; flags are booleans; `FOR UPDATE` stands on a line's end and is left out where there is one writer.
+//! What a statement means is then the same on both because it is the same statement (invariant 18).
+
+use crate::error::{StoreError, StoreResult};
+use crate::store::NewJob;
+use fernery_core::Timestamp;
+use std::fmt;
+use std::str::FromStr;
+
+/// A parameter of a statement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing.
+    Null,
+    /// A word, a text, or a JSON document.
+    Text(&'a str),
+    /// A number.
+    Int(i64),
+    /// An instant.
+    At(Timestamp),
+    /// Yes or no.
+    Flag(bool),
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for Cell<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Cell<'a> {
+    fn from(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
+}
+
+impl From<i64> for Cell<'_> {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<Timestamp> for Cell<'_> {
+    fn from(at: Timestamp) -> Self {
+        Self::At(at)
+    }
+}
+
+impl From<Option<Timestamp>> for Cell<'_> {
+    fn from(at: Option<Timestamp>) -> Self {
+        at.map_or(Self::Null, Self::At)
+    }
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+/// A value that a statement answered with: instants in milliseconds, flags as 0 and 1.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Int(i64),
+    Text(String),
+}
+
+/// A row that a statement answered with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row(pub(crate) Vec<Value>);
+
+fn damaged(column: usize, expected: impl fmt::Display) -> StoreError {
+    StoreError::Corrupt(format!("column {column} of a row: {expected}"))
+}
+
+impl Row {
+    fn value(&self, column: usize) -> &Value {
+        self.0.get(column).unwrap_or(&Value::Null)
+    }
+
+    /// A text.
+    pub fn text(&self, column: usize) -> StoreResult<&str> {
+        self.maybe_text(column)?.ok_or_else(|| damaged(column, "no text"))
+    }
+
+    /// A text, or nothing.
+    pub fn maybe_text(&self, column: usize) -> StoreResult<Option<&str>> {
+        match self.value(column) {
+            Value::Text(text) => Ok(Some(text)),
+            Value::Null => Ok(None),
+            Value::Int(_) => Err(damaged(column, "a number for a text")),
+        }
+    }
+
+    /// A number.
+    pub fn int(&self, column: usize) -> StoreResult<i64> {
+        match self.value(column) {
+            Value::Int(number) => Ok(*number),
+            _ => Err(damaged(column, "no number")),
+        }
+    }
+
+    /// A number that is not below zero.
+    pub fn count<T: TryFrom<i64>>(&self, column: usize) -> StoreResult<T> {
+        T::try_from(self.int(column)?).map_err(|_| damaged(column, "a number out of range"))
+    }
+
+    /// Yes or no.
+    pub fn flag(&self, column: usize) -> StoreResult<bool> {
+        Ok(self.int(column)? != 0)
+    }
+
+    /// An instant.
+    pub fn at(&self, column: usize) -> StoreResult<Timestamp> {
+        self.int(column).map(Timestamp::from_millis)
+    }
+
+    /// An instant, or nothing.
+    pub fn maybe_at(&self, column: usize) -> StoreResult<Option<Timestamp>> {
+        match self.value(column) {
+            Value::Null => Ok(None),
+            _ => self.at(column).map(Some),
+        }
+    }
+
+    /// A word of a closed set, or an id.
+    pub fn word<T: FromStr<Err: fmt::Display>>(&self, column: usize) -> StoreResult<T> {
+        self.text(column)?.parse().map_err(|e| damaged(column, e))
+    }
+
+    /// A word, or nothing.
+    pub fn maybe_word<T: FromStr<Err: fmt::Display>>(&self, column: usize) -> StoreResult<Option<T>> {
+        self.maybe_text(column)?.map(|text| text.parse().map_err(|e| damaged(column, e))).transpose()
+    }
+
+    /// A JSON document.
+    pub fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> StoreResult<T> {
+        serde_json::from_str(self.text(column)?).map_err(|e| damaged(column, e))
+    }
+}
+
+/// A transaction in which statements run. What is written is durable once the work returns and the commit succeeds.
+pub trait Sql {
+    /// Runs one statement; a write answers with its RETURNING rows.
+    fn query(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Vec<Row>>;
+    /// The instant of the transaction by the clock that decides expiry.
+    fn now(&self) -> Timestamp;
+    /// Enqueues the job of a workorder.
+    fn enqueue(&mut self, job: NewJob) -> StoreResult<()>;
+    /// Once this is durable, these workers look.
+    fn wakes(&mut self, stage: super::Stage);
+
+    /// Runs a write and answers how many rows it touched. The statement ends in RETURNING.
+    fn touched(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<usize> {
+        Ok(self.query(statement, cells)?.len())
+    }
+
+    /// Runs a statement that answers with one row or none.
+    fn one(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Option<Row>> {
+        Ok(self.query(statement, cells)?.into_iter().next())
+    }
+}
+
+/// Work to be done in one transaction. It may run more than once (a conflict, a commit whose answer was lost), so ids and
+/// everything else that is made up come in from outside, and what it did before it finds done.
+pub type Work = Box<dyn FnMut(&mut dyn Sql) -> StoreResult<()> + Send>;

@@ -1,0 +1,1 @@
+SELECT blueprint FROM azollas WHERE azolla_id = $1;

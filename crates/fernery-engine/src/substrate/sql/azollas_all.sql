@@ -1,0 +1,1 @@
+SELECT azolla_id, blueprint, updated_at FROM azollas ORDER BY azolla_id;

@@ -1,0 +1,2 @@
+UPDATE blockers SET resolved = true WHERE objective_id = $1 AND blocker_id = $2 AND NOT resolved
+RETURNING blocker_id;

@@ -1,0 +1,1 @@
+SELECT document FROM blueprints WHERE blueprint = $1;

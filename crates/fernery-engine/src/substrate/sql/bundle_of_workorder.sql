@@ -1,0 +1,1 @@
+SELECT document FROM bundles WHERE work_order_id = $1;

@@ -1,0 +1,2 @@
+DELETE FROM claims
+RETURNING resource_id;

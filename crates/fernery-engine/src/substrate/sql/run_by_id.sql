@@ -1,0 +1,1 @@
+SELECT document, evidence FROM runs WHERE run_id = $1;

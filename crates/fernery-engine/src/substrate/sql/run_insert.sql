@@ -1,0 +1,5 @@
+-- One workorder, one run record (invariant 2).
+INSERT INTO runs (run_id, work_order_id, objective_id, azolla_id, created_at, document, evidence)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (work_order_id) DO NOTHING
+RETURNING run_id;

@@ -1,0 +1,1 @@
+SELECT document, evidence FROM runs WHERE work_order_id = $1;

@@ -1,0 +1,1 @@
+SELECT place, hash FROM seals WHERE place = $1;

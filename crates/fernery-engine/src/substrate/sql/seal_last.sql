@@ -1,0 +1,1 @@
+SELECT place, hash FROM seals ORDER BY place DESC LIMIT 1;

@@ -1,0 +1,1 @@
+SELECT document FROM snapshots WHERE snapshot_id = $1;

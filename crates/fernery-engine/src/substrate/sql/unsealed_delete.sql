@@ -1,0 +1,2 @@
+DELETE FROM unsealed WHERE entry_id = $1
+RETURNING entry_id;

@@ -1,0 +1,228 @@
+//! What an operator and the workers of an azolla do, each step by hand; from one process of several.
+
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RecordId, SnapshotId};
+use fernery_core::blueprint::Blueprint;
+use fernery_core::canonical::Digest;
+use fernery_core::names::WorkerId;
+use fernery_core::pipeline::draft::Draft;
+use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::report::Answer;
+use fernery_core::{StreamName, TokenHash};
+use fernery_engine::door;
+use fernery_engine::store::{Ask, Claimed, Completion, Failure, Proof, Store};
+use fernery_engine::substrate::claims::{self, Claimer, Held};
+use fernery_engine::substrate::judging::{self, Judged};
+use fernery_engine::substrate::objectives::Standing;
+use fernery_engine::substrate::operating::{self, Actor, Deciding, Refusal};
+use fernery_engine::substrate::reading::{self, Chain, Decision, chain};
+use fernery_engine::substrate::scheduling::{self, Ids, Scheduled};
+use fernery_engine::substrate::{Cell, Substrate, azollas, objectives, readiness};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
+
+#[derive(Clone)]
+pub(crate) struct Hands {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) substrate: Substrate,
+    pub(crate) azolla: AzollaId,
+}
+
+pub(crate) fn blueprint(more: &str) -> Blueprint {
+    let mec = include_str!("../../../../azollas/mec.toml").to_string();
+    let text = format!("extends = \"mec\"\nazolla_id = \"a\"\n{more}");
+    Blueprint::parse(&text, &|name| (name == "mec").then(|| mec.clone())).expect("a blueprint")
+}
+
+pub(crate) fn draft(title: &str) -> Draft {
+    serde_json::from_value(json!({"title": title, "acceptance_criteria": "it works"})).expect("a draft")
+}
+
+pub(crate) fn id(text: &str) -> ObjectiveId {
+    ObjectiveId::new(text).expect("an id")
+}
+
+fn operator() -> Actor {
+    Actor("operator".into())
+}
+
+pub(crate) fn deciding(digest: Option<Digest>, note: Option<&str>) -> Deciding {
+    let record_id = RecordId::stored(&door::artifact_id());
+    Deciding { record_id, digest, note: note.map(str::to_string) }
+}
+
+impl Hands {
+    pub(crate) async fn put_in_force(&self, blueprint: Blueprint) -> Digest {
+        self.substrate.transact(move |sql| azollas::register(sql, &blueprint)).await.expect("registered")
+    }
+
+    pub(crate) async fn create(&self, name: &str) -> ObjectiveId {
+        let (objective_id, azolla) = (id(name), self.azolla.clone());
+        let wanted = objective_id.clone();
+        let made = self
+            .substrate
+            .transact(move |sql| operating::create(sql, &operator(), &wanted, &azolla, &draft("Do it")))
+            .await;
+        made.expect("stored").expect("created");
+        objective_id
+    }
+
+    pub(crate) async fn standing(&self, of: &ObjectiveId) -> Standing {
+        let of = of.clone();
+        let found = self.substrate.read(move |sql| objectives::load(sql, &of, false)).await;
+        found.expect("read").expect("an objective")
+    }
+
+    pub(crate) async fn status(&self, of: &ObjectiveId) -> ObjectiveStatus {
+        self.standing(of).await.objective.status
+    }
+
+    pub(crate) async fn approve(&self, of: &ObjectiveId) -> Result<Decision, Refusal> {
+        let (of, deciding) = (of.clone(), deciding(None, None));
+        self.substrate
+            .transact(move |sql| operating::approve(sql, &operator(), &of, &deciding))
+            .await
+            .expect("stored")
+    }
+
+    pub(crate) async fn act<T: Send + 'static>(
+        &self,
+        mut act: impl FnMut(&mut dyn fernery_engine::substrate::Sql, &Actor) -> operating::Answer<T>
+        + Send
+        + 'static,
+    ) -> Result<T, Refusal> {
+        self.substrate.transact(move |sql| act(sql, &operator())).await.expect("stored")
+    }
+
+    pub(crate) async fn emit(&self) -> usize {
+        let azolla = self.azolla.clone();
+        self.substrate.transact(move |sql| readiness::emit(sql, &azolla, 100)).await.expect("emitted")
+    }
+
+    pub(crate) async fn take_events(&self, owner: &str) -> Vec<(fernery_core::artifact::Event, Held)> {
+        let (azolla, by) = (self.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
+        self.substrate.transact(move |sql| claims::take_events(sql, &azolla, &by, 100)).await.expect("claims")
+    }
+
+    pub(crate) async fn schedule(&self, event: fernery_core::artifact::Event, held: Held) -> Scheduled {
+        let chance = door::Chance::default();
+        let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
+        self.substrate
+            .transact(move |sql| scheduling::schedule(sql, &event, &held, &ids))
+            .await
+            .expect("scheduled")
+    }
+
+    /// A pass of readiness and one of the scheduler.
+    pub(crate) async fn pass(&self) -> Vec<Scheduled> {
+        self.emit().await;
+        let mut done = Vec::new();
+        for (event, held) in self.take_events("scheduler").await {
+            done.push(self.schedule(event, held).await);
+        }
+        done
+    }
+
+    pub(crate) async fn claim(&self) -> Option<Claimed> {
+        let ask = Ask {
+            worker_id: WorkerId::stored("executor"),
+            streams: vec![StreamName::stored("diazotroph:PATCH_DIAZOTROPH")].into(),
+            max: 1,
+        };
+        self.store.claim(ask).await.expect("a claim").pop()
+    }
+
+    pub(crate) async fn hand_in(&self, job: &Claimed, result: Value) -> Answer {
+        let result = RawValue::from_string(result.to_string()).expect("JSON");
+        let item = Completion { proof: proof(job), result };
+        self.store.complete(vec![item]).await.expect("an answer").remove(0)
+    }
+
+    pub(crate) async fn fail(&self, job: &Claimed) -> Answer {
+        let error =
+            RawValue::from_string(json!({"code": "X", "message": "broken"}).to_string()).expect("JSON");
+        let item = Failure { proof: proof(job), code: "X".into(), retryable: true, error };
+        self.store.fail(vec![item]).await.expect("an answer").remove(0)
+    }
+
+    pub(crate) async fn take_executed(&self, owner: &str) -> Vec<Held> {
+        let (azolla, by) = (self.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
+        let taken = self
+            .substrate
+            .transact(move |sql| claims::take_executed(sql, &azolla, &by, 100))
+            .await
+            .expect("claims");
+        taken.into_iter().map(|(_, held)| held).collect()
+    }
+
+    /// A pass of the gate, with gates that need no program.
+    pub(crate) async fn judge(&self) -> Vec<Judged> {
+        let mut done = Vec::new();
+        for held in self.take_executed("gate").await {
+            done.push(self.judge_one(held).await);
+        }
+        done
+    }
+
+    pub(crate) async fn judge_one(&self, held: Held) -> Judged {
+        let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
+        let docket = self.substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read");
+        let docket = docket.expect("a docket");
+        let mut evidence: Vec<Evidence> = Vec::new();
+        for gate in &docket.blueprint.gates {
+            let found = plain_evidence(gate, &docket.bundle).expect("a gate without a program");
+            let stop = found.result != Some(fernery_core::artifact::GateResult::Pass);
+            evidence.push(found);
+            if stop {
+                break;
+            }
+        }
+        self.substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await.expect("judged")
+    }
+
+    pub(crate) async fn chain(&self, of: &ObjectiveId) -> Chain {
+        let of = of.clone();
+        self.substrate.read(move |sql| chain(sql, &of)).await.expect("read")
+    }
+
+    /// As the canceller does. Answers how many it told.
+    pub(crate) async fn cancel_jobs(&self) -> usize {
+        let found = self.substrate.read(move |sql| reading::to_cancel(sql, 100)).await.expect("read");
+        for id in &found {
+            self.store.cancel(id.job_id().expect("a job"), false).await.expect("cancelled");
+        }
+        found.len()
+    }
+
+    pub(crate) async fn cancel(&self, of: &ObjectiveId) -> Result<Standing, Refusal> {
+        let of = of.clone();
+        self.act(move |sql, who| operating::cancel(sql, who, &of, None)).await
+    }
+
+    pub(crate) async fn unblock(&self, of: &ObjectiveId) -> Result<Standing, Refusal> {
+        let of = of.clone();
+        self.act(move |sql, who| operating::unblock(sql, who, &of, &operating::Resolved::All)).await
+    }
+
+    /// Statements of the test's own, as another program would run them.
+    pub(crate) async fn sql(&self, statement: &'static str, with: &'static [&'static str]) -> usize {
+        let cells: Vec<Cell<'static>> = with.iter().map(|text| Cell::Text(text)).collect();
+        self.substrate.transact(move |sql| Ok(sql.query(statement, &cells)?.len())).await.expect("written")
+    }
+}
+
+pub(crate) fn proof(job: &Claimed) -> Proof {
+    let token_hash: TokenHash = job.lease_token.hash();
+    Proof { job_id: job.job_id, attempt_id: job.attempt_id, token_hash }
+}
+
+pub(crate) fn good() -> Value {
+    json!({"title": "done", "content": "the output", "notes": "", "metadata": {"outcome": "OUTPUT"}})
+}
+
+pub(crate) fn bad() -> Value {
+    json!({"title": "not done", "content": "", "notes": "", "metadata": {"outcome": "FAILED"}})
+}

@@ -1,0 +1,123 @@
+//! `fernery journal` and `fernery verify`: who did what, and that nobody changed the record of it.
+
+use super::Global;
+use super::failure::{Failure, Outcome};
+use super::pages::{self, Listing, Paging};
+use super::screen::{Cell, Screen, plain};
+use clap::{Args, Subcommand};
+use fernery_client::Client;
+use fernery_client::client::{Query, Reply};
+use fernery_client::wire::{JournalEntry, JournalHead, JournalPage, JournalVerdict};
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+
+/// The file in the data directory in which the server keeps the end of the chain, beside the database.
+pub(super) const HEAD_FILE: &str = "journal.head";
+/// How long the server may walk the chain.
+const WALK_WITHIN: Duration = Duration::from_secs(600);
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Journal {
+    /// List who did what, when and why, newest first
+    #[command(after_help = "\
+Examples:
+  fernery journal list
+  fernery journal list --all --json")]
+    List {
+        #[command(flatten)]
+        paging: Paging,
+    },
+}
+
+/// Check that nobody has changed the journal.
+///
+/// Walks the chain of seals over all entries. On the server's own machine it is also compared with the end that the
+/// server keeps in a file, so that a chain that was cut off or made anew is found out too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 whole, 1 not whole; the first fault is named.
+
+Examples:
+  fernery verify
+  fernery verify --json")]
+pub(super) struct Verify {}
+
+const ENTRIES: Listing<JournalPage> = Listing {
+    key: "entries",
+    heads: &["AT", "WHO", "ACT", "SUBJECT"],
+    rows: |page| {
+        let row = |e: JournalEntry| -> Vec<Cell> {
+            vec![e.created_at.into(), e.actor.into(), e.act.into(), e.subject.into()]
+        };
+        page.entries.into_iter().map(row).collect()
+    },
+};
+
+pub(super) async fn run(journal: Journal, client: &Client, screen: Screen) -> Outcome {
+    let Journal::List { paging } = journal;
+    let fetch = async |limit, cursor: Option<String>| {
+        let query = Query::new().with("limit", Some(limit)).with("cursor", cursor);
+        client.get("/v1/journal", &query, Duration::ZERO).await
+    };
+    pages::list(screen, &ENTRIES, &paging, fetch).await
+}
+
+pub(super) fn verify(_: &Verify, global: &Global, screen: Screen) -> Outcome {
+    let server = global.server()?;
+    // Read before the chain is walked: the chain only grows, so what the file says must still be in it.
+    let kept = server.found_in.as_deref().map(kept_head).transpose()?.flatten();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let walk = async {
+        let query = Query::new().with("place", kept.as_ref().map(|head| head.place));
+        let reply: Reply<JournalVerdict> =
+            server.client.get("/v1/journal/verify", &query, WALK_WITHIN).await.map_err(Failure::from)?;
+        Ok(reply.read()?)
+    };
+    let verdict = runtime.block_on(walk).map_err(|failure: Failure| server.explain_refusal(failure))?;
+    let fault = verdict.fault.clone().or_else(|| against(kept.as_ref(), &verdict));
+    if screen.json {
+        let answer = json!({ "entries": verdict.entries, "head": verdict.head, "fault": fault,
+            "compared_with_file": kept.is_some() });
+        screen.line(&answer.to_string())?;
+        return if fault.is_some() { Err(Failure::told()) } else { Ok(()) };
+    }
+    match fault {
+        Some(fault) => {
+            Err(Failure::failed("journal", format!("the journal is not whole: {}", plain(&fault))))
+        }
+        None => {
+            let with = if kept.is_some() { ", and its end is the one kept beside it" } else { "" };
+            screen.line(&format!("the journal is whole: {} entries{with}", verdict.entries))
+        }
+    }
+}
+
+fn kept_head(data: &Path) -> Outcome<Option<JournalHead>> {
+    let path = data.join(HEAD_FILE);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Failure::failed("journal", format!("cannot read {}: {error}", path.display())));
+        }
+    };
+    let head = serde_json::from_str(&text);
+    head.map(Some).map_err(|e| Failure::failed("journal", format!("{} makes no sense: {e}", path.display())))
+}
+
+/// What stands against the end that was kept.
+fn against(kept: Option<&JournalHead>, verdict: &JournalVerdict) -> Option<String> {
+    let kept = kept.filter(|kept| kept.place > 0)?;
+    match &verdict.at {
+        None => Some(format!(
+            "the chain was cut off: {} entries were sealed, {} are there",
+            kept.place,
+            verdict.head.as_ref().map_or(0, |head| head.place)
+        )),
+        Some(at) if at.hash != kept.hash => {
+            Some(format!("seal {} is not the one that was kept: the chain was made anew", kept.place))
+        }
+        Some(_) => None,
+    }
+}

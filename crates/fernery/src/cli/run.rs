@@ -1,0 +1,162 @@
+//! `fernery run`: what the gates said, and whether they would say it again.
+
+use super::failure::{Failure, Outcome};
+use super::pages::{self, Listing, Paging};
+use super::screen::{Cell, Screen, plain, remark};
+use super::ticket_show::evidence;
+use clap::Subcommand;
+use fernery_client::Client;
+use fernery_client::client::{Query, Reply};
+use fernery_client::wire::{ReplayResponse, RunPage};
+use fernery_core::artifact::RunId;
+use fernery_core::limits;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Run {
+    /// List run records, newest first
+    #[command(after_help = "\
+Examples:
+  fernery run list
+  fernery run list --all --json")]
+    List {
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a run record with the evidence of every gate
+    #[command(after_help = "\
+Example:
+  fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
+    Show {
+        /// The run's id
+        id: RunId,
+    },
+    /// Judge stored runs again from their artifacts; 1 if a verdict differs
+    #[command(after_help = "\
+Examples:
+  fernery run replay 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery run replay --all")]
+    Replay {
+        /// The run's id
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<RunId>,
+        /// Every run there is
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or("")
+}
+
+const RUNS: Listing<RunPage> = Listing {
+    key: "runs",
+    heads: &["RUN", "TICKET", "RESULT", "JUDGED AT", "REASON"],
+    rows: |page| {
+        let row = |run: &Value| -> Vec<Cell> {
+            vec![
+                text(run, "run_id").into(),
+                text(run, "objective_id").into(),
+                Cell::state(text(run, "gate_result")),
+                text(run, "created_at").into(),
+                text(run, "gate_reason").into(),
+            ]
+        };
+        page.runs.iter().map(row).collect()
+    },
+};
+
+pub(super) async fn run(run: Run, client: &Client, screen: Screen) -> Outcome {
+    match run {
+        Run::List { paging } => {
+            let fetch = async |limit, cursor: Option<String>| page(client, limit, cursor).await;
+            pages::list(screen, &RUNS, &paging, fetch).await
+        }
+        Run::Show { id } => {
+            let reply: Reply<Value> =
+                client.get(&format!("/v1/runs/{id}"), &Query::new(), Duration::ZERO).await?;
+            if screen.json { screen.json_body(&reply.body) } else { show(screen, &reply.read()?) }
+        }
+        Run::Replay { id: Some(id), .. } => {
+            let reply = replay(client, id.as_str()).await?;
+            let answer = reply.read()?;
+            match answer.same {
+                _ if screen.json => screen.json_body(&reply.body)?,
+                true => screen.line(&plain(&format!("{id}: {} again", answer.again.gate_result)))?,
+                false => screen.line(&differs(id.as_str(), &answer))?,
+            }
+            if answer.same { Ok(()) } else { Err(Failure::told()) }
+        }
+        Run::Replay { id: None, .. } => replay_all(client, screen).await,
+    }
+}
+
+async fn page(
+    client: &Client,
+    limit: u32,
+    cursor: Option<String>,
+) -> Result<Reply<RunPage>, fernery_client::ClientError> {
+    let query = Query::new().with("limit", Some(limit)).with("cursor", cursor);
+    client.get("/v1/runs", &query, Duration::ZERO).await
+}
+
+async fn replay(client: &Client, id: &str) -> Result<Reply<ReplayResponse>, fernery_client::ClientError> {
+    client.get(&format!("/v1/runs/{id}/replay"), &Query::new(), Duration::ZERO).await
+}
+
+fn differs(id: &str, answer: &ReplayResponse) -> String {
+    let (stored, again) = (&answer.stored, &answer.again);
+    plain(&format!(
+        "{id}: recorded {} ({}), now {} ({})",
+        stored.gate_result, stored.gate_reason, again.gate_result, again.gate_reason
+    ))
+}
+
+async fn replay_all(client: &Client, screen: Screen) -> Outcome {
+    let (mut runs, mut differ, mut cursor) = (0_u64, Vec::new(), None);
+    loop {
+        let page = page(client, limits::PAGE_ROWS_MAX, cursor).await?.read()?;
+        for run in &page.runs {
+            runs += 1;
+            let id = text(run, "run_id");
+            let answer = replay(client, id).await?.read()?;
+            if !answer.same {
+                if !screen.json {
+                    screen.line(&differs(id, &answer))?;
+                }
+                differ.push(json!({ "run_id": id, "stored": answer.stored, "again": answer.again }));
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let count = differ.len();
+    match screen.json {
+        true => screen.line(&json!({ "runs": runs, "differ": differ }).to_string())?,
+        false if count == 0 => screen.line(&format!("{runs} runs: every verdict comes out again"))?,
+        false => remark(&format!("{count} of {runs} runs come out otherwise")),
+    }
+    if count == 0 { Ok(()) } else { Err(Failure::told()) }
+}
+
+fn show(screen: Screen, run: &Value) -> Outcome {
+    screen.facts(&[
+        ("run", text(run, "run_id").into()),
+        ("ticket", text(run, "objective_id").into()),
+        ("workorder", text(run, "work_order_id").into()),
+        ("output", text(run, "output_id").into()),
+        ("result", Cell::state(text(run, "gate_result"))),
+        ("reason", text(run, "gate_reason").into()),
+        ("judged", text(run, "created_at").into()),
+    ])?;
+    screen.line("")?;
+    run["evidence"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .try_for_each(|found| screen.line(&plain(&evidence(found))))
+}

@@ -1,0 +1,188 @@
+//! A ticket for people: what it says, all that happened to it in order, and what to do next.
+
+use super::failure::Outcome;
+use super::screen::{Cell, Screen, plain};
+use fernery_client::wire::{ApprovalView, ObjectiveDetail};
+use fernery_core::Timestamp;
+use fernery_core::artifact::ObjectiveStatus;
+use serde_json::Value;
+
+/// One thing that happened.
+struct Moment {
+    at: Timestamp,
+    who: String,
+    what: String,
+    more: Vec<String>,
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or("")
+}
+
+fn moment(value: &Value, who: impl Into<String>, what: String) -> Moment {
+    let at = text(value, "created_at").parse().unwrap_or_else(|_| Timestamp::from_millis(0));
+    Moment { at, who: who.into(), what, more: Vec::new() }
+}
+
+pub(super) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
+    let o = &detail.standing.objective;
+    let mut facts = vec![
+        ("ticket", Cell::from(&o.objective_id)),
+        ("status", Cell::state(o.status.as_str())),
+        ("title", (&o.title).into()),
+        ("azolla", (&o.azolla_id).into()),
+        ("matters", format!("importance {}, urgency {}", o.importance, o.urgency).into()),
+    ];
+    facts.extend(o.blocked_reason.as_ref().map(|why| ("blocked", why.into())));
+    for (key, value) in &o.metadata {
+        facts.push(("metadata", format!("{key}: {}", shown(value)).into()));
+    }
+    facts.extend(detail.standing.unconfirmed.then(|| ("confirm", "no person has looked at it yet".into())));
+    screen.facts(&facts)?;
+    for blocker in o.blocked_on.iter().filter(|blocker| !blocker.resolved) {
+        let line = format!("blocker  {} ({}): {}", blocker.blocker_id, blocker.kind, blocker.description);
+        screen.line(&plain(&line))?;
+    }
+    if !o.acceptance_criteria.is_empty() {
+        screen.line("")?;
+        indented(screen, &o.acceptance_criteria)?;
+    }
+    screen.line("")?;
+    let mut moments = timeline(detail);
+    moments.sort_by_key(|moment| moment.at);
+    let who = moments.iter().map(|moment| moment.who.chars().count()).max().unwrap_or(0);
+    for Moment { at, who: by, what, more } in &moments {
+        screen.line(&format!("{at}  {:who$}  {}", plain(by), plain(what).replace('\n', " ")))?;
+        for line in more {
+            screen.line(&format!("    {}", plain(line).replace('\n', " ")))?;
+        }
+    }
+    let next = next(detail);
+    if !next.is_empty() {
+        screen.line("")?;
+        screen.line("next:")?;
+    }
+    next.iter().try_for_each(|action| screen.line(&format!("  {}", plain(action))))
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+fn indented(screen: Screen, text: &str) -> Outcome {
+    plain(text).lines().try_for_each(|line| screen.line(&format!("  {line}")))
+}
+
+fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
+    let o = &detail.standing.objective;
+    let mut moments = vec![Moment {
+        at: o.created_at,
+        who: "operator".into(),
+        what: "wrote it down".into(),
+        more: Vec::new(),
+    }];
+    for decision in &detail.decisions {
+        let act = match text(decision, "kind") {
+            "APPROVE" => "approved it",
+            "CONFIRM" => "confirmed it",
+            "REOPEN" => "reopened it",
+            other => other,
+        };
+        let digest = text(decision, "digest").get(..12).unwrap_or_default();
+        let note = decision["note"].as_str().map_or(String::new(), |note| format!(": {note}"));
+        moments.push(moment(decision, text(decision, "who"), format!("{act} ({digest}…){note}")));
+    }
+    for event in &detail.events {
+        let became = event["reason"].as_str().unwrap_or("waits for the scheduler");
+        moments.push(moment(event, "readiness", format!("{}: {became}", text(event, "type"))));
+    }
+    for workorder in &detail.workorders {
+        let (id, kind) = (text(workorder, "work_order_id"), text(workorder, "diazotroph_type"));
+        let what = format!("workorder {id} for {kind}, {}", text(workorder, "status"));
+        moments.push(moment(workorder, "scheduler", what));
+    }
+    for bundle in &detail.output_bundles {
+        let outcome = bundle["metadata"]["outcome"].as_str().unwrap_or("OUTPUT");
+        moments.push(moment(bundle, "executor", format!("{outcome}: {}", text(bundle, "title"))));
+    }
+    for run in &detail.runs {
+        let what = format!(
+            "{}: {} (run {})",
+            text(run, "gate_result"),
+            text(run, "gate_reason"),
+            text(run, "run_id")
+        );
+        let mut judged = moment(run, "gate", what);
+        judged.more = run["evidence"].as_array().into_iter().flatten().map(evidence).collect();
+        moments.push(judged);
+    }
+    for pause in &detail.pauses {
+        let what = format!("paused: {}", pause.reason);
+        moments.push(Moment { at: pause.created_at, who: "fernery".into(), what, more: Vec::new() });
+    }
+    moments
+}
+
+/// One gate on one line.
+pub(super) fn evidence(found: &Value) -> String {
+    let result = found["result"].as_str().unwrap_or("did not run");
+    let mut line = format!("{}: {result}", text(found, "gate"));
+    if let Some(command) = found["command"].as_array() {
+        let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
+        line.push_str(&format!(" `{}`", words.join(" ")));
+    }
+    if let Some(exit) = found["exit"].as_i64() {
+        line.push_str(&format!(" exit {exit}"));
+    }
+    if let Some(ms) = found["ms"].as_u64().filter(|ms| *ms > 0) {
+        line.push_str(&format!(" {ms} ms"));
+    }
+    let said = found["trouble"].as_str().unwrap_or_else(|| text(found, "log_tail"));
+    match said.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(last) => format!("{line} — {last}"),
+        None => line,
+    }
+}
+
+fn next(detail: &ObjectiveDetail) -> Vec<String> {
+    let o = &detail.standing.objective;
+    let id = &o.objective_id;
+    match o.status {
+        ObjectiveStatus::New => vec![format!("Read it and let it run: fernery ticket approve {id}")],
+        ObjectiveStatus::Todo => vec!["Nothing: it waits for its turn".into()],
+        ObjectiveStatus::InProgress => vec!["Nothing: it is being worked on".into()],
+        ObjectiveStatus::Blocked => {
+            let last = detail.pauses.iter().max_by_key(|pause| pause.created_at);
+            last.map_or_else(
+                || vec![format!("fernery ticket unblock {id} --all")],
+                |pause| pause.prioritized_actions.clone(),
+            )
+        }
+        ObjectiveStatus::Done if detail.standing.unconfirmed => vec![
+            format!("Look at it and confirm it: fernery ticket confirm {id}"),
+            format!("Not right? fernery ticket reopen {id} --note \"what is missing\""),
+        ],
+        ObjectiveStatus::Done => Vec::new(),
+    }
+}
+
+/// What an approval covers, in the order in which a person reads it.
+pub(super) fn approval(screen: Screen, approval: &ApprovalView) -> Outcome {
+    let shown_now = &approval.shown;
+    screen.facts(&[
+        ("ticket", text(shown_now, "objective_id").into()),
+        ("azolla", text(shown_now, "azolla_id").into()),
+        ("title", text(shown_now, "title").into()),
+    ])?;
+    if !text(shown_now, "acceptance_criteria").is_empty() {
+        screen.line("")?;
+        indented(screen, text(shown_now, "acceptance_criteria"))?;
+    }
+    for (name, what) in [("metadata", "metadata"), ("blueprint", "what runs, and how it is judged")] {
+        screen.line("")?;
+        screen.line(&format!("{what}:"))?;
+        indented(screen, &serde_json::to_string_pretty(&shown_now[name]).unwrap_or_default())?;
+    }
+    screen.line("")?;
+    screen.facts(&[("digest", (&approval.digest).into())])
+}

@@ -1,0 +1,210 @@
+//! What operators decide about an objective: approve, block, unblock, confirm, reopen, cancel.
+//!
+//! Each is one transaction of [`operating`], which decides; here a refusal becomes a problem that says what to do instead.
+
+use super::answer::{Call, Replied, Reply};
+use super::json;
+use super::objectives::{no_such_objective, objective_id, view};
+use super::problem::{Code, Refusal, Refused};
+use fernery_client::wire::{
+    ApproveRequest, BlockRequest, DecisionResponse, Difference, FieldProblem, NoteRequest, ReopenRequest,
+    UnblockRequest,
+};
+use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, ObjectiveType, RecordId};
+use fernery_core::canonical::Digest;
+use fernery_core::pipeline::Violation;
+use fernery_core::pipeline::lifecycle::{Step, after};
+use fernery_engine::door;
+use fernery_engine::substrate::Sql;
+use fernery_engine::substrate::objectives::{self, Standing};
+use fernery_engine::substrate::operating::{self, Actor, Deciding, Refusal as Refusing, Resolved};
+use fernery_engine::substrate::reading::Decision;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+/// Who acts, as the record has it.
+pub(super) fn actor(call: &Call) -> Actor {
+    // The routes let nobody in without a token.
+    let token = call.caller.0.as_ref();
+    Actor(token.map_or_else(|| "nobody".into(), |t| format!("{} ({})", t.row.name, t.row.token_id)))
+}
+
+fn optional<T: DeserializeOwned + Default>(call: &Call) -> Result<T, Refused> {
+    if call.body.is_empty() { Ok(T::default()) } else { json::read(&call.body) }
+}
+
+fn deciding(digest: Option<Digest>, note: Option<String>) -> Deciding {
+    Deciding { record_id: RecordId::stored(&door::artifact_id()), digest, note }
+}
+
+type Decide = fn(&mut dyn Sql, &Actor, &ObjectiveId, &Deciding) -> operating::Answer<Decision>;
+
+async fn decide(call: Call, id: ObjectiveId, deciding: Deciding, verb: Decide) -> Replied {
+    let _writing = call.writing()?;
+    let (who, named) = (actor(&call), id.clone());
+    let substrate = call.server.engine().substrate();
+    let decided = substrate.transact(move |sql| {
+        let decision = match verb(sql, &who, &named, &deciding)? {
+            Ok(decision) => decision,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        Ok(objectives::load(sql, &named, false)?
+            .map(|standing| (decision, standing))
+            .ok_or(Refusing::Unknown))
+    });
+    let (decision, standing) = decided.await?.map_err(|refusal| refused(refusal, &id))?;
+    Reply::json(200, &DecisionResponse { decision: json!(decision), standing: view(&standing) })
+}
+
+/// `POST /v1/objectives/{id}/approve`
+pub async fn approve(call: Call) -> Replied {
+    let id = objective_id(&call)?;
+    let ApproveRequest { digest, note } = json::read(&call.body)?;
+    decide(call, id, deciding(Some(digest), note), operating::approve).await
+}
+
+/// `POST /v1/objectives/{id}/confirm`
+pub async fn confirm(call: Call) -> Replied {
+    let id = objective_id(&call)?;
+    let NoteRequest { note } = optional(&call)?;
+    decide(call, id, deciding(None, note), operating::confirm).await
+}
+
+/// `POST /v1/objectives/{id}/reopen`
+pub async fn reopen(call: Call) -> Replied {
+    let id = objective_id(&call)?;
+    let ReopenRequest { digest, note } = json::read(&call.body)?;
+    decide(call, id, deciding(digest, Some(note)), operating::reopen).await
+}
+
+/// `POST /v1/objectives/{id}/block`
+pub async fn block(call: Call) -> Replied {
+    let id = objective_id(&call)?;
+    let BlockRequest { blocker_id, kind, description } = json::read(&call.body)?;
+    act(call, id, move |sql, who, id| operating::block(sql, who, id, blocker_id.clone(), kind, &description))
+        .await
+}
+
+/// `POST /v1/objectives/{id}/unblock`
+pub async fn unblock(call: Call) -> Replied {
+    let id = objective_id(&call)?;
+    let UnblockRequest { blockers, all } = json::read(&call.body)?;
+    let resolved = match (blockers.is_empty(), all) {
+        (true, true) => Resolved::All,
+        (false, false) => Resolved::These(blockers),
+        (true, false) => {
+            let detail = "name the blockers that are out of the way, or say \"all\": true";
+            return Err(Refusal::field(Code::Invalid, "/blockers", detail));
+        }
+        (false, true) => {
+            return Err(Refusal::field(Code::Invalid, "/all", "give either blockers or \"all\": true"));
+        }
+    };
+    act(call, id, move |sql, who, id| operating::unblock(sql, who, id, &resolved)).await
+}
+
+/// `POST /v1/objectives/{id}/cancel`
+pub async fn cancel(call: Call) -> Replied {
+    let id = objective_id(&call)?;
+    let NoteRequest { note } = optional(&call)?;
+    act(call, id, move |sql, who, id| operating::cancel(sql, who, id, note.as_deref())).await
+}
+
+async fn act(
+    call: Call,
+    id: ObjectiveId,
+    mut verb: impl FnMut(&mut dyn Sql, &Actor, &ObjectiveId) -> operating::Answer<Standing> + Send + 'static,
+) -> Replied {
+    let _writing = call.writing()?;
+    let (who, named) = (actor(&call), id.clone());
+    let substrate = call.server.engine().substrate();
+    let done = substrate.transact(move |sql| verb(sql, &who, &named));
+    acted(done.await?, &id)
+}
+
+/// Where an act left the objective, or why it was refused.
+pub(super) fn acted(done: Result<Standing, Refusing>, id: &ObjectiveId) -> Replied {
+    Reply::json(200, &view(&done.map_err(|refusal| refused(refusal, id))?))
+}
+
+/// A refusal of the substrate as the caller hears it.
+pub(super) fn refused(refusal: Refusing, id: &ObjectiveId) -> Refused {
+    match refusal {
+        Refusing::Unknown => no_such_objective(),
+        Refusing::UnknownAzolla(known) => {
+            let known: Vec<&str> = known.iter().map(|id| id.as_str()).collect();
+            let detail = match known.as_slice() {
+                [] => "there is no azolla yet".to_string(),
+                known => format!("there is no such azolla; there are: {}", known.join(", ")),
+            };
+            Refusal::field(Code::Invalid, "/azolla_id", detail)
+        }
+        Refusing::Status(status) => wrong_status(status, id),
+        Refusing::Taken => Refusal::new(Code::Conflict, "the id belongs to something else"),
+        Refusing::Changed { now, difference } => {
+            let detail =
+                format!("{id} changed since it was read; look at it again, then approve {}", now.digest);
+            let mut refused = Refusal::new(Code::Changed, detail);
+            let change = |(path, before, now)| Difference { path, before, now };
+            refused.more.digest = Some(now.digest.to_string());
+            refused.more.shown = Some(now.content);
+            refused.more.difference = difference.into_iter().map(change).collect();
+            refused
+        }
+        Refusing::Conflict(why) => Refusal::new(Code::Conflict, why),
+        Refusing::Unfit(violations) => Refusal::fields(fields(violations)),
+    }
+}
+
+/// Violations as a problem names them.
+pub(super) fn fields(violations: Vec<Violation>) -> Vec<FieldProblem> {
+    violations.into_iter().map(|v| FieldProblem { pointer: v.path, detail: v.message }).collect()
+}
+
+fn wrong_status(status: ObjectiveStatus, id: &ObjectiveId) -> Refused {
+    let possible = possible(status);
+    let detail = format!("{id} is {status}; what can be done to it there: {}", possible.join(", "));
+    let mut refused = Refusal::new(Code::WrongStatus, detail);
+    refused.more.objective_status = Some(status.to_string());
+    refused.more.possible = possible.into_iter().map(str::to_string).collect();
+    refused
+}
+
+/// What an operator can do to an objective that stands so.
+fn possible(status: ObjectiveStatus) -> Vec<&'static str> {
+    let leads = |step| after(ObjectiveType::Ticket, status, step).is_some();
+    let blocked = status == ObjectiveStatus::Blocked;
+    [
+        ("approve", leads(Step::Approve)),
+        ("edit", leads(Step::Edit)),
+        ("block", leads(Step::Block) || blocked),
+        ("unblock", blocked),
+        ("confirm", status == ObjectiveStatus::Done),
+        ("reopen", leads(Step::Reopen)),
+        ("cancel", leads(Step::Cancel)),
+    ]
+    .into_iter()
+    .filter_map(|(act, possible)| possible.then_some(act))
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_possible_is_what_the_lifecycle_allows() {
+        let table: Vec<String> =
+            ObjectiveStatus::ALL.iter().map(|s| format!("{s}: {}", possible(*s).join(" "))).collect();
+        assert_eq!(
+            table,
+            [
+                "NEW: approve edit block cancel",
+                "TODO: edit block cancel",
+                "IN_PROGRESS: cancel",
+                "BLOCKED: edit block unblock",
+                "DONE: confirm reopen",
+            ]
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! Reads executed workorders without a verdict, claims each, judges its bundle by the gates of the blueprint that it was
+//! made under, and writes the run record, the objective's next state and the pause. Does nothing when none was executed.
+//!
+//! Commands run outside any transaction while the claim is renewed; a renewal that is refused stops them, and nothing is
+//! written.
+
+use super::command::{Command, exit_code};
+use super::driver::{Pass, PollingWorker};
+use super::{Context, stop_watch};
+use crate::worker::process::NotRun;
+use async_trait::async_trait;
+use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
+use fernery_core::blueprint::Gate;
+use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_engine::substrate::Stage;
+use fernery_engine::substrate::claims::{self, Claimer, Held};
+use fernery_engine::substrate::judging::{self, Docket, Judged};
+use fernery_engine::{StoreError, Substrate, door};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+/// Workorders claimed at once.
+const BATCH: i64 = 64;
+/// Gate programs at once: they are builds and tests, and have the machine's cores to themselves.
+const PROGRAMS_MAX: usize = 2;
+/// How long a pass waits for gates that need no program.
+const MOMENT: Duration = Duration::from_millis(50);
+/// The end of a gate's output that is kept as evidence.
+const LOG_TAIL_BYTES: usize = 4 << 10;
+
+pub(super) struct Gates {
+    judge: Arc<Judge>,
+    /// What is being judged, of all azollas: a slow gate keeps no other from being looked at.
+    judging: Mutex<JoinSet<Result<Judged, StoreError>>>,
+}
+
+struct Judge {
+    substrate: Substrate,
+    by: Claimer,
+    work: PathBuf,
+    programs: Semaphore,
+}
+
+impl Gates {
+    pub(super) fn new(context: &Context) -> Self {
+        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
+        let (substrate, work) = (context.engine.substrate(), context.data.join("work"));
+        let judge = Judge { substrate, by, work, programs: Semaphore::new(PROGRAMS_MAX) };
+        Self { judge: Arc::new(judge), judging: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl PollingWorker for Gates {
+    fn name(&self) -> &'static str {
+        "gate"
+    }
+
+    async fn pass(&self, _: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {
+        let mut judging = self.judging.lock().await;
+        let room = BATCH - judging.len() as i64;
+        let (of, by) = (azolla.clone(), self.judge.by.clone());
+        let taken =
+            self.judge.substrate.transact(move |sql| claims::take_executed(sql, &of, &by, room)).await?;
+        door::failpoint("gate-claimed");
+        let mut pass = Pass { again: room > 0 && taken.len() as i64 == room, ..Pass::default() };
+        for (id, held) in taken {
+            let judge = self.judge.clone();
+            judging.spawn(async move {
+                let judged = judge.judge(id, held).await;
+                // There is room again, and whoever counts finds it.
+                judge.substrate.nudge(Stage::Gate);
+                judged
+            });
+        }
+        let mut failed = None;
+        while let Ok(Some(done)) = tokio::time::timeout(MOMENT, judging.join_next()).await {
+            match done {
+                Ok(Ok(Judged::Recorded(run))) => pass.count(run.gate_result.as_str(), 1),
+                Ok(Ok(Judged::Before)) => pass.count("judged_before", 1),
+                Ok(Ok(Judged::Later)) => pass.count("gate_could_not_run", 1),
+                Ok(Ok(Judged::ClaimLost)) => pass.count("claim_lost", 1),
+                Ok(Err(error)) => failed = Some(error),
+                Err(panicked) => failed = Some(StoreError::Unavailable(panicked.to_string())),
+            }
+        }
+        door::failpoint("gate-judged");
+        failed.map_or(Ok(pass), Err)
+    }
+}
+
+impl Judge {
+    async fn judge(&self, id: WorkorderId, held: Held) -> Result<Judged, StoreError> {
+        let of = id.clone();
+        let Some(docket) = self.substrate.read(move |sql| judging::docket(sql, &of)).await? else {
+            self.substrate.transact(move |sql| claims::release(sql, &held)).await?;
+            return Ok(Judged::Before);
+        };
+        let Some((evidence, held)) = self.evidence(&id, &docket, held).await? else {
+            return Ok(Judged::ClaimLost);
+        };
+        door::failpoint("gate-evidence");
+        self.substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await
+    }
+
+    /// What each gate found, up to the first that did not pass; `None`: the claim was taken over.
+    async fn evidence(
+        &self,
+        id: &WorkorderId,
+        docket: &Docket,
+        mut held: Held,
+    ) -> Result<Option<(Vec<Evidence>, Held)>, StoreError> {
+        let mut found = Vec::new();
+        for gate in &docket.blueprint.gates {
+            let evidence = match plain_evidence(gate, &docket.bundle) {
+                Some(evidence) => evidence,
+                None => match self.run_renewing(id, docket, gate, held).await? {
+                    Some((evidence, renewed)) => {
+                        held = renewed;
+                        evidence
+                    }
+                    None => return Ok(None),
+                },
+            };
+            let passed = evidence.result == Some(GateResult::Pass) && evidence.trouble.is_none();
+            found.push(evidence);
+            if !passed {
+                break;
+            }
+        }
+        Ok(Some((found, held)))
+    }
+
+    async fn run_renewing(
+        &self,
+        id: &WorkorderId,
+        docket: &Docket,
+        gate: &Gate,
+        mut held: Held,
+    ) -> Result<Option<(Evidence, Held)>, StoreError> {
+        let (stop, stops) = mpsc::unbounded_channel();
+        let running = self.run(id, docket, gate, stops);
+        tokio::pin!(running);
+        let mut lost = false;
+        loop {
+            tokio::select! {
+                evidence = &mut running => return Ok((!lost).then_some((evidence, held))),
+                () = tokio::time::sleep(self.by.ttl / 3), if !lost => {
+                    let (mine, ttl) = (held.clone(), self.by.ttl);
+                    match self.substrate.transact(move |sql| claims::renew(sql, &mine, ttl)).await {
+                        Ok(Some(renewed)) => held = renewed,
+                        Ok(None) => {
+                            lost = true;
+                            let _ = stop.send(Duration::ZERO);
+                        }
+                        // The database is away: the claim is ours until somebody takes it over, and the last write is
+                        // fenced.
+                        Err(error) => tracing::warn!(%error, "a gate's claim was not renewed"),
+                    }
+                }
+            }
+        }
+    }
+
+    async fn run(
+        &self,
+        id: &WorkorderId,
+        docket: &Docket,
+        gate: &Gate,
+        stops: mpsc::UnboundedReceiver<Duration>,
+    ) -> Evidence {
+        let Gate::Command { name, argv, timeout, env, .. } = gate else {
+            return trouble(gate.name(), None, "this gate runs no program".into());
+        };
+        let _turn = self.programs.acquire().await;
+        let folder = self.work.join(format!("gate-{id}-{name}"));
+        let since = stop_watch();
+        let ran = run_gate(&folder, docket, argv, env, *timeout, stops).await;
+        let _ = std::fs::remove_dir_all(&folder);
+        let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Evidence { ms, gate: name.clone(), command: Some(argv.clone()), ..ran }
+    }
+}
+
+fn trouble(gate: &str, exit: Option<i32>, why: String) -> Evidence {
+    Evidence {
+        gate: gate.to_string(),
+        command: None,
+        exit,
+        ms: 0,
+        log_tail: why.clone(),
+        result: None,
+        trouble: Some(why),
+    }
+}
+
+async fn run_gate(
+    folder: &Path,
+    docket: &Docket,
+    argv: &[String],
+    env: &[String],
+    timeout: Duration,
+    mut stops: mpsc::UnboundedReceiver<Duration>,
+) -> Evidence {
+    let bundle = folder.join("output_bundle.json");
+    let content = folder.join("content");
+    let written = std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&bundle, serde_json::to_vec_pretty(&docket.bundle)?))
+        .and_then(|()| std::fs::write(&content, &docket.bundle.content));
+    if let Err(error) = written {
+        return trouble("", None, format!("the bundle could not be written down: {error}"));
+    }
+    let command = match Command::new(argv, env, folder) {
+        Ok(command) => command,
+        Err(error) => return trouble("", None, format!("no folder for it: {error}")),
+    };
+    let told = vec![
+        ("FERNERY_OUTPUT_BUNDLE".to_string(), bundle.display().to_string()),
+        ("FERNERY_OUTPUT_CONTENT".to_string(), content.display().to_string()),
+        ("FERNERY_OBJECTIVE_ID".to_string(), docket.bundle.objective_id.to_string()),
+        ("FERNERY_WORK_ORDER_ID".to_string(), docket.workorder.workorder.work_order_id.to_string()),
+    ];
+    let (stop, orders) = mpsc::unbounded_channel();
+    let run = command.run(b"", told, false, Duration::from_secs(60), orders);
+    tokio::pin!(run);
+    let deadline = tokio::time::sleep(timeout);
+    tokio::pin!(deadline);
+    let mut timed_out = false;
+    let ran = loop {
+        tokio::select! {
+            ran = &mut run => break ran,
+            Some(grace) = stops.recv() => drop(stop.send(grace)),
+            () = &mut deadline, if !timed_out => {
+                timed_out = true;
+                let _ = stop.send(super::command::GRACE);
+            }
+        }
+    };
+    let evidence = match ran {
+        Ok(ran) => {
+            let exit = exit_code(&ran.seen.exit);
+            let mut log = tail(&ran.seen.stdout_end.text(), LOG_TAIL_BYTES / 2);
+            log.push_str(&tail(&ran.seen.stderr.text(), LOG_TAIL_BYTES / 2));
+            if timed_out {
+                log.push_str(&format!("\nended after {timeout:?}: its time-out"));
+            }
+            let passed = exit == Some(0) && ran.stopped.is_none();
+            let result = Some(if passed { GateResult::Pass } else { GateResult::Fail });
+            let ended_by_others = ran.stopped.is_some() && !timed_out;
+            Evidence {
+                gate: String::new(),
+                command: None,
+                exit,
+                ms: 0,
+                log_tail: log,
+                result: if ended_by_others { None } else { result },
+                trouble: ended_by_others.then(|| "it was stopped".to_string()),
+            }
+        }
+        Err(NotRun::NoCommand(why) | NotRun::NotStarted(why) | NotRun::NoGuard(why)) => {
+            trouble("", None, why)
+        }
+    };
+    command.close().await;
+    evidence
+}
+
+/// The end of a log, as text that can be shown.
+fn tail(log: &str, bytes: usize) -> String {
+    let shown: String =
+        log.chars()
+            .map(|c| {
+                if matches!(c, '\n' | '\t') || !fernery_core::names::is_unprintable(c) {
+                    c
+                } else {
+                    '\u{fffd}'
+                }
+            })
+            .collect();
+    let mut from = shown.len().saturating_sub(bytes);
+    while !shown.is_char_boundary(from) {
+        from += 1;
+    }
+    shown[from..].to_string()
+}

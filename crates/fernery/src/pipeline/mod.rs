@@ -1,0 +1,179 @@
+//! The pipeline at work: one loop that every polling worker runs in, and the executors of this process.
+//!
+//! | worker | reads | claims | writes | does nothing when |
+//! |---|---|---|---|---|
+//! | readiness | objectives that entered TODO | nothing: a unique key excludes | TICKET_READY | none entered |
+//! | scheduler | unprocessed events | the event | snapshot, workorder, job, objective | no event, no room |
+//! | runner | workorders of its executors' kinds | the workorder, as its job | bundle, EXECUTED | nothing waits |
+//! | gate | executed workorders | the workorder | run record, objective, pause | nothing was executed |
+//! | sealer | journal entries | nothing: a unique place excludes | seals | all are sealed |
+//!
+//! Correctness depends neither on the interval nor on how many processes run these, nor on which one dies where.
+
+mod canceller;
+mod command;
+mod driver;
+mod gate;
+mod readiness;
+mod runner;
+mod scheduler;
+mod sealer;
+
+use crate::http::PipelineView;
+use driver::Driver;
+use fernery_core::artifact::AzollaId;
+use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Sandbox, WorkerKind};
+use fernery_engine::store::StoreSettings;
+use fernery_engine::substrate::{Stage, azollas};
+use fernery_engine::{Engine, StoreError, door};
+use runner::Runner;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// How often a worker looks by itself where its blueprint does not say.
+const INTERVAL_DEFAULT: Duration = Duration::from_secs(2);
+
+/// What every worker of this process shares.
+pub(crate) struct Context {
+    pub(crate) engine: Engine,
+    pub(crate) blueprints: Vec<Blueprint>,
+    /// Whose claims these are: one process.
+    pub(crate) owner: String,
+    pub(crate) lease_ttl: Duration,
+    pub(crate) data: PathBuf,
+}
+
+impl Context {
+    fn interval(&self, worker: WorkerKind) -> Duration {
+        self.blueprints.iter().filter_map(|b| b.interval(worker)).min().unwrap_or(INTERVAL_DEFAULT)
+    }
+
+    pub(crate) fn azollas(&self) -> impl Iterator<Item = &AzollaId> {
+        self.blueprints.iter().map(|blueprint| &blueprint.azolla_id)
+    }
+}
+
+/// The running workers of this process.
+pub struct Pipeline {
+    driver: Arc<Driver>,
+    tasks: Vec<JoinHandle<()>>,
+    runner: Runner,
+}
+
+/// Reads blueprints: the files given, and the embedded `mec` unless one of them is that.
+pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
+    let folder_of = |file: &Path| file.parent().map(Path::to_owned).unwrap_or_default();
+    let mut read = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let folder = folder_of(file);
+        let others = |name: &str| match std::fs::read_to_string(folder.join(format!("{name}.toml"))) {
+            Ok(text) => Some(text),
+            Err(_) => (name == "mec").then(|| fernery_core::blueprint::MEC_TOML.to_string()),
+        };
+        let parsed = Blueprint::parse(&text, &others).map_err(|flaws| {
+            let each: Vec<String> = flaws.iter().map(|flaw| format!("{}: {flaw}", file.display())).collect();
+            each.join("\n")
+        })?;
+        read.push(parsed);
+    }
+    if !read.iter().any(|blueprint| blueprint.azolla_id.as_str() == "mec") {
+        read.insert(0, Blueprint::mec());
+    }
+    check_together(&read)?;
+    Ok(read)
+}
+
+/// What one blueprint alone cannot tell.
+fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    let mut kinds = BTreeMap::new();
+    for blueprint in blueprints {
+        let id = &blueprint.azolla_id;
+        if !seen.insert(id) {
+            return Err(format!("two blueprints are of azolla {id}"));
+        }
+        let Some(executor) = blueprint.executor() else {
+            return Err(format!("azolla {id} has no executor for {}", blueprint.diazotroph_type));
+        };
+        if executor.kind == ExecutorKind::Command && executor.sandbox != Some(Sandbox::Unconfined) {
+            return Err(format!(
+                "azolla {id}: this version contains no command; where that is acceptable, say so: sandbox = \"none\" \
+                 in [executors.{}]",
+                blueprint.diazotroph_type
+            ));
+        }
+        for gate in &blueprint.gates {
+            if let Gate::Command { name, sandbox, .. } = gate
+                && *sandbox != Some(Sandbox::Unconfined)
+            {
+                return Err(format!(
+                    "azolla {id}: gate {name} runs a command, which may run what an executor wrote, and this version \
+                     contains none; where that is acceptable, say so: sandbox = \"none\" in that gate"
+                ));
+            }
+        }
+        let other = kinds.entry(&blueprint.diazotroph_type).or_insert((executor.kind, id));
+        if other.0 != executor.kind {
+            return Err(format!(
+                "azollas {} and {id} both make workorders for {}, one remote and one not: name another type",
+                other.1, blueprint.diazotroph_type
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Pipeline {
+    /// Puts the blueprints in force and starts the workers.
+    pub async fn start(
+        engine: Engine,
+        blueprints: Vec<Blueprint>,
+        data: PathBuf,
+    ) -> Result<Self, StoreError> {
+        let StoreSettings { lease_ttl, chance, .. } = engine.settings().store.clone();
+        for blueprint in &blueprints {
+            let blueprint = blueprint.clone();
+            engine.substrate().transact(move |sql| azollas::register(sql, &blueprint)).await?;
+        }
+        let known = engine.substrate().read(azollas::all).await?;
+        let known: Vec<Blueprint> = known.iter().map(|known| (*known.blueprint).clone()).collect();
+        check_together(&known).map_err(StoreError::Refused)?;
+        let owner = format!("fernery-{}", chance.process_id());
+        let context = Arc::new(Context { engine, blueprints, owner, lease_ttl, data });
+        let driver = Arc::new(Driver::new(context.clone()));
+        let interval = |worker| context.interval(worker);
+        let tasks = vec![
+            driver.clone().run(Stage::Readiness, interval(WorkerKind::Readiness), readiness::Readiness),
+            driver.clone().run(Stage::Scheduler, interval(WorkerKind::Scheduler), scheduler::Scheduler),
+            driver.clone().run(Stage::Runner, interval(WorkerKind::Runner), canceller::Canceller),
+            driver.clone().run(Stage::Gate, interval(WorkerKind::Gate), gate::Gates::new(&context)),
+            driver.clone().run(Stage::Sealer, INTERVAL_DEFAULT, sealer::Sealer),
+        ];
+        let runner = Runner::start(&context);
+        Ok(Self { driver, tasks, runner })
+    }
+
+    /// What each worker saw and did in its last pass.
+    pub fn view(&self) -> PipelineView {
+        let driver = self.driver.clone();
+        PipelineView::new(move |azolla| {
+            driver.of(azolla).iter().filter_map(|pass| serde_json::to_value(pass).ok()).collect()
+        })
+    }
+
+    /// Ends the workers. What runs is stopped and handed back; claims that are held run out.
+    pub async fn stop(self) {
+        self.runner.stop().await;
+        for task in self.tasks {
+            task.abort();
+        }
+    }
+}
+
+pub(crate) fn stop_watch() -> std::time::Instant {
+    door::stop_watch()
+}

@@ -1,0 +1,60 @@
+//! The pipeline's workers by hand, on the engine under a test's server.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use crate::server::TestServer;
+use fernery_core::artifact::{AzollaId, SnapshotId, WorkorderId};
+use fernery_core::blueprint::Blueprint;
+use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_engine::door;
+use fernery_engine::substrate::claims::{self, Claimer};
+use fernery_engine::substrate::scheduling::{self, Ids};
+use fernery_engine::substrate::{azollas, journal, judging, readiness};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn mec() -> AzollaId {
+    AzollaId::stored("mec")
+}
+
+fn claimer(owner: &str) -> Claimer {
+    Claimer { owner_id: owner.into(), ttl: Duration::from_secs(60) }
+}
+
+pub async fn register(server: &TestServer) {
+    let done = server.engine.substrate().transact(|sql| azollas::register(sql, &Blueprint::mec())).await;
+    done.expect("registered");
+}
+
+/// A pass of readiness and one of the scheduler.
+pub async fn schedule(server: &TestServer) {
+    let substrate = server.engine.substrate();
+    substrate.transact(|sql| readiness::emit(sql, &mec(), 100)).await.expect("emitted");
+    let taken = substrate.transact(|sql| claims::take_events(sql, &mec(), &claimer("scheduler"), 100)).await;
+    for (event, held) in taken.expect("claims") {
+        let chance = door::Chance::default();
+        let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
+        let done = substrate.transact(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await;
+        done.expect("scheduled");
+    }
+}
+
+/// A pass of the gate and one of the sealer.
+pub async fn judge(server: &TestServer) {
+    let substrate = server.engine.substrate();
+    let taken = substrate.transact(|sql| claims::take_executed(sql, &mec(), &claimer("gate"), 100)).await;
+    for (id, held) in taken.expect("claims") {
+        let id: WorkorderId = id;
+        let docket =
+            substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read").expect("a docket");
+        let evidence: Vec<Evidence> =
+            docket.blueprint.gates.iter().map_while(|gate| plain_evidence(gate, &docket.bundle)).collect();
+        let done = substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await;
+        done.expect("judged");
+    }
+    substrate.transact(|sql| journal::seal(sql, 1_000)).await.expect("sealed");
+}
+
+/// A result that the membrane lets through.
+pub fn good() -> Value {
+    json!({ "title": "done", "content": "the output", "notes": "", "metadata": { "outcome": "OUTPUT" } })
+}

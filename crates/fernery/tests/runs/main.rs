@@ -1,0 +1,11 @@
+//! Tickets through the real program: approved over HTTP, executed by programs and by workers elsewhere, judged, paused;
+//! and the program killed at every step of the way.
+
+#[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
+#[allow(dead_code, reason = "only a part of it is used")]
+mod fresh_database;
+mod kills;
+#[path = "../program/mod.rs"]
+mod program;
+mod shop;
+mod ways;
