@@ -14,6 +14,7 @@ use fernery_core::artifact::{
     AzollaId, ContextSnapshot, Event, GateResult, ObjectiveStatus, PauseState, SnapshotId, TerminalReason,
     Workorder, WorkorderId, WorkorderStatus,
 };
+use fernery_core::blueprint::Limits;
 use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::pipeline::envelope;
 use fernery_core::pipeline::prompt::{self, EarlierRun};
@@ -86,17 +87,19 @@ pub struct Ids {
 
 /// Deals with one claimed event.
 pub fn schedule(sql: &mut dyn Sql, event: &Event, held: &Held, ids: &Ids) -> StoreResult<Scheduled> {
-    // In this order everywhere: azolla, event, objective.
-    sql.query(include_str!("sql/azolla_lock.sql"), &[event.azolla_id.as_str().into()])?;
+    let gone = || StoreError::Corrupt(format!("azolla {} has no blueprint", event.azolla_id));
+    let mut registered = azollas::in_force(sql, &event.azolla_id)?.ok_or_else(gone)?;
+    // In this order everywhere: azolla, event, objective. Where room has no bounds nobody needs to wait for anybody.
+    if registered.blueprint.limits != (Limits { concurrency: 0, review_limit: 0 }) {
+        sql.query(include_str!("sql/azolla_lock.sql"), &[event.azolla_id.as_str().into()])?;
+        registered = azollas::in_force(sql, &event.azolla_id)?.ok_or_else(gone)?;
+    }
     let stored = sql.one(include_str!("sql/event_lock.sql"), &[event.event_id.as_str().into()])?;
     let Some(stored) = stored else { return Ok(Scheduled::ClaimLost) };
     if stored.flag(5)? {
         claims::release(sql, held)?;
         return Ok(Scheduled::Before(stored.word(7)?));
     }
-    let Some(registered) = azollas::in_force(sql, &event.azolla_id)? else {
-        return Err(StoreError::Corrupt(format!("azolla {} has no blueprint", event.azolla_id)));
-    };
     match room(sql, &registered)? {
         Room::Left(_) => {}
         none => {
