@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 const FAULTS: usize = 24;
+/// Kinds of faults: each in its turn, three times.
+const KINDS: usize = 8;
 const WORKERS: usize = 30;
 const PRODUCERS: usize = 3;
 
@@ -22,9 +24,9 @@ async fn campaign_three_control_planes_see_every_job_through_whatever_fails() {
     let targets: Vec<_> = world.servers.iter().map(|server| server.target.clone()).collect();
     let load = Load::start(&targets, seed, PRODUCERS, WORKERS);
     let mut faults: BTreeMap<&str, usize> = BTreeMap::new();
-    for _ in 0..FAULTS {
+    for n in 0..FAULTS {
         sleep(Duration::from_millis(rng.random_range(300..900))).await;
-        let fault = cause(&mut world, &mut rng).await;
+        let fault = cause(n % KINDS, &mut world, &mut rng).await;
         *faults.entry(fault).or_default() += 1;
     }
     let ledger = load.settle(world.target()).await;
@@ -36,14 +38,14 @@ async fn campaign_three_control_planes_see_every_job_through_whatever_fails() {
         "faults {faults:?}; since the last restarts {read} messages were read, {anew} groups set up anew"
     );
     assert!(
-        faults.len() >= 5 && jobs >= 300 && lost >= 10 && stale >= 3 && read >= 20,
+        faults.len() == KINDS && jobs >= 300 && lost >= 10 && stale >= 3 && read >= 20,
         "too little happened to prove anything"
     );
 }
 
-async fn cause(world: &mut World, rng: &mut StdRng) -> &'static str {
+async fn cause(kind: usize, world: &mut World, rng: &mut StdRng) -> &'static str {
     let stream = if rng.random_bool(0.5) { "a" } else { "b" };
-    match rng.random_range(0..7) {
+    match kind {
         0 => {
             let _: String = world.redis.ask(&["FLUSHALL"]).await;
             "flushed"
@@ -70,6 +72,12 @@ async fn cause(world: &mut World, rng: &mut StdRng) -> &'static str {
         5 => {
             let _: redis::Value = world.redis.ask(&["EVAL", FIVEFOLD, "1", stream]).await;
             "messages five times"
+        }
+        6 => {
+            let _: String = world.redis.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
+            sleep(Duration::from_millis(1_500)).await;
+            let _: String = world.redis.ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
+            "Redis out of memory"
         }
         _ => {
             let n = rng.random_range(0..world.servers.len());
