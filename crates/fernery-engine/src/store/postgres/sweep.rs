@@ -48,10 +48,12 @@ struct Progress {
 pub(super) async fn sweep(shared: Arc<Shared>) {
     let Some(post) = &shared.post else { return };
     let mut progress: HashMap<StreamName, Progress> = HashMap::new();
-    for round in 0_u64.. {
+    // Only what was done counts: a first round that fails is not the last look at idle streams for a minute.
+    let mut rounds = 0_u64;
+    loop {
         sleep(shared.settings.chance.jittered(INTERVAL)).await;
-        match shared.sweep_all(post, &mut progress, round % FORGET == 0).await {
-            Ok(()) => {}
+        match shared.sweep_all(post, &mut progress, rounds.is_multiple_of(FORGET)).await {
+            Ok(()) => rounds += 1,
             Err(Stop::Transport(away)) => {
                 // What was known about streams may be about streams that are no more.
                 progress.clear();
