@@ -72,6 +72,27 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
         let at = path("objectives", id);
         content(all, &objective.artifact, entries, &at, faults);
         status(&objective.artifact, entries, &at, faults);
+        blockers(&objective.artifact, entries, &at, faults);
+        if objective.artifact.status == ObjectiveStatus::Done {
+            let why = "whether a person has looked is not what the journal tells";
+            faults.unless(
+                objective.beside.unconfirmed == is_unconfirmed(entries),
+                &path("beside/objectives", id),
+                why,
+            );
+        }
+    }
+    for (id, event) in &all.events {
+        // Whatever leads to TODO is told of.
+        let steps = about.get(event.artifact.resource_id.as_str()).map_or(0, Vec::len);
+        let counted = usize::try_from(event.beside.entry).is_ok_and(|entry| entry <= steps);
+        faults.unless(counted, &path("beside/events", id), "its objective did not enter TODO so often");
+    }
+    for ((of, number), pause) in &all.pauses {
+        let entries = about.get(of.as_str()).map_or(&[][..], Vec::as_slice);
+        let told = entries.iter().any(|entry| entry.created_at == pause.created_at);
+        let why = format!("the journal tells of nothing at {}: it was inserted or changed", pause.created_at);
+        faults.unless(told, &path("pause_states", format!("{of}.{number}")), why);
     }
 }
 
@@ -114,7 +135,10 @@ fn exhibits_same(all: &Exported, run: &RunRecord, evidence: &[Evidence], entry: 
 fn content(all: &Exported, objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faults) {
     let written = |entry: &&&Entry| matches!(entry.act.as_str(), "created" | "edited");
     let created = entries.iter().filter(|entry| entry.act == "created").count();
-    faults.unless(created == 1, at, "the journal does not tell that it was written down: it was inserted");
+    let of_then =
+        entries.iter().any(|entry| entry.act == "created" && entry.created_at == objective.created_at);
+    let why = "the journal does not tell that it was written down then: it was inserted or changed";
+    faults.unless(created == 1 && of_then, at, why);
     // In the order of the chain where they are of one instant.
     let Some(last) = entries.iter().filter(written).max_by_key(|entry| entry.created_at) else { return };
     if last.why["digest"].is_null() {
@@ -128,6 +152,40 @@ fn content(all: &Exported, objective: &Objective, entries: &[&Entry], at: &str, 
         of_entry(last)
     );
     faults.unless(same, at, why);
+}
+
+/// What a person put in the way is there as they said it, and what they took away is resolved.
+fn blockers(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faults) {
+    let put = entries.iter().filter(|entry| entry.act == "blocked" && !entry.why["blocker_id"].is_null());
+    let taken: BTreeSet<&str> = entries
+        .iter()
+        .filter(|entry| entry.act == "unblocked")
+        .flat_map(|entry| entry.why["resolved"].as_array().into_iter().flatten())
+        .filter_map(|id| id.as_str())
+        .collect();
+    let same = put.clone().all(|entry| {
+        objective.blocked_on.iter().any(|blocker| {
+            entry.why["blocker_id"] == blocker.blocker_id.as_str()
+                && entry.why["kind"] == json!(blocker.kind)
+                && entry.why["description"] == blocker.description.as_str()
+        })
+    });
+    faults.unless(same, at, "a blocker is missing or not what the journal tells of");
+    let resolved = objective.blocked_on.iter().all(|b| b.resolved == taken.contains(b.blocker_id.as_str()));
+    faults.unless(resolved, at, "which blockers are resolved is not what the journal tells");
+}
+
+/// Whether nobody has looked since the gates last spoke.
+fn is_unconfirmed(entries: &[&Entry]) -> bool {
+    let last = |act: &str| {
+        entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.act == act)
+            .map(|(n, entry)| (entry.created_at, n))
+            .max()
+    };
+    last("confirm") < last("judged")
 }
 
 /// The status is where the last step led, and that step is of the instant at which the objective last changed.

@@ -80,6 +80,8 @@ fn objectives(all: &Exported, index: &Index<'_>, faults: &mut Faults) {
         }
         let texts = o.blocked_on.iter().map(|b| &b.description).chain(&o.blocked_reason);
         faults.unless(storable(texts), &at, "a text in it has a NUL");
+        let blocked = o.status == ObjectiveStatus::Blocked;
+        faults.unless(blocked == o.blocked_reason.is_some(), &at, "its status and its blocked_reason differ");
         let blockers: BTreeSet<_> = o.blocked_on.iter().map(|b| &b.blocker_id).collect();
         faults.unless(blockers.len() == o.blocked_on.len(), &at, "two of its blockers have the same id");
         faults.unless(blockers.len() <= limits::BLOCKERS_MAX, &at, "it has too many blockers");
@@ -179,7 +181,8 @@ fn workorders(all: &Exported, index: &Index<'_>, faults: &mut Faults) {
         });
         faults.unless(made, &at, format!("event {} is not there, or not its", beside.event_id));
         let snapshot = all.snapshots.get(artifact.context_snapshot_id.as_str());
-        let told = snapshot.is_some_and(|s| s.objective_id == artifact.objective_id);
+        let told = snapshot
+            .is_some_and(|s| s.objective_id == artifact.objective_id && s.created_at == artifact.created_at);
         faults.unless(
             told && snapshots.insert(artifact.context_snapshot_id.as_str()),
             &at,
@@ -193,8 +196,9 @@ fn workorders(all: &Exported, index: &Index<'_>, faults: &mut Faults) {
             "its status, its output and when it was executed differ",
         );
         if let Some(output) = &beside.output_id {
-            let known =
-                all.bundles.get(output.as_str()).is_some_and(|b| b.objective_id == artifact.objective_id);
+            let known = all.bundles.get(output.as_str()).is_some_and(|b| {
+                b.objective_id == artifact.objective_id && Some(b.created_at) == beside.executed_at
+            });
             let why = format!("output_bundle {output} is not there, or not its");
             faults.unless(known && outputs.insert(output.as_str()), &at, why);
         }
@@ -231,6 +235,10 @@ fn allowed(
     let same =
         blueprint.azolla_id == beside.azolla_id && blueprint.diazotroph_type == artifact.diazotroph_type;
     faults.unless(same, at, "its blueprint is for another azolla or another kind of executor");
+    let budget = u64::try_from(blueprint.budget.as_millis()).unwrap_or(u64::MAX);
+    let bounded =
+        artifact.budget_ms <= budget && artifact.branch_name == blueprint.branch_name(&artifact.objective_id);
+    faults.unless(bounded, at, "its budget or its branch is not what its blueprint gives");
     let decisive = blueprint.decisive();
     let approvals = index.approvals.get(artifact.objective_id.as_str());
     let approved = approvals.into_iter().flatten().any(|decision| {

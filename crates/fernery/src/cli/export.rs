@@ -28,8 +28,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often what has changed is read again before giving up.
-const ROUNDS: u32 = 20;
+/// How often what has changed is read again before giving up. It ends with the first round, of some milliseconds, in which
+/// no ticket moves.
+const ROUNDS: u32 = 1_000;
 
 /// Write every artifact to a folder of its own, as JSON.
 #[derive(Debug, Args)]

@@ -15,8 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How often the sealer is waited for, and how long each time.
-const SEAL_TRIES: u32 = 200;
-const SEAL_WAIT: Duration = Duration::from_millis(50);
+const SEAL_TRIES: u32 = 2_000;
+const SEAL_WAIT: Duration = Duration::from_millis(5);
+/// Entries that a further look reads at once: few, because it must be quicker than what it looks at.
+const FURTHER_ROWS: u32 = 50;
 
 /// What is known of the journal.
 #[derive(Default)]
@@ -26,15 +28,15 @@ pub(super) struct Journal {
     pub(super) blueprints: BTreeSet<Digest>,
 }
 
-async fn page(client: &Client, cursor: Option<String>) -> Outcome<JournalPage> {
-    let query = Query::new().with("limit", Some(limits::PAGE_ROWS_MAX)).with("cursor", cursor);
+async fn page(client: &Client, rows: u32, cursor: Option<String>) -> Outcome<JournalPage> {
+    let query = Query::new().with("limit", Some(rows)).with("cursor", cursor);
     let reply: Reply<JournalPage> = client.get("/v1/journal", &query, Duration::ZERO).await?;
     Ok(reply.read()?)
 }
 
 /// A place that the chain has reached already.
 pub(super) async fn reached(client: &Client) -> Outcome<i64> {
-    let places = page(client, None).await?.entries.into_iter().filter_map(|entry| entry.seal);
+    let places = page(client, FURTHER_ROWS, None).await?.entries.into_iter().filter_map(|entry| entry.seal);
     Ok(places.map(|seal| seal.place).max().unwrap_or(0))
 }
 
@@ -63,9 +65,10 @@ impl Journal {
     async fn look(&mut self, client: &Client, folder: &mut Folder) -> Outcome {
         let mut open: BTreeSet<String> =
             self.entries.iter().filter(|(_, (_, seal))| seal.is_none()).map(|(id, _)| id.clone()).collect();
+        let rows = if self.entries.is_empty() { limits::PAGE_ROWS_MAX } else { FURTHER_ROWS };
         let mut cursor = None;
         loop {
-            let page = page(client, cursor).await?;
+            let page = page(client, rows, cursor).await?;
             let mut known = true;
             for row in page.entries {
                 open.remove(&row.entry_id);

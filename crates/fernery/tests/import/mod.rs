@@ -41,6 +41,22 @@ pub fn failed() -> Value {
     json!({ "title": "not done", "content": "", "notes": "why", "metadata": { "outcome": "FAILED" } })
 }
 
+/// Few tickets, with a file of every kind.
+pub async fn fill_few(server: &TestServer) {
+    register(server).await;
+    create(server, "done").await;
+    approve(server, "done").await;
+    schedule(server).await;
+    hand_in(server, good()).await;
+    judge(server).await;
+    create(server, "blocked").await;
+    act(server, "blocked", "block", json!({ "kind": "USER_INPUT", "description": "Which?" })).await;
+    create(server, "running").await;
+    approve(server, "running").await;
+    schedule(server).await;
+    seal(server).await;
+}
+
 /// Tickets in every state, with what led there.
 pub async fn fill(server: &TestServer) {
     register(server).await;
