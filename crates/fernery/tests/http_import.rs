@@ -167,6 +167,9 @@ async fn what_came_in_goes_out_again_and_on_to_a_third_instance(server: TestServ
     let answer = brought(&third, &again).await;
     assert_eq!((&answer["as_new"], &answer["ended"]), (&json!([]), &json!([])));
     assert_eq!(statuses(&third).await, statuses(&other).await);
+    // Its journal tells that the first folder came in, but that was elsewhere.
+    let refused = third.post("/v1/import", &body(&folder)).await;
+    assert_eq!((refused.status, refused.code()), (409, "conflict".into()), "{refused:?}");
     third.stop().await;
     other.stop().await;
     server.stop().await;

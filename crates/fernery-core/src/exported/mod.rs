@@ -1,9 +1,9 @@
 //! An exported folder: every artifact in a file of its own, read and checked as a whole before anything of it is believed.
 //!
 //! * [`manifest`]: the one file that names all others with their digests; its own digest is the folder's
-//! * [`shelves`]: each file for itself: JSON, canonical, its schema, its name
-//! * [`references`]: what artifacts say of each other
-//! * [`history`]: what the journal's chain says of them
+//! * `shelves`: each file for itself: JSON, canonical, its schema, its name
+//! * `references`: what artifacts say of each other
+//! * `history`: what the journal's chain says of them
 //! * [`arrival`]: what becomes of them in another instance, where nothing that was approved here is approved
 //!
 //! Whoever changes a file without computing all digests and the chain anew is found out. Whoever computes them anew is

@@ -13,6 +13,7 @@ use fernery_core::artifact::{AzollaId, ObjectiveId, WorkorderId};
 use fernery_core::canonical::{self, Digest};
 use fernery_core::exported::arrival;
 use fernery_core::exported::{BesideObjective, Exported, Fault, Kept};
+use fernery_core::limits;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub struct Imported {
     pub ended: Vec<WorkorderId>,
     /// The end of the chain that the journal had where it came from.
     pub journal: Option<journal::Head>,
+    /// The first seal of this instance: the journal may tell of imports elsewhere, too.
+    pub into: Option<Digest>,
 }
 
 /// What became of an import.
@@ -52,7 +55,8 @@ pub fn import(sql: &mut dyn Sql, actor: &Actor, exported: &Exported) -> StoreRes
     for id in &known {
         sql.query(include_str!("sql/azolla_lock.sql"), &[id.as_str().into()])?;
     }
-    if let Some(before) = before(sql, &exported.digest)? {
+    let into = first_seal(sql)?;
+    if let Some(before) = before(sql, &exported.digest)?.filter(|before| before.into == into) {
         return Ok(Importing::Before(before));
     }
     if let Some(row) = sql.one(include_str!("sql/objective_any.sql"), &[])? {
@@ -74,6 +78,7 @@ pub fn import(sql: &mut dyn Sql, actor: &Actor, exported: &Exported) -> StoreRes
         as_new: arrival.as_new,
         ended: arrival.ended,
         journal: all.head,
+        into,
     };
     journal::note(sql, &actor.0, IMPORTED, &imported.digest.to_string(), &json!(imported))?;
     Ok(Importing::Done(imported))
@@ -84,14 +89,32 @@ const IMPORTED: &str = "imported";
 
 fn before(sql: &mut dyn Sql, digest: &Digest) -> StoreResult<Option<Imported>> {
     let entries = journal::of_subject(sql, &digest.to_string())?;
-    let entry = entries.into_iter().find(|entry| entry.act == IMPORTED);
-    Ok(entry.and_then(|entry| serde_json::from_value(entry.why).ok()))
+    let last = entries.into_iter().rfind(|entry| entry.act == IMPORTED);
+    Ok(last.and_then(|entry| serde_json::from_value(entry.why).ok()))
 }
+
+/// The seal of the first entry, which is this instance's own: it is made before anything comes in.
+fn first_seal(sql: &mut dyn Sql) -> StoreResult<Option<Digest>> {
+    let look = |sql: &mut dyn Sql| {
+        sql.one(include_str!("sql/seal_at.sql"), &[1.into()])?.map(|row| row.word(1)).transpose()
+    };
+    match look(sql)? {
+        Some(seal) => Ok(Some(seal)),
+        None => {
+            journal::seal(sql, SEALED_FIRST)?;
+            look(sql)
+        }
+    }
+}
+
+/// An empty instance has an entry for each of its azollas, and few others.
+const SEALED_FIRST: i64 = 256;
 
 fn strangers(exported: &Exported, known: &[AzollaId]) -> Vec<Fault> {
     let objectives = exported.objectives.values().map(|kept| &kept.artifact);
     let strange = objectives.filter(|objective| !known.contains(&objective.azolla_id));
     strange
+        .take(limits::IMPORT_FAULTS_MAX)
         .map(|objective| Fault {
             path: format!("objectives/{}.json", objective.objective_id),
             why: format!("there is no azolla {} here", objective.azolla_id),
