@@ -22,6 +22,7 @@ fn a_folder_moves_from_one_server_to_another() {
     let said = exported(&one);
     let digest = said.lines().find_map(|line| line.strip_prefix("digest ")).expect("a digest").to_string();
     let folder = one.dir.path().join("out");
+    one.run(["schema", "check", "out/objectives/T.json"]).exits(0);
     let wrong = brought(&two, &folder, &["--digest", &"0".repeat(64)]).exits(1);
     assert!(wrong.stderr.contains(&digest), "{wrong:?}");
     let said = brought(&two, &folder, &["--digest", &digest]).exits(0).stdout;
@@ -111,6 +112,19 @@ sandbox = "none"
         });
         one.run(["export", "out"]).exits(0);
     });
+    for folder in [
+        "objectives",
+        "events",
+        "context_snapshots",
+        "workorders",
+        "output_bundles",
+        "run_records",
+        "pause_states",
+    ] {
+        for file in std::fs::read_dir(one.dir.path().join("out").join(folder)).into_iter().flatten().take(2) {
+            one.run(["schema", "check", file.unwrap().path().to_str().unwrap()]).exits(0);
+        }
+    }
     let said = brought(&two, &one.dir.path().join("out"), &["--json"]).exits(0).json();
     assert_eq!(said["counts"]["objectives"], 30, "{said}");
     two.run(["verify"]).exits(0);
