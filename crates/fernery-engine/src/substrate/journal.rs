@@ -35,8 +35,8 @@ pub fn note(sql: &mut dyn Sql, actor: &str, act: &str, subject: &str, why: &Valu
     let why = canonical::text_of(why);
     let cells: [Cell<'_>; 6] =
         [(&entry_id).into(), now.into(), actor.into(), act.into(), subject.into(), (&why).into()];
-    sql.touched(include_str!("sql/journal_insert.sql"), &cells)?;
-    sql.touched(include_str!("sql/unsealed_insert.sql"), &[(&entry_id).into()])?;
+    sql.write("the journal", include_str!("sql/journal_insert.sql"), &cells)?;
+    sql.write("the journal", include_str!("sql/unsealed_insert.sql"), &[(&entry_id).into()])?;
     sql.wakes(Stage::Sealer);
     Ok(())
 }
@@ -88,23 +88,41 @@ pub fn head(sql: &mut dyn Sql) -> StoreResult<Option<Head>> {
 
 /// Chains up to `limit` entries; answers how many, and the new end.
 pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)> {
-    let rows = sql.query(include_str!("sql/unsealed_take.sql"), &[limit.into()])?;
-    let (mut head, mut sealed) = (head(sql)?, 0);
-    for row in &rows {
-        let entry = entry(row, 0)?;
-        let place = head.as_ref().map_or(1, |head| head.place + 1);
-        let hash = seal_of(head.as_ref().map(|head| &head.hash), place, &entry);
-        let text = hash.to_string();
-        let cells = [place.into(), (&entry.entry_id).into(), (&text).into()];
-        if sql.touched(include_str!("sql/seal_insert.sql"), &cells)? == 0 {
-            // Somebody else is at it. What this one knows of the end is old.
-            break;
-        }
-        sql.touched(include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
-        head = Some(Head { place, hash });
+    let take = include_str!("sql/unsealed_take.sql");
+    let first = sql.one(take, &[1.into()])?;
+    let before = head(sql)?;
+    let Some(first) = first else { return Ok((0, before)) };
+    let (entry, next) = chained(before.as_ref(), &first)?;
+    let hash = next.hash.to_string();
+    if sql.touched(include_str!("sql/seal_insert.sql"), &seal_cells(&next, &entry, &hash))? == 0 {
+        // Somebody else is at it. What this one knows of the end is old.
+        return Ok((0, before));
+    }
+    sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
+    // Whoever has the next place has all that follow: what is unsealed now nobody else seals.
+    let (mut head, mut sealed) = (next, 1);
+    for row in &sql.query(take, &[(limit - 1).into()])? {
+        let (entry, next) = chained(Some(&head), row)?;
+        let hash = next.hash.to_string();
+        let cells = seal_cells(&next, &entry, &hash);
+        sql.write("the journal", include_str!("sql/seal_insert.sql"), &cells)?;
+        sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
+        head = next;
         sealed += 1;
     }
-    Ok((sealed, head))
+    Ok((sealed, Some(head)))
+}
+
+/// The entry of a row, and the end of the chain with it.
+fn chained(before: Option<&Head>, row: &Row) -> StoreResult<(Entry, Head)> {
+    let entry = entry(row, 0)?;
+    let place = before.map_or(1, |head| head.place + 1);
+    let hash = seal_of(before.map(|head| &head.hash), place, &entry);
+    Ok((entry, Head { place, hash }))
+}
+
+fn seal_cells<'a>(head: &Head, entry: &'a Entry, hash: &'a str) -> [Cell<'a>; 3] {
+    [head.place.into(), (&entry.entry_id).into(), hash.into()]
 }
 
 /// What the chain shows.
