@@ -41,14 +41,10 @@ pub fn take_events(
     let now = sql.now();
     let free = sql
         .query(include_str!("sql/events_free.sql"), &[azolla_id.as_str().into(), now.into(), limit.into()])?;
-    let mut taken = Vec::new();
-    for row in &free {
-        let event = super::reading::event(row)?;
-        if let Some(held) = take(sql, ResourceType::Event, event.event_id.as_str(), row.int(6)?, by)? {
-            taken.push((event, held));
-        }
-    }
-    Ok(taken)
+    let events: Vec<Event> = free.iter().map(super::reading::event).collect::<StoreResult<_>>()?;
+    let seen = events.iter().zip(&free).map(|(event, row)| Ok((event.event_id.as_str(), row.int(6)?)));
+    let held = take(sql, ResourceType::Event, &seen.collect::<StoreResult<Vec<_>>>()?, by)?;
+    Ok(events.into_iter().zip(held).filter_map(|(event, held)| Some((event, held?))).collect())
 }
 
 /// Takes up to `limit` executed workorders that nobody holds, oldest first.
@@ -63,49 +59,70 @@ pub fn take_executed(
         include_str!("sql/workorders_to_judge.sql"),
         &[azolla_id.as_str().into(), now.into(), limit.into()],
     )?;
-    let mut taken = Vec::new();
-    for row in &free {
-        let id: WorkorderId = row.word(0)?;
-        if let Some(held) = take(sql, ResourceType::Workorder, id.as_str(), row.int(1)?, by)? {
-            taken.push((id, held));
-        }
-    }
-    Ok(taken)
+    let ids: Vec<WorkorderId> = free.iter().map(|row| row.word(0)).collect::<StoreResult<_>>()?;
+    let seen = ids.iter().zip(&free).map(|(id, row)| Ok((id.as_str(), row.int(1)?)));
+    let held = take(sql, ResourceType::Workorder, &seen.collect::<StoreResult<Vec<_>>>()?, by)?;
+    Ok(ids.into_iter().zip(held).filter_map(|(id, held)| Some((id, held?))).collect())
 }
 
+/// Takes each of these resources, which were read with these versions; `None` where somebody was faster.
 fn take(
     sql: &mut dyn Sql,
     resource_type: ResourceType,
-    id: &str,
-    version: i64,
+    seen: &[(&str, i64)],
     by: &Claimer,
-) -> StoreResult<Option<Held>> {
+) -> StoreResult<Vec<Option<Held>>> {
     let now = sql.now();
     // The resource before its claim, everywhere: it is there to be locked, and its version says whether somebody had it
     // since it was read, be it that their claim is gone again.
-    let Some(claim_version) = raise(sql, resource_type, id, version)? else { return Ok(None) };
-    let cells: [Cell<'_>; 6] = [
-        resource_type.as_str().into(),
-        id.into(),
-        (&by.owner_id).into(),
-        now.after(by.ttl).into(),
+    let versions: Vec<Vec<Cell<'_>>> =
+        seen.iter().map(|(id, version)| vec![(*id).into(), (*version).into()]).collect();
+    let raised = sql.query_each(version_statement(resource_type), &versions)?;
+    let mut held = Vec::with_capacity(seen.len());
+    for ((id, _), row) in seen.iter().zip(&raised) {
+        let Some(row) = row.first() else {
+            held.push(None);
+            continue;
+        };
+        let (resource_id, owner_id) = (id.to_string(), by.owner_id.clone());
+        let mine = Held { resource_type, resource_id, owner_id, claim_version: row.int(0)? };
+        check_form(&mine, now, by.ttl)?;
+        held.push(Some(mine));
+    }
+    let claims: Vec<Vec<Cell<'_>>> = held.iter().flatten().map(|held| acquire(held, now, by.ttl)).collect();
+    let mut taken = sql.query_each(include_str!("sql/claim_acquire.sql"), &claims)?.into_iter();
+    drop(claims);
+    for mine in &mut held {
+        // One that was raised was asked for, in this order.
+        if mine.is_some() && taken.next().is_none_or(|rows| rows.is_empty()) {
+            *mine = None;
+        }
+    }
+    Ok(held)
+}
+
+fn acquire(held: &Held, now: Timestamp, ttl: Duration) -> Vec<Cell<'_>> {
+    vec![
+        held.resource_type.as_str().into(),
+        (&held.resource_id).into(),
+        (&held.owner_id).into(),
+        now.after(ttl).into(),
         now.into(),
-        claim_version.into(),
-    ];
-    let taken = sql.touched(include_str!("sql/claim_acquire.sql"), &cells)? == 1;
-    let owner_id = by.owner_id.clone();
-    let held = Held { resource_type, resource_id: id.to_string(), owner_id, claim_version };
-    check_form(&held, now, by.ttl)?;
-    Ok(taken.then_some(held))
+        held.claim_version.into(),
+    ]
 }
 
 /// Raises the version that travels with the resource; `None`: it is no longer the one that was read.
 fn raise(sql: &mut dyn Sql, resource_type: ResourceType, id: &str, version: i64) -> StoreResult<Option<i64>> {
-    let statement = match resource_type {
+    let row = sql.one(version_statement(resource_type), &[id.into(), version.into()])?;
+    row.map(|row| row.int(0)).transpose()
+}
+
+fn version_statement(resource_type: ResourceType) -> &'static str {
+    match resource_type {
         ResourceType::Event => include_str!("sql/event_version.sql"),
         ResourceType::Workorder => include_str!("sql/workorder_version.sql"),
-    };
-    sql.one(statement, &[id.into(), version.into()])?.map(|row| row.int(0)).transpose()
+    }
 }
 
 /// Renews; `None`: somebody has taken over, and the holder must stop (invariant 11).

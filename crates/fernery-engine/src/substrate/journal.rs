@@ -20,8 +20,8 @@ pub fn note(sql: &mut dyn Sql, actor: &str, act: &str, subject: &str, why: &Valu
     let why = canonical::text_of(why);
     let cells: [Cell<'_>; 6] =
         [(&entry_id).into(), now.into(), actor.into(), act.into(), subject.into(), (&why).into()];
-    sql.touched(include_str!("sql/journal_insert.sql"), &cells)?;
-    sql.touched(include_str!("sql/unsealed_insert.sql"), &[(&entry_id).into()])?;
+    sql.write("the journal", include_str!("sql/journal_insert.sql"), &cells)?;
+    sql.write("the journal", include_str!("sql/unsealed_insert.sql"), &[(&entry_id).into()])?;
     sql.wakes(Stage::Sealer);
     Ok(())
 }
@@ -71,22 +71,40 @@ pub fn head(sql: &mut dyn Sql) -> StoreResult<Option<Head>> {
 
 /// Chains up to `limit` entries; answers how many, and the new end.
 pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)> {
-    let rows = sql.query(include_str!("sql/unsealed_take.sql"), &[limit.into()])?;
-    let (mut head, mut count) = (head(sql)?, 0);
-    for row in &rows {
-        let entry = entry(row, 0)?;
-        let next = sealed(head.as_ref(), &entry);
-        let text = next.hash.to_string();
-        let cells = [next.place.into(), (&entry.entry_id).into(), (&text).into()];
-        if sql.touched(include_str!("sql/seal_insert.sql"), &cells)? == 0 {
-            // Somebody else is at it. What this one knows of the end is old.
-            break;
-        }
-        sql.touched(include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
-        head = Some(next);
+    let take = include_str!("sql/unsealed_take.sql");
+    let first = sql.one(take, &[1.into()])?;
+    let before = head(sql)?;
+    let Some(first) = first else { return Ok((0, before)) };
+    let (entry, next) = chained(before.as_ref(), &first)?;
+    let hash = next.hash.to_string();
+    if sql.touched(include_str!("sql/seal_insert.sql"), &seal_cells(&next, &entry, &hash))? == 0 {
+        // Somebody else is at it. What this one knows of the end is old.
+        return Ok((0, before));
+    }
+    sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
+    // Whoever has the next place has all that follow: what is unsealed now nobody else seals.
+    let (mut head, mut count) = (next, 1);
+    for row in &sql.query(take, &[(limit - 1).into()])? {
+        let (entry, next) = chained(Some(&head), row)?;
+        let hash = next.hash.to_string();
+        let cells = seal_cells(&next, &entry, &hash);
+        sql.write("the journal", include_str!("sql/seal_insert.sql"), &cells)?;
+        sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
+        head = next;
         count += 1;
     }
-    Ok((count, head))
+    Ok((count, Some(head)))
+}
+
+/// The entry of a row, and the end of the chain with it.
+fn chained(before: Option<&Head>, row: &Row) -> StoreResult<(Entry, Head)> {
+    let entry = entry(row, 0)?;
+    let next = sealed(before, &entry);
+    Ok((entry, next))
+}
+
+fn seal_cells<'a>(head: &Head, entry: &'a Entry, hash: &'a str) -> [Cell<'a>; 3] {
+    [head.place.into(), (&entry.entry_id).into(), hash.into()]
 }
 
 /// What the chain shows.

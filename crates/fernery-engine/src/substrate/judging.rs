@@ -34,7 +34,14 @@ pub struct Docket {
 
 /// Reads what there is to judge; `None` where there is nothing, or a verdict already.
 pub fn docket(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Docket>> {
-    let Some(workorder) = reading::workorder_by_id(sql, id)? else { return Ok(None) };
+    match reading::workorder_by_id(sql, id)? {
+        Some(workorder) => docket_of(sql, workorder),
+        None => Ok(None),
+    }
+}
+
+fn docket_of(sql: &mut dyn Sql, workorder: WorkorderView) -> StoreResult<Option<Docket>> {
+    let id = &workorder.workorder.work_order_id;
     let Some(bundle) = reading::bundle(sql, id)? else { return Ok(None) };
     let Some(registered) = azollas::by_digest(sql, &workorder.blueprint)? else {
         return Err(StoreError::Corrupt(format!("the blueprint of workorder {id} is gone")));
@@ -73,11 +80,11 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
     if work.judged {
         return Ok(Judged::Before);
     }
-    let Some(docket) = docket(sql, &id)? else {
+    let tries = work.gate_tries + 1;
+    let Some(docket) = docket_of(sql, work)? else {
         return Err(StoreError::Corrupt(format!("executed workorder {id} has no bundle")));
     };
     let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
-    let tries = work.gate_tries + 1;
     if matches!(verdict, Verdict::Trouble(_)) && tries < docket.blueprint.retry.infrastructure.max(1) {
         let wait = Duration::from_secs(1 << tries.min(8));
         let cells = [id.as_str().into(), sql.now().after(wait).into()];
@@ -143,15 +150,9 @@ fn write_record(
         (&document).into(),
         (&evidence).into(),
     ];
-    let written = sql.touched(include_str!("sql/run_insert.sql"), &cells)?;
-    let marked =
-        sql.touched(include_str!("sql/workorder_judged.sql"), &[record.work_order_id.as_str().into()])?;
-    match (written, marked) {
-        (1, 1) => Ok(()),
-        _ => {
-            Err(StoreError::Corrupt(format!("workorder {} was judged under its lock", record.work_order_id)))
-        }
-    }
+    let work = record.work_order_id.as_str();
+    sql.write(work, include_str!("sql/run_insert.sql"), &cells)?;
+    sql.write(work, include_str!("sql/workorder_judged.sql"), &[work.into()])
 }
 
 fn move_objective(

@@ -29,8 +29,8 @@ pub mod reading;
 pub mod scheduling;
 mod sql;
 
-pub(crate) use sql::Value;
 pub use sql::{Cell, Row, Sql, Work};
+pub(crate) use sql::{Value, check_written};
 
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;

@@ -1,7 +1,7 @@
 //! An objective with what the control plane keeps beside it.
 
 use super::{Cell, Row, Sql, azollas};
-use crate::error::{StoreError, StoreResult};
+use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
     BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, RecordId,
@@ -129,10 +129,7 @@ pub(super) fn update(sql: &mut dyn Sql, standing: &Standing) -> StoreResult<()> 
         number(standing.spent.tokens).into(),
         number(standing.spent.cost_usd_micros).into(),
     ];
-    match sql.touched(include_str!("sql/objective_update.sql"), &cells)? {
-        1 => Ok(()),
-        _ => Err(StoreError::Corrupt(format!("objective {} went away under its lock", o.objective_id))),
-    }
+    sql.write(o.objective_id.as_str(), include_str!("sql/objective_update.sql"), &cells)
 }
 
 /// Adds a blocker.

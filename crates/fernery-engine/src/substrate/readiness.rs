@@ -22,8 +22,8 @@ pub fn emit(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<
             entry.into(),
             sql.now().into(),
         ];
-        sql.touched(include_str!("sql/event_insert.sql"), &cells)?;
-        sql.touched(include_str!("sql/objective_emitted.sql"), &[objective_id.into(), entry.into()])?;
+        sql.write_new(include_str!("sql/event_insert.sql"), &cells)?;
+        sql.write_new(include_str!("sql/objective_emitted.sql"), &[objective_id.into(), entry.into()])?;
         sql.wakes(Stage::Scheduler);
     }
     Ok(waiting.len())

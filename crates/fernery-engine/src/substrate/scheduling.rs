@@ -115,19 +115,20 @@ pub fn schedule(sql: &mut dyn Sql, event: &Event, held: &Held, ids: &Ids) -> Sto
         Some(id) => objectives::load(sql, id, true)?.filter(|s| s.objective.azolla_id == event.azolla_id),
         None => None,
     };
-    let approved = match &standing {
-        Some(standing) => covers(sql, standing, &registered)?,
-        None => false,
+    let approval = match &standing {
+        Some(standing) => covering(sql, standing, &registered)?,
+        None => None,
     };
     let seen = Seen {
         objective: standing.as_ref().map(|standing| &standing.objective),
-        approved,
+        approved: approval.is_some(),
         envelope: &registered.blueprint.envelope,
         spent: standing.as_ref().map(|standing| standing.spent).unwrap_or_default(),
     };
     match (decide(&seen), &mut standing) {
         (Scheduling::Schedule, Some(standing)) => {
-            let workorder = make(sql, event, standing, &registered, ids)?;
+            let note = approval.as_ref().and_then(|decision| decision.note.as_deref());
+            let workorder = make(sql, event, standing, &registered, note, ids)?;
             close(sql, event, TerminalReason::Scheduled, Some(&workorder))?;
             Ok(Scheduled::Workorder(workorder))
         }
@@ -157,13 +158,18 @@ pub fn schedule(sql: &mut dyn Sql, event: &Event, held: &Held, ids: &Ids) -> Sto
     }
 }
 
-/// Whether the decision that an objective names covers exactly what is there now (invariant 10).
-fn covers(sql: &mut dyn Sql, standing: &Standing, registered: &Registered) -> StoreResult<bool> {
-    let Some(approval) = &standing.approval else { return Ok(false) };
+/// The decision that an objective names, if it covers exactly what is there now (invariant 10).
+fn covering(
+    sql: &mut dyn Sql,
+    standing: &Standing,
+    registered: &Registered,
+) -> StoreResult<Option<reading::Decision>> {
+    let Some(approval) = &standing.approval else { return Ok(None) };
     let row = sql.one(include_str!("sql/decision_by_id.sql"), &[approval.as_str().into()])?;
-    let Some(decision) = row.map(|row| reading::decision(&row)).transpose()? else { return Ok(false) };
+    let Some(decision) = row.map(|row| reading::decision(&row)).transpose()? else { return Ok(None) };
     let now = shown(&standing.objective, &registered.blueprint);
-    Ok(decision.objective_id == standing.objective.objective_id && decision.digest == now.digest)
+    let covers = decision.objective_id == standing.objective.objective_id && decision.digest == now.digest;
+    Ok(covers.then_some(decision))
 }
 
 fn close(
@@ -178,15 +184,12 @@ fn close(
         reason.as_str().into(),
         workorder.map(WorkorderId::as_str).into(),
     ];
-    let touched = sql.touched(include_str!("sql/event_processed.sql"), &cells)?;
+    sql.write(event.event_id.as_str(), include_str!("sql/event_processed.sql"), &cells)?;
     let why = json!({"event_id": event.event_id, "reason": reason, "work_order_id": workorder});
     journal::note(sql, "scheduler", "event_processed", &event.resource_id, &why)?;
     // One that was closed leaves room for the next; one that was scheduled may not.
     sql.wakes(Stage::Scheduler);
-    match touched {
-        1 => Ok(()),
-        _ => Err(StoreError::Corrupt(format!("event {} was processed under its lock", event.event_id))),
-    }
+    Ok(())
 }
 
 /// Blocks an objective, with its pause.
@@ -226,8 +229,7 @@ pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> S
         pause.created_at.into(),
         (&document).into(),
     ];
-    sql.touched(include_str!("sql/pause_insert.sql"), &cells)?;
-    Ok(())
+    sql.write_new(include_str!("sql/pause_insert.sql"), &cells)
 }
 
 fn make(
@@ -235,6 +237,7 @@ fn make(
     event: &Event,
     standing: &mut Standing,
     registered: &Registered,
+    note: Option<&str>,
     ids: &Ids,
 ) -> StoreResult<WorkorderId> {
     let (now, blueprint) = (sql.now(), &registered.blueprint);
@@ -247,14 +250,6 @@ fn make(
         gate_reason: run.record.gate_reason,
         evidence: run.evidence,
     });
-    let note = match &standing.approval {
-        Some(approval) => sql
-            .one(include_str!("sql/decision_by_id.sql"), &[approval.as_str().into()])?
-            .map(|row| reading::decision(&row))
-            .transpose()?
-            .and_then(|decision| decision.note),
-        None => None,
-    };
     let mut metadata = objective.metadata.clone();
     metadata.insert("azolla_id".into(), json!(objective.azolla_id));
     metadata.insert("attempt".into(), json!(standing.spent.attempts + 1));
@@ -263,7 +258,7 @@ fn make(
         objective_id: objective.objective_id.clone(),
         metadata,
         related_yield_refs: earlier.iter().map(|run| run.output_id.clone()).collect(),
-        full_prompt_text: prompt::full_text(objective, note.as_deref(), earlier.as_ref()),
+        full_prompt_text: prompt::full_text(objective, note, earlier.as_ref()),
         created_at: now,
     };
     let budget = envelope::budget(&blueprint.envelope, &standing.spent, blueprint.budget);
@@ -285,7 +280,7 @@ fn make(
         now.into(),
         (&document).into(),
     ];
-    sql.touched(include_str!("sql/snapshot_insert.sql"), &cells)?;
+    sql.write_new(include_str!("sql/snapshot_insert.sql"), &cells)?;
     insert_workorder(sql, &workorder, event, &objective.azolla_id, registered)?;
     let payload = json!({"workorder": workorder, "context_snapshot": snapshot});
     sql.enqueue(NewJob {
@@ -321,8 +316,7 @@ fn insert_workorder(
         workorder.created_at.into(),
         (&digest).into(),
     ];
-    sql.touched(include_str!("sql/workorder_insert.sql"), &cells)?;
-    Ok(())
+    sql.write(workorder.work_order_id.as_str(), include_str!("sql/workorder_insert.sql"), &cells)
 }
 
 /// Where executors of its kind claim it.

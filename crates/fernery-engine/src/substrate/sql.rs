@@ -160,6 +160,22 @@ pub trait Sql {
     /// Once this is durable, these workers look.
     fn wakes(&mut self, stage: super::Stage);
 
+    /// Runs a statement once for each of `rows`, in order, and answers for each.
+    fn query_each(&mut self, statement: &'static str, rows: &[Vec<Cell<'_>>]) -> StoreResult<Vec<Vec<Row>>> {
+        rows.iter().map(|cells| self.query(statement, cells)).collect()
+    }
+
+    /// Runs a write that touches one row of `what`; the transaction fails where it does not. It may be sent later, with
+    /// whatever is asked next or at the end, but never after it. The statement ends in RETURNING.
+    fn write(&mut self, what: &str, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
+        check_written(what, self.touched(statement, cells)?)
+    }
+
+    /// As [`Sql::write`], of what may be there already and is then left alone.
+    fn write_new(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
+        self.query(statement, cells).map(drop)
+    }
+
     /// Runs a write and answers how many rows it touched. The statement ends in RETURNING.
     fn touched(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<usize> {
         Ok(self.query(statement, cells)?.len())
@@ -168,6 +184,14 @@ pub trait Sql {
     /// Runs a statement that answers with one row or none.
     fn one(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Option<Row>> {
         Ok(self.query(statement, cells)?.into_iter().next())
+    }
+}
+
+/// Whether a write that must touch one row did.
+pub(crate) fn check_written(what: &str, rows: usize) -> StoreResult<()> {
+    match rows {
+        1 => Ok(()),
+        _ => Err(StoreError::Corrupt(format!("{what} changed under its lock: {rows} rows written, not one"))),
     }
 }
 

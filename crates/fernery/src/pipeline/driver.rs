@@ -35,6 +35,10 @@ pub(crate) trait PollingWorker: Send + Sync + 'static {
     fn name(&self) -> &'static str;
     /// Looks once, for this azolla.
     async fn pass(&self, context: &Context, azolla: &AzollaId) -> Result<Pass, StoreError>;
+    /// How long it rests after a pass, so that there is more to do at once.
+    fn rest(&self) -> Duration {
+        Duration::ZERO
+    }
     /// Whether it looks for each azolla apart.
     fn is_per_azolla(&self) -> bool {
         true
@@ -92,6 +96,7 @@ impl Driver {
                     again |= self.pass(&worker, azolla).await;
                 }
                 if !again {
+                    tokio::time::sleep(worker.rest()).await;
                     let _ = tokio::time::timeout(chance.jittered(interval), substrate.nudged(stage)).await;
                 }
             }

@@ -9,8 +9,11 @@ use fernery_engine::StoreError;
 use fernery_engine::substrate::journal::{self, Head};
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 const BATCH: i64 = 256;
+/// Nobody waits for a seal, and many at once cost little more than one.
+const REST: Duration = Duration::from_millis(200);
 /// Where the end of the chain is kept.
 pub(crate) const HEAD_FILE: &str = "journal.head";
 
@@ -20,6 +23,10 @@ pub(super) struct Sealer;
 impl PollingWorker for Sealer {
     fn name(&self) -> &'static str {
         "sealer"
+    }
+
+    fn rest(&self) -> Duration {
+        REST
     }
 
     fn is_per_azolla(&self) -> bool {

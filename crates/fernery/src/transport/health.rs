@@ -2,7 +2,7 @@
 
 use super::link::{self, Link};
 use fernery_engine::transport::Away;
-use redis::{Value, cmd, pipe};
+use redis::{Value, cmd};
 use std::collections::HashMap;
 
 /// What can be known of it.
@@ -32,7 +32,7 @@ pub(crate) struct RedisFacts {
 pub(crate) async fn look(url: &str) -> Result<RedisFacts, String> {
     let link = Link::new(url)?;
     let mut connection = link.connect().await.map_err(|Away(why)| why)?;
-    let mut commands = pipe();
+    let mut commands = link::commands();
     commands.add_command(cmd("INFO").to_owned());
     // Many a provider does not let anybody ask.
     commands.add_command(cmd("CONFIG").arg("GET").arg("save").to_owned());

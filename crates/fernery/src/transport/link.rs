@@ -136,13 +136,19 @@ impl Link {
     }
 }
 
+/// Commands to be sent together; one that is refused does not take the answers of the others with it.
+pub(super) fn commands() -> Pipeline {
+    let mut commands = redis::pipe();
+    commands.ignore_errors();
+    commands
+}
+
 /// Sends commands over a connection, and gives each one's answer as it is.
 pub(super) async fn answers(
     connection: &mut MultiplexedConnection,
     commands: &Pipeline,
 ) -> Result<Vec<Value>, Away> {
-    let mut commands = commands.clone();
-    commands.ignore_errors().query_async(connection).await.map_err(|error| Away(error.to_string()))
+    commands.query_async(connection).await.map_err(|error| Away(error.to_string()))
 }
 
 /// Sends commands over a connection. One that means that Redis cannot serve now fails them all.

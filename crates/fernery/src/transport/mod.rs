@@ -6,6 +6,7 @@
 
 pub(crate) mod health;
 mod link;
+mod reading;
 mod reply;
 mod sender;
 
@@ -15,9 +16,9 @@ use self::sender::RedisSender;
 use async_trait::async_trait;
 use fernery_core::StreamName;
 use fernery_engine::transport::{
-    Abandoned, Away, Counts, DEAD_LETTERS, Hint, Load, Mail, MessageId, Page, Reason, Sender, Transport,
+    Abandoned, Away, Counts, Hint, Load, Mail, MessageId, Page, Reason, Sender, Transport,
 };
-use redis::{Value, cmd, pipe};
+use redis::{Value, cmd};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,34 +33,6 @@ const REMOVE_QUEUE: usize = 1_000;
 
 /// Streams that are asked about in one go.
 const STREAMS_AT_ONCE: usize = 500;
-
-/// Reads the streams in order, each only as far as the claim still needs beyond what it has in hand. A stream that has lost its group is given one
-/// that starts at its first message; one that is not there stays so.
-const READ: &str = r"
-local found, anew, left = {}, {}, tonumber(ARGV[3])
-for i, key in ipairs(KEYS) do
-  left = left - tonumber(ARGV[3 + i])
-  if left <= 0 then break end
-  local read = function()
-    return redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', left, 'STREAMS', key, '>')
-  end
-  local got = read()
-  if got and got.err and string.find(got.err, 'NOGROUP', 1, true) and redis.call('EXISTS', key) == 1 then
-    local made = redis.pcall('XGROUP', 'CREATE', key, ARGV[1], '0')
-    if made.err then return redis.error_reply(made.err) end
-    anew[#anew + 1] = i
-    got = read()
-  end
-  if got and got.err then
-    -- A stream that is not there, or a key that is no stream, has no messages; anything else is trouble.
-    local none = string.find(got.err, 'NOGROUP', 1, true) or string.find(got.err, 'WRONGTYPE', 1, true)
-    if not none then return redis.error_reply(got.err) end
-  elseif got then
-    found[#found + 1] = { i, got[1][2] }
-    left = left - #got[1][2]
-  end
-end
-return { found, anew }";
 
 /// Deletes a stream that holds nothing, that nobody has anything of in hand, that has had no message since the time named, and
 /// that no other group reads; all looked at in one go.
@@ -176,7 +149,7 @@ impl RedisTransport {
             let counters = self.counters.clone();
             tokio::spawn(async move {
                 let ids: Vec<&str> = malformed.iter().map(String::as_str).collect();
-                let mut commands = pipe();
+                let mut commands = link::commands();
                 removal(&mut commands, &group, key.as_str(), &ids);
                 // Another process may have seen the same ones: each is counted where it is deleted.
                 if let Ok([_, Value::Int(gone)]) = link.ask(&commands).await.as_deref() {
@@ -206,7 +179,7 @@ async fn remove(link: Arc<Link>, group: String, counters: Arc<Counters>, mut que
         for (stream, id) in batch {
             by_stream.entry(stream).or_default().push(id.to_string());
         }
-        let mut commands = pipe();
+        let mut commands = link::commands();
         for (stream, ids) in &by_stream {
             let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
             removal(&mut commands, &group, stream.as_str(), &ids);
@@ -230,40 +203,7 @@ impl Transport for RedisTransport {
     }
 
     async fn read(&self, streams: &[StreamName], in_hand: &[usize], max: usize) -> Result<Mail, Away> {
-        let readable = streams.iter().map(StreamName::as_str).zip(in_hand);
-        let (keys, in_hand): (Vec<&str>, Vec<usize>) =
-            readable.filter(|(name, _)| *name != DEAD_LETTERS).unzip();
-        let mut commands = pipe();
-        commands.add_command(
-            cmd("EVAL")
-                .arg(READ)
-                .arg(keys.len())
-                .arg(&keys)
-                .arg(&self.group)
-                .arg(&self.consumer)
-                .arg(max)
-                .arg(in_hand)
-                .to_owned(),
-        );
-        let answers = self.link.ask(&commands).await.inspect_err(|_| {
-            self.counters.failures.fetch_add(1, Ordering::Relaxed);
-        })?;
-        let read = reply::read(answers);
-        self.link.reads(read.as_ref().err().map(|Away(why)| why.clone()));
-        let (found, anew) = read.inspect_err(|_| {
-            self.counters.failures.fetch_add(1, Ordering::Relaxed);
-        })?;
-        let stream = |n: usize| keys.get(n - 1).map(|name| StreamName::stored(name));
-        let mut mail = Mail::default();
-        for (n, entries) in found {
-            self.counters.read.fetch_add(entries.len() as u64, Ordering::Relaxed);
-            if let Some(stream) = stream(n) {
-                mail.hints.extend(self.hints(&stream, entries));
-            }
-        }
-        mail.set_up_anew = anew.into_iter().filter_map(stream).collect();
-        self.counters.set_up_anew.fetch_add(mail.set_up_anew.len() as u64, Ordering::Relaxed);
-        Ok(mail)
+        self.read_streams(streams, in_hand, max).await
     }
 
     fn finished(&self, messages: Vec<(StreamName, MessageId)>, why: Reason) {
@@ -285,7 +225,7 @@ impl Transport for RedisTransport {
     async fn loads(&self, streams: &[StreamName]) -> Result<Vec<Load>, Away> {
         let mut loads = Vec::with_capacity(streams.len());
         for some in streams.chunks(STREAMS_AT_ONCE) {
-            let mut commands = pipe();
+            let mut commands = link::commands();
             for stream in some {
                 commands.add_command(cmd("XLEN").arg(stream.as_str()).to_owned());
                 commands.add_command(cmd("XPENDING").arg(stream.as_str()).arg(&self.group).to_owned());
@@ -300,7 +240,7 @@ impl Transport for RedisTransport {
                 }
                 loads.push(Load { messages, in_hand: in_hand.unwrap_or(0), set_up_anew: false });
             }
-            let mut commands = pipe();
+            let mut commands = link::commands();
             for (_, stream) in &without_group {
                 let mut create = cmd("XGROUP");
                 commands.add_command(
@@ -319,7 +259,7 @@ impl Transport for RedisTransport {
 
     async fn look(&self, stream: &StreamName, after: MessageId, max: usize) -> Result<Page, Away> {
         let from = format!("({after}");
-        let mut commands = pipe();
+        let mut commands = link::commands();
         commands.add_command(
             cmd("XRANGE").arg(stream.as_str()).arg(from).arg("+").arg("COUNT").arg(max).to_owned(),
         );
@@ -336,7 +276,7 @@ impl Transport for RedisTransport {
         from: MessageId,
         max: usize,
     ) -> Result<Abandoned, Away> {
-        let mut commands = pipe();
+        let mut commands = link::commands();
         commands.add_command(
             cmd("XAUTOCLAIM")
                 .arg(stream.as_str())
@@ -358,11 +298,11 @@ impl Transport for RedisTransport {
     }
 
     async fn forget_readers(&self, stream: &StreamName, idle: Duration) -> Result<(), Away> {
-        let mut commands = pipe();
+        let mut commands = link::commands();
         commands.add_command(cmd("XINFO").arg("CONSUMERS").arg(stream.as_str()).arg(&self.group).to_owned());
         let answers = self.link.ask(&commands).await?;
         let readers = answers.into_iter().next().map(reply::consumers).unwrap_or_default();
-        let mut commands = pipe();
+        let mut commands = link::commands();
         for reader in readers {
             let gone = reader.pending == 0 && u128::from(reader.idle_ms) > idle.as_millis();
             if gone && reader.name != self.consumer {
@@ -382,7 +322,7 @@ impl Transport for RedisTransport {
     }
 
     async fn forget(&self, stream: &StreamName, idle_since_ms: i64) -> Result<bool, Away> {
-        let mut commands = pipe();
+        let mut commands = link::commands();
         let mut script = cmd("EVAL");
         script.arg(FORGET).arg(1).arg(stream.as_str()).arg(&self.group).arg(idle_since_ms);
         commands.add_command(script);

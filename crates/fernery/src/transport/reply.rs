@@ -66,11 +66,10 @@ pub(super) fn entries(value: Value) -> Vec<Entry> {
 }
 
 /// What a read found in each stream, by its number, and which streams were set up anew.
-type Found = (Vec<(usize, Vec<Entry>)>, Vec<usize>);
+pub(super) type Found = (Vec<(usize, Vec<Entry>)>, Vec<usize>);
 
 /// The answer of the script that reads.
-pub(super) fn read(answers: Vec<Value>) -> Result<Found, Away> {
-    let answer = answers.into_iter().next();
+pub(super) fn read(answer: Option<Value>) -> Result<Found, Away> {
     if let Some(Value::ServerError(error)) = &answer {
         return Err(Away(error.to_string()));
     }
@@ -85,6 +84,15 @@ pub(super) fn read(answers: Vec<Value>) -> Result<Found, Away> {
         Some((found, anew))
     };
     taken_apart().ok_or_else(|| Away("Redis answers a read in a way that is not known".into()))
+}
+
+/// The answer of XREADGROUP for one stream: `[[stream, entries]]`, or nil where there is nothing to read. `None` where something
+/// is wrong.
+pub(super) fn read_one(answer: Option<Value>) -> Option<Vec<Entry>> {
+    match answer? {
+        Value::Nil => Some(Vec::new()),
+        found => Some(entries(array(array(found)?.into_iter().next()?)?.into_iter().nth(1)?)),
+    }
 }
 
 /// `[next, entries, …]` of XAUTOCLAIM.

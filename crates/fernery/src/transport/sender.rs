@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use fernery_core::StreamName;
 use fernery_engine::transport::{Away, DEAD_LETTERS, MessageId, Note, Sender};
 use redis::aio::MultiplexedConnection;
-use redis::{Pipeline, Value, cmd, pipe};
+use redis::{Pipeline, Value, cmd};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -50,7 +50,7 @@ impl RedisSender {
     /// A message to a stream that is not there writes nothing, and is refused where any other would be: Redis is full, or a
     /// replica.
     async fn probe(&mut self) -> Result<(), Away> {
-        let mut commands = pipe();
+        let mut commands = link::commands();
         let mut add = cmd("XADD");
         add.arg(NOBODYS).arg("NOMKSTREAM").arg("*").arg("job_id").arg("");
         commands.add_command(add);
@@ -81,7 +81,7 @@ impl Sender for RedisSender {
         self.probe().await?;
         let mut newest = Vec::with_capacity(streams.len());
         for some in streams.chunks(STREAMS_AT_ONCE) {
-            let mut commands = pipe();
+            let mut commands = link::commands();
             for stream in some {
                 commands.add_command(cmd("XINFO").arg("STREAM").arg(stream.as_str()).to_owned());
             }
@@ -99,7 +99,7 @@ impl Sender for RedisSender {
         if unknown.is_empty() {
             return Ok(Vec::new());
         }
-        let mut commands = pipe();
+        let mut commands = link::commands();
         for stream in &unknown {
             let mut create = cmd("XGROUP");
             create.arg("CREATE").arg(stream.as_str()).arg(&self.group).arg("0").arg("MKSTREAM");
@@ -121,7 +121,7 @@ impl Sender for RedisSender {
         let mut ids = Vec::with_capacity(notes.len());
         let mut told = HashSet::new();
         for batch in notes.chunks(SEND_BATCH) {
-            let mut commands = pipe();
+            let mut commands = link::commands();
             for note in batch {
                 let mut add = cmd("XADD");
                 add.arg(note.stream.as_str());

@@ -30,6 +30,7 @@ async fn a_requeue_is_a_new_message_and_a_buried_job_is_told_of() {
     let target = world.target();
     let job = json!({"stream": "s", "payload": {}, "max_attempts": 1});
     target.call(&target.operator, "POST", "/v1/jobs", &job).await.expect("an answer");
+    world.holds("s", 1, 0).await;
     let first = world.claim(&["s"], 2_000).await.expect("a job");
     let entries: Entries = world.redis.ask(&["XRANGE", "s", "-", "+"]).await;
     let proof = json!({"job_id": first["job_id"], "attempt_id": first["attempt_id"], "lease_token": first["lease_token"]});

@@ -5,8 +5,11 @@ use super::target::Target;
 use super::trouble::Trouble;
 use crate::error::StoreError;
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -141,6 +144,25 @@ impl Session<'_> {
         .await
     }
 
+    /// Runs statements of a transaction in one round trip, in this order. Where one fails, so do those after it.
+    pub(super) async fn query_all(
+        &self,
+        statements: &[(&'static str, Vec<Param<'_>>)],
+    ) -> Result<Vec<Vec<Row>>, Trouble> {
+        let link = self.link()?;
+        self.ask(false, async {
+            // Before, so that none leaves ahead of one that is only being prepared.
+            let mut prepared = Vec::with_capacity(statements.len());
+            for (sql, _) in statements {
+                prepared.push(link.statement(sql).await?);
+            }
+            let each = prepared.iter().zip(statements);
+            let asked = each.map(|(statement, (_, params))| link.client.query(statement, params));
+            in_order(asked.map(Box::pin).collect()).await.into_iter().collect()
+        })
+        .await
+    }
+
     /// Opens a transaction with its first statement, in one round trip.
     pub(super) async fn begin_with(
         &self,
@@ -198,6 +220,30 @@ impl Session<'_> {
         let committing = !self.in_transaction.load(Ordering::Relaxed);
         self.ask(committing, self.link()?.client.batch_execute(sql)).await
     }
+}
+
+/// Starts all of these in order, for the driver sends when a future is first polled, and waits for all.
+async fn in_order<F: Future + Unpin>(mut asked: Vec<F>) -> Vec<F::Output> {
+    let mut answers: Vec<Option<F::Output>> = Vec::new();
+    poll_fn(|context| {
+        answers = asked
+            .iter_mut()
+            .map(|future| match Pin::new(future).poll(context) {
+                Poll::Ready(answer) => Some(answer),
+                Poll::Pending => None,
+            })
+            .collect();
+        Poll::Ready(())
+    })
+    .await;
+    let mut all = Vec::with_capacity(asked.len());
+    for (future, answer) in asked.into_iter().zip(answers) {
+        all.push(match answer {
+            Some(answer) => answer,
+            None => future.await,
+        });
+    }
+    all
 }
 
 impl Drop for Session<'_> {

@@ -11,7 +11,7 @@ use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
 use crate::substrate::execution::{self, Ending};
-use crate::substrate::{Cell, Row, Sql, Stage, Value, Work};
+use crate::substrate::{Cell, Row, Sql, Stage, Value, Work, check_written};
 use bytes::{BufMut, BytesMut};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{ClaimRecord, ObjectiveId, ResourceType};
@@ -41,6 +41,14 @@ impl ToSql for Cell<'_> {
     to_sql_checked!();
 }
 
+fn as_params<'a>(cells: &'a [Cell<'a>]) -> Vec<Param<'a>> {
+    cells.iter().map(|cell| cell as Param<'_>).collect()
+}
+
+fn row(row: &tokio_postgres::Row) -> StoreResult<Row> {
+    Ok(Row((0..row.len()).map(|column| value(row, column)).collect::<StoreResult<_>>()?))
+}
+
 fn value(row: &tokio_postgres::Row, column: usize) -> StoreResult<Value> {
     let int = |number: Option<i64>| number.map_or(Value::Null, Value::Int);
     Ok(match *row.columns()[column].type_() {
@@ -54,17 +62,78 @@ fn value(row: &tokio_postgres::Row, column: usize) -> StoreResult<Value> {
     })
 }
 
+/// A write that is sent with whatever comes next.
+struct Unsent {
+    statement: &'static str,
+    cells: Vec<Kept>,
+    /// What must be written; `None`: it may be there already.
+    what: Option<String>,
+}
+
+/// A parameter that outlives its call.
+enum Kept {
+    Text(String),
+    Other(Cell<'static>),
+}
+
+impl Kept {
+    fn new(cell: &Cell<'_>) -> Self {
+        match *cell {
+            Cell::Text(text) => Self::Text(text.to_string()),
+            Cell::Null => Self::Other(Cell::Null),
+            Cell::Int(number) => Self::Other(Cell::Int(number)),
+            Cell::At(at) => Self::Other(Cell::At(at)),
+            Cell::Flag(flag) => Self::Other(Cell::Flag(flag)),
+        }
+    }
+
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Text(text) => Cell::Text(text),
+            Self::Other(cell) => *cell,
+        }
+    }
+}
+
 struct Transaction<'a> {
     runtime: &'a Handle,
     session: &'a Session<'a>,
     shared: &'a Shared,
     now: Timestamp,
     after: After,
+    unsent: Vec<Unsent>,
     /// What a statement ran into; the work itself only sees that it failed.
     trouble: Option<Trouble>,
 }
 
 impl Transaction<'_> {
+    /// Sends what is unsent and a statement for each of `rows`, in one go, and answers for the latter.
+    fn send(&mut self, statement: &'static str, rows: &[&[Cell<'_>]]) -> StoreResult<Vec<Vec<Row>>> {
+        let unsent = std::mem::take(&mut self.unsent);
+        let cells: Vec<Vec<Cell<'_>>> =
+            unsent.iter().map(|write| write.cells.iter().map(Kept::cell).collect()).collect();
+        let params = |cells| -> Vec<Param<'_>> { as_params(cells) };
+        let writes = unsent.iter().zip(&cells).map(|(write, cells)| (write.statement, params(cells)));
+        let asked = rows.iter().map(|cells| (statement, params(cells)));
+        let statements: Vec<_> = writes.chain(asked).collect();
+        if statements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answer = self.runtime.block_on(self.session.query_all(&statements));
+        let mut answers = self.noted(answer)?.into_iter();
+        for write in &unsent {
+            let written = answers.next().map_or(0, |rows| rows.len());
+            if let Some(what) = &write.what {
+                check_written(what, written)?;
+            }
+        }
+        answers.map(|rows| rows.iter().map(row).collect()).collect()
+    }
+
+    fn keep(&mut self, statement: &'static str, cells: &[Cell<'_>], what: Option<String>) {
+        self.unsent.push(Unsent { statement, cells: cells.iter().map(Kept::new).collect(), what });
+    }
+
     fn noted<T>(&mut self, answer: Result<T, Trouble>) -> StoreResult<T> {
         answer.map_err(|trouble| {
             let error = match &trouble {
@@ -79,13 +148,21 @@ impl Transaction<'_> {
 
 impl Sql for Transaction<'_> {
     fn query(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Vec<Row>> {
-        let params: Vec<Param<'_>> = cells.iter().map(|cell| cell as Param<'_>).collect();
-        let answer = self.runtime.block_on(self.session.query(statement, &params));
-        let rows = self.noted(answer)?;
-        let row = |row: &tokio_postgres::Row| {
-            Ok(Row((0..row.len()).map(|column| value(row, column)).collect::<StoreResult<_>>()?))
-        };
-        rows.iter().map(row).collect()
+        Ok(self.send(statement, &[cells])?.pop().unwrap_or_default())
+    }
+
+    fn query_each(&mut self, statement: &'static str, rows: &[Vec<Cell<'_>>]) -> StoreResult<Vec<Vec<Row>>> {
+        self.send(statement, &rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    fn write(&mut self, what: &str, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
+        self.keep(statement, cells, Some(what.to_string()));
+        Ok(())
+    }
+
+    fn write_new(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
+        self.keep(statement, cells, None);
+        Ok(())
     }
 
     fn now(&self) -> Timestamp {
@@ -93,6 +170,7 @@ impl Sql for Transaction<'_> {
     }
 
     fn enqueue(&mut self, job: NewJob) -> StoreResult<()> {
+        self.send("", &[])?;
         let stream = job.stream.clone();
         let answer = self.runtime.block_on(super::enqueue::store_within(self.session, self.shared, job));
         if self.noted(answer)? {
@@ -166,9 +244,9 @@ fn once(shared: &Shared, runtime: &Handle, begin: &'static str, work: &mut Work)
     let rows = runtime.block_on(session.begin_with(begin, include_str!("sql/now.sql"), &[]))?;
     let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))?;
     let now = cell::<At>(row, 0)?.0;
-    let mut within =
-        Transaction { runtime, session: &session, shared, now, after: After::default(), trouble: None };
-    if let Err(error) = work(&mut within) {
+    let (after, unsent) = (After::default(), Vec::new());
+    let mut within = Transaction { runtime, session: &session, shared, now, after, unsent, trouble: None };
+    if let Err(error) = work(&mut within).and_then(|()| within.send("", &[]).map(drop)) {
         let trouble = within.trouble.take().unwrap_or(Trouble::Final(error));
         // A connection that does not answer is dropped, and the server rolls back.
         let _ = runtime.block_on(session.rollback());
