@@ -6,7 +6,7 @@
 use super::envelope::{Spent, exhausted};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
-use super::scheduling::first_line;
+use super::scheduling::{again, first_line};
 use crate::artifact::{BlockerKind, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason};
 use crate::blueprint::{Blueprint, Gate};
 use crate::schema::Schema;
@@ -210,8 +210,9 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         ),
         Verdict::Fail(_) => {
             if let Some(why) = exhausted(&case.blueprint.envelope, &case.spent) {
-                let first = "Decide whether it is worth more".to_string();
-                return give_up(PauseReason::BudgetExhausted, BlockerKind::UserInput, why, first);
+                let blocker = Some((BlockerKind::UserInput, format!("envelope used up: {why}")));
+                let actions = vec![look, again(id)];
+                return stop(Some(Step::GiveUp), PauseReason::BudgetExhausted, blocker, actions);
             }
             if case.failures < case.blueprint.retry.gate_failures {
                 let (n, of) = (case.failures + 2, case.blueprint.retry.gate_failures + 1);

@@ -8,6 +8,7 @@
 //! * [`execution`]: the bundle of a workorder, however its job ended
 //! * [`envelope`]: what an objective may cost over all its attempts
 //! * [`judging`]: evidence to verdict, and where the objective goes from there
+//! * [`waiting`]: why nothing happens
 
 pub mod draft;
 pub mod envelope;
@@ -17,6 +18,7 @@ pub mod lifecycle;
 pub mod membrane;
 pub mod prompt;
 pub mod scheduling;
+pub mod waiting;
 
 /// What is wrong with a part of a document.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

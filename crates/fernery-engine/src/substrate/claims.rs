@@ -73,7 +73,7 @@ pub fn take_executed(
     Ok(taken)
 }
 
-fn take(
+pub(super) fn take(
     sql: &mut dyn Sql,
     resource_type: ResourceType,
     id: &str,

@@ -17,6 +17,7 @@
 
 pub mod azollas;
 pub mod claims;
+mod difference;
 pub(crate) mod execution;
 pub mod journal;
 pub mod judging;
@@ -26,6 +27,7 @@ pub mod readiness;
 pub mod reading;
 pub mod scheduling;
 mod sql;
+pub mod stranding;
 
 pub(crate) use sql::Value;
 pub use sql::{Cell, Row, Sql, Work};

@@ -1,6 +1,6 @@
 //! What an operator and the workers of an azolla do, each step by hand; from one process of several.
 
-use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RecordId, SnapshotId};
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RecordId, RunId, SnapshotId};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
 use fernery_core::names::WorkerId;
@@ -50,8 +50,12 @@ fn operator() -> Actor {
 }
 
 pub(crate) fn deciding(digest: Option<Digest>, note: Option<&str>) -> Deciding {
-    let record_id = RecordId::stored(&door::artifact_id());
-    Deciding { record_id, digest, note: note.map(str::to_string) }
+    Deciding { record_id: record(), digest, note: note.map(str::to_string) }
+}
+
+/// The id of an act that nobody has carried out yet.
+pub(crate) fn record() -> RecordId {
+    RecordId::stored(&door::artifact_id())
 }
 
 impl Hands {
@@ -190,7 +194,7 @@ impl Hands {
 
     /// As the canceller does. Answers how many it told.
     pub(crate) async fn cancel_jobs(&self) -> usize {
-        let found = self.substrate.read(move |sql| reading::to_cancel(sql, 100)).await.expect("read");
+        let found = self.substrate.read(move |sql| reading::to_cancel(sql, "", 100)).await.expect("read");
         for id in &found {
             self.store.cancel(id.job_id().expect("a job"), false).await.expect("cancelled");
         }
@@ -198,13 +202,34 @@ impl Hands {
     }
 
     pub(crate) async fn cancel(&self, of: &ObjectiveId) -> Result<Standing, Refusal> {
-        let of = of.clone();
-        self.act(move |sql, who| operating::cancel(sql, who, &of, None)).await
+        let (of, record) = (of.clone(), record());
+        self.act(move |sql, who| operating::cancel(sql, who, (&of, &record), None)).await
     }
 
     pub(crate) async fn unblock(&self, of: &ObjectiveId) -> Result<Standing, Refusal> {
+        self.unblock_from(of, operating::Resolved::All).await
+    }
+
+    pub(crate) async fn unblock_from(
+        &self,
+        of: &ObjectiveId,
+        these: operating::Resolved,
+    ) -> Result<Standing, Refusal> {
+        let (of, record) = (of.clone(), record());
+        self.act(move |sql, who| operating::unblock(sql, who, (&of, &record), &these)).await
+    }
+
+    /// The last run, by its id; one that is not there if there is none.
+    pub(crate) async fn last_run(&self, of: &ObjectiveId) -> RunId {
         let of = of.clone();
-        self.act(move |sql, who| operating::unblock(sql, who, &of, &operating::Resolved::All)).await
+        let last = self.substrate.read(move |sql| reading::last_run(sql, &of)).await.expect("read");
+        last.map_or_else(|| RunId::stored("none"), |run| run.record.run_id)
+    }
+
+    /// Confirms the last run.
+    pub(crate) async fn confirm(&self, of: &ObjectiveId) -> Result<Decision, Refusal> {
+        let (of, run, plain) = (of.clone(), self.last_run(of).await, deciding(None, None));
+        self.act(move |sql, who| operating::confirm(sql, who, (&of, &run), &plain)).await
     }
 
     /// Statements of the test's own, as another program would run them.

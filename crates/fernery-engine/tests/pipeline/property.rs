@@ -6,7 +6,7 @@ use crate::history::replays;
 use crate::sight::Sight;
 use crate::support::backend::Backend;
 use crate::support::seeded::Seeded;
-use crate::world::{World, bad, blueprint, deciding, draft, good};
+use crate::world::{World, bad, blueprint, deciding, draft, good, record};
 use fernery_core::artifact::{BlockerKind, Event, ObjectiveId};
 use fernery_core::pipeline::lifecycle::Step;
 use fernery_engine::store::Claimed;
@@ -76,6 +76,8 @@ impl<B: Backend> Campaign<B> {
         let (verified, _) =
             self.world.substrate.read(|sql| journal::verify(sql, None, 100_000)).await.expect("read");
         assert_eq!(verified.fault, None);
+        let strays = self.world.substrate.read(|sql| journal::strays(sql, "", 100_000)).await.expect("read");
+        assert_eq!(strays, journal::Strays::None);
     }
 
     /// One verb of somebody; answers what it was and how it may move objectives.
@@ -121,7 +123,7 @@ impl<B: Backend> Campaign<B> {
             return (format!("create {ticket}"), &[]);
         }
         let ticket = self.choice.pick(&self.tickets);
-        let (id, plain) = (ticket.clone(), deciding(None, None));
+        let id = ticket.clone();
         let (noted, draft) = (deciding(None, Some("more")), draft(&format!("Do {}", self.choice.below(3))));
         let world = &self.world;
         let (name, done, allowed): (_, bool, &'static [Step]) = match self.choice.below(16) {
@@ -132,18 +134,17 @@ impl<B: Backend> Campaign<B> {
             }
             8 => {
                 let kind = BlockerKind::UserInput;
-                let done =
-                    world.act(move |sql, who| operating::block(sql, who, &id, None, kind, "why")).await;
+                let record = record();
+                let done = world
+                    .act(move |sql, who| operating::block(sql, who, (&id, &record), None, kind, "why"))
+                    .await;
                 ("block", done.is_ok(), &[Step::Block])
             }
             9..12 => {
                 let steps = &[Step::Unblock { approved: true }, Step::Unblock { approved: false }];
                 ("unblock", world.unblock(&ticket).await.is_ok(), steps)
             }
-            12 | 13 => {
-                let done = world.act(move |sql, who| operating::confirm(sql, who, &id, &plain)).await;
-                ("confirm", done.is_ok(), &[])
-            }
+            12 | 13 => ("confirm", world.confirm(&ticket).await.is_ok(), &[]),
             14 => {
                 let done = world.act(move |sql, who| operating::reopen(sql, who, &id, &noted)).await;
                 ("reopen", done.is_ok(), &[Step::Reopen])

@@ -237,7 +237,7 @@ pub static ROUTES: &[Route] = routes![
     POST "/v1/objectives/{id}/unblock", OPERATOR, "Take blockers away; once none is open it goes on.",
         BodyRule::Json(of::<wire::UnblockRequest>), [200 of::<wire::ObjectiveView>], decisions::unblock, errors: ACT;
     POST "/v1/objectives/{id}/confirm", OPERATOR, "Say that a person has looked at what the gates passed.",
-        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
+        BodyRule::Json(of::<wire::ConfirmRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
         errors: ACT;
     POST "/v1/objectives/{id}/reopen", OPERATOR, "Want a finished objective done again: an approval of what is there.",
         BodyRule::Json(of::<wire::ReopenRequest>), [200 of::<wire::DecisionResponse>], decisions::reopen, errors: ACT;

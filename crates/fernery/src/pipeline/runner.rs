@@ -3,6 +3,8 @@
 //! claim, the same lease, the same membrane.
 
 use super::command::{Command, GRACE, exit_code};
+use super::driver::caught;
+use super::leftovers::run_folder;
 use super::{Context, stop_watch};
 use crate::worker::link::Stopped;
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun, Ran};
@@ -100,7 +102,7 @@ impl Slot {
                 Ok(claimed) => {
                     for job in claimed {
                         door::failpoint("workorder-claimed");
-                        if let Err(error) = self.execute(&job).await {
+                        if let Err(error) = caught(self.execute(&job)).await {
                             warn!(%error, work_order_id = %job.job_id, "not reported; its lease runs out");
                         }
                     }
@@ -140,7 +142,7 @@ impl Slot {
         let Some(executor) = blueprint.executor().filter(|e| e.kind == ExecutorKind::Command) else {
             return self.fail(job, "no_executor", "its blueprint names no command").await;
         };
-        let folder = self.context.data.join("work").join(format!("run-{}", job.attempt_id));
+        let folder = run_folder(&self.context.data.join("work"), id.as_str(), &job.attempt_id.to_string());
         let command = match Command::new(&executor.argv, &executor.env, &folder) {
             Ok(command) => command,
             Err(error) => return self.fail(job, "no_folder", &error.to_string()).await,

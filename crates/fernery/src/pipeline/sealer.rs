@@ -5,8 +5,8 @@ use super::Context;
 use super::driver::{Pass, PollingWorker};
 use async_trait::async_trait;
 use fernery_core::artifact::AzollaId;
-use fernery_engine::StoreError;
 use fernery_engine::substrate::journal::{self, Head};
+use fernery_engine::{StoreError, door};
 use std::io::Write;
 use std::path::Path;
 
@@ -27,8 +27,20 @@ impl PollingWorker for Sealer {
     }
 
     async fn pass(&self, context: &Context, _: &AzollaId) -> Result<Pass, StoreError> {
-        let (sealed, head) =
-            context.engine.substrate().transact(move |sql| journal::seal(sql, BATCH)).await?;
+        let (sealed, head) = context
+            .engine
+            .substrate()
+            .transact(move |sql| {
+                let sealed = journal::seal(sql, BATCH)?;
+                if sealed.0 > 0 {
+                    door::failpoint("seals-written");
+                }
+                Ok(sealed)
+            })
+            .await?;
+        if sealed > 0 {
+            door::failpoint("sealed");
+        }
         if let Some(head) = head.filter(|head| self.kept(&context.data).as_ref() != Some(head)) {
             self.keep(context, head).await?;
         }

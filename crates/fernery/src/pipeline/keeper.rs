@@ -1,0 +1,90 @@
+//! Sees that nothing is left behind. Reads who hosts what, workorders for executors that are gone, cancelled runs of azollas
+//! whose gates nobody runs, and work folders of processes that died; claims such runs; writes that this process hosts its
+//! azollas, blockers, verdicts. Does nothing more when nothing is left behind.
+
+use super::Context;
+use super::driver::{Pass, PollingWorker};
+use super::leftovers::Leftovers;
+use async_trait::async_trait;
+use fernery_core::JobStatus;
+use fernery_core::artifact::{AzollaId, WorkorderId};
+use fernery_engine::StoreError;
+use fernery_engine::substrate::claims::Claimer;
+use fernery_engine::substrate::judging::Judged;
+use fernery_engine::substrate::{azollas, stranding};
+use tokio::sync::Mutex;
+
+const BATCH: i64 = 100;
+
+pub(super) struct Keeper {
+    leftovers: Mutex<Leftovers>,
+}
+
+impl Keeper {
+    pub(super) fn new(context: &Context) -> Self {
+        Self { leftovers: Mutex::new(Leftovers::of(&context.data.join("work"))) }
+    }
+}
+
+#[async_trait]
+impl PollingWorker for Keeper {
+    fn name(&self) -> &'static str {
+        "keeper"
+    }
+
+    fn is_per_azolla(&self) -> bool {
+        false
+    }
+
+    async fn pass(&self, context: &Context, _: &AzollaId) -> Result<Pass, StoreError> {
+        let mut pass = Pass::default();
+        context.host().await?;
+        for azolla in context.azollas() {
+            strand(context, azolla, &mut pass).await?;
+        }
+        close(context, &mut pass).await?;
+        let removed = self.leftovers.lock().await.remove(&context.engine).await?;
+        pass.count("folders_removed", removed);
+        Ok(pass)
+    }
+}
+
+/// Blocks what waits for a kind of executor that its azolla no longer has. What somebody holds comes to its end.
+async fn strand(context: &Context, azolla: &AzollaId, pass: &mut Pass) -> Result<(), StoreError> {
+    let substrate = context.engine.substrate();
+    let mut after = String::new();
+    loop {
+        let of = azolla.clone();
+        let found: Vec<WorkorderId> =
+            substrate.read(move |sql| stranding::of_other_types(sql, &of, &after, BATCH)).await?;
+        let Some(last) = found.last() else { return Ok(()) };
+        after = last.to_string();
+        for id in found {
+            let Some(job_id) = id.job_id() else { continue };
+            let job = context.engine.store().job(job_id).await?;
+            if job.is_some_and(|job| job.brief.status == JobStatus::Queued)
+                && substrate.transact(move |sql| stranding::strand(sql, &id)).await?
+            {
+                pass.count("executor_gone", 1);
+            }
+        }
+    }
+}
+
+/// Ends cancelled runs of azollas that no process hosts: their objectives are not to wait for a gate that never comes.
+async fn close(context: &Context, pass: &mut Pass) -> Result<(), StoreError> {
+    let substrate = context.engine.substrate();
+    let hosting = substrate.read(azollas::hosting).await?;
+    for azolla in hosting.abandoned() {
+        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
+        let of = azolla.clone();
+        let taken = substrate.transact(move |sql| stranding::take_unwanted(sql, &of, &by, BATCH)).await?;
+        pass.again |= taken.len() as i64 == BATCH;
+        for held in taken {
+            if let Judged::Recorded(_) = substrate.transact(move |sql| stranding::close(sql, &held)).await? {
+                pass.count("closed", 1);
+            }
+        }
+    }
+    Ok(())
+}
