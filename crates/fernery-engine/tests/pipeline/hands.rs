@@ -133,7 +133,10 @@ impl Hands {
     pub(crate) async fn claim(&self) -> Option<Claimed> {
         let ask = Ask {
             worker_id: WorkerId::stored("executor"),
-            streams: vec![StreamName::stored("diazotroph:PATCH_DIAZOTROPH")].into(),
+            streams: ["diazotroph:PATCH_DIAZOTROPH", "diazotroph:OTHER_DIAZOTROPH"]
+                .map(StreamName::stored)
+                .to_vec()
+                .into(),
             max: 1,
         };
         self.store.claim(ask).await.expect("a claim").pop()
@@ -185,6 +188,22 @@ impl Hands {
             }
         }
         self.substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await.expect("judged")
+    }
+
+    /// As [`Self::judge_one`], by a gate that cannot run.
+    pub(crate) async fn judge_in_trouble(&self, held: Held) -> Judged {
+        let found = Evidence {
+            gate: "schema".into(),
+            command: None,
+            exit: None,
+            ms: 1,
+            log_tail: "no room on the disk".into(),
+            result: None,
+            trouble: Some("no room on the disk".into()),
+        };
+        let judged =
+            self.substrate.transact(move |sql| judging::conclude(sql, &held, std::slice::from_ref(&found)));
+        judged.await.expect("judged")
     }
 
     pub(crate) async fn chain(&self, of: &ObjectiveId) -> Chain {

@@ -17,16 +17,16 @@ on_both_backends!(
     a_gate_that_runs_a_program_does_not_run_where_its_azolla_is_not_hosted,
 );
 
-const OTHER: &str =
+pub(crate) const OTHER: &str =
     "diazotroph_type = \"OTHER_DIAZOTROPH\"\n[executors.OTHER_DIAZOTROPH]\nkind = \"remote\"\n";
 
-async fn of_other_types(hands: &Hands) -> Vec<WorkorderId> {
+pub(crate) async fn of_other_types(hands: &Hands) -> Vec<WorkorderId> {
     let azolla = hands.azolla.clone();
     let found = hands.substrate.read(move |sql| stranding::of_other_types(sql, &azolla, "", 10)).await;
     found.expect("read")
 }
 
-async fn strand(hands: &Hands, id: WorkorderId) -> bool {
+pub(crate) async fn strand(hands: &Hands, id: WorkorderId) -> bool {
     hands.substrate.transact(move |sql| stranding::strand(sql, &id)).await.expect("written")
 }
 

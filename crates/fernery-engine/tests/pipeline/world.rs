@@ -57,6 +57,10 @@ impl<B: Backend> World<B> {
         self.backend.advance(Duration::from_secs(seconds)).await;
     }
 
+    pub(crate) async fn set_back(&self, seconds: u64) {
+        self.backend.set_back(Duration::from_secs(seconds)).await;
+    }
+
     /// Every row of every table of the pipeline and the job engine.
     pub(crate) async fn dump(&self) -> String {
         let all = TABLES.map(|table| format!("SELECT '{table}', t.* FROM {table} t ORDER BY 2, 3"));

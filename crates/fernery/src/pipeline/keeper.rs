@@ -1,6 +1,6 @@
-//! Sees that nothing is left behind. Reads who hosts what, workorders for executors that are gone, cancelled runs of azollas
-//! whose gates nobody runs, and work folders of processes that died; claims such runs; writes that this process hosts its
-//! azollas, blockers, verdicts. Does nothing more when nothing is left behind.
+//! Sees that nothing is left behind. Reads workorders for executors that are gone and work folders of processes that died;
+//! claims nothing (each is done under its objective's lock); writes that this process hosts its azollas, and blockers. Does
+//! nothing more when nothing is left behind.
 
 use super::Context;
 use super::driver::{Pass, PollingWorker};
@@ -9,9 +9,7 @@ use async_trait::async_trait;
 use fernery_core::JobStatus;
 use fernery_core::artifact::{AzollaId, WorkorderId};
 use fernery_engine::StoreError;
-use fernery_engine::substrate::claims::Claimer;
-use fernery_engine::substrate::judging::Judged;
-use fernery_engine::substrate::{azollas, stranding};
+use fernery_engine::substrate::stranding;
 use tokio::sync::Mutex;
 
 const BATCH: i64 = 100;
@@ -42,7 +40,6 @@ impl PollingWorker for Keeper {
         for azolla in context.azollas() {
             strand(context, azolla, &mut pass).await?;
         }
-        close(context, &mut pass).await?;
         let removed = self.leftovers.lock().await.remove(&context.engine).await?;
         pass.count("folders_removed", removed);
         Ok(pass)
@@ -69,22 +66,4 @@ async fn strand(context: &Context, azolla: &AzollaId, pass: &mut Pass) -> Result
             }
         }
     }
-}
-
-/// Ends cancelled runs of azollas that no process hosts: their objectives are not to wait for a gate that never comes.
-async fn close(context: &Context, pass: &mut Pass) -> Result<(), StoreError> {
-    let substrate = context.engine.substrate();
-    let hosting = substrate.read(azollas::hosting).await?;
-    for azolla in hosting.abandoned() {
-        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
-        let of = azolla.clone();
-        let taken = substrate.transact(move |sql| stranding::take_unwanted(sql, &of, &by, BATCH)).await?;
-        pass.again |= taken.len() as i64 == BATCH;
-        for held in taken {
-            if let Judged::Recorded(_) = substrate.transact(move |sql| stranding::close(sql, &held)).await? {
-                pass.count("closed", 1);
-            }
-        }
-    }
-    Ok(())
 }

@@ -7,7 +7,8 @@
 //! | runner | workorders of its executors' kinds | the workorder, as its job | bundle, EXECUTED | nothing waits |
 //! | gate | executed workorders | the workorder | run record, objective, pause | nothing was executed |
 //! | sealer | journal entries | nothing: a unique place excludes | seals | all are sealed |
-//! | keeper | what nobody would come back to | cancelled runs that nobody judges | hosting, blockers, verdicts | nothing is left behind |
+//! | canceller | cancelled workorders | those that nobody judges | the end of their jobs, verdicts | none is cancelled |
+//! | keeper | what nobody would come back to | nothing: under the objective's lock | hosting, blockers | nothing is left behind |
 //!
 //! Correctness depends neither on the interval nor on how many processes run these, nor on which one dies where.
 
