@@ -14,7 +14,7 @@ use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{ObjectiveStatus, OutputBundle, PauseState, RunId, RunRecord, WorkorderId};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical;
-use fernery_core::pipeline::judging::{Case, Evidence, Judgement, Verdict, judge, verdict};
+use fernery_core::pipeline::judging::{Case, Evidence, Judgement, Verdict, judge, plain_evidence, verdict};
 use fernery_core::pipeline::lifecycle::{Step, after};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -194,8 +194,9 @@ pub fn replay(sql: &mut dyn Sql, run: &reading::Run) -> StoreResult<Option<(RunR
         .iter()
         .zip(&run.evidence)
         .map(|(gate, stored)| {
-            fernery_core::pipeline::judging::plain_evidence(gate, &docket.bundle)
-                .unwrap_or_else(|| stored.clone())
+            // What kept a gate from running was so at that moment, and is not in the artifacts.
+            let again = stored.trouble.is_none().then(|| plain_evidence(gate, &docket.bundle)).flatten();
+            again.unwrap_or_else(|| stored.clone())
         })
         .collect();
     Ok(Some((run.record.clone(), verdict(&docket.blueprint.gates, &again, &docket.bundle))))
