@@ -5,8 +5,8 @@
 //!
 //! | table | a row is | written by | changes |
 //! |---|---|---|---|
-//! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint |
-//! | `objectives`, `blockers` | the unit of intent and what is in its way | `operating`, `scheduling`, `judging` | with every step of `lifecycle` |
+//! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint, and by whoever hosts it |
+//! | `objectives`, `blockers` | the unit of intent and what is in its way | `operating`, `scheduling`, `judging`, `stranding` | with every step of `lifecycle` |
 //! | `decisions` | what an operator decided | `operating` | never |
 //! | `events` | an entry into TODO | `readiness` | processed, once |
 //! | `snapshots`, `workorders` | a bounded piece of work, and what its executor is told | `scheduling` | executed once, judged once |
