@@ -279,6 +279,9 @@ async fn a_run_is_read_with_all_that_led_to_it(server: TestServer) {
     assert!(
         out.join(format!("blueprints/{}.json", workorder["blueprint"].as_str().expect("a digest"))).exists()
     );
+    let brief = server.get("/v1/objectives/T-1?documents=false").await.json();
+    assert_eq!((&brief["runs"], &brief["output_bundles"]), (&read["runs"], &json!([])));
+    assert_eq!(server.get("/v1/objectives/T-1?documents=x").await.status, 422);
     let stale = server.post("/v1/objectives/T-1/confirm", &json!({ "run_id": "earlier" })).await;
     assert_eq!((stale.status, stale.code()), (409, "changed".into()), "{stale:?}");
     assert_eq!(stale.json()["shown"]["run_record"]["run_id"], run["run_id"]);

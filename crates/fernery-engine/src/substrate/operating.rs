@@ -1,17 +1,17 @@
 //! What operators do to objectives. No worker comes here: what leads to TODO from outside leads through a decision that a
 //! person made over exactly what was shown (invariant 10).
 
-use super::difference::{between, since};
+use super::deciding::current;
+use super::difference::between;
 use super::objectives::{self, Shown, Standing, shown_now};
-use super::reading::{self, Decision};
+use super::reading;
 use super::scheduling::write_pause;
-use super::{Cell, Sql, Stage, azollas, journal};
+use super::{Sql, Stage, azollas, journal};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
     AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, PauseReason,
-    PauseState, RecordId, RunId, RunRecord,
+    PauseState, RecordId, RunRecord,
 };
-use fernery_core::canonical::{self, Digest};
 use fernery_core::limits;
 use fernery_core::names::is_unprintable;
 use fernery_core::pipeline::Violation;
@@ -19,6 +19,8 @@ use fernery_core::pipeline::draft::Draft;
 use fernery_core::pipeline::envelope::exhausted;
 use fernery_core::pipeline::lifecycle::{Step, after};
 use serde_json::{Value, json};
+
+pub use super::deciding::{Deciding, approve, confirm, reopen};
 
 /// Why an operator's act is refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,17 +108,8 @@ fn draft_of(objective: &Objective) -> Draft {
     }
 }
 
-fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<Standing> {
+pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<Standing> {
     Ok(objectives::load(sql, id, true)?.ok_or(Refusal::Unknown))
-}
-
-macro_rules! accepted {
-    ($answer:expr) => {
-        match $answer {
-            Ok(value) => value,
-            Err(refusal) => return Ok(Err(refusal)),
-        }
-    };
 }
 
 /// Changes it. What an approval covers puts a TODO back to NEW; how much it matters does not.
@@ -157,19 +150,13 @@ pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -
     Ok(Ok(standing))
 }
 
-/// What an operator decides.
-#[derive(Clone, Debug)]
-pub struct Deciding {
-    /// The id of the record: from outside, so that the same try makes the same record.
-    pub record_id: RecordId,
-    /// Of what was shown; `None`: whatever is there.
-    pub digest: Option<Digest>,
-    /// Why, in their words.
-    pub note: Option<String>,
-}
-
 /// Whether this very act was carried out before: its answer was lost, and it is asked for again.
-fn is_repeat(sql: &mut dyn Sql, record_id: &RecordId, act: &str, id: &ObjectiveId) -> Answer<bool> {
+pub(super) fn is_repeat(
+    sql: &mut dyn Sql,
+    record_id: &RecordId,
+    act: &str,
+    id: &ObjectiveId,
+) -> Answer<bool> {
     Ok(match journal::by_id(sql, record_id.as_str())? {
         None => Ok(false),
         Some(entry) if entry.act == act && entry.subject == id.as_str() => Ok(true),
@@ -177,21 +164,7 @@ fn is_repeat(sql: &mut dyn Sql, record_id: &RecordId, act: &str, id: &ObjectiveI
     })
 }
 
-/// The record of a decision that was made before under this id.
-fn decided(sql: &mut dyn Sql, deciding: &Deciding, kind: &str, id: &ObjectiveId) -> Answer<Option<Decision>> {
-    match is_repeat(sql, &deciding.record_id, &kind.to_lowercase(), id)? {
-        Ok(true) => Ok(Ok(by_record(sql, &deciding.record_id)?)),
-        Ok(false) => Ok(Ok(None)),
-        Err(refusal) => Ok(Err(refusal)),
-    }
-}
-
-fn by_record(sql: &mut dyn Sql, record_id: &RecordId) -> StoreResult<Option<Decision>> {
-    let row = sql.one(include_str!("sql/decision_by_id.sql"), &[record_id.as_str().into()])?;
-    row.map(|row| reading::decision(&row)).transpose()
-}
-
-fn check_note(note: Option<&str>) -> Result<(), Refusal> {
+pub(super) fn check_note(note: Option<&str>) -> Result<(), Refusal> {
     match note {
         Some(note) if note.len() > limits::CRITERIA_BYTES_MAX || note.contains('\0') => {
             let message = format!("a note has at most {} bytes and no NUL", limits::CRITERIA_BYTES_MAX);
@@ -199,82 +172,6 @@ fn check_note(note: Option<&str>) -> Result<(), Refusal> {
         }
         _ => Ok(()),
     }
-}
-
-/// NEW → TODO, over exactly what was shown. Approving the same again answers the same record.
-pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
-    accepted!(check_note(deciding.note.as_deref()));
-    let mut standing = accepted!(locked(sql, id)?);
-    if let Some(before) = accepted!(decided(sql, deciding, "APPROVE", id)?) {
-        return Ok(Ok(before));
-    }
-    let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
-    if let Some(digest) = &deciding.digest
-        && *digest != now.digest
-    {
-        let difference = since(sql, &standing.objective, digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
-    if let Some(before) = current(sql, &standing)?
-        && before.digest == now.digest
-        && standing.objective.status != ObjectiveStatus::New
-    {
-        return Ok(Ok(before));
-    }
-    let status = standing.objective.status;
-    if after(standing.objective.objective_type, status, Step::Approve).is_none() {
-        return Ok(Err(Refusal::Status(status)));
-    }
-    let decision = decide(sql, actor, id, "APPROVE", deciding, &now)?;
-    standing.approval = Some(decision.record_id.clone());
-    standing.starts_over();
-    standing.enter_todo(sql.now());
-    objectives::update(sql, &standing)?;
-    sql.wakes(Stage::Readiness);
-    Ok(Ok(decision))
-}
-
-fn current(sql: &mut dyn Sql, standing: &Standing) -> StoreResult<Option<Decision>> {
-    match &standing.approval {
-        Some(approval) => by_record(sql, approval),
-        None => Ok(None),
-    }
-}
-
-fn decide(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    id: &ObjectiveId,
-    kind: &str,
-    deciding: &Deciding,
-    shown: &Shown,
-) -> StoreResult<Decision> {
-    let decision = Decision {
-        record_id: deciding.record_id.clone(),
-        objective_id: id.clone(),
-        kind: kind.to_string(),
-        digest: shown.digest,
-        shown: shown.content.clone(),
-        who: actor.0.clone(),
-        note: deciding.note.clone(),
-        created_at: sql.now(),
-    };
-    let (digest, content) = (decision.digest.to_string(), canonical::text_of(&decision.shown));
-    let cells: [Cell<'_>; 8] = [
-        decision.record_id.as_str().into(),
-        id.as_str().into(),
-        kind.into(),
-        (&digest).into(),
-        (&content).into(),
-        (&actor.0).into(),
-        decision.note.as_deref().into(),
-        decision.created_at.into(),
-    ];
-    sql.touched(include_str!("sql/decision_insert.sql"), &cells)?;
-    let why = json!({"record_id": decision.record_id, "digest": decision.digest, "note": decision.note});
-    let act = kind.to_lowercase();
-    journal::note_as(sql, decision.record_id.as_str(), (&actor.0, &act, id.as_str()), &why)?;
-    Ok(decision)
 }
 
 /// Puts something in its way. While a workorder of it is under way there is nothing to block.
@@ -420,85 +317,6 @@ pub fn unblock(
     let why = json!({"resolved": wanted, "status": standing.objective.status, "envelope_spent": spent});
     journal::note_as(sql, record_id.as_str(), (&actor.0, "unblocked", id.as_str()), &why)?;
     Ok(Ok(standing))
-}
-
-/// A person has looked at what the gates passed in this run. Changes no status.
-pub fn confirm(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    (id, run_id): (&ObjectiveId, &RunId),
-    deciding: &Deciding,
-) -> Answer<Decision> {
-    accepted!(check_note(deciding.note.as_deref()));
-    let mut standing = accepted!(locked(sql, id)?);
-    if let Some(before) = accepted!(decided(sql, deciding, "CONFIRM", id)?) {
-        return Ok(Ok(before));
-    }
-    let status = standing.objective.status;
-    if status != ObjectiveStatus::Done {
-        return Ok(Err(Refusal::Status(status)));
-    }
-    let Some(run) = reading::last_run(sql, id)? else {
-        return Ok(Err(Refusal::Conflict("there is no run to confirm".into())));
-    };
-    if run.record.run_id != *run_id {
-        return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
-    }
-    if !standing.unconfirmed {
-        let before = sql
-            .query(include_str!("sql/decisions_of_objective.sql"), &[id.as_str().into()])?
-            .iter()
-            .rev()
-            .map(reading::decision)
-            .find(|d| d.as_ref().is_ok_and(|d| d.kind == "CONFIRM"));
-        return match before {
-            Some(before) => Ok(Ok(before?)),
-            None => Ok(Err(Refusal::Conflict("there is nothing to confirm".into()))),
-        };
-    }
-    let Some(mut now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
-    let bundle = reading::bundle(sql, &run.record.work_order_id)?.map(|bundle| canonical::digest_of(&bundle));
-    now.content["run"] = json!({"run_record": run.record, "output_bundle_sha256": bundle});
-    now.digest = canonical::digest_of(&now.content);
-    let decision = decide(sql, actor, id, "CONFIRM", deciding, &now)?;
-    standing.unconfirmed = false;
-    standing.objective.updated_at = sql.now();
-    objectives::update(sql, &standing)?;
-    sql.wakes(Stage::Scheduler);
-    Ok(Ok(decision))
-}
-
-/// DONE → TODO, with a note that the next executor reads. It is an approval of what is there now.
-pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
-    accepted!(check_note(deciding.note.as_deref()));
-    if deciding.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
-        let message = "say what is missing: the next executor reads it".to_string();
-        return Ok(Err(Refusal::Unfit(vec![Violation { path: "/note".into(), message }])));
-    }
-    let mut standing = accepted!(locked(sql, id)?);
-    if let Some(before) = accepted!(decided(sql, deciding, "REOPEN", id)?) {
-        return Ok(Ok(before));
-    }
-    let status = standing.objective.status;
-    if after(standing.objective.objective_type, status, Step::Reopen).is_none() {
-        return Ok(Err(Refusal::Status(status)));
-    }
-    let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
-    if let Some(digest) = &deciding.digest
-        && *digest != now.digest
-    {
-        let difference = since(sql, &standing.objective, digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
-    let decision = decide(sql, actor, id, "REOPEN", deciding, &now)?;
-    standing.approval = Some(decision.record_id.clone());
-    standing.unconfirmed = false;
-    standing.starts_over();
-    standing.enter_todo(sql.now());
-    objectives::update(sql, &standing)?;
-    sql.wakes(Stage::Readiness);
-    sql.wakes(Stage::Scheduler);
-    Ok(Ok(decision))
 }
 
 /// Not wanted any more: BLOCKED, "cancelled". A workorder under way still ends in bundle, run record and pause.

@@ -326,6 +326,19 @@ pub struct Chain {
 /// Reads the chain of an objective.
 pub fn chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
     let key = [id.as_str().into()];
+    let mut documents = |statement| sql.query(statement, &key);
+    let snapshots = documents(include_str!("sql/snapshots_of_objective.sql"))?;
+    let bundles = documents(include_str!("sql/bundles_of_objective.sql"))?;
+    Ok(Chain {
+        context_snapshots: snapshots.iter().map(|row| row.json(0)).collect::<StoreResult<_>>()?,
+        output_bundles: bundles.iter().map(|row| row.json(0)).collect::<StoreResult<_>>()?,
+        ..brief_chain(sql, id)?
+    })
+}
+
+/// As [`chain`], without what executors were told and what came out: that is most of the bytes.
+pub fn brief_chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
+    let key = [id.as_str().into()];
     let decisions = sql
         .query(include_str!("sql/decisions_of_objective.sql"), &key)?
         .iter()
@@ -342,11 +355,6 @@ pub fn chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
         .iter()
         .map(workorder)
         .collect::<StoreResult<_>>()?;
-    let mut documents = |statement| sql.query(statement, &key);
-    let snapshots = documents(include_str!("sql/snapshots_of_objective.sql"))?;
-    let bundles = documents(include_str!("sql/bundles_of_objective.sql"))?;
-    let snapshots = snapshots.iter().map(|row| row.json(0)).collect::<StoreResult<_>>()?;
-    let bundles = bundles.iter().map(|row| row.json(0)).collect::<StoreResult<_>>()?;
     let runs = sql
         .query(include_str!("sql/runs_of_objective.sql"), &key)?
         .iter()
@@ -361,8 +369,8 @@ pub fn chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
         decisions,
         events,
         workorders,
-        context_snapshots: snapshots,
-        output_bundles: bundles,
+        context_snapshots: Vec::new(),
+        output_bundles: Vec::new(),
         runs,
         pauses,
     })

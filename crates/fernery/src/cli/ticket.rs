@@ -235,6 +235,13 @@ pub(super) fn path(id: &ObjectiveId, act: &str) -> String {
     format!("/v1/objectives/{id}{}{act}", if act.is_empty() { "" } else { "/" })
 }
 
+/// As [`detail`], without the documents that only whoever reads them needs.
+pub(super) async fn brief(client: &Client, id: &ObjectiveId) -> Result<ObjectiveDetail, ClientError> {
+    let query = Query::new().with("documents", Some(false));
+    let reply: Reply<ObjectiveDetail> = client.get(&path(id, ""), &query, Duration::ZERO).await?;
+    reply.read()
+}
+
 pub(super) async fn detail(client: &Client, id: &ObjectiveId) -> Result<Reply<ObjectiveDetail>, ClientError> {
     client.get(&path(id, ""), &Query::new(), Duration::ZERO).await
 }
@@ -349,7 +356,7 @@ async fn edit(id: &ObjectiveId, text: EditText, client: &Client, screen: Screen)
         || text.urgency.is_some()
         || !text.metadata.is_empty()
         || !text.unset.is_empty();
-    let before = detail(client, id).await?.read()?.standing.objective;
+    let before = brief(client, id).await?.standing.objective;
     let written = written(text.stdin.is_some(), flags, Some(&ticket_text::as_text(&before)))?;
     let mut metadata = before.metadata.clone();
     metadata.extend(written.metadata);

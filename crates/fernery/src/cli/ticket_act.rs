@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, Outcome};
 use super::screen::{Screen, plain, remark};
-use super::ticket::{detail, path};
+use super::ticket::{brief, path};
 use fernery_client::client::Reply;
 use fernery_client::wire::{ConfirmRequest, DecisionResponse, ObjectiveView, ReopenRequest};
 use fernery_client::{Client, ClientError};
@@ -70,7 +70,7 @@ pub(super) async fn confirm(
     let run_id = match run {
         Some(run) => run,
         None => {
-            let read = detail(client, id).await?.read()?;
+            let read = brief(client, id).await?;
             let last = read.runs.last().and_then(|run| run["run_id"].as_str()).and_then(|id| id.parse().ok());
             let status = read.standing.objective.status;
             last.ok_or_else(|| {
@@ -89,7 +89,7 @@ pub(super) async fn confirm(
 
 /// Reopens what is there now: it is an approval of that.
 pub(super) async fn reopen(id: &ObjectiveId, note: String, client: &Client, screen: Screen) -> Outcome {
-    let Some(approval) = detail(client, id).await?.read()?.approval else {
+    let Some(approval) = brief(client, id).await?.approval else {
         return Err(Failure::conflict(format!("the azolla of {id} is not there any more")));
     };
     let body = ReopenRequest { digest: approval.digest, note, record_id: record() };

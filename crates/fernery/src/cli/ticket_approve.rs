@@ -2,7 +2,7 @@
 
 use super::failure::{Failure, Outcome};
 use super::screen::{Screen, remark};
-use super::ticket::{detail, path};
+use super::ticket::{brief, path};
 use super::{ticket_act, ticket_show};
 use fernery_client::client::Reply;
 use fernery_client::wire::{ApproveRequest, DecisionResponse};
@@ -29,7 +29,7 @@ pub(super) async fn approve(
                     "an approval covers exactly what was read and nobody is there to be asked: say --digest, or --yes",
                 ));
             }
-            let read = detail(client, id).await?.read()?;
+            let read = brief(client, id).await?;
             let Some(approval) = &read.approval else {
                 return Err(Failure::conflict(format!("the azolla of {id} is not there any more")));
             };

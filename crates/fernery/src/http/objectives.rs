@@ -90,12 +90,13 @@ pub async fn list(call: Call) -> Replied {
 /// `GET /v1/objectives/{id}`
 pub async fn read(call: Call) -> Replied {
     let id = objective_id(&call)?;
+    let whole = call.query.parsed::<bool>("documents")?.unwrap_or(true);
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| {
         let Some(standing) = objectives::load(sql, &id, false)? else { return Ok(None) };
         let in_force = azollas::in_force(sql, &standing.objective.azolla_id)?;
         let seen = waiting::look(sql, &standing, in_force.as_ref())?;
-        let chain = reading::chain(sql, &id)?;
+        let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         Ok(Some((standing, in_force, seen, chain)))
     });
     let (standing, in_force, seen, chain) = found.await?.ok_or_else(no_such_objective)?;

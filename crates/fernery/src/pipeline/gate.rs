@@ -271,16 +271,7 @@ async fn run_gate(
 
 /// The end of a log, as text that can be shown.
 fn tail(log: &str, bytes: usize) -> String {
-    let shown: String =
-        log.chars()
-            .map(|c| {
-                if matches!(c, '\n' | '\t') || !fernery_core::names::is_unprintable(c) {
-                    c
-                } else {
-                    '\u{fffd}'
-                }
-            })
-            .collect();
+    let shown = fernery_core::names::showable(log);
     let mut from = shown.len().saturating_sub(bytes);
     while !shown.is_char_boundary(from) {
         from += 1;

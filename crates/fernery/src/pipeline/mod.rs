@@ -32,6 +32,7 @@ use fernery_engine::store::StoreSettings;
 use fernery_engine::substrate::{Stage, azollas};
 use fernery_engine::{Engine, StoreError, door};
 use runner::Runner;
+pub(crate) use sealer::HEAD_FILE;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

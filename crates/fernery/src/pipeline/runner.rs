@@ -10,7 +10,7 @@ use crate::worker::link::Stopped;
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun, Ran};
 use fernery_core::artifact::{WorkorderId, WorkorderStatus};
 use fernery_core::blueprint::{Executor, ExecutorKind};
-use fernery_core::names::RESERVED_STREAM_PREFIX;
+use fernery_core::names::{RESERVED_STREAM_PREFIX, showable};
 use fernery_core::pipeline::membrane::{self, Outcome};
 use fernery_core::report::Answer;
 use fernery_core::{StreamName, WorkerId};
@@ -348,18 +348,4 @@ fn parts(executor: &Executor, ran: Ran, why: Option<Why>, ms: u64) -> Value {
         _ if text.trim().is_empty() => plain(Outcome::NoChange, "The program said nothing", "", &complaints),
         _ => plain(Outcome::Output, "Output of the program", text, &complaints),
     }
-}
-
-fn showable(text: &str) -> String {
-    text.chars()
-        .map(
-            |c| {
-                if matches!(c, '\n' | '\t') || !fernery_core::names::is_unprintable(c) {
-                    c
-                } else {
-                    '\u{fffd}'
-                }
-            },
-        )
-        .collect()
 }

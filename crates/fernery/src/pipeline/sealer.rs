@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 
 const BATCH: i64 = 256;
-/// Where the end of the chain is kept.
+/// The file in the data directory in which the end of the chain is kept, beside the database.
 pub(crate) const HEAD_FILE: &str = "journal.head";
 
 pub(super) struct Sealer;
