@@ -8,7 +8,6 @@ use fernery_core::pipeline::draft::Draft;
 use fernery_core::pipeline::judging::{Evidence, plain_evidence};
 use fernery_core::report::Answer;
 use fernery_core::{StreamName, TokenHash};
-use fernery_engine::door;
 use fernery_engine::store::{Ask, Claimed, Completion, Failure, Proof, Store};
 use fernery_engine::substrate::claims::{self, Claimer, Held};
 use fernery_engine::substrate::judging::{self, Judged};
@@ -16,10 +15,11 @@ use fernery_engine::substrate::objectives::Standing;
 use fernery_engine::substrate::operating::{self, Actor, Deciding, Refusal};
 use fernery_engine::substrate::reading::{self, Chain, Decision, chain};
 use fernery_engine::substrate::scheduling::{self, Ids, Scheduled};
-use fernery_engine::substrate::{Cell, Substrate, azollas, objectives, readiness};
+use fernery_engine::substrate::{Cell, Sql, Substrate, azollas, objectives, readiness};
+use fernery_engine::{StoreError, door};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -86,10 +86,22 @@ impl Hands {
 
     pub(crate) async fn approve(&self, of: &ObjectiveId) -> Result<Decision, Refusal> {
         let (of, deciding) = (of.clone(), deciding(None, None));
-        self.substrate
-            .transact(move |sql| operating::approve(sql, &operator(), &of, &deciding))
-            .await
-            .expect("stored")
+        self.insist(move |sql| operating::approve(sql, &operator(), &of, &deciding)).await
+    }
+
+    /// Asks again, as a client does, while others hold what the verb needs.
+    async fn insist<T: Send + 'static>(
+        &self,
+        verb: impl FnMut(&mut dyn Sql) -> Result<T, StoreError> + Send + 'static,
+    ) -> T {
+        let verb = Arc::new(Mutex::new(verb));
+        loop {
+            let again = verb.clone();
+            let answer = self.substrate.transact(move |sql| (again.lock().expect("no panic"))(sql)).await;
+            if !matches!(answer, Err(StoreError::Busy(_))) {
+                return answer.expect("stored");
+            }
+        }
     }
 
     pub(crate) async fn act<T: Send + 'static>(
@@ -98,7 +110,7 @@ impl Hands {
         + Send
         + 'static,
     ) -> Result<T, Refusal> {
-        self.substrate.transact(move |sql| act(sql, &operator())).await.expect("stored")
+        self.insist(move |sql| act(sql, &operator())).await
     }
 
     pub(crate) async fn emit(&self) -> usize {
@@ -114,10 +126,7 @@ impl Hands {
     pub(crate) async fn schedule(&self, event: fernery_core::artifact::Event, held: Held) -> Scheduled {
         let chance = door::Chance::default();
         let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
-        self.substrate
-            .transact(move |sql| scheduling::schedule(sql, &event, &held, &ids))
-            .await
-            .expect("scheduled")
+        self.insist(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await
     }
 
     /// A pass of readiness and one of the scheduler.
@@ -187,7 +196,7 @@ impl Hands {
                 break;
             }
         }
-        self.substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await.expect("judged")
+        self.insist(move |sql| judging::conclude(sql, &held, &evidence)).await
     }
 
     /// As [`Self::judge_one`], by a gate that cannot run.
