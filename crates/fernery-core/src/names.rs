@@ -96,6 +96,12 @@ pub fn is_unprintable(c: char) -> bool {
     c.is_control() || of_layout
 }
 
+/// Text that can be shown as it is: lines and tabs stay, every other unprintable character is replaced.
+pub fn showable(text: &str) -> String {
+    let shown = |c| if matches!(c, '\n' | '\t') || !is_unprintable(c) { c } else { '\u{fffd}' };
+    text.chars().map(shown).collect()
+}
+
 macro_rules! text_name {
     ($(#[$doc:meta])* $name:ident, $check:ident) => {
         $(#[$doc])*

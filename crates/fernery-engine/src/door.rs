@@ -61,6 +61,11 @@ impl LeaseClock {
         self.offset_ms.fetch_add(i64::try_from(by.as_millis()).unwrap_or(0), Ordering::Relaxed);
     }
 
+    /// Sets a clock back by hand, as nothing but a test or a wrong clock does.
+    pub fn set_back(&self, by: Duration) {
+        self.offset_ms.fetch_sub(i64::try_from(by.as_millis()).unwrap_or(0), Ordering::Relaxed);
+    }
+
     /// The calendar: the wall clock, except where a test owns time.
     pub fn calendar(&self) -> Timestamp {
         if self.manual { self.now() } else { wall_clock() }

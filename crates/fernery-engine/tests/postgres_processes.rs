@@ -42,7 +42,7 @@ async fn what_killed_processes_left_is_removed_after_an_hour_by_anybody() {
     for n in 1..=3 {
         store.attend(process(n)).await.expect("attend");
     }
-    database.step_clock((PROCESS_FORGOTTEN - MOMENT).as_millis() as u64).await;
+    database.step_clock((PROCESS_FORGOTTEN - MOMENT).as_millis() as i64).await;
     store.attend(process(3)).await.expect("attend");
     assert_eq!(rows(&database).await, [1, 2, 3]);
     database.step_clock(1).await;
@@ -81,7 +81,7 @@ async fn a_process_is_shown_again_once_its_database_is_back() {
     client.batch_execute("ALTER TABLE fernery.processes RENAME TO elsewhere").await.expect("taken away");
     assert!(engine.store().processes().await.is_err());
     client.batch_execute("ALTER TABLE fernery.elsewhere RENAME TO processes").await.expect("put back");
-    database.step_clock(PROCESS_ALIVE.as_millis() as u64).await;
+    database.step_clock(PROCESS_ALIVE.as_millis() as i64).await;
     while engine.store().processes().await.expect("processes").is_empty() {
         tokio::task::yield_now().await;
     }

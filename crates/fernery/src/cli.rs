@@ -36,6 +36,7 @@ mod setting_flags;
 mod settings;
 mod stream;
 mod ticket;
+mod ticket_act;
 mod ticket_approve;
 mod ticket_show;
 mod ticket_text;

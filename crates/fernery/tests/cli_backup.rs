@@ -112,11 +112,14 @@ fn a_copy_is_not_put_beside_the_log_of_another_file_nor_under_a_server() {
     }
     let elsewhere = Server::start(&[]);
     let served = elsewhere.data().join("fernery.db");
+    // It stands still, or a reader of its own makes them anew.
+    elsewhere.signal(rustix::process::Signal::STOP);
     for end in ["-wal", "-shm"] {
         fs::remove_file(elsewhere.data().join(format!("fernery.db{end}"))).unwrap();
     }
     let args = ["backup".as_ref(), "--force".as_ref(), served.as_os_str()];
     let answer = run_in(dir.path(), args).exits(4);
+    elsewhere.signal(rustix::process::Signal::CONT);
     assert!(answer.stderr.contains(&format!("process {} serves", elsewhere.pid())), "{answer:?}");
 }
 

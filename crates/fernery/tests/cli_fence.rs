@@ -104,7 +104,7 @@ fn what_it_makes_beside_the_database_belongs_to_the_databases_owner() {
     }
     run_in(dir.path(), ["fence"]).exits(0);
     let owner = |name: &str| fs::metadata(file(name)).map(|meta| (meta.uid(), meta.gid())).unwrap();
-    for made in ["fernery.db.lock", "fernery.db.before-v3"] {
+    for made in ["fernery.db.lock", "fernery.db.before-v4"] {
         assert_eq!(owner(made), owner("fernery.db"), "{made}");
     }
 }

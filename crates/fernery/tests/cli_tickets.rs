@@ -128,6 +128,8 @@ fn acts_end_with_the_code_that_scripts_can_tell_apart() {
     let server = Server::start(&[]);
     server.run(["ticket", "new", "--id", "T", "--title", "x"]).exits(0);
     let wrong = server.run(["ticket", "confirm", "T"]).exits(4);
+    assert!(wrong.stderr.contains("T is NEW") && wrong.stderr.contains("no run"), "{wrong:?}");
+    let wrong = server.run(["ticket", "confirm", "T", "--run", "r"]).exits(4);
     assert!(
         wrong.stderr.contains("T is NEW") && wrong.stderr.contains("approve, edit, block, cancel"),
         "{wrong:?}"

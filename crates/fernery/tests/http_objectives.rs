@@ -113,16 +113,23 @@ async fn a_refusal_says_what_is_possible_instead(server: TestServer) {
     register(&server).await;
     create(&server, &json!({ "objective_id": "T-1", "title": "One" })).await;
     let at = |act: &str| format!("/v1/objectives/T-1/{act}");
-    for (act, body) in
-        [("confirm", json!({})), ("reopen", json!({ "note": "again" })), ("unblock", json!({ "all": true }))]
-    {
+    let some = "0".repeat(64);
+    for (act, body) in [
+        ("confirm", json!({ "run_id": "r" })),
+        ("reopen", json!({ "note": "again", "digest": some })),
+        ("unblock", json!({ "all": true })),
+    ] {
         let refused = server.post(&at(act), &body).await;
         assert_eq!((refused.status, refused.code()), (409, "wrong_status".into()), "{refused:?}");
         assert_eq!(refused.json()["objective_status"], "NEW");
         assert_eq!(refused.json()["possible"], json!(["approve", "edit", "block", "cancel"]));
     }
     for (act, body, pointer) in [
-        ("reopen", json!({ "note": " " }), "/note"),
+        ("reopen", json!({ "note": " ", "digest": some }), "/note"),
+        ("reopen", json!({ "note": "again" }), "/digest"),
+        ("confirm", json!({ "note": "good" }), "/run_id"),
+        ("confirm", json!({ "run_id": "../x" }), "/run_id"),
+        ("cancel", json!({ "record_id": "a b" }), "/record_id"),
         ("block", json!({ "kind": "USER_INPUT", "description": "" }), "/description"),
         ("block", json!({ "kind": "USER_INPUT", "description": "a\u{0}" }), "/description"),
         ("block", json!({ "kind": "NO", "description": "x" }), "/kind"),
@@ -132,7 +139,7 @@ async fn a_refusal_says_what_is_possible_instead(server: TestServer) {
         ("approve", json!({ "note": "x" }), "/digest"),
         ("approve", json!({ "digest": "0".repeat(64), "note": "\u{0}" }), "/note"),
         ("cancel", json!({ "note": "\u{0}" }), "/note"),
-        ("confirm", json!({ "x": 1 }), "/x"),
+        ("confirm", json!({ "run_id": "r", "x": 1 }), "/x"),
     ] {
         let refused = server.post(&at(act), &body).await;
         assert_eq!((refused.status, refused.pointers()), (422, vec![pointer.into()]), "{act} {refused:?}");
@@ -151,7 +158,7 @@ async fn a_refusal_says_what_is_possible_instead(server: TestServer) {
     let cancelled = server.call(&server.operator, "POST", &at("cancel"), "").await;
     assert_eq!(cancelled.json()["objective"]["blocked_reason"], "cancelled");
     let shown = json!({ "digest": "0".repeat(64) });
-    for (act, body) in [("approve", &shown), ("cancel", &json!({})), ("confirm", &json!({}))] {
+    for (act, body) in [("approve", &shown), ("cancel", &json!({})), ("confirm", &json!({ "run_id": "r" }))] {
         let gone = server.post(&format!("/v1/objectives/nobody/{act}"), body).await;
         assert_eq!((gone.status, gone.code()), (404, "not_found".into()), "{act}");
     }
@@ -272,10 +279,24 @@ async fn a_run_is_read_with_all_that_led_to_it(server: TestServer) {
     assert!(
         out.join(format!("blueprints/{}.json", workorder["blueprint"].as_str().expect("a digest"))).exists()
     );
-    let confirmed = server.post("/v1/objectives/T-1/confirm", &json!({ "note": "good" })).await;
+    let brief = server.get("/v1/objectives/T-1?documents=false").await.json();
+    assert_eq!((&brief["runs"], &brief["output_bundles"]), (&read["runs"], &json!([])));
+    assert_eq!(server.get("/v1/objectives/T-1?documents=x").await.status, 422);
+    let stale = server.post("/v1/objectives/T-1/confirm", &json!({ "run_id": "earlier" })).await;
+    assert_eq!((stale.status, stale.code()), (409, "changed".into()), "{stale:?}");
+    assert_eq!(stale.json()["shown"]["run_record"]["run_id"], run["run_id"]);
+    let confirming = json!({ "run_id": run["run_id"], "note": "good", "record_id": "mine" });
+    let confirmed = server.post("/v1/objectives/T-1/confirm", &confirming).await;
     assert_eq!((confirmed.status, &confirmed.json()["unconfirmed"]), (200, &json!(false)), "{confirmed:?}");
-    let reopened = server.post("/v1/objectives/T-1/reopen", &json!({ "note": "also on Windows" })).await;
+    let again = server.post("/v1/objectives/T-1/confirm", &confirming).await;
+    assert_eq!(again.json(), confirmed.json(), "asked for again, it is answered as it was");
+    let digest = read["approval"]["digest"].clone();
+    let other = json!({ "note": "x", "digest": digest, "record_id": "mine" });
+    assert_eq!(server.post("/v1/objectives/T-1/reopen", &other).await.code(), "conflict");
+    let reopening = json!({ "note": "also on Windows", "digest": digest, "record_id": "r-2" });
+    let reopened = server.post("/v1/objectives/T-1/reopen", &reopening).await;
     assert_eq!(reopened.json()["objective"]["status"], "TODO", "{reopened:?}");
+    assert_eq!(server.post("/v1/objectives/T-1/reopen", &reopening).await.json(), reopened.json());
     server.stop().await;
 }
 

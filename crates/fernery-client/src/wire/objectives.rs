@@ -5,7 +5,8 @@
 use super::schema;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
-    AzollaId, BlockerId, BlockerKind, ClaimRecord, Metadata, Objective, ObjectiveId, PauseState,
+    AzollaId, BlockerId, BlockerKind, ClaimRecord, Metadata, Objective, ObjectiveId, PauseState, RecordId,
+    RunId,
 };
 use fernery_core::canonical::Digest;
 use schemars::JsonSchema;
@@ -88,6 +89,10 @@ pub struct ApproveRequest {
     /// Why, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
 }
 
 /// A word to the record. The body may be empty.
@@ -97,6 +102,26 @@ pub struct NoteRequest {
     /// Why, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
+}
+
+/// Says that a person has looked at what came out.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfirmRequest {
+    /// The run that was looked at; refused if that is not the last one.
+    #[schemars(with = "schema::ArtifactId")]
+    pub run_id: RunId,
+    /// What was found, for the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
 }
 
 /// Wants a finished objective done again.
@@ -104,11 +129,14 @@ pub struct NoteRequest {
 #[serde(deny_unknown_fields)]
 pub struct ReopenRequest {
     /// Of what was read, as for an approval: it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::Sha256>")]
-    pub digest: Option<Digest>,
+    #[schemars(with = "schema::Sha256")]
+    pub digest: Digest,
     /// What is missing: the next executor reads it.
     pub note: String,
+    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
 }
 
 /// Puts something in an objective's way.
@@ -124,6 +152,10 @@ pub struct BlockRequest {
     pub kind: BlockerKind,
     /// What it is, in words.
     pub description: String,
+    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
 }
 
 /// Takes blockers out of the way: those named, or all of them.
@@ -137,6 +169,10 @@ pub struct UnblockRequest {
     /// All that are open.
     #[serde(default)]
     pub all: bool,
+    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
 }
 
 /// An objective with what the control plane keeps beside it.
@@ -149,9 +185,22 @@ pub struct ObjectiveView {
     pub unconfirmed: bool,
     /// Gate failures since a person last said go.
     pub failures: u32,
-    /// What its attempts have used since then: attempts, wall_ms, tokens, cost_usd_micros.
+    /// What its attempts have used of the envelope since a person last approved it: attempts, wall_ms, tokens,
+    /// cost_usd_micros.
     #[schemars(with = "schema::Fields")]
     pub spent: Value,
+    /// Why nothing happens to it; `null` where something does or nothing should. A list tells only what stands still.
+    #[serde(default)]
+    pub waiting: Option<WaitingView>,
+}
+
+/// What an objective waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingView {
+    /// A word for programs: azolla_not_hosted, concurrency_limit, review_limit, turn, gates, or as for a job.
+    pub code: String,
+    /// A sentence for people.
+    pub why: String,
 }
 
 /// One page of objectives, newest first.
@@ -182,6 +231,10 @@ pub struct ObjectiveDetail {
     pub standing: ObjectiveView,
     /// What an approval would cover now; `null` if its azolla is no longer there.
     pub approval: Option<ApprovalView>,
+    /// What its attempts may use by the blueprint in force, as `spent` counts it; what is absent has no bound.
+    #[serde(default)]
+    #[schemars(with = "Option<schema::Fields>")]
+    pub envelope: Option<Value>,
     /// The decision that covers it.
     #[schemars(with = "Option<schema::Fields>")]
     pub decision: Option<Value>,
@@ -328,6 +381,13 @@ pub struct AzollaSummary {
     /// Of the blueprint in force.
     #[schemars(with = "schema::Sha256")]
     pub digest: Digest,
+    /// Whether some process runs its workers.
+    #[serde(default)]
+    pub hosted: bool,
+    /// When one last said so.
+    #[serde(default)]
+    #[schemars(with = "Option<schema::Instant>")]
+    pub hosted_at: Option<Timestamp>,
 }
 
 /// All azollas.

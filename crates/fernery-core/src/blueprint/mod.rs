@@ -287,6 +287,7 @@ impl Blueprint {
             self.executors.iter().map(|(of, executor)| (of, executor.decisive())).collect();
         json!({
             "diazotroph_type": self.diazotroph_type,
+            "branch_prefix": self.branch_prefix,
             "executors": executors,
             "budget_ms": millis::of(self.budget),
             "envelope": self.envelope,

@@ -1,10 +1,13 @@
 //! What an objective may cost over all its attempts, and what it has cost so far.
+//!
+//! One envelope lasts as long as one approval: retries and unblocking go on within it. A person who approves anew, or
+//! reopens, grants a new one.
 
 use crate::blueprint::Envelope;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What the attempts of one objective have used since it was approved.
+/// What the attempts of one objective have used since a person last approved it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Workorders made.

@@ -49,11 +49,8 @@ fn without(
         (_, Some(AttemptOutcome::Lost)) => (Outcome::Infra, "Its executors were lost; nothing was handed in"),
         _ => (Outcome::Infra, "It could not be executed"),
     };
-    let said = error.as_ref().and_then(|error| error["message"].as_str()).unwrap_or("").to_string();
-    let notes: String = said
-        .chars()
-        .map(|c| if c == '\n' || !crate::names::is_unprintable(c) { c } else { '\u{fffd}' })
-        .collect();
+    let said = error.as_ref().and_then(|error| error["message"].as_str()).unwrap_or("");
+    let notes = crate::names::showable(said);
     let metadata = [
         ("outcome".to_string(), json!(outcome.as_str())),
         ("last_attempt".to_string(), json!(last.map(AttemptOutcome::as_str))),

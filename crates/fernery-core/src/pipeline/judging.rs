@@ -6,7 +6,7 @@
 use super::envelope::{Spent, exhausted};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
-use super::scheduling::first_line;
+use super::scheduling::{again, first_line};
 use crate::artifact::{BlockerKind, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason};
 use crate::blueprint::{Blueprint, Gate};
 use crate::schema::Schema;
@@ -126,8 +126,11 @@ fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
 
 /// The verdict over a stored run: gates that need nothing but the bundle judge it anew, the others by what they found then.
 pub fn verdict_again(gates: &[Gate], stored: &[Evidence], bundle: &OutputBundle) -> Verdict {
-    let again =
-        |(gate, stored): (&Gate, &Evidence)| plain_evidence(gate, bundle).unwrap_or_else(|| stored.clone());
+    let again = |(gate, stored): (&Gate, &Evidence)| {
+        // What kept a gate from running was so at that moment, and is not in the artifacts.
+        let again = stored.trouble.is_none().then(|| plain_evidence(gate, bundle)).flatten();
+        again.unwrap_or_else(|| stored.clone())
+    };
     let evidence: Vec<Evidence> = gates.iter().zip(stored).map(again).collect();
     verdict(gates, &evidence, bundle)
 }
@@ -218,8 +221,9 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         ),
         Verdict::Fail(_) => {
             if let Some(why) = exhausted(&case.blueprint.envelope, &case.spent) {
-                let first = "Decide whether it is worth more".to_string();
-                return give_up(PauseReason::BudgetExhausted, BlockerKind::UserInput, why, first);
+                let blocker = Some((BlockerKind::UserInput, format!("envelope used up: {why}")));
+                let actions = vec![look, again(id)];
+                return stop(Some(Step::GiveUp), PauseReason::BudgetExhausted, blocker, actions);
             }
             if case.failures < case.blueprint.retry.gate_failures {
                 let (n, of) = (case.failures + 2, case.blueprint.retry.gate_failures + 1);

@@ -10,6 +10,7 @@
 //! * [`envelope`]: what an objective may cost over all its attempts
 //! * [`exhibits`]: what a verdict is over
 //! * [`judging`]: evidence to verdict, and where the objective goes from there
+//! * [`waiting`]: why nothing happens
 
 pub mod approval;
 pub mod draft;
@@ -21,6 +22,7 @@ pub mod lifecycle;
 pub mod membrane;
 pub mod prompt;
 pub mod scheduling;
+pub mod waiting;
 
 /// What is wrong with a part of a document.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -1,7 +1,10 @@
 //! What becomes of an event that its scheduler has claimed.
 
 use super::envelope::{Spent, exhausted};
-use crate::artifact::{BlockerKind, Objective, ObjectiveStatus, ObjectiveType, PauseReason, TerminalReason};
+use crate::artifact::{
+    BlockerKind, DiazotrophType, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason,
+    TerminalReason,
+};
 use crate::blueprint::Envelope;
 
 /// What is done with an event.
@@ -88,9 +91,30 @@ pub fn spent(objective: &Objective, why: &str) -> Stop {
         reason: PauseReason::BudgetExhausted,
         why: format!("its envelope is used up: {why}"),
         blocker: Some((BlockerKind::UserInput, format!("envelope used up: {why}"))),
+        actions: vec![format!("Look at what the attempts came to: fernery ticket show {id}"), again(id)],
+    }
+}
+
+/// How an objective whose envelope is used up gets a new one: by a new approval, and by nothing less.
+pub(super) fn again(id: &ObjectiveId) -> String {
+    format!(
+        "Worth more? fernery ticket unblock {id} --all, then approve it anew: fernery ticket approve {id}"
+    )
+}
+
+/// The stop of an objective whose workorder waits for a kind of executor that its azolla no longer has.
+pub fn unexecuted(objective: &Objective, wanted: &DiazotrophType, in_force: &DiazotrophType) -> Stop {
+    let id = &objective.objective_id;
+    let why = format!("its workorder is for {wanted}; the blueprint in force has {in_force} instead");
+    Stop {
+        reason: PauseReason::GateFailed,
+        blocker: Some((BlockerKind::DependencyChange, why.clone())),
+        why,
         actions: vec![
-            format!("Look at what the attempts came to: fernery ticket show {id}"),
-            format!("Change the ticket or the blueprint's envelope, then: fernery ticket unblock {id} --all"),
+            format!(
+                "Let {in_force} do it: fernery ticket unblock {id} --all, then: fernery ticket approve {id}"
+            ),
+            format!("Or host a blueprint with {wanted} again, then: fernery ticket unblock {id} --all"),
         ],
     }
 }

@@ -2,11 +2,15 @@
 
 use super::{Cell, Sql, journal};
 use crate::error::{StoreError, StoreResult};
+use fernery_core::Timestamp;
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
+#[cfg(doc)]
+use fernery_core::pipeline::waiting::HOSTED_FOR;
+use fernery_core::pipeline::waiting::{self, Waiting};
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// A blueprint with the digest of all of it.
@@ -38,6 +42,62 @@ pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest>
     sql.touched(include_str!("sql/azolla_register.sql"), &cells)?;
     journal::note(sql, "fernery", "blueprint_in_force", azolla_id.as_str(), &json!({"blueprint": name}))?;
     Ok(digest)
+}
+
+/// A process says that it hosts these: they are shown so for [`HOSTED_FOR`].
+pub fn attend(sql: &mut dyn Sql, hosted: &[AzollaId]) -> StoreResult<()> {
+    let now = sql.now();
+    for azolla_id in hosted {
+        sql.touched(include_str!("sql/azolla_hosted.sql"), &[azolla_id.as_str().into(), now.into()])?;
+    }
+    Ok(())
+}
+
+/// Who hosts what, as far as the database was told.
+#[derive(Clone, Debug)]
+pub struct Hosting {
+    said_at: BTreeMap<AzollaId, Option<Timestamp>>,
+    now: Timestamp,
+}
+
+impl Hosting {
+    /// Whether some process runs the workers of this azolla.
+    pub fn is_hosted(&self, azolla_id: &AzollaId) -> bool {
+        waiting::is_hosted(self.last(azolla_id), self.now)
+    }
+
+    /// When a process last said that it does.
+    pub fn last(&self, azolla_id: &AzollaId) -> Option<Timestamp> {
+        self.said_at.get(azolla_id).copied().flatten()
+    }
+
+    /// Azollas whose workers nobody runs.
+    pub fn abandoned(&self) -> impl Iterator<Item = &AzollaId> {
+        self.said_at.keys().filter(|azolla_id| !self.is_hosted(azolla_id))
+    }
+
+    /// What an objective waits for if nobody runs the workers of its azolla.
+    pub fn waiting(&self, azolla_id: &AzollaId) -> Option<Waiting> {
+        let since = self.last(azolla_id);
+        (!self.is_hosted(azolla_id)).then(|| Waiting::NotHosted { azolla_id: azolla_id.clone(), since })
+    }
+}
+
+/// Who hosts what.
+pub fn hosting(sql: &mut dyn Sql) -> StoreResult<Hosting> {
+    let rows = sql.query(include_str!("sql/azollas_hosted.sql"), &[])?;
+    let said_at = rows.iter().map(|row| Ok((row.word(0)?, row.maybe_at(1)?))).collect::<StoreResult<_>>()?;
+    Ok(Hosting { said_at, now: sql.now() })
+}
+
+/// What an azolla was made from, the newest first, up to `limit`.
+pub(super) fn earlier(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<Vec<Registered>> {
+    let cells = [azolla_id.as_str().into(), limit.into()];
+    let mut found = Vec::new();
+    for row in sql.query(include_str!("sql/blueprints_of_azolla.sql"), &cells)? {
+        found.extend(by_digest(sql, &row.word(0)?)?);
+    }
+    Ok(found)
 }
 
 /// The blueprint in force; `None`: there is no such azolla.

@@ -66,7 +66,7 @@ pub fn take_executed(
 }
 
 /// Takes each of these resources, which were read with these versions; `None` where somebody was faster.
-fn take(
+pub(super) fn take(
     sql: &mut dyn Sql,
     resource_type: ResourceType,
     seen: &[(&str, i64)],

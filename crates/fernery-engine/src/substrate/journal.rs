@@ -16,14 +16,37 @@ use serde_json::Value;
 
 /// Writes an entry with whatever else the transaction does.
 pub fn note(sql: &mut dyn Sql, actor: &str, act: &str, subject: &str, why: &Value) -> StoreResult<()> {
-    let (entry_id, now) = (door::artifact_id(), sql.now());
-    let why = canonical::text_of(why);
+    note_as(sql, &door::artifact_id(), (actor, act, subject), why)
+}
+
+/// As [`note`] (who, what, to what), under an id from outside: the same act asked for again finds that it is done.
+pub(super) fn note_as(
+    sql: &mut dyn Sql,
+    entry_id: &str,
+    (actor, act, subject): (&str, &str, &str),
+    why: &Value,
+) -> StoreResult<()> {
+    let (why, now) = (canonical::text_of(why), sql.now());
     let cells: [Cell<'_>; 6] =
-        [(&entry_id).into(), now.into(), actor.into(), act.into(), subject.into(), (&why).into()];
+        [entry_id.into(), now.into(), actor.into(), act.into(), subject.into(), (&why).into()];
     sql.write("the journal", include_str!("sql/journal_insert.sql"), &cells)?;
-    sql.write("the journal", include_str!("sql/unsealed_insert.sql"), &[(&entry_id).into()])?;
+    sql.write("the journal", include_str!("sql/unsealed_insert.sql"), &[entry_id.into()])?;
     sql.wakes(Stage::Sealer);
     Ok(())
+}
+
+/// One entry.
+pub fn by_id(sql: &mut dyn Sql, entry_id: &str) -> StoreResult<Option<Entry>> {
+    let row = sql.one(include_str!("sql/journal_by_id.sql"), &[entry_id.into()])?;
+    row.map(|row| entry(&row, 0)).transpose()
+}
+
+/// The newest edits of an objective, the last one first.
+pub(super) fn edits(sql: &mut dyn Sql, objective_id: &str, limit: i64) -> StoreResult<Vec<Entry>> {
+    sql.query(include_str!("sql/journal_edits_of_subject.sql"), &[objective_id.into(), limit.into()])?
+        .iter()
+        .map(|row| entry(row, 0))
+        .collect()
 }
 
 fn entry(row: &Row, from: usize) -> StoreResult<Entry> {
@@ -130,7 +153,8 @@ pub fn leads_through(sql: &mut dyn Sql, head: &Head) -> StoreResult<Option<Strin
 }
 
 /// Walks a part of the chain from `from` on, which may be an end that was kept elsewhere: what was cut off or made anew
-/// since then shows only there. `None` as the fault means that the part is whole. Answers whether it was the last part.
+/// since then shows only there. `None` as the fault means that the part is whole. Answers whether it was the last part. What
+/// was put beside the chain is for [`strays`] to find.
 pub fn verify(sql: &mut dyn Sql, from: Option<Head>, limit: i64) -> StoreResult<(Verified, bool)> {
     let mut head = from;
     let start = head.as_ref().map_or(0, |head| head.place);
@@ -162,9 +186,33 @@ pub fn verify(sql: &mut dyn Sql, from: Option<Head>, limit: i64) -> StoreResult<
         seen += 1;
     }
     let done = i64::try_from(rows.len()).unwrap_or(i64::MAX) < limit;
-    let mut fault = None;
-    if done && let Some(row) = sql.one(include_str!("sql/unsealed_missing.sql"), &[])? {
-        fault = Some(format!("entry {} was inserted, or its seal cut off", row.text(0)?));
+    Ok((Verified { entries: start + seen, head, fault: None }, done))
+}
+
+/// What a part of the journal shows beside the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strays {
+    /// This entry is neither in the chain nor on its way there.
+    Found(String),
+    /// None in this part; the next one is above this entry.
+    NotUpTo(String),
+    /// None to the end.
+    None,
+}
+
+/// Looks through a part of the journal, above `after`, for an entry that no seal covers and that waits for none. However
+/// long the history is, a part costs the same.
+pub fn strays(sql: &mut dyn Sql, after: &str, limit: i64) -> StoreResult<Strays> {
+    let rows = sql.query(include_str!("sql/strays.sql"), &[after.into(), limit.into()])?;
+    for row in &rows {
+        if row.flag(1)? {
+            return Ok(Strays::Found(format!("entry {} was inserted, or its seal cut off", row.text(0)?)));
+        }
     }
-    Ok((Verified { entries: start + seen, head, fault }, done))
+    match rows.last() {
+        Some(last) if i64::try_from(rows.len()).unwrap_or(i64::MAX) >= limit => {
+            Ok(Strays::NotUpTo(last.text(0)?.to_string()))
+        }
+        _ => Ok(Strays::None),
+    }
 }

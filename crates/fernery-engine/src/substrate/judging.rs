@@ -85,7 +85,9 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
         return Err(StoreError::Corrupt(format!("executed workorder {id} has no bundle")));
     };
     let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
-    if matches!(verdict, Verdict::Trouble(_)) && tries < docket.blueprint.retry.infrastructure.max(1) {
+    let again = tries < docket.blueprint.retry.infrastructure.max(1);
+    // Of what nobody wants any more the verdict decides nothing: it is not worth another try.
+    if matches!(verdict, Verdict::Trouble(_)) && again && !docket.workorder.cancelled {
         let wait = Duration::from_secs(1 << tries.min(8));
         let cells = [id.as_str().into(), sql.now().after(wait).into()];
         sql.touched(include_str!("sql/workorder_gate_later.sql"), &cells)?;

@@ -5,8 +5,8 @@
 //!
 //! | table | a row is | written by | changes |
 //! |---|---|---|---|
-//! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint |
-//! | `objectives`, `blockers` | the unit of intent and what is in its way | `operating`, `scheduling`, `judging` | with every step of `lifecycle` |
+//! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint, and by whoever hosts it |
+//! | `objectives`, `blockers` | the unit of intent and what is in its way | `operating`, `scheduling`, `judging`, `stranding` | with every step of `lifecycle` |
 //! | `decisions` | what an operator decided | `operating` | never |
 //! | `events` | an entry into TODO | `readiness` | processed, once |
 //! | `snapshots`, `workorders` | a bounded piece of work, and what its executor is told | `scheduling` | executed once, judged once |
@@ -16,8 +16,20 @@
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
+/// What was accepted; a refusal is the answer of the verb around it.
+macro_rules! accepted {
+    ($answer:expr) => {
+        match $answer {
+            Ok(value) => value,
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+    };
+}
+
 pub mod azollas;
 pub mod claims;
+mod deciding;
+mod difference;
 pub(crate) mod execution;
 pub mod importing;
 pub mod journal;
@@ -28,6 +40,7 @@ pub mod readiness;
 pub mod reading;
 pub mod scheduling;
 mod sql;
+pub mod stranding;
 
 pub use sql::{Cell, Row, Sql, Work};
 pub(crate) use sql::{Value, check_written};
@@ -73,35 +86,21 @@ impl Substrate {
     /// Runs a verb in a transaction of its own and answers once that is durable. See [`Work`] for what it must bear.
     pub async fn transact<T: Send + 'static>(
         &self,
-        mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+        verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let answer = Arc::new(Mutex::new(None));
-        let told = answer.clone();
-        let work = move |sql: &mut dyn Sql| {
-            let done = verb(sql)?;
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
-            Ok(())
-        };
-        self.store.transact(Box::new(work)).await?;
-        let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        answer.ok_or_else(|| StoreError::Corrupt("a transaction without an answer".into()))
+        let (work, answer) = answering(verb);
+        self.store.transact(work).await?;
+        answer.told()
     }
 
     /// Runs a verb that only reads, in one snapshot.
     pub async fn read<T: Send + 'static>(
         &self,
-        mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+        verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let answer = Arc::new(Mutex::new(None));
-        let told = answer.clone();
-        let work = move |sql: &mut dyn Sql| {
-            let done = verb(sql)?;
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
-            Ok(())
-        };
-        self.store.consult(Box::new(work)).await?;
-        let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        answer.ok_or_else(|| StoreError::Corrupt("a read without an answer".into()))
+        let (work, answer) = answering(verb);
+        self.store.consult(work).await?;
+        answer.told()
     }
 
     /// Waits until there is something for this stage. May be lost; whoever waits looks by itself now and then.
@@ -113,4 +112,27 @@ impl Substrate {
     pub fn nudge(&self, stage: Stage) {
         self.signals.stages[stage as usize].notify_one();
     }
+}
+
+/// Where a verb leaves what it answers: the last of its runs counts.
+struct Told<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Told<T> {
+    fn told(self) -> StoreResult<T> {
+        let answer = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        answer.ok_or_else(|| StoreError::Corrupt("a transaction without an answer".into()))
+    }
+}
+
+fn answering<T: Send + 'static>(
+    mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+) -> (Work, Told<T>) {
+    let answer = Arc::new(Mutex::new(None));
+    let told = answer.clone();
+    let work = move |sql: &mut dyn Sql| {
+        let done = verb(sql)?;
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        Ok(())
+    };
+    (Box::new(work), Told(answer))
 }

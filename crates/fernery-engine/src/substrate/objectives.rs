@@ -24,7 +24,7 @@ pub struct Standing {
     pub unconfirmed: bool,
     /// Gate failures since a person last said go.
     pub failures: u32,
-    /// What its attempts have used since then.
+    /// What its attempts have used of the envelope that a person last granted by an approval.
     pub spent: Spent,
 }
 
@@ -35,15 +35,14 @@ pub fn load(sql: &mut dyn Sql, id: &ObjectiveId, to_change: bool) -> StoreResult
         false => include_str!("sql/objective_by_id.sql"),
     };
     let Some(row) = sql.one(statement, &[id.as_str().into()])? else { return Ok(None) };
-    Ok(Some(standing(sql, &row)?))
+    let blocked_on = blockers(sql, id)?;
+    standing(&row, blocked_on).map(Some)
 }
 
-pub(super) fn standing(sql: &mut dyn Sql, row: &Row) -> StoreResult<Standing> {
-    let objective_id: ObjectiveId = row.word(0)?;
-    let blocked_on = blockers(sql, &objective_id)?;
+pub(super) fn standing(row: &Row, blocked_on: Vec<BlockerRef>) -> StoreResult<Standing> {
     Ok(Standing {
         objective: Objective {
-            objective_id,
+            objective_id: row.word(0)?,
             azolla_id: row.word(1)?,
             title: row.text(2)?.to_string(),
             acceptance_criteria: row.text(3)?.to_string(),
@@ -73,15 +72,17 @@ pub(super) fn standing(sql: &mut dyn Sql, row: &Row) -> StoreResult<Standing> {
 fn blockers(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Vec<BlockerRef>> {
     sql.query(include_str!("sql/blockers_of_objective.sql"), &[id.as_str().into()])?
         .iter()
-        .map(|row| {
-            Ok(BlockerRef {
-                blocker_id: row.word(0)?,
-                kind: row.word(1)?,
-                description: row.text(2)?.to_string(),
-                resolved: row.flag(3)?,
-            })
-        })
+        .map(blocker)
         .collect()
+}
+
+pub(super) fn blocker(row: &Row) -> StoreResult<BlockerRef> {
+    Ok(BlockerRef {
+        blocker_id: row.word(0)?,
+        kind: row.word(1)?,
+        description: row.text(2)?.to_string(),
+        resolved: row.flag(3)?,
+    })
 }
 
 /// Stores a new one; `false`: its id is taken.
@@ -169,7 +170,7 @@ impl Standing {
         self.entry += 1;
     }
 
-    /// A person says go: what was used and failed before no longer counts.
+    /// A person approves: a new envelope, and what failed before no longer counts.
     pub(super) fn starts_over(&mut self) {
         self.failures = 0;
         self.spent = Spent::default();

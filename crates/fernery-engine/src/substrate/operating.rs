@@ -1,23 +1,26 @@
 //! What operators do to objectives. No worker comes here: what leads to TODO from outside leads through a decision that a
 //! person made over exactly what was shown (invariant 10).
 
+use super::deciding::current;
+use super::difference::between;
 use super::objectives::{self, Shown, Standing, shown_now};
-use super::reading::{self, Decision};
+use super::reading;
 use super::scheduling::write_pause;
-use super::{Cell, Sql, Stage, azollas, journal};
-use crate::door;
+use super::{Sql, Stage, azollas, journal};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
     AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, PauseReason,
-    PauseState, RecordId,
+    PauseState, RecordId, RunRecord,
 };
-use fernery_core::canonical::{self, Digest};
 use fernery_core::limits;
 use fernery_core::names::is_unprintable;
 use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::draft::Draft;
+use fernery_core::pipeline::envelope::exhausted;
 use fernery_core::pipeline::lifecycle::{Step, after};
 use serde_json::{Value, json};
+
+pub use super::deciding::{Deciding, approve, confirm, reopen};
 
 /// Why an operator's act is refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +40,8 @@ pub enum Refusal {
         /// What changed since it was shown: path, before, now.
         difference: Vec<(String, Value, Value)>,
     },
+    /// The run that was looked at is not the last one; this is.
+    OtherRun(Box<RunRecord>),
     /// Something keeps it.
     Conflict(String),
     /// What was sent does not fit.
@@ -103,17 +108,8 @@ fn draft_of(objective: &Objective) -> Draft {
     }
 }
 
-fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<Standing> {
+pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<Standing> {
     Ok(objectives::load(sql, id, true)?.ok_or(Refusal::Unknown))
-}
-
-macro_rules! accepted {
-    ($answer:expr) => {
-        match $answer {
-            Ok(value) => value,
-            Err(refusal) => return Ok(Err(refusal)),
-        }
-    };
 }
 
 /// Changes it. What an approval covers puts a TODO back to NEW; how much it matters does not.
@@ -148,38 +144,27 @@ pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -
     objectives::update(sql, &standing)?;
     let is = shown_now(sql, &standing.objective)?.map(|shown| shown.digest);
     let (from, to) = (json!(before), json!(draft));
-    let changed: Value = difference(&from, &to).into_iter().map(|(p, a, b)| json!([p, a, b])).collect();
+    let changed: Value = between(&from, &to).into_iter().map(|(p, a, b)| json!([p, a, b])).collect();
     let why = json!({"digest_before": was, "digest": is, "changed": changed});
     journal::note(sql, &actor.0, "edited", id.as_str(), &why)?;
     Ok(Ok(standing))
 }
 
-/// The fields in which two objects differ.
-fn difference(from: &Value, to: &Value) -> Vec<(String, Value, Value)> {
-    let keys = |v: &Value| v.as_object().map(|o| o.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
-    let mut names = keys(from);
-    names.extend(keys(to));
-    names.sort();
-    names.dedup();
-    names
-        .into_iter()
-        .filter(|name| from[name] != to[name])
-        .map(|name| (format!("/{name}"), from[&name].clone(), to[&name].clone()))
-        .collect()
+/// Whether this very act was carried out before: its answer was lost, and it is asked for again.
+pub(super) fn is_repeat(
+    sql: &mut dyn Sql,
+    record_id: &RecordId,
+    act: &str,
+    id: &ObjectiveId,
+) -> Answer<bool> {
+    Ok(match journal::by_id(sql, record_id.as_str())? {
+        None => Ok(false),
+        Some(entry) if entry.act == act && entry.subject == id.as_str() => Ok(true),
+        Some(_) => Err(Refusal::Taken),
+    })
 }
 
-/// What an operator decides.
-#[derive(Clone, Debug)]
-pub struct Deciding {
-    /// The id of the record: from outside, so that the same try makes the same record.
-    pub record_id: RecordId,
-    /// Of what was shown; `None`: whatever is there.
-    pub digest: Option<Digest>,
-    /// Why, in their words.
-    pub note: Option<String>,
-}
-
-fn check_note(note: Option<&str>) -> Result<(), Refusal> {
+pub(super) fn check_note(note: Option<&str>) -> Result<(), Refusal> {
     match note {
         Some(note) if note.len() > limits::CRITERIA_BYTES_MAX || note.contains('\0') => {
             let message = format!("a note has at most {} bytes and no NUL", limits::CRITERIA_BYTES_MAX);
@@ -189,121 +174,11 @@ fn check_note(note: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// NEW → TODO, over exactly what was shown. Approving the same again answers the same record.
-pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
-    accepted!(check_note(deciding.note.as_deref()));
-    let mut standing = accepted!(locked(sql, id)?);
-    let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
-    if let Some(digest) = &deciding.digest
-        && *digest != now.digest
-    {
-        let difference = since(sql, id, digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
-    if let Some(before) = current(sql, &standing)?
-        && before.digest == now.digest
-        && standing.objective.status != ObjectiveStatus::New
-    {
-        return Ok(Ok(before));
-    }
-    let status = standing.objective.status;
-    if after(standing.objective.objective_type, status, Step::Approve).is_none() {
-        return Ok(Err(Refusal::Status(status)));
-    }
-    let decision = decide(sql, actor, id, "APPROVE", deciding, &now)?;
-    standing.approval = Some(decision.record_id.clone());
-    standing.starts_over();
-    standing.enter_todo(sql.now());
-    objectives::update(sql, &standing)?;
-    sql.wakes(Stage::Readiness);
-    Ok(Ok(decision))
-}
-
-fn current(sql: &mut dyn Sql, standing: &Standing) -> StoreResult<Option<Decision>> {
-    let Some(approval) = &standing.approval else { return Ok(None) };
-    let row = sql.one(include_str!("sql/decision_by_id.sql"), &[approval.as_str().into()])?;
-    row.map(|row| reading::decision(&row)).transpose()
-}
-
-fn decide(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    id: &ObjectiveId,
-    kind: &str,
-    deciding: &Deciding,
-    shown: &Shown,
-) -> StoreResult<Decision> {
-    let decision = Decision {
-        record_id: deciding.record_id.clone(),
-        objective_id: id.clone(),
-        kind: kind.to_string(),
-        digest: shown.digest,
-        shown: shown.content.clone(),
-        who: actor.0.clone(),
-        note: deciding.note.clone(),
-        created_at: sql.now(),
-    };
-    let (digest, content) = (decision.digest.to_string(), canonical::text_of(&decision.shown));
-    let cells: [Cell<'_>; 8] = [
-        decision.record_id.as_str().into(),
-        id.as_str().into(),
-        kind.into(),
-        (&digest).into(),
-        (&content).into(),
-        (&actor.0).into(),
-        decision.note.as_deref().into(),
-        decision.created_at.into(),
-    ];
-    sql.touched(include_str!("sql/decision_insert.sql"), &cells)?;
-    let why = json!({"record_id": decision.record_id, "digest": decision.digest, "note": decision.note});
-    journal::note(sql, &actor.0, &kind.to_lowercase(), id.as_str(), &why)?;
-    Ok(decision)
-}
-
-/// What changed since the version with this digest, as the journal tells it.
-fn since(
-    sql: &mut dyn Sql,
-    id: &ObjectiveId,
-    digest: &Digest,
-    now: &Shown,
-) -> StoreResult<Vec<(String, Value, Value)>> {
-    let text = digest.to_string();
-    let mut changes: Vec<(String, Value, Value)> = Vec::new();
-    let mut known = false;
-    for entry in journal::of_subject(sql, id.as_str())? {
-        if known && let Some(changed) = entry.why["changed"].as_array() {
-            for change in changed {
-                let path = change[0].as_str().unwrap_or("").to_string();
-                match changes.iter_mut().find(|(p, _, _)| *p == path) {
-                    Some(earlier) => earlier.2 = change[2].clone(),
-                    None => changes.push((path, change[1].clone(), change[2].clone())),
-                }
-            }
-        }
-        if entry.why["digest"] == text.as_str() {
-            known = true;
-            changes.clear();
-        } else if entry.why["digest_before"] == text.as_str() && !known {
-            known = true;
-            changes = entry.why["changed"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|c| (c[0].as_str().unwrap_or("").to_string(), c[1].clone(), c[2].clone()))
-                .collect();
-        }
-    }
-    if known && changes.is_empty() {
-        changes.push(("/blueprint".into(), Value::Null, now.content["blueprint"].clone()));
-    }
-    Ok(changes)
-}
-
 /// Puts something in its way. While a workorder of it is under way there is nothing to block.
 pub fn block(
     sql: &mut dyn Sql,
     actor: &Actor,
-    id: &ObjectiveId,
+    (id, record_id): (&ObjectiveId, &RecordId),
     blocker_id: Option<BlockerId>,
     kind: BlockerKind,
     description: &str,
@@ -320,15 +195,15 @@ pub fn block(
         return Ok(Err(Refusal::Unfit(vec![Violation { path: "/description".into(), message }])));
     }
     let mut standing = accepted!(locked(sql, id)?);
+    if accepted!(is_repeat(sql, record_id, "blocked", id)?) {
+        return Ok(Ok(standing));
+    }
     let status = standing.objective.status;
     let blocked_already = status == ObjectiveStatus::Blocked;
     if !blocked_already && after(standing.objective.objective_type, status, Step::Block).is_none() {
         return Ok(Err(Refusal::Status(status)));
     }
     let held = &standing.objective.blocked_on;
-    if held.len() >= limits::BLOCKERS_MAX {
-        return Ok(Err(Refusal::Conflict(format!("it has {} blockers already", held.len()))));
-    }
     if let Some(wanted) = &blocker_id
         && let Some(known) = held.iter().find(|b| b.blocker_id == *wanted)
     {
@@ -340,13 +215,17 @@ pub fn block(
     if blocker_id.is_none() && blocked_already && held.iter().any(said) {
         return Ok(Ok(standing));
     }
+    let open = held.iter().filter(|b| !b.resolved).count();
+    if open >= limits::BLOCKERS_MAX {
+        return Ok(Err(Refusal::Conflict(format!("{open} blockers are open already"))));
+    }
     let blocker_id = objectives::block_on(sql, &mut standing, blocker_id, kind, description)?;
     standing.objective.status = ObjectiveStatus::Blocked;
     standing.objective.blocked_reason.get_or_insert_with(|| format!("blocked on {blocker_id}"));
     standing.objective.updated_at = sql.now();
     objectives::update(sql, &standing)?;
     let why = json!({"blocker_id": blocker_id, "kind": kind, "description": description});
-    journal::note(sql, &actor.0, "blocked", id.as_str(), &why)?;
+    journal::note_as(sql, record_id.as_str(), (&actor.0, "blocked", id.as_str()), &why)?;
     let actions =
         vec![format!("Resolve {blocker_id}, then: fernery ticket unblock {id} --blocker {blocker_id}")];
     pause(sql, &standing, PauseReason::GateFailed, actions, &format!("block:{id}:{blocker_id}"))?;
@@ -379,16 +258,23 @@ pub enum Resolved {
     All,
 }
 
-/// Takes blockers away. Once none is open it goes on: TODO if its approval still covers it, else NEW.
-pub fn unblock(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, resolved: &Resolved) -> Answer<Standing> {
+/// Takes blockers away. Once none is open it goes on: TODO if its approval still covers it, else NEW. An approval whose
+/// envelope is used up covers nothing more; what is left of one that is not goes on to count.
+pub fn unblock(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&ObjectiveId, &RecordId),
+    resolved: &Resolved,
+) -> Answer<Standing> {
     let mut standing = accepted!(locked(sql, id)?);
+    if accepted!(is_repeat(sql, record_id, "unblocked", id)?) {
+        return Ok(Ok(standing));
+    }
     let status = standing.objective.status;
     if status != ObjectiveStatus::Blocked {
         return Ok(Err(Refusal::Status(status)));
     }
-    let chain = sql.query(include_str!("sql/workorders_of_objective.sql"), &[id.as_str().into()])?;
-    let last = chain.last().map(reading::workorder).transpose()?;
-    if last.is_some_and(|work| !work.judged) {
+    if reading::active_workorder(sql, id)?.is_some() {
         return Ok(Err(Refusal::Conflict(
             "its last run has not come to its end yet; try again in a moment".into(),
         )));
@@ -410,12 +296,15 @@ pub fn unblock(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, resolved: &Re
         sql.touched(include_str!("sql/blocker_resolve.sql"), &cells)?;
     }
     standing.objective.updated_at = sql.now();
+    let mut spent = None;
     if !standing.objective.has_open_blockers() {
-        let now = shown_now(sql, &standing.objective)?;
+        let in_force = azollas::in_force(sql, &standing.objective.azolla_id)?;
+        let digest = in_force.as_ref().map(|of| objectives::shown(&standing.objective, &of.blueprint).digest);
         let approval = current(sql, &standing)?;
-        let approved = approval.is_some_and(|a| now.is_some_and(|now| a.digest == now.digest));
-        if approved {
-            standing.starts_over();
+        let approved = approval.is_some_and(|approval| Some(approval.digest) == digest);
+        spent = in_force.and_then(|of| exhausted(&of.blueprint.envelope, &standing.spent));
+        if approved && spent.is_none() {
+            standing.failures = 0;
             standing.enter_todo(sql.now());
             sql.wakes(Stage::Readiness);
         } else {
@@ -425,79 +314,23 @@ pub fn unblock(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, resolved: &Re
         }
     }
     objectives::update(sql, &standing)?;
-    let why = json!({"resolved": wanted, "status": standing.objective.status});
-    journal::note(sql, &actor.0, "unblocked", id.as_str(), &why)?;
+    let why = json!({"resolved": wanted, "status": standing.objective.status, "envelope_spent": spent});
+    journal::note_as(sql, record_id.as_str(), (&actor.0, "unblocked", id.as_str()), &why)?;
     Ok(Ok(standing))
 }
 
-/// A person has looked at what the gates passed. Changes no status.
-pub fn confirm(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
-    accepted!(check_note(deciding.note.as_deref()));
-    let mut standing = accepted!(locked(sql, id)?);
-    let status = standing.objective.status;
-    if status != ObjectiveStatus::Done {
-        return Ok(Err(Refusal::Status(status)));
-    }
-    if !standing.unconfirmed {
-        let before = sql
-            .query(include_str!("sql/decisions_of_objective.sql"), &[id.as_str().into()])?
-            .iter()
-            .rev()
-            .map(reading::decision)
-            .find(|d| d.as_ref().is_ok_and(|d| d.kind == "CONFIRM"));
-        return match before {
-            Some(before) => Ok(Ok(before?)),
-            None => Ok(Err(Refusal::Conflict("there is nothing to confirm".into()))),
-        };
-    }
-    let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
-    let decision = decide(sql, actor, id, "CONFIRM", deciding, &now)?;
-    standing.unconfirmed = false;
-    standing.objective.updated_at = sql.now();
-    objectives::update(sql, &standing)?;
-    sql.wakes(Stage::Scheduler);
-    Ok(Ok(decision))
-}
-
-/// DONE → TODO, with a note that the next executor reads. It is an approval of what is there now.
-pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
-    accepted!(check_note(deciding.note.as_deref()));
-    if deciding.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
-        let message = "say what is missing: the next executor reads it".to_string();
-        return Ok(Err(Refusal::Unfit(vec![Violation { path: "/note".into(), message }])));
-    }
-    let mut standing = accepted!(locked(sql, id)?);
-    if standing.approval.as_ref() == Some(&deciding.record_id)
-        && let Some(before) = current(sql, &standing)?
-    {
-        return Ok(Ok(before));
-    }
-    let status = standing.objective.status;
-    if after(standing.objective.objective_type, status, Step::Reopen).is_none() {
-        return Ok(Err(Refusal::Status(status)));
-    }
-    let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
-    if let Some(digest) = &deciding.digest
-        && *digest != now.digest
-    {
-        let difference = since(sql, id, digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
-    let decision = decide(sql, actor, id, "REOPEN", deciding, &now)?;
-    standing.approval = Some(decision.record_id.clone());
-    standing.unconfirmed = false;
-    standing.starts_over();
-    standing.enter_todo(sql.now());
-    objectives::update(sql, &standing)?;
-    sql.wakes(Stage::Readiness);
-    sql.wakes(Stage::Scheduler);
-    Ok(Ok(decision))
-}
-
 /// Not wanted any more: BLOCKED, "cancelled". A workorder under way still ends in bundle, run record and pause.
-pub fn cancel(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, note: Option<&str>) -> Answer<Standing> {
+pub fn cancel(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&ObjectiveId, &RecordId),
+    note: Option<&str>,
+) -> Answer<Standing> {
     accepted!(check_note(note));
     let mut standing = accepted!(locked(sql, id)?);
+    if accepted!(is_repeat(sql, record_id, "cancelled", id)?) {
+        return Ok(Ok(standing));
+    }
     let status = standing.objective.status;
     if status == ObjectiveStatus::Blocked && standing.objective.blocked_reason.as_deref() == Some(CANCELLED) {
         return Ok(Ok(standing));
@@ -509,14 +342,15 @@ pub fn cancel(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, note: Option<&
     standing.objective.blocked_reason = Some(CANCELLED.to_string());
     standing.objective.updated_at = sql.now();
     objectives::update(sql, &standing)?;
-    journal::note(sql, &actor.0, "cancelled", id.as_str(), &json!({"note": note, "was": status}))?;
+    let why = json!({"note": note, "was": status});
+    journal::note_as(sql, record_id.as_str(), (&actor.0, "cancelled", id.as_str()), &why)?;
     let running = sql.touched(include_str!("sql/workorder_cancel.sql"), &[id.as_str().into()])?;
     if running > 0 {
         sql.wakes(Stage::Runner);
     } else {
         let actions = vec![format!("Want it after all? fernery ticket unblock {id} --all")];
-        // It may be cancelled more than once, each time with a pause; the status above excludes a second one of the same.
-        let key = format!("cancel:{id}:{}", door::artifact_id());
+        // It may be cancelled more than once, each time with a pause.
+        let key = format!("cancel:{id}:{record_id}");
         pause(sql, &standing, PauseReason::GateFailed, actions, &key)?;
     }
     Ok(Ok(standing))

@@ -5,13 +5,14 @@ use super::{Cell, Row, Sql, azollas};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, Event, EventId, EventType, ObjectiveId, ObjectiveStatus, OutputBundle,
-    OutputId, PauseState, RunId, RunRecord, SnapshotId, TerminalReason, Workorder, WorkorderId,
+    AzollaId, BlockerRef, ContextSnapshot, Event, EventId, EventType, ObjectiveId, ObjectiveStatus,
+    OutputBundle, OutputId, PauseState, RunId, RunRecord, SnapshotId, TerminalReason, Workorder, WorkorderId,
 };
 use fernery_core::canonical::Digest;
 pub use fernery_core::pipeline::approval::Decision;
 use fernery_core::pipeline::judging::Evidence;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 pub(super) fn decision(row: &Row) -> StoreResult<Decision> {
     Ok(Decision {
@@ -160,8 +161,20 @@ pub fn objectives(
     below: &Below,
     limit: i64,
 ) -> StoreResult<Vec<Standing>> {
-    let rows = objective_rows(sql, filter, below, limit)?;
-    rows.iter().map(|row| objectives::standing(sql, row)).collect()
+    let (rows, mut blockers) = objective_rows(sql, filter, below, limit)?;
+    rows.iter()
+        .map(|row| objectives::standing(row, blockers.remove(row.text(0)?).unwrap_or_default()))
+        .collect()
+}
+
+/// The blockers of the objectives of a page, by objective.
+type Blockers = HashMap<String, Vec<BlockerRef>>;
+
+fn gather(into: &mut Blockers, rows: &[Row]) -> StoreResult<()> {
+    for row in rows {
+        into.entry(row.text(4)?.to_string()).or_default().push(objectives::blocker(row)?);
+    }
+    Ok(())
 }
 
 /// The index leads with azolla and status. Where only one is given, the page is merged from the pages of all the other can
@@ -171,10 +184,12 @@ fn objective_rows(
     filter: &ObjectiveFilter,
     below: &Below,
     limit: i64,
-) -> StoreResult<Vec<Row>> {
+) -> StoreResult<(Vec<Row>, Blockers)> {
+    let mut blockers = Blockers::new();
     let place: [Cell<'_>; 3] = [below.at.into(), (&below.id).into(), limit.into()];
     if *filter == ObjectiveFilter::default() {
-        return sql.query(include_str!("sql/objectives_page.sql"), &place);
+        gather(&mut blockers, &sql.query(include_str!("sql/objectives_page_blockers.sql"), &place)?)?;
+        return Ok((sql.query(include_str!("sql/objectives_page.sql"), &place)?, blockers));
     }
     let azollas = match &filter.azolla_id {
         Some(azolla_id) => vec![azolla_id.clone()],
@@ -186,14 +201,19 @@ fn objective_rows(
         for status in statuses {
             let [at, id, limit] = place;
             let cells = [at, id, limit, azolla_id.as_str().into(), status.as_str().into()];
-            for row in sql.query(include_str!("sql/objectives_page_by_status.sql"), &cells)? {
+            let found = sql.query(include_str!("sql/objectives_page_by_status.sql"), &cells)?;
+            if !found.is_empty() {
+                let of = sql.query(include_str!("sql/objectives_page_by_status_blockers.sql"), &cells)?;
+                gather(&mut blockers, &of)?;
+            }
+            for row in found {
                 rows.push((row.at(10)?, row.text(0)?.to_string(), row));
             }
         }
     }
     rows.sort_by(|(at, id, _), (other_at, other_id, _)| (other_at, other_id).cmp(&(at, id)));
     rows.truncate(usize::try_from(limit).unwrap_or(0));
-    Ok(rows.into_iter().map(|(_, _, row)| row).collect())
+    Ok((rows.into_iter().map(|(_, _, row)| row).collect(), blockers))
 }
 
 /// Events, newest first.
@@ -221,9 +241,9 @@ pub fn pauses(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<(
     rows.iter().map(|row| Ok((row.json(0)?, row.text(1)?.to_string()))).collect()
 }
 
-/// Workorders whose cancel has not reached their job for certain.
-pub fn to_cancel(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<WorkorderId>> {
-    let rows = sql.query(include_str!("sql/workorders_to_cancel.sql"), &[limit.into()])?;
+/// Workorders above `after` whose cancel has not reached their job for certain.
+pub fn to_cancel(sql: &mut dyn Sql, after: &str, limit: i64) -> StoreResult<Vec<WorkorderId>> {
+    let rows = sql.query(include_str!("sql/workorders_to_cancel.sql"), &[after.into(), limit.into()])?;
     rows.iter().map(|row| row.word(0)).collect()
 }
 
@@ -231,6 +251,18 @@ pub fn to_cancel(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<WorkorderId>>
 pub fn workorder_by_id(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<WorkorderView>> {
     let row = sql.one(include_str!("sql/workorder_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| workorder(&row)).transpose()
+}
+
+/// The workorder of an objective that has no verdict yet.
+pub fn active_workorder(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<WorkorderView>> {
+    let row = sql.one(include_str!("sql/workorder_active_of_objective.sql"), &[id.as_str().into()])?;
+    row.map(|row| workorder(&row)).transpose()
+}
+
+/// The last run of an objective.
+pub fn last_run(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<Run>> {
+    let row = sql.one(include_str!("sql/run_last_of_objective.sql"), &[id.as_str().into()])?;
+    row.map(|row| run(&row)).transpose()
 }
 
 /// One snapshot.
@@ -279,6 +311,19 @@ pub struct Chain {
 /// Reads the chain of an objective.
 pub fn chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
     let key = [id.as_str().into()];
+    let mut documents = |statement| sql.query(statement, &key);
+    let snapshots = documents(include_str!("sql/snapshots_of_objective.sql"))?;
+    let bundles = documents(include_str!("sql/bundles_of_objective.sql"))?;
+    Ok(Chain {
+        context_snapshots: snapshots.iter().map(|row| row.json(0)).collect::<StoreResult<_>>()?,
+        output_bundles: bundles.iter().map(|row| row.json(0)).collect::<StoreResult<_>>()?,
+        ..brief_chain(sql, id)?
+    })
+}
+
+/// As [`chain`], without what executors were told and what came out: that is most of the bytes.
+pub fn brief_chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
+    let key = [id.as_str().into()];
     let decisions = sql
         .query(include_str!("sql/decisions_of_objective.sql"), &key)?
         .iter()
@@ -295,11 +340,6 @@ pub fn chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
         .iter()
         .map(workorder)
         .collect::<StoreResult<_>>()?;
-    let (mut snapshots, mut bundles) = (Vec::new(), Vec::new());
-    for made in &workorders {
-        snapshots.extend(snapshot(sql, &made.workorder.context_snapshot_id)?);
-        bundles.extend(bundle(sql, &made.workorder.work_order_id)?);
-    }
     let runs = sql
         .query(include_str!("sql/runs_of_objective.sql"), &key)?
         .iter()
@@ -314,8 +354,8 @@ pub fn chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
         decisions,
         events,
         workorders,
-        context_snapshots: snapshots,
-        output_bundles: bundles,
+        context_snapshots: Vec::new(),
+        output_bundles: Vec::new(),
         runs,
         pauses,
     })

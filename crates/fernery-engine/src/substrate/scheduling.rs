@@ -242,10 +242,9 @@ fn make(
 ) -> StoreResult<WorkorderId> {
     let (now, blueprint) = (sql.now(), &registered.blueprint);
     let objective = &standing.objective;
-    let last =
-        sql.one(include_str!("sql/run_last_of_objective.sql"), &[objective.objective_id.as_str().into()])?;
+    let last = reading::last_run(sql, &objective.objective_id)?;
     let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
-    let earlier = last.map(|row| reading::run(&row)).transpose()?.filter(failed).map(|run| EarlierRun {
+    let earlier = last.filter(failed).map(|run| EarlierRun {
         output_id: run.record.output_id.to_string(),
         gate_reason: run.record.gate_reason,
         evidence: run.evidence,

@@ -1,7 +1,7 @@
 //! What operators may do, in every status; and how a cancelled ticket ends.
 
 use crate::support::backend::Backend;
-use crate::world::{Hands, World, deciding, draft, good};
+use crate::world::{Hands, World, deciding, draft, good, record};
 use fernery_core::artifact::{BlockerKind, ObjectiveId, ObjectiveStatus, WorkorderStatus};
 use fernery_core::report::Answer;
 use fernery_engine::store::Claimed;
@@ -22,20 +22,22 @@ on_both_backends!(
 pub(crate) async fn block(hands: &Hands, of: &ObjectiveId, name: Option<&str>) -> Result<(), Refusal> {
     let (of, name) = (of.clone(), name.map(|name| name.parse().expect("an id")));
     let kind = BlockerKind::UserInput;
-    let done =
-        hands.act(move |sql, who| operating::block(sql, who, &of, name.clone(), kind, "a question")).await;
+    let record = record();
+    let done = hands
+        .act(move |sql, who| operating::block(sql, who, (&of, &record), name.clone(), kind, "a question"))
+        .await;
     done.map(drop)
 }
 
 const ACTS: [&str; 7] = ["approve", "edit", "confirm", "reopen", "cancel", "block", "unblock"];
 
 async fn act(hands: &Hands, of: &ObjectiveId, act: &str) -> Result<(), Refusal> {
-    let (id, plain, noted) = (of.clone(), deciding(None, None), deciding(None, Some("more")));
+    let (id, noted) = (of.clone(), deciding(None, Some("more")));
     let draft = draft("Do something else");
     match act {
         "approve" => hands.approve(of).await.map(drop),
         "edit" => hands.act(move |sql, who| operating::edit(sql, who, &id, &draft)).await.map(drop),
-        "confirm" => hands.act(move |sql, who| operating::confirm(sql, who, &id, &plain)).await.map(drop),
+        "confirm" => hands.confirm(of).await.map(drop),
         "reopen" => hands.act(move |sql, who| operating::reopen(sql, who, &id, &noted)).await.map(drop),
         "cancel" => hands.cancel(of).await.map(drop),
         "block" => block(hands, of, None).await,
@@ -188,15 +190,14 @@ async fn a_blocker_said_twice_is_one_blocker<B: Backend>() {
 async fn blockers_never_share_a_name<B: Backend>() {
     let (world, ticket) = World::<B>::with_ticket("").await;
     block(&world, &ticket, Some("b2")).await.expect("blocked");
-    let of = ticket.clone();
+    let (of, record) = (ticket.clone(), record());
     let kind = BlockerKind::DesignDecision;
     world
-        .act(move |sql, who| operating::block(sql, who, &of, None, kind, "which one"))
+        .act(move |sql, who| operating::block(sql, who, (&of, &record), None, kind, "which one"))
         .await
         .expect("blocked");
     let these = Resolved::These(vec!["b2".parse().expect("an id")]);
-    let of = ticket.clone();
-    let standing = world.act(move |sql, who| operating::unblock(sql, who, &of, &these)).await.expect("one");
+    let standing = world.unblock_from(&ticket, these).await.expect("one");
     let open = |s: &fernery_engine::substrate::objectives::Standing| {
         s.objective.blocked_on.iter().map(|b| (b.blocker_id.to_string(), b.resolved)).collect::<Vec<_>>()
     };

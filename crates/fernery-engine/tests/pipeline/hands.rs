@@ -1,6 +1,6 @@
 //! What an operator and the workers of an azolla do, each step by hand; from one process of several.
 
-use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RecordId, SnapshotId};
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RecordId, RunId, SnapshotId};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
 use fernery_core::names::WorkerId;
@@ -8,7 +8,6 @@ use fernery_core::pipeline::draft::Draft;
 use fernery_core::pipeline::judging::{Evidence, plain_evidence};
 use fernery_core::report::Answer;
 use fernery_core::{StreamName, TokenHash};
-use fernery_engine::door;
 use fernery_engine::store::{Ask, Claimed, Completion, Failure, Proof, Store};
 use fernery_engine::substrate::claims::{self, Claimer, Held};
 use fernery_engine::substrate::judging::{self, Judged};
@@ -16,10 +15,11 @@ use fernery_engine::substrate::objectives::Standing;
 use fernery_engine::substrate::operating::{self, Actor, Deciding, Refusal};
 use fernery_engine::substrate::reading::{self, Chain, Decision, chain};
 use fernery_engine::substrate::scheduling::{self, Ids, Scheduled};
-use fernery_engine::substrate::{Cell, Substrate, azollas, objectives, readiness};
+use fernery_engine::substrate::{Cell, Sql, Substrate, azollas, objectives, readiness};
+use fernery_engine::{StoreError, door};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -50,8 +50,12 @@ fn operator() -> Actor {
 }
 
 pub(crate) fn deciding(digest: Option<Digest>, note: Option<&str>) -> Deciding {
-    let record_id = RecordId::stored(&door::artifact_id());
-    Deciding { record_id, digest, note: note.map(str::to_string) }
+    Deciding { record_id: record(), digest, note: note.map(str::to_string) }
+}
+
+/// The id of an act that nobody has carried out yet.
+pub(crate) fn record() -> RecordId {
+    RecordId::stored(&door::artifact_id())
 }
 
 impl Hands {
@@ -82,10 +86,22 @@ impl Hands {
 
     pub(crate) async fn approve(&self, of: &ObjectiveId) -> Result<Decision, Refusal> {
         let (of, deciding) = (of.clone(), deciding(None, None));
-        self.substrate
-            .transact(move |sql| operating::approve(sql, &operator(), &of, &deciding))
-            .await
-            .expect("stored")
+        self.insist(move |sql| operating::approve(sql, &operator(), &of, &deciding)).await
+    }
+
+    /// Asks again, as a client does, while others hold what the verb needs.
+    async fn insist<T: Send + 'static>(
+        &self,
+        verb: impl FnMut(&mut dyn Sql) -> Result<T, StoreError> + Send + 'static,
+    ) -> T {
+        let verb = Arc::new(Mutex::new(verb));
+        loop {
+            let again = verb.clone();
+            let answer = self.substrate.transact(move |sql| (again.lock().expect("no panic"))(sql)).await;
+            if !matches!(answer, Err(StoreError::Busy(_))) {
+                return answer.expect("stored");
+            }
+        }
     }
 
     pub(crate) async fn act<T: Send + 'static>(
@@ -94,7 +110,7 @@ impl Hands {
         + Send
         + 'static,
     ) -> Result<T, Refusal> {
-        self.substrate.transact(move |sql| act(sql, &operator())).await.expect("stored")
+        self.insist(move |sql| act(sql, &operator())).await
     }
 
     pub(crate) async fn emit(&self) -> usize {
@@ -110,10 +126,7 @@ impl Hands {
     pub(crate) async fn schedule(&self, event: fernery_core::artifact::Event, held: Held) -> Scheduled {
         let chance = door::Chance::default();
         let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
-        self.substrate
-            .transact(move |sql| scheduling::schedule(sql, &event, &held, &ids))
-            .await
-            .expect("scheduled")
+        self.insist(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await
     }
 
     /// A pass of readiness and one of the scheduler.
@@ -129,7 +142,10 @@ impl Hands {
     pub(crate) async fn claim(&self) -> Option<Claimed> {
         let ask = Ask {
             worker_id: WorkerId::stored("executor"),
-            streams: vec![StreamName::stored("diazotroph:PATCH_DIAZOTROPH")].into(),
+            streams: ["diazotroph:PATCH_DIAZOTROPH", "diazotroph:OTHER_DIAZOTROPH"]
+                .map(StreamName::stored)
+                .to_vec()
+                .into(),
             max: 1,
         };
         self.store.claim(ask).await.expect("a claim").pop()
@@ -180,7 +196,23 @@ impl Hands {
                 break;
             }
         }
-        self.substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await.expect("judged")
+        self.insist(move |sql| judging::conclude(sql, &held, &evidence)).await
+    }
+
+    /// As [`Self::judge_one`], by a gate that cannot run.
+    pub(crate) async fn judge_in_trouble(&self, held: Held) -> Judged {
+        let found = Evidence {
+            gate: "schema".into(),
+            command: None,
+            exit: None,
+            ms: 1,
+            log_tail: "no room on the disk".into(),
+            result: None,
+            trouble: Some("no room on the disk".into()),
+        };
+        let judged =
+            self.substrate.transact(move |sql| judging::conclude(sql, &held, std::slice::from_ref(&found)));
+        judged.await.expect("judged")
     }
 
     pub(crate) async fn chain(&self, of: &ObjectiveId) -> Chain {
@@ -190,7 +222,7 @@ impl Hands {
 
     /// As the canceller does. Answers how many it told.
     pub(crate) async fn cancel_jobs(&self) -> usize {
-        let found = self.substrate.read(move |sql| reading::to_cancel(sql, 100)).await.expect("read");
+        let found = self.substrate.read(move |sql| reading::to_cancel(sql, "", 100)).await.expect("read");
         for id in &found {
             self.store.cancel(id.job_id().expect("a job"), false).await.expect("cancelled");
         }
@@ -198,13 +230,34 @@ impl Hands {
     }
 
     pub(crate) async fn cancel(&self, of: &ObjectiveId) -> Result<Standing, Refusal> {
-        let of = of.clone();
-        self.act(move |sql, who| operating::cancel(sql, who, &of, None)).await
+        let (of, record) = (of.clone(), record());
+        self.act(move |sql, who| operating::cancel(sql, who, (&of, &record), None)).await
     }
 
     pub(crate) async fn unblock(&self, of: &ObjectiveId) -> Result<Standing, Refusal> {
+        self.unblock_from(of, operating::Resolved::All).await
+    }
+
+    pub(crate) async fn unblock_from(
+        &self,
+        of: &ObjectiveId,
+        these: operating::Resolved,
+    ) -> Result<Standing, Refusal> {
+        let (of, record) = (of.clone(), record());
+        self.act(move |sql, who| operating::unblock(sql, who, (&of, &record), &these)).await
+    }
+
+    /// The last run, by its id; one that is not there if there is none.
+    pub(crate) async fn last_run(&self, of: &ObjectiveId) -> RunId {
         let of = of.clone();
-        self.act(move |sql, who| operating::unblock(sql, who, &of, &operating::Resolved::All)).await
+        let last = self.substrate.read(move |sql| reading::last_run(sql, &of)).await.expect("read");
+        last.map_or_else(|| RunId::stored("none"), |run| run.record.run_id)
+    }
+
+    /// Confirms the last run.
+    pub(crate) async fn confirm(&self, of: &ObjectiveId) -> Result<Decision, Refusal> {
+        let (of, run, plain) = (of.clone(), self.last_run(of).await, deciding(None, None));
+        self.act(move |sql, who| operating::confirm(sql, who, (&of, &run), &plain)).await
     }
 
     /// Statements of the test's own, as another program would run them.

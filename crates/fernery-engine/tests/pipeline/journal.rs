@@ -4,7 +4,7 @@ use crate::support::backend::Backend;
 use crate::world::World;
 use fernery_engine::StoreError;
 use fernery_engine::substrate::Substrate;
-use fernery_engine::substrate::journal::{self, Head, Verified};
+use fernery_engine::substrate::journal::{self, Head, Strays, Verified};
 use tokio::task::JoinSet;
 
 on_both_backends!(
@@ -28,10 +28,25 @@ async fn verify(substrate: &Substrate, from: Option<Head>) -> Verified {
         let part = from.clone();
         let (verified, last) =
             substrate.read(move |sql| journal::verify(sql, part.clone(), PART)).await.expect("read");
-        if last || verified.fault.is_some() {
+        if verified.fault.is_some() {
             return verified;
         }
+        if last {
+            return Verified { fault: stray(substrate).await, ..verified };
+        }
         from = verified.head;
+    }
+}
+
+async fn stray(substrate: &Substrate) -> Option<String> {
+    let mut after = String::new();
+    loop {
+        let from = after.clone();
+        match substrate.read(move |sql| journal::strays(sql, &from, PART)).await.expect("read") {
+            Strays::Found(fault) => return Some(fault),
+            Strays::NotUpTo(next) => after = next,
+            Strays::None => return None,
+        }
     }
 }
 

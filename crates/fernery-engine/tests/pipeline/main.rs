@@ -24,13 +24,17 @@ macro_rules! on_backend {
 }
 
 mod acts;
+mod envelopes;
 mod hands;
 mod history;
 mod journal;
+mod pages;
 mod paths;
 mod property;
 mod races;
+mod repeats;
 mod sight;
+mod stranded;
 #[path = "../support/mod.rs"]
 mod support;
 mod walk;

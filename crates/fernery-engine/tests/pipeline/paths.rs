@@ -5,7 +5,7 @@ use crate::support::backend::Backend;
 use crate::world::{Hands, LEASE, World, good};
 use fernery_core::artifact::{ObjectiveStatus, PauseReason, TerminalReason};
 use fernery_engine::substrate::claims;
-use fernery_engine::substrate::operating::{self, Resolved};
+use fernery_engine::substrate::operating::Resolved;
 use fernery_engine::substrate::scheduling::Scheduled;
 use std::collections::BTreeSet;
 use tokio::task::JoinSet;
@@ -162,8 +162,8 @@ async fn open_blockers_stop_a_ticket_at_a_pause_that_names_them<B: Backend>() {
     assert_eq!(chain.workorders, []);
     // What the actions say leads on: one blocker is not enough, both re-emit the event.
     for (name, status) in [("key", ObjectiveStatus::Blocked), ("host", ObjectiveStatus::Todo)] {
-        let (of, these) = (ticket.clone(), Resolved::These(vec![name.parse().expect("an id")]));
-        let standing = world.act(move |sql, who| operating::unblock(sql, who, &of, &these)).await;
+        let these = Resolved::These(vec![name.parse().expect("an id")]);
+        let standing = world.unblock_from(&ticket, these).await;
         assert_eq!(standing.expect("unblocked").objective.status, status);
     }
     assert!(matches!(world.pass().await[..], [Scheduled::Workorder(_)]));

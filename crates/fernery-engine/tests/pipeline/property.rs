@@ -2,12 +2,14 @@
 //!
 //! `FERNERY_SEEDS=200` runs more of them, `FERNERY_SEED=17` that one alone.
 
+use crate::hands::Hands;
 use crate::history::replays;
 use crate::sight::Sight;
+use crate::stranded::{OTHER, close_unwanted, of_other_types, strand};
 use crate::support::backend::Backend;
 use crate::support::seeded::Seeded;
-use crate::world::{World, bad, blueprint, deciding, draft, good};
-use fernery_core::artifact::{BlockerKind, Event, ObjectiveId};
+use crate::world::{World, bad, blueprint, deciding, draft, good, record};
+use fernery_core::artifact::{BlockerKind, Event, ObjectiveId, ObjectiveStatus};
 use fernery_core::pipeline::lifecycle::Step;
 use fernery_engine::store::Claimed;
 use fernery_engine::substrate::claims::{self, Held};
@@ -20,7 +22,10 @@ const STEPS: usize = 250;
 const TICKETS: usize = 6;
 const OWNERS: [&str; 3] = ["ada", "bob", "cyd"];
 const LIMITS: &str = "[limits]\nconcurrency = 2\nreview_limit = 3\n";
-const OTHER: &str = "[retry]\ngate_failures = 1\n[limits]\nconcurrency = 2\nreview_limit = 3\n";
+const STRICT: &str = "[retry]\ngate_failures = 1\n[limits]\nconcurrency = 2\nreview_limit = 3\n";
+
+/// An envelope that is soon used up.
+const TIGHT: &str = "[envelope]\nattempts = 2\ntokens = 100\n[limits]\nconcurrency = 2\nreview_limit = 3\n";
 
 async fn campaign_whatever_happens_the_pipeline_stays_sound_and_comes_to_rest<B: Backend>() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -43,6 +48,17 @@ struct Campaign<B> {
     events: Vec<(Event, Held)>,
     executed: Vec<Held>,
     jobs: Vec<Claimed>,
+    /// By how many seconds the clock was set back, all in all.
+    behind: u64,
+}
+
+/// As the keeper does, though it may be in somebody's hands. Answers how many.
+async fn strand_all(hands: &Hands) -> usize {
+    let mut stranded = 0;
+    for id in of_other_types(hands).await {
+        stranded += usize::from(strand(hands, id).await);
+    }
+    stranded
 }
 
 const SCHEDULER: &[Step] = &[Step::Schedule, Step::Block, Step::ApprovalLapsed];
@@ -52,7 +68,7 @@ impl<B: Backend> Campaign<B> {
     async fn begin(seed: u64) -> Self {
         let world = World::new(LIMITS).await;
         let choice = Seeded::new(seed);
-        Self { world, choice, tickets: vec![], events: vec![], executed: vec![], jobs: vec![] }
+        Self { world, choice, tickets: vec![], events: vec![], executed: vec![], jobs: vec![], behind: 0 }
     }
 
     async fn run(mut self) {
@@ -72,16 +88,47 @@ impl<B: Backend> Campaign<B> {
         for run in rest.runs {
             replays(&self.world, run).await;
         }
+        self.all_can_be_done().await;
         while self.world.substrate.transact(|sql| journal::seal(sql, 50)).await.expect("sealed").0 > 0 {}
         let (verified, _) =
             self.world.substrate.read(|sql| journal::verify(sql, None, 100_000)).await.expect("read");
         assert_eq!(verified.fault, None);
+        let strays = self.world.substrate.read(|sql| journal::strays(sql, "", 100_000)).await.expect("read");
+        assert_eq!(strays, journal::Strays::None);
+    }
+
+    /// No ticket is stranded: whatever became of it, what an operator can do leads it to its end.
+    async fn all_can_be_done(&mut self) {
+        for _ in 0..self.tickets.len() + 2 {
+            for ticket in &self.tickets {
+                use ObjectiveStatus::{Blocked, Done, New};
+                let (world, status) = (&self.world, self.world.status(ticket).await);
+                match status {
+                    Blocked => drop(world.unblock(ticket).await.expect("unblocked")),
+                    New => drop(world.approve(ticket).await.expect("approved")),
+                    Done => drop(world.confirm(ticket).await.expect("confirmed")),
+                    _ => {}
+                }
+            }
+            self.heal().await;
+        }
+        for ticket in &self.tickets {
+            assert_eq!(self.world.status(ticket).await, ObjectiveStatus::Done, "{ticket} is stranded");
+        }
     }
 
     /// One verb of somebody; answers what it was and how it may move objectives.
     async fn act(&mut self) -> (String, &'static [Step]) {
         match self.choice.below(100) {
-            0..22 => self.operate().await,
+            0..19 => self.operate().await,
+            19 => {
+                let seconds = self.choice.pick(&[1, 30, 90]);
+                self.world.set_back(seconds).await;
+                self.behind += seconds;
+                (format!("the clock is set back by {seconds} s"), &[])
+            }
+            20 => (format!("strand {}", strand_all(&self.world).await), &[Step::GiveUp]),
+            21 => (format!("close {:?}", close_unwanted(&self.world).await), &[]),
             30..36 => (format!("emit {}", self.world.emit().await), &[]),
             22..30 => self.take_events().await,
             36..48 => self.schedule().await,
@@ -99,9 +146,10 @@ impl<B: Backend> Campaign<B> {
                 (format!("{seconds} s later {reaped} are reaped"), &[])
             }
             97 => {
-                let other = if self.choice.chance(50) { OTHER } else { LIMITS };
+                let other = format!("{OTHER}{LIMITS}");
+                let other = self.choice.pick(&[STRICT, TIGHT, TIGHT, LIMITS, &other]);
                 self.world.put_in_force(blueprint(other)).await;
-                ("another blueprint".into(), &[])
+                (format!("another blueprint: {other:?}"), &[])
             }
             98 => {
                 self.world.crash().await;
@@ -121,7 +169,7 @@ impl<B: Backend> Campaign<B> {
             return (format!("create {ticket}"), &[]);
         }
         let ticket = self.choice.pick(&self.tickets);
-        let (id, plain) = (ticket.clone(), deciding(None, None));
+        let id = ticket.clone();
         let (noted, draft) = (deciding(None, Some("more")), draft(&format!("Do {}", self.choice.below(3))));
         let world = &self.world;
         let (name, done, allowed): (_, bool, &'static [Step]) = match self.choice.below(16) {
@@ -132,18 +180,17 @@ impl<B: Backend> Campaign<B> {
             }
             8 => {
                 let kind = BlockerKind::UserInput;
-                let done =
-                    world.act(move |sql, who| operating::block(sql, who, &id, None, kind, "why")).await;
+                let record = record();
+                let done = world
+                    .act(move |sql, who| operating::block(sql, who, (&id, &record), None, kind, "why"))
+                    .await;
                 ("block", done.is_ok(), &[Step::Block])
             }
             9..12 => {
                 let steps = &[Step::Unblock { approved: true }, Step::Unblock { approved: false }];
                 ("unblock", world.unblock(&ticket).await.is_ok(), steps)
             }
-            12 | 13 => {
-                let done = world.act(move |sql, who| operating::confirm(sql, who, &id, &plain)).await;
-                ("confirm", done.is_ok(), &[])
-            }
+            12 | 13 => ("confirm", world.confirm(&ticket).await.is_ok(), &[]),
             14 => {
                 let done = world.act(move |sql, who| operating::reopen(sql, who, &id, &noted)).await;
                 ("reopen", done.is_ok(), &[Step::Reopen])
@@ -200,7 +247,9 @@ impl<B: Backend> Campaign<B> {
         };
         let blocked =
             json!({"title": "?", "content": "", "notes": "which?", "metadata": {"outcome": "BLOCKED"}});
-        let answer = match self.choice.below(10) {
+        let dear = json!({"title": "-", "content": "", "notes": "", "metadata": {"outcome": "FAILED", "tokens": 60}});
+        let answer = match self.choice.below(11) {
+            10 => self.world.hand_in(&job, dear).await,
             0..4 => self.world.hand_in(&job, good()).await,
             4..6 => self.world.hand_in(&job, bad()).await,
             6 => self.world.hand_in(&job, blocked).await,
@@ -216,6 +265,9 @@ impl<B: Backend> Campaign<B> {
             return self.take_executed().await;
         };
         let owner = held.owner_id.clone();
+        if self.choice.chance(20) {
+            return (format!("{owner} cannot judge: {:?}", self.world.judge_in_trouble(held).await), GATE);
+        }
         (format!("{owner} judges: {:?}", self.world.judge_one(held).await), GATE)
     }
 
@@ -235,9 +287,12 @@ impl<B: Backend> Campaign<B> {
     async fn heal(&mut self) {
         let world = &self.world;
         let mut quiet = 0;
+        // What was held or put off by a clock that was ahead is so until the clock is there again.
+        world.advance(std::mem::take(&mut self.behind)).await;
         for _ in 0..100 {
             world.advance(61).await;
-            let mut moved = world.store.reap(100).await.expect("reaped").moved;
+            let mut moved = strand_all(world).await + close_unwanted(world).await.len();
+            moved += world.store.reap(100).await.expect("reaped").moved;
             moved += world.store.promote(100).await.expect("promoted").moved;
             moved += world.cancel_jobs().await;
             moved += world.emit().await;

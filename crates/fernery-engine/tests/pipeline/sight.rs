@@ -125,6 +125,16 @@ impl Sight {
             } else {
                 assert_eq!(entered, 0, "{id} stays {from}");
             }
+            let granted = [Step::Approve, Step::Reopen].iter().any(|step| allowed.contains(step));
+            let (used, before) = (standing.spent, was.spent);
+            let kept = used.attempts >= before.attempts
+                && used.wall_ms >= before.wall_ms
+                && used.tokens >= before.tokens;
+            assert!(kept || granted, "{id}: {before:?} of its envelope became {used:?} without an approval");
+            if (from, to) == (ObjectiveStatus::Todo, ObjectiveStatus::InProgress) {
+                let bound = self.blueprint.envelope.attempts.unwrap_or(u32::MAX);
+                assert!(used.attempts <= bound, "{id}: {used:?} of {bound} attempts");
+            }
             let starts = from != to && matches!(to, ObjectiveStatus::Todo | ObjectiveStatus::InProgress);
             if starts && !allowed.contains(&Step::TryAgain) {
                 assert!(self.is_approved(standing), "{id}: {from} to {to} without approval (invariant 10)");

@@ -100,8 +100,7 @@ async fn a_failed_gate_tries_again_with_what_failed_and_then_blocks<B: Backend>(
     assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
     assert!(standing.objective.has_open_blockers());
     assert_eq!(world.chain(&ticket).await.pauses.len(), 2);
-    let of = ticket.clone();
-    let free = world.act(move |sql, who| operating::unblock(sql, who, &of, &operating::Resolved::All)).await;
+    let free = world.unblock(&ticket).await;
     assert_eq!(
         free.expect("unblocked").objective.status,
         ObjectiveStatus::Todo,
@@ -183,9 +182,7 @@ async fn a_full_azolla_schedules_nothing<B: Backend>() {
     world.hand_in(&job, good()).await;
     world.judge().await;
     assert_eq!(world.pass().await, [Scheduled::NoRoom(Room::Review)]);
-    let of = one.clone();
-    let confirming = deciding(None, None);
-    world.act(move |sql, who| operating::confirm(sql, who, &of, &confirming)).await.expect("confirmed");
+    world.confirm(&one).await.expect("confirmed");
     assert!(matches!(world.pass().await[..], [Scheduled::Workorder(_)]));
 }
 

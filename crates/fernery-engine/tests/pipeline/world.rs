@@ -1,6 +1,6 @@
 //! A database with an azolla in it, and the hands of one process on it.
 
-pub(crate) use crate::hands::{Hands, LEASE, bad, blueprint, deciding, draft, good};
+pub(crate) use crate::hands::{Hands, LEASE, bad, blueprint, deciding, draft, good, record};
 use crate::support::backend::{Backend, settings};
 use fernery_core::artifact::AzollaId;
 use fernery_engine::substrate::Substrate;
@@ -55,6 +55,10 @@ impl<B: Backend> World<B> {
 
     pub(crate) async fn advance(&self, seconds: u64) {
         self.backend.advance(Duration::from_secs(seconds)).await;
+    }
+
+    pub(crate) async fn set_back(&self, seconds: u64) {
+        self.backend.set_back(Duration::from_secs(seconds)).await;
     }
 
     /// Every row of every table of the pipeline and the job engine.

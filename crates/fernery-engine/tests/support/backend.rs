@@ -33,6 +33,8 @@ pub(crate) trait Backend: Sized + Send + Sync + 'static {
     fn of_another_process(&self) -> impl Future<Output = Arc<dyn Store>> + Send;
     /// Steps the clock that decides expiry, and the calendar with it.
     fn advance(&self, by: Duration) -> impl Future<Output = ()> + Send;
+    /// Sets that clock back: it was wrong.
+    fn set_back(&self, by: Duration) -> impl Future<Output = ()> + Send;
     /// Kills the process that has it open, and opens what that left.
     fn crash(&mut self) -> impl Future<Output = ()> + Send;
     /// Closes it in good order, and opens it again.
@@ -83,6 +85,10 @@ impl Backend for Model {
 
     async fn advance(&self, by: Duration) {
         self.clock.advance(by);
+    }
+
+    async fn set_back(&self, by: Duration) {
+        self.clock.set_back(by);
     }
 
     async fn crash(&mut self) {
@@ -155,6 +161,10 @@ impl Backend for Sqlite {
 
     async fn advance(&self, by: Duration) {
         self.clock.advance(by);
+    }
+
+    async fn set_back(&self, by: Duration) {
+        self.clock.set_back(by);
     }
 
     /// What the disk holds at this moment is all that a killed process leaves, so a copy of it is taken while the store is

@@ -70,7 +70,7 @@ impl FreshDatabase {
     }
 
     /// Moves the clock that stands still.
-    pub(crate) async fn step_clock(&self, ms: u64) {
+    pub(crate) async fn step_clock(&self, ms: i64) {
         let sql = format!("UPDATE test_clock.hand SET at = at + {ms} * interval '1 millisecond'");
         self.client().await.batch_execute(&sql).await.expect("the clock is stepped");
     }

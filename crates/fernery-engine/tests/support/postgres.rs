@@ -57,7 +57,11 @@ impl Backend for Postgres {
     }
 
     async fn advance(&self, by: Duration) {
-        self.database.step_clock(by.as_millis() as u64).await;
+        self.database.step_clock(by.as_millis() as i64).await;
+    }
+
+    async fn set_back(&self, by: Duration) {
+        self.database.step_clock(-(by.as_millis() as i64)).await;
     }
 
     async fn crash(&mut self) {

@@ -4,7 +4,7 @@ use super::failure::Outcome;
 use super::screen::{Cell, Screen, plain};
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
-use fernery_client::wire::{AzollaDetail, AzollaList};
+use fernery_client::wire::{AzollaDetail, AzollaList, AzollaSummary};
 use fernery_core::artifact::AzollaId;
 use std::time::Duration;
 
@@ -26,9 +26,18 @@ pub(super) async fn run(azolla: Hosted, client: &Client, screen: Screen) -> Outc
                 .read()?
                 .azollas
                 .into_iter()
-                .map(|a| vec![a.azolla_id.into(), a.category.into(), a.digest.into(), a.description.into()])
+                .map(|a| {
+                    let hosted = hosted(&a);
+                    vec![
+                        a.azolla_id.into(),
+                        hosted.into(),
+                        a.category.into(),
+                        a.digest.into(),
+                        a.description.into(),
+                    ]
+                })
                 .collect();
-            screen.table(&["AZOLLA", "CATEGORY", "BLUEPRINT", "DESCRIPTION"], &rows)
+            screen.table(&["AZOLLA", "HOSTED", "CATEGORY", "BLUEPRINT", "DESCRIPTION"], &rows)
         }
         Hosted::Show { id } => {
             let reply: Reply<AzollaDetail> =
@@ -38,9 +47,19 @@ pub(super) async fn run(azolla: Hosted, client: &Client, screen: Screen) -> Outc
     }
 }
 
+/// Whether a process runs its workers, and since when none does.
+fn hosted(azolla: &AzollaSummary) -> String {
+    match (azolla.hosted, azolla.hosted_at) {
+        (true, _) => "yes".to_string(),
+        (false, None) => "never".to_string(),
+        (false, Some(at)) => format!("not since {at}"),
+    }
+}
+
 fn show(screen: Screen, azolla: &AzollaDetail) -> Outcome {
     screen.facts(&[
         ("azolla", (&azolla.summary.azolla_id).into()),
+        ("hosted", hosted(&azolla.summary).into()),
         ("category", (&azolla.summary.category).into()),
         ("description", (&azolla.summary.description).into()),
         ("blueprint", azolla.summary.digest.into()),

@@ -4,6 +4,7 @@ use super::Global;
 use super::failure::{Failure, Outcome};
 use super::pages::{self, Listing, Paging};
 use super::screen::{Cell, Screen, plain};
+use crate::pipeline::HEAD_FILE;
 use clap::{Args, Subcommand};
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
@@ -12,8 +13,6 @@ use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 
-/// The file in the data directory in which the server keeps the end of the chain, beside the database.
-pub(super) const HEAD_FILE: &str = "journal.head";
 /// How long the server may walk the chain.
 const WALK_WITHIN: Duration = Duration::from_secs(600);
 

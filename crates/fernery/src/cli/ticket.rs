@@ -2,21 +2,21 @@
 
 use super::failure::{Failure, Outcome};
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen, plain, remark};
+use super::screen::{Cell, Screen, remark};
+use super::ticket_act::{act, left_at, record};
 use super::ticket_text::{self, Written, degree, meta};
-use super::{input, stream, ticket_approve, ticket_show};
+use super::{input, stream, ticket_act, ticket_approve, ticket_show};
 use clap::{Args, Subcommand};
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{
-    BlockRequest, DecisionResponse, EditObjectiveRequest, NewObjectiveRequest, NoteRequest, ObjectiveDetail,
-    ObjectivePage, ObjectiveView, ReopenRequest, UnblockRequest,
+    BlockRequest, EditObjectiveRequest, NewObjectiveRequest, NoteRequest, ObjectiveDetail, ObjectivePage,
+    ObjectiveView, UnblockRequest,
 };
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{AzollaId, BlockerId, BlockerKind, ObjectiveId, ObjectiveStatus};
+use fernery_core::artifact::{AzollaId, BlockerId, BlockerKind, ObjectiveId, ObjectiveStatus, RunId};
 use fernery_core::canonical::Digest;
 use fernery_core::limits;
 use fernery_engine::door;
-use serde::Serialize;
 use serde_json::Value;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -130,11 +130,15 @@ Examples:
     },
     /// Say that you have looked at what the gates passed
     #[command(after_help = "\
-Example:
-  fernery ticket confirm WEB-17 --note 'works on my phone'")]
+Examples:
+  fernery ticket confirm WEB-17 --note 'works on my phone'
+  fernery ticket confirm WEB-17 --run 0190…    only if that is still its last run")]
     Confirm {
         /// The ticket's id
         id: ObjectiveId,
+        /// The run that you have looked at [default: the last one]
+        #[arg(long, value_name = "ID")]
+        run: Option<RunId>,
         /// What you found
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         note: Option<String>,
@@ -231,6 +235,13 @@ pub(super) fn path(id: &ObjectiveId, act: &str) -> String {
     format!("/v1/objectives/{id}{}{act}", if act.is_empty() { "" } else { "/" })
 }
 
+/// As [`detail`], without the documents that only whoever reads them needs.
+pub(super) async fn brief(client: &Client, id: &ObjectiveId) -> Result<ObjectiveDetail, ClientError> {
+    let query = Query::new().with("documents", Some(false));
+    let reply: Reply<ObjectiveDetail> = client.get(&path(id, ""), &query, Duration::ZERO).await?;
+    reply.read()
+}
+
 pub(super) async fn detail(client: &Client, id: &ObjectiveId) -> Result<Reply<ObjectiveDetail>, ClientError> {
     client.get(&path(id, ""), &Query::new(), Duration::ZERO).await
 }
@@ -259,25 +270,18 @@ pub(super) async fn run(ticket: Ticket, client: &Client, screen: Screen) -> Outc
             ticket_approve::approve(&id, yes, digest, note, client, screen).await
         }
         Ticket::Block { id, description, kind, blocker } => {
-            let body = BlockRequest { blocker_id: blocker, kind, description };
+            let body = BlockRequest { blocker_id: blocker, kind, description, record_id: record() };
             act(&id, "block", &body, client, screen).await
         }
         Ticket::Unblock { id, blockers, all } => {
-            act(&id, "unblock", &UnblockRequest { blockers, all }, client, screen).await
+            let body = UnblockRequest { blockers, all, record_id: record() };
+            act(&id, "unblock", &body, client, screen).await
         }
-        Ticket::Confirm { id, note } => {
-            let reply: Reply<DecisionResponse> =
-                client.post(&path(&id, "confirm"), &NoteRequest { note }, Duration::ZERO).await?;
-            if screen.json {
-                screen.json_body(&reply.body)
-            } else {
-                screen.line(&format!("{id} is confirmed"))
-            }
+        Ticket::Confirm { id, run, note } => ticket_act::confirm(&id, run, note, client, screen).await,
+        Ticket::Reopen { id, note } => ticket_act::reopen(&id, note, client, screen).await,
+        Ticket::Cancel { id, note } => {
+            act(&id, "cancel", &NoteRequest { note, record_id: record() }, client, screen).await
         }
-        Ticket::Reopen { id, note } => {
-            act(&id, "reopen", &ReopenRequest { digest: None, note }, client, screen).await
-        }
-        Ticket::Cancel { id, note } => act(&id, "cancel", &NoteRequest { note }, client, screen).await,
     }
 }
 
@@ -289,29 +293,17 @@ const TICKETS: Listing<ObjectivePage> = Listing {
         let row = |view: ObjectiveView| {
             let objective = view.objective;
             let word = objective.status.as_str();
-            let status =
-                if view.unconfirmed { format!("{word} (confirm?)").into() } else { Cell::state(word) };
+            let status = match &view.waiting {
+                _ if view.unconfirmed => format!("{word} (confirm?)").into(),
+                Some(waiting) if waiting.code == "azolla_not_hosted" => format!("{word} (not hosted)").into(),
+                _ => Cell::state(word),
+            };
             let age = stream::age(now.since(objective.created_at));
             vec![objective.objective_id.into(), status, age.into(), objective.title.into()]
         };
         page.objectives.into_iter().map(row).collect()
     },
 };
-
-/// Carries an act out and says where that left the ticket.
-async fn act(id: &ObjectiveId, act: &str, body: &impl Serialize, client: &Client, screen: Screen) -> Outcome {
-    let reply: Reply<ObjectiveView> = client.post(&path(id, act), body, Duration::ZERO).await?;
-    left_at(&reply, screen)
-}
-
-fn left_at(reply: &Reply<ObjectiveView>, screen: Screen) -> Outcome {
-    if screen.json {
-        return screen.json_body(&reply.body);
-    }
-    let objective = reply.read()?.objective;
-    let why = objective.blocked_reason.map_or(String::new(), |why| format!(": {}", plain(&why)));
-    screen.line(&format!("{} is {}{why}", objective.objective_id, objective.status))
-}
 
 /// What stdin or the editor says, unless flags say it all.
 fn written(stdin: bool, flags: bool, before: Option<&str>) -> Outcome<Written> {
@@ -364,7 +356,7 @@ async fn edit(id: &ObjectiveId, text: EditText, client: &Client, screen: Screen)
         || text.urgency.is_some()
         || !text.metadata.is_empty()
         || !text.unset.is_empty();
-    let before = detail(client, id).await?.read()?.standing.objective;
+    let before = brief(client, id).await?.standing.objective;
     let written = written(text.stdin.is_some(), flags, Some(&ticket_text::as_text(&before)))?;
     let mut metadata = before.metadata.clone();
     metadata.extend(written.metadata);

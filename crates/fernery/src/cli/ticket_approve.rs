@@ -2,15 +2,14 @@
 
 use super::failure::{Failure, Outcome};
 use super::screen::{Screen, remark};
-use super::ticket::{detail, path};
-use super::ticket_show;
+use super::ticket::{brief, path};
+use super::{ticket_act, ticket_show};
 use fernery_client::client::Reply;
 use fernery_client::wire::{ApproveRequest, DecisionResponse};
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::ObjectiveId;
 use fernery_core::canonical::Digest;
 use std::io::{BufRead, IsTerminal, Write};
-use std::time::Duration;
 
 /// Shows what is approved, asks where a person can be asked, and sends the digest of what it showed.
 pub(super) async fn approve(
@@ -30,7 +29,7 @@ pub(super) async fn approve(
                     "an approval covers exactly what was read and nobody is there to be asked: say --digest, or --yes",
                 ));
             }
-            let read = detail(client, id).await?.read()?;
+            let read = brief(client, id).await?;
             let Some(approval) = &read.approval else {
                 return Err(Failure::conflict(format!("the azolla of {id} is not there any more")));
             };
@@ -43,19 +42,19 @@ pub(super) async fn approve(
             approval.digest
         }
     };
-    let request = ApproveRequest { digest, note };
-    let reply: Reply<DecisionResponse> =
-        match client.post(&path(id, "approve"), &request, Duration::ZERO).await {
-            Err(ClientError::Refused { problem, body, retry_after }) => {
-                if !screen.json {
-                    for change in &problem.difference {
-                        remark(&format!("changed {}: {} → {}", change.path, change.before, change.now));
-                    }
+    let request = ApproveRequest { digest, note, record_id: ticket_act::record() };
+    let reply: Reply<DecisionResponse> = match ticket_act::send(client, &path(id, "approve"), &request).await
+    {
+        Err(ClientError::Refused { problem, body, retry_after }) => {
+            if !screen.json {
+                for change in &problem.difference {
+                    remark(&format!("changed {}: {} → {}", change.path, change.before, change.now));
                 }
-                return Err(ClientError::Refused { problem, body, retry_after }.into());
             }
-            reply => reply?,
-        };
+            return Err(ClientError::Refused { problem, body, retry_after }.into());
+        }
+        reply => reply?,
+    };
     if screen.json {
         return screen.json_body(&reply.body);
     }

@@ -34,6 +34,7 @@ pub(super) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
         ("matters", format!("importance {}, urgency {}", o.importance, o.urgency).into()),
     ];
     facts.extend(o.blocked_reason.as_ref().map(|why| ("blocked", why.into())));
+    facts.extend(envelope(detail).map(|spent| ("spent", spent.into())));
     for (key, value) in &o.metadata {
         facts.push(("metadata", format!("{key}: {}", shown(value)).into()));
     }
@@ -144,13 +145,49 @@ pub(super) fn evidence(found: &Value) -> String {
     }
 }
 
+/// What keeps a ticket that is to be worked on, as a job is explained.
+fn stands(detail: &ObjectiveDetail) -> Vec<String> {
+    let Some(waiting) = &detail.standing.waiting else { return vec!["Nothing: it goes on by itself".into()] };
+    let id = &detail.standing.objective.objective_id;
+    match waiting.code.as_str() {
+        "no_worker" => vec![
+            format!("Start an executor: {}", waiting.why),
+            format!("Or stop it: fernery ticket cancel {id}"),
+        ],
+        "azolla_not_hosted" | "stream_paused" => {
+            vec![waiting.why.clone(), format!("Or stop it: fernery ticket cancel {id}")]
+        }
+        "review_limit" => vec![format!("Confirm what is finished: {}", waiting.why)],
+        _ => vec![format!("Nothing: {}", waiting.why)],
+    }
+}
+
+/// What is spent of each part of the envelope that has a bound.
+fn envelope(detail: &ObjectiveDetail) -> Option<String> {
+    let bounds = detail.envelope.as_ref()?.as_object()?;
+    let spent = &detail.standing.spent;
+    let parts: Vec<String> = [
+        ("attempts", "attempts", "attempts", 1),
+        ("wall_time_ms", "wall_ms", "seconds", 1_000),
+        ("tokens", "tokens", "tokens", 1),
+        ("cost_usd_micros", "cost_usd_micros", "cents", 10_000),
+    ]
+    .into_iter()
+    .filter_map(|(bound, used, unit, of)| {
+        let limit = bounds.get(bound)?.as_u64()?;
+        let used = spent[used].as_u64().unwrap_or(0);
+        Some(format!("{} of {} {unit}", used.div_ceil(of), limit / of))
+    })
+    .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 fn next(detail: &ObjectiveDetail) -> Vec<String> {
     let o = &detail.standing.objective;
     let id = &o.objective_id;
     match o.status {
         ObjectiveStatus::New => vec![format!("Read it and let it run: fernery ticket approve {id}")],
-        ObjectiveStatus::Todo => vec!["Nothing: it waits for its turn".into()],
-        ObjectiveStatus::InProgress => vec!["Nothing: it is being worked on".into()],
+        ObjectiveStatus::Todo | ObjectiveStatus::InProgress => stands(detail),
         ObjectiveStatus::Blocked => {
             let last = detail.pauses.iter().max_by_key(|pause| pause.created_at);
             last.map_or_else(

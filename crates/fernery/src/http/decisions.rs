@@ -7,8 +7,8 @@ use super::json;
 use super::objectives::{no_such_objective, objective_id, view};
 use super::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{
-    ApproveRequest, BlockRequest, DecisionResponse, Difference, FieldProblem, NoteRequest, ReopenRequest,
-    UnblockRequest,
+    ApproveRequest, BlockRequest, ConfirmRequest, DecisionResponse, Difference, FieldProblem, NoteRequest,
+    ReopenRequest, UnblockRequest,
 };
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, ObjectiveType, RecordId};
 use fernery_core::canonical::Digest;
@@ -33,62 +33,77 @@ fn optional<T: DeserializeOwned + Default>(call: &Call) -> Result<T, Refused> {
     if call.body.is_empty() { Ok(T::default()) } else { json::read(&call.body) }
 }
 
-fn deciding(digest: Option<Digest>, note: Option<String>) -> Deciding {
-    Deciding { record_id: RecordId::stored(&door::artifact_id()), digest, note }
+/// The caller's id of the act, or one for the tries of this call.
+fn record(given: Option<RecordId>) -> RecordId {
+    given.unwrap_or_else(|| RecordId::stored(&door::artifact_id()))
 }
 
-type Decide = fn(&mut dyn Sql, &Actor, &ObjectiveId, &Deciding) -> operating::Answer<Decision>;
+fn deciding(record_id: Option<RecordId>, digest: Option<Digest>, note: Option<String>) -> Deciding {
+    Deciding { record_id: record(record_id), digest, note }
+}
 
-async fn decide(call: Call, id: ObjectiveId, deciding: Deciding, verb: Decide) -> Replied {
+async fn decide(
+    call: Call,
+    id: ObjectiveId,
+    mut verb: impl FnMut(&mut dyn Sql, &Actor, &ObjectiveId) -> operating::Answer<Decision> + Send + 'static,
+) -> Replied {
     let _writing = call.writing()?;
     let (who, named) = (actor(&call), id.clone());
     let substrate = call.server.engine().substrate();
     let decided = substrate.transact(move |sql| {
-        let decision = match verb(sql, &who, &named, &deciding)? {
+        let decision = match verb(sql, &who, &named)? {
             Ok(decision) => decision,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        door::failpoint("act-written");
         Ok(objectives::load(sql, &named, false)?
             .map(|standing| (decision, standing))
             .ok_or(Refusing::Unknown))
     });
     let (decision, standing) = decided.await?.map_err(|refusal| refused(refusal, &id))?;
+    door::failpoint("act-durable");
     Reply::json(200, &DecisionResponse { decision: json!(decision), standing: view(&standing) })
 }
 
 /// `POST /v1/objectives/{id}/approve`
 pub async fn approve(call: Call) -> Replied {
     let id = objective_id(&call)?;
-    let ApproveRequest { digest, note } = json::read(&call.body)?;
-    decide(call, id, deciding(Some(digest), note), operating::approve).await
+    let ApproveRequest { digest, note, record_id } = json::read(&call.body)?;
+    let deciding = deciding(record_id, Some(digest), note);
+    decide(call, id, move |sql, who, id| operating::approve(sql, who, id, &deciding)).await
 }
 
 /// `POST /v1/objectives/{id}/confirm`
 pub async fn confirm(call: Call) -> Replied {
     let id = objective_id(&call)?;
-    let NoteRequest { note } = optional(&call)?;
-    decide(call, id, deciding(None, note), operating::confirm).await
+    let ConfirmRequest { run_id, note, record_id } = json::read(&call.body)?;
+    let deciding = deciding(record_id, None, note);
+    decide(call, id, move |sql, who, id| operating::confirm(sql, who, (id, &run_id), &deciding)).await
 }
 
 /// `POST /v1/objectives/{id}/reopen`
 pub async fn reopen(call: Call) -> Replied {
     let id = objective_id(&call)?;
-    let ReopenRequest { digest, note } = json::read(&call.body)?;
-    decide(call, id, deciding(digest, Some(note)), operating::reopen).await
+    let ReopenRequest { digest, note, record_id } = json::read(&call.body)?;
+    let deciding = deciding(record_id, Some(digest), Some(note));
+    decide(call, id, move |sql, who, id| operating::reopen(sql, who, id, &deciding)).await
 }
 
 /// `POST /v1/objectives/{id}/block`
 pub async fn block(call: Call) -> Replied {
     let id = objective_id(&call)?;
-    let BlockRequest { blocker_id, kind, description } = json::read(&call.body)?;
-    act(call, id, move |sql, who, id| operating::block(sql, who, id, blocker_id.clone(), kind, &description))
-        .await
+    let BlockRequest { blocker_id, kind, description, record_id } = json::read(&call.body)?;
+    let record = record(record_id);
+    act(call, id, move |sql, who, id| {
+        operating::block(sql, who, (id, &record), blocker_id.clone(), kind, &description)
+    })
+    .await
 }
 
 /// `POST /v1/objectives/{id}/unblock`
 pub async fn unblock(call: Call) -> Replied {
     let id = objective_id(&call)?;
-    let UnblockRequest { blockers, all } = json::read(&call.body)?;
+    let UnblockRequest { blockers, all, record_id } = json::read(&call.body)?;
     let resolved = match (blockers.is_empty(), all) {
         (true, true) => Resolved::All,
         (false, false) => Resolved::These(blockers),
@@ -100,14 +115,16 @@ pub async fn unblock(call: Call) -> Replied {
             return Err(Refusal::field(Code::Invalid, "/all", "give either blockers or \"all\": true"));
         }
     };
-    act(call, id, move |sql, who, id| operating::unblock(sql, who, id, &resolved)).await
+    let record = record(record_id);
+    act(call, id, move |sql, who, id| operating::unblock(sql, who, (id, &record), &resolved)).await
 }
 
 /// `POST /v1/objectives/{id}/cancel`
 pub async fn cancel(call: Call) -> Replied {
     let id = objective_id(&call)?;
-    let NoteRequest { note } = optional(&call)?;
-    act(call, id, move |sql, who, id| operating::cancel(sql, who, id, note.as_deref())).await
+    let NoteRequest { note, record_id } = optional(&call)?;
+    let record = record(record_id);
+    act(call, id, move |sql, who, id| operating::cancel(sql, who, (id, &record), note.as_deref())).await
 }
 
 async fn act(
@@ -118,8 +135,14 @@ async fn act(
     let _writing = call.writing()?;
     let (who, named) = (actor(&call), id.clone());
     let substrate = call.server.engine().substrate();
-    let done = substrate.transact(move |sql| verb(sql, &who, &named));
-    acted(done.await?, &id)
+    let done = substrate.transact(move |sql| {
+        let done = verb(sql, &who, &named)?;
+        door::failpoint("act-written");
+        Ok(done)
+    });
+    let done = done.await?;
+    door::failpoint("act-durable");
+    acted(done, &id)
 }
 
 /// Where an act left the objective, or why it was refused.
@@ -149,6 +172,15 @@ pub(super) fn refused(refusal: Refusing, id: &ObjectiveId) -> Refused {
             refused.more.digest = Some(now.digest.to_string());
             refused.more.shown = Some(now.content);
             refused.more.difference = difference.into_iter().map(change).collect();
+            refused
+        }
+        Refusing::OtherRun(last) => {
+            let detail = format!(
+                "the last run of {id} is {}, not the one that was looked at; look at it, then confirm that",
+                last.run_id
+            );
+            let mut refused = Refusal::new(Code::Changed, detail);
+            refused.more.shown = Some(json!({ "run_record": last }));
             refused
         }
         Refusing::Conflict(why) => Refusal::new(Code::Conflict, why),

@@ -41,6 +41,7 @@ pub mod tls;
 pub mod token;
 pub mod token_files;
 pub mod tokens;
+mod waiting;
 mod workorder_jobs;
 
 pub use accept::Running;

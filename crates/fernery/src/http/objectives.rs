@@ -3,7 +3,7 @@
 use super::answer::{Call, Replied, Reply};
 use super::decisions::{acted, actor, refused};
 use super::problem::{Code, Refusal, Refused};
-use super::{json, pipeline};
+use super::{json, pipeline, waiting};
 use fernery_client::wire::{
     ApprovalView, EditObjectiveRequest, NewObjectiveRequest, ObjectiveDetail, ObjectivePage, ObjectiveView,
 };
@@ -11,7 +11,8 @@ use fernery_core::artifact::{AzollaId, ObjectiveId};
 use fernery_core::limits;
 use fernery_core::pipeline::draft::Draft;
 use fernery_engine::door;
-use fernery_engine::substrate::objectives::{self, Standing, shown_now};
+use fernery_engine::substrate::azollas;
+use fernery_engine::substrate::objectives::{self, Standing};
 use fernery_engine::substrate::operating::{self, Refusal as Refusing};
 use fernery_engine::substrate::reading::{self, Below, ObjectiveFilter};
 use serde_json::json;
@@ -72,29 +73,40 @@ pub async fn list(call: Call) -> Replied {
     let place = pipeline::Place::read(&call, format!("objectives {filter:?}"))?;
     let (below, rows) = (place.below.clone(), place.rows_and_one());
     let substrate = call.server.engine().substrate();
-    let found = substrate.read(move |sql| reading::objectives(sql, &filter, &below, rows)).await?;
+    let (found, hosting) = substrate
+        .read(move |sql| Ok((reading::objectives(sql, &filter, &below, rows)?, azollas::hosting(sql)?)))
+        .await?;
     let (found, next_cursor) = place.page(found, |standing| Below {
         at: standing.objective.created_at,
         id: standing.objective.objective_id.to_string(),
     });
-    Reply::json(200, &ObjectivePage { objectives: found.iter().map(view).collect(), next_cursor })
+    let shown = |standing: &Standing| ObjectiveView {
+        waiting: waiting::in_a_list(standing, &hosting),
+        ..view(standing)
+    };
+    Reply::json(200, &ObjectivePage { objectives: found.iter().map(shown).collect(), next_cursor })
 }
 
 /// `GET /v1/objectives/{id}`
 pub async fn read(call: Call) -> Replied {
     let id = objective_id(&call)?;
+    let whole = call.query.parsed::<bool>("documents")?.unwrap_or(true);
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| {
         let Some(standing) = objectives::load(sql, &id, false)? else { return Ok(None) };
-        let shown = shown_now(sql, &standing.objective)?;
-        let chain = reading::chain(sql, &id)?;
-        Ok(Some((standing, shown, chain)))
+        let in_force = azollas::in_force(sql, &standing.objective.azolla_id)?;
+        let seen = waiting::look(sql, &standing, in_force.as_ref())?;
+        let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
+        Ok(Some((standing, in_force, seen, chain)))
     });
-    let (standing, shown, chain) = found.await?.ok_or_else(no_such_objective)?;
+    let (standing, in_force, seen, chain) = found.await?.ok_or_else(no_such_objective)?;
+    let waiting = waiting::of(call.server.engine(), &standing, seen).await?;
+    let shown = in_force.as_ref().map(|of| objectives::shown(&standing.objective, &of.blueprint));
     let current =
         chain.decisions.iter().find(|decision| Some(&decision.record_id) == standing.approval.as_ref());
     let detail = ObjectiveDetail {
-        standing: view(&standing),
+        standing: ObjectiveView { waiting, ..view(&standing) },
+        envelope: in_force.map(|of| json!(of.blueprint.envelope)),
         approval: shown.map(|shown| ApprovalView { digest: shown.digest, shown: shown.content }),
         decision: current.map(|decision| json!(decision)),
         decisions: chain.decisions.iter().map(|row| json!(row)).collect(),
@@ -138,6 +150,7 @@ pub(super) fn view(standing: &Standing) -> ObjectiveView {
         unconfirmed: standing.unconfirmed,
         failures: standing.failures,
         spent: json!(standing.spent),
+        waiting: None,
     }
 }
 

@@ -11,10 +11,10 @@ use fernery_client::wire::{
 };
 use fernery_core::BadName;
 use fernery_core::artifact::AzollaId;
-use fernery_engine::StoreError;
-use fernery_engine::substrate::azollas::{self, Registered};
+use fernery_engine::substrate::azollas::{self, Hosting, Registered};
 use fernery_engine::substrate::reading::{self, Below};
 use fernery_engine::substrate::{Sql, claims, journal, judging};
+use fernery_engine::{StoreError, Substrate};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fmt;
@@ -199,8 +199,11 @@ pub async fn verify(call: Call) -> Replied {
         let start = from.as_ref().map_or(0, |head| head.place);
         let step = if wanted > start { SEALS_A_STEP.min(wanted - start) } else { SEALS_A_STEP };
         let (verified, done) = substrate.read(move |sql| journal::verify(sql, from.clone(), step)).await?;
-        let journal::Verified { entries, head, fault } = verified;
+        let journal::Verified { entries, head, mut fault } = verified;
         at = at.or_else(|| head.clone().filter(|head| head.place == wanted));
+        if done && fault.is_none() {
+            fault = stray(&substrate).await?;
+        }
         if done || fault.is_some() {
             let (head, at) = (head.map(seal_view), at.map(seal_view));
             return Reply::json(200, &JournalVerdict { entries, head, fault, at });
@@ -209,8 +212,23 @@ pub async fn verify(call: Call) -> Replied {
     }
 }
 
-fn summary(registered: &Registered) -> AzollaSummary {
+/// An entry that lies beside the chain, if there is one.
+async fn stray(substrate: &Substrate) -> Result<Option<String>, StoreError> {
+    let mut after = String::new();
+    loop {
+        match substrate.read(move |sql| journal::strays(sql, &after, SEALS_A_STEP)).await? {
+            journal::Strays::Found(fault) => return Ok(Some(fault)),
+            journal::Strays::NotUpTo(entry_id) => after = entry_id,
+            journal::Strays::None => return Ok(None),
+        }
+    }
+}
+
+fn summary(registered: &Registered, hosting: &Hosting) -> AzollaSummary {
+    let azolla_id = &registered.blueprint.azolla_id;
     AzollaSummary {
+        hosted: hosting.is_hosted(azolla_id),
+        hosted_at: hosting.last(azolla_id),
         azolla_id: registered.blueprint.azolla_id.clone(),
         description: registered.blueprint.description.clone(),
         category: registered.blueprint.category.clone(),
@@ -231,17 +249,20 @@ pub async fn blueprint(call: Call) -> Replied {
 
 /// `GET /v1/azollas`
 pub async fn azollas(call: Call) -> Replied {
-    let all = call.server.engine().substrate().read(azollas::all).await?;
-    Reply::json(200, &AzollaList { azollas: all.iter().map(summary).collect() })
+    let substrate = call.server.engine().substrate();
+    let (all, hosting) = substrate.read(|sql| Ok((azollas::all(sql)?, azollas::hosting(sql)?))).await?;
+    Reply::json(200, &AzollaList { azollas: all.iter().map(|of| summary(of, &hosting)).collect() })
 }
 
 /// `GET /v1/azollas/{id}`
 pub async fn azolla(call: Call) -> Replied {
     let id: AzollaId = named(&call)?;
     let asked = id.clone();
-    let found = call.server.engine().substrate().read(move |sql| azollas::in_force(sql, &asked)).await?;
+    let substrate = call.server.engine().substrate();
+    let (found, hosting) =
+        substrate.read(move |sql| Ok((azollas::in_force(sql, &asked)?, azollas::hosting(sql)?))).await?;
     let registered = found.ok_or_else(missing("azolla"))?;
     let blueprint = serde_json::from_str(&registered.blueprint.to_json()).unwrap_or(Value::Null);
     let workers = call.server.settings.pipeline.passes(&id);
-    Reply::json(200, &AzollaDetail { summary: summary(&registered), blueprint, workers })
+    Reply::json(200, &AzollaDetail { summary: summary(&registered, &hosting), blueprint, workers })
 }

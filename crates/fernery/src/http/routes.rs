@@ -229,7 +229,8 @@ pub static ROUTES: &[Route] = routes![
         query: &[("azolla_id", "Only of this azolla."), ("status", "Only in this state."), LIMIT, CURSOR],
         errors: PAGED;
     GET "/v1/objectives/{id}", READERS, "Read an objective, what an approval would cover, and all that came of it.",
-        BodyRule::None, [200 of::<wire::ObjectiveDetail>], objectives::read, errors: FOUND;
+        BodyRule::None, [200 of::<wire::ObjectiveDetail>], objectives::read,
+        query: &[("documents", "false: without what executors were told and what came out.")], errors: FOUND;
     PATCH "/v1/objectives/{id}", OPERATOR, "Change parts of an objective. What an approval covers puts TODO back to NEW.",
         BodyRule::Json(of::<wire::EditObjectiveRequest>), [200 of::<wire::ObjectiveView>], objectives::edit,
         errors: ACT;
@@ -241,10 +242,11 @@ pub static ROUTES: &[Route] = routes![
     POST "/v1/objectives/{id}/unblock", OPERATOR, "Take blockers away; once none is open it goes on.",
         BodyRule::Json(of::<wire::UnblockRequest>), [200 of::<wire::ObjectiveView>], decisions::unblock, errors: ACT;
     POST "/v1/objectives/{id}/confirm", OPERATOR, "Say that a person has looked at what the gates passed.",
-        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
-        errors: ACT;
+        BodyRule::Json(of::<wire::ConfirmRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
+        errors: APPROVE;
     POST "/v1/objectives/{id}/reopen", OPERATOR, "Want a finished objective done again: an approval of what is there.",
-        BodyRule::Json(of::<wire::ReopenRequest>), [200 of::<wire::DecisionResponse>], decisions::reopen, errors: ACT;
+        BodyRule::Json(of::<wire::ReopenRequest>), [200 of::<wire::DecisionResponse>], decisions::reopen,
+        errors: APPROVE;
     POST "/v1/objectives/{id}/cancel", OPERATOR, "Not want an objective any more: BLOCKED, and its run comes to its end.",
         BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], decisions::cancel, errors: ACT;
     GET "/v1/events", READERS, "List events, newest first, with what became of them.",

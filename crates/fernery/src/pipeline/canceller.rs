@@ -1,16 +1,24 @@
 //! Reads workorders of cancelled objectives, claims nothing (a cancel is idempotent), and cancels their jobs: one that
-//! waits ends at once, one that runs is told by its heartbeat. Does nothing when none is cancelled.
+//! waits ends at once, one that runs is told by its heartbeat. Where no process hosts the azolla it also claims what came of
+//! them and writes the verdict. Does nothing when none is cancelled.
 
 use super::Context;
 use super::driver::{Pass, PollingWorker};
 use async_trait::async_trait;
 use fernery_core::artifact::AzollaId;
-use fernery_engine::StoreError;
-use fernery_engine::substrate::reading;
+use fernery_engine::substrate::claims::Claimer;
+use fernery_engine::substrate::judging::Judged;
+use fernery_engine::substrate::{azollas, reading, stranding};
+use fernery_engine::{StoreError, door};
+use tokio::sync::Mutex;
 
 const BATCH: i64 = 100;
 
-pub(super) struct Canceller;
+#[derive(Default)]
+pub(super) struct Canceller {
+    /// The last one that was told: what is told again and again until it has ended keeps nobody else waiting.
+    after: Mutex<String>,
+}
 
 #[async_trait]
 impl PollingWorker for Canceller {
@@ -24,12 +32,40 @@ impl PollingWorker for Canceller {
 
     async fn pass(&self, context: &Context, _: &AzollaId) -> Result<Pass, StoreError> {
         let mut pass = Pass::default();
-        let cancelled = context.engine.substrate().read(move |sql| reading::to_cancel(sql, BATCH)).await?;
-        for id in cancelled {
+        let mut after = self.after.lock().await;
+        let from = after.clone();
+        let told = context.engine.substrate().read(move |sql| reading::to_cancel(sql, &from, BATCH)).await?;
+        let full = told.len() as i64 == BATCH;
+        *after = told.last().filter(|_| full).map_or_else(String::new, ToString::to_string);
+        pass.again = full;
+        if !told.is_empty() {
+            door::failpoint("cancel-found");
+        }
+        for id in told {
             let Some(job_id) = id.job_id() else { continue };
             context.engine.store().cancel(job_id, false).await?;
+            door::failpoint("cancel-told");
             pass.count("cancel_requested", 1);
         }
+        close(context, &mut pass).await?;
         Ok(pass)
     }
+}
+
+/// Ends cancelled runs of azollas that no process hosts: their objectives are not to wait for a gate that never comes.
+async fn close(context: &Context, pass: &mut Pass) -> Result<(), StoreError> {
+    let substrate = context.engine.substrate();
+    let hosting = substrate.read(azollas::hosting).await?;
+    for azolla in hosting.abandoned() {
+        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
+        let of = azolla.clone();
+        let taken = substrate.transact(move |sql| stranding::take_unwanted(sql, &of, &by, BATCH)).await?;
+        pass.again |= taken.len() as i64 == BATCH;
+        for held in taken {
+            if let Judged::Recorded(_) = substrate.transact(move |sql| stranding::close(sql, &held)).await? {
+                pass.count("closed", 1);
+            }
+        }
+    }
+    Ok(())
 }

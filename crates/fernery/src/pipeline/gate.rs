@@ -6,6 +6,7 @@
 
 use super::command::{Command, exit_code};
 use super::driver::{Pass, PollingWorker};
+use super::leftovers::gate_folder;
 use super::{Context, stop_watch};
 use crate::worker::process::NotRun;
 use async_trait::async_trait;
@@ -142,7 +143,7 @@ impl Judge {
         mut held: Held,
     ) -> Result<Option<(Evidence, Held)>, StoreError> {
         let (stop, stops) = mpsc::unbounded_channel();
-        let running = self.run(id, docket, gate, stops);
+        let running = self.run(id, docket, (gate, held.claim_version), stops);
         tokio::pin!(running);
         let mut lost = false;
         loop {
@@ -169,14 +170,14 @@ impl Judge {
         &self,
         id: &WorkorderId,
         docket: &Docket,
-        gate: &Gate,
+        (gate, version): (&Gate, i64),
         stops: mpsc::UnboundedReceiver<Duration>,
     ) -> Evidence {
         let Gate::Command { name, argv, timeout, env, .. } = gate else {
             return trouble(gate.name(), None, "this gate runs no program".into());
         };
         let _turn = self.programs.acquire().await;
-        let folder = self.work.join(format!("gate-{id}-{name}"));
+        let folder = gate_folder(&self.work, id.as_str(), name, version);
         let since = stop_watch();
         let ran = run_gate(&folder, docket, argv, env, *timeout, stops).await;
         let _ = std::fs::remove_dir_all(&folder);
@@ -270,16 +271,7 @@ async fn run_gate(
 
 /// The end of a log, as text that can be shown.
 fn tail(log: &str, bytes: usize) -> String {
-    let shown: String =
-        log.chars()
-            .map(|c| {
-                if matches!(c, '\n' | '\t') || !fernery_core::names::is_unprintable(c) {
-                    c
-                } else {
-                    '\u{fffd}'
-                }
-            })
-            .collect();
+    let shown = fernery_core::names::showable(log);
     let mut from = shown.len().saturating_sub(bytes);
     while !shown.is_char_boundary(from) {
         from += 1;

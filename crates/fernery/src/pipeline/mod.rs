@@ -7,6 +7,8 @@
 //! | runner | workorders of its executors' kinds | the workorder, as its job | bundle, EXECUTED | nothing waits |
 //! | gate | executed workorders | the workorder | run record, objective, pause | nothing was executed |
 //! | sealer | journal entries | nothing: a unique place excludes | seals | all are sealed |
+//! | canceller | cancelled workorders | those that nobody judges | the end of their jobs, verdicts | none is cancelled |
+//! | keeper | what nobody would come back to | nothing: under the objective's lock | hosting, blockers | nothing is left behind |
 //!
 //! Correctness depends neither on the interval nor on how many processes run these, nor on which one dies where.
 
@@ -14,19 +16,23 @@ mod canceller;
 mod command;
 mod driver;
 mod gate;
+mod keeper;
+mod leftovers;
 mod readiness;
 mod runner;
 mod scheduler;
 mod sealer;
 
 use crate::http::PipelineView;
-use driver::Driver;
+use driver::{Driver, Turns};
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Sandbox, WorkerKind};
+use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::substrate::{Stage, azollas};
 use fernery_engine::{Engine, StoreError, door};
 use runner::Runner;
+pub(crate) use sealer::HEAD_FILE;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,6 +55,12 @@ pub(crate) struct Context {
 impl Context {
     fn interval(&self, worker: WorkerKind) -> Duration {
         self.blueprints.iter().filter_map(|b| b.interval(worker)).min().unwrap_or(INTERVAL_DEFAULT)
+    }
+
+    /// Says that this process hosts its azollas.
+    async fn host(&self) -> Result<(), StoreError> {
+        let hosted: Vec<AzollaId> = self.azollas().cloned().collect();
+        self.engine.substrate().transact(move |sql| azollas::attend(sql, &hosted)).await
     }
 
     pub(crate) fn azollas(&self) -> impl Iterator<Item = &AzollaId> {
@@ -144,14 +156,17 @@ impl Pipeline {
         check_together(&known).map_err(StoreError::Refused)?;
         let owner = format!("fernery-{}", chance.process_id());
         let context = Arc::new(Context { engine, blueprints, owner, lease_ttl, data });
+        context.host().await?;
         let driver = Arc::new(Driver::new(context.clone()));
         let interval = |worker| context.interval(worker);
+        let run = |stage, interval| Turns { driver: driver.clone(), stage, interval };
         let tasks = vec![
-            driver.clone().run(Stage::Readiness, interval(WorkerKind::Readiness), readiness::Readiness),
-            driver.clone().run(Stage::Scheduler, interval(WorkerKind::Scheduler), scheduler::Scheduler),
-            driver.clone().run(Stage::Runner, interval(WorkerKind::Runner), canceller::Canceller),
-            driver.clone().run(Stage::Gate, interval(WorkerKind::Gate), gate::Gates::new(&context)),
-            driver.clone().run(Stage::Sealer, INTERVAL_DEFAULT, sealer::Sealer),
+            run(Some(Stage::Readiness), interval(WorkerKind::Readiness)).of(readiness::Readiness),
+            run(Some(Stage::Scheduler), interval(WorkerKind::Scheduler)).of(scheduler::Scheduler),
+            run(Some(Stage::Runner), interval(WorkerKind::Runner)).of(canceller::Canceller::default()),
+            run(Some(Stage::Gate), interval(WorkerKind::Gate)).of(gate::Gates::new(&context)),
+            run(Some(Stage::Sealer), INTERVAL_DEFAULT).of(sealer::Sealer),
+            run(None, HOSTED_EVERY).of(keeper::Keeper::new(&context)),
         ];
         let runner = Runner::start(&context);
         Ok(Self { driver, tasks, runner })

@@ -3,12 +3,14 @@
 //! claim, the same lease, the same membrane.
 
 use super::command::{Command, GRACE, exit_code};
+use super::driver::caught;
+use super::leftovers::run_folder;
 use super::{Context, stop_watch};
 use crate::worker::link::Stopped;
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun, Ran};
 use fernery_core::artifact::{WorkorderId, WorkorderStatus};
 use fernery_core::blueprint::{Executor, ExecutorKind};
-use fernery_core::names::RESERVED_STREAM_PREFIX;
+use fernery_core::names::{RESERVED_STREAM_PREFIX, showable};
 use fernery_core::pipeline::membrane::{self, Outcome};
 use fernery_core::report::Answer;
 use fernery_core::{StreamName, WorkerId};
@@ -100,7 +102,7 @@ impl Slot {
                 Ok(claimed) => {
                     for job in claimed {
                         door::failpoint("workorder-claimed");
-                        if let Err(error) = self.execute(&job).await {
+                        if let Err(error) = caught(self.execute(&job)).await {
                             warn!(%error, work_order_id = %job.job_id, "not reported; its lease runs out");
                         }
                     }
@@ -140,7 +142,7 @@ impl Slot {
         let Some(executor) = blueprint.executor().filter(|e| e.kind == ExecutorKind::Command) else {
             return self.fail(job, "no_executor", "its blueprint names no command").await;
         };
-        let folder = self.context.data.join("work").join(format!("run-{}", job.attempt_id));
+        let folder = run_folder(&self.context.data.join("work"), id.as_str(), &job.attempt_id.to_string());
         let command = match Command::new(&executor.argv, &executor.env, &folder) {
             Ok(command) => command,
             Err(error) => return self.fail(job, "no_folder", &error.to_string()).await,
@@ -346,18 +348,4 @@ fn parts(executor: &Executor, ran: Ran, why: Option<Why>, ms: u64) -> Value {
         _ if text.trim().is_empty() => plain(Outcome::NoChange, "The program said nothing", "", &complaints),
         _ => plain(Outcome::Output, "Output of the program", text, &complaints),
     }
-}
-
-fn showable(text: &str) -> String {
-    text.chars()
-        .map(
-            |c| {
-                if matches!(c, '\n' | '\t') || !fernery_core::names::is_unprintable(c) {
-                    c
-                } else {
-                    '\u{fffd}'
-                }
-            },
-        )
-        .collect()
 }

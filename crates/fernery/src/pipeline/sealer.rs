@@ -5,8 +5,8 @@ use super::Context;
 use super::driver::{Pass, PollingWorker};
 use async_trait::async_trait;
 use fernery_core::artifact::AzollaId;
-use fernery_engine::StoreError;
 use fernery_engine::substrate::journal::{self, Head};
+use fernery_engine::{StoreError, door};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const BATCH: i64 = 256;
 /// Nobody waits for a seal, and many at once cost little more than one.
 const REST: Duration = Duration::from_millis(200);
-/// Where the end of the chain is kept.
+/// The file in the data directory in which the end of the chain is kept, beside the database.
 pub(crate) const HEAD_FILE: &str = "journal.head";
 
 pub(super) struct Sealer;
@@ -34,8 +34,20 @@ impl PollingWorker for Sealer {
     }
 
     async fn pass(&self, context: &Context, _: &AzollaId) -> Result<Pass, StoreError> {
-        let (sealed, head) =
-            context.engine.substrate().transact(move |sql| journal::seal(sql, BATCH)).await?;
+        let (sealed, head) = context
+            .engine
+            .substrate()
+            .transact(move |sql| {
+                let sealed = journal::seal(sql, BATCH)?;
+                if sealed.0 > 0 {
+                    door::failpoint("seals-written");
+                }
+                Ok(sealed)
+            })
+            .await?;
+        if sealed > 0 {
+            door::failpoint("sealed");
+        }
         if let Some(head) = head.filter(|head| self.kept(&context.data).as_ref() != Some(head)) {
             self.keep(context, head).await?;
         }

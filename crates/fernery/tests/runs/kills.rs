@@ -5,7 +5,7 @@ use crate::fresh_database::{FreshDatabase, fresh_database};
 use crate::shop::{Shop, blueprint, dies_at, write};
 use serde_json::{Value, json};
 
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 13] = [
     "readiness-emitted",
     "event-claimed",
     "event-scheduled",
@@ -14,10 +14,18 @@ const STEPS: [&str; 8] = [
     "gate-claimed",
     "gate-evidence",
     "gate-judged",
+    // In the transaction that ends the job and writes the bundle.
+    "bundle-written",
+    // In the approval's transaction, and after it with the answer on its way.
+    "act-written",
+    "act-durable",
+    // The first time it is the blueprint's entry.
+    "seals-written@2",
+    "sealed@2",
 ];
 
 /// What a run leaves, without what differs from run to run.
-fn artifacts(objective: &Value) -> Value {
+pub(crate) fn artifacts(objective: &Value) -> Value {
     let count = |list: &str| objective[list].as_array().map_or(0, Vec::len);
     json!({
         "status": objective["objective"]["status"],

@@ -4,7 +4,9 @@
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "only a part of it is used")]
 mod fresh_database;
+mod killed_acts;
 mod kills;
+mod left_behind;
 #[path = "../program/mod.rs"]
 mod program;
 mod shop;

@@ -71,12 +71,22 @@ impl Shop {
         seen
     }
 
+    /// As an operator calls it; what is refused is a failure.
+    pub(crate) fn call(&self, method: &str, path: &str, body: Value) -> Option<Value> {
+        if method == "GET" {
+            return Some(self.get(path));
+        }
+        let (status, answer) = self.post(path, body);
+        assert!(matches!(status, 200 | 201), "{path}: {status} {answer}");
+        Some(answer)
+    }
+
     pub(crate) fn until_status(&self, id: &str, status: &str) -> Value {
         self.until(id, status, |objective| objective["objective"]["status"] == status)
     }
 }
 
-fn new_ticket(id: &str) -> Value {
+pub(crate) fn new_ticket(id: &str) -> Value {
     json!({"objective_id": id, "azolla_id": "shop", "title": "Do it", "acceptance_criteria": "It is done"})
 }
 
@@ -112,6 +122,23 @@ pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
 
 /// Starts a server that is to die at a failpoint, has a ticket approved there, and waits for its death.
 pub(crate) fn dies_at(failpoint: &str, dir: &Path, flags: &[&str]) {
+    dies_while(failpoint, dir, flags, |call| {
+        call("POST", "/v1/objectives", new_ticket("t"))?;
+        let digest = call("GET", "/v1/objectives/t", Value::Null)?["approval"]["digest"].clone();
+        call("POST", "/v1/objectives/t/approve", json!({"digest": digest}))
+    });
+}
+
+/// Calls a server that may be dead: method, path, body; `None`: it did not answer.
+pub(crate) type Call<'a> = dyn Fn(&str, &str, Value) -> Option<Value> + 'a;
+
+/// Starts a server that is to die at a failpoint while somebody does this to it, and waits for its death.
+pub(crate) fn dies_while(
+    failpoint: &str,
+    dir: &Path,
+    flags: &[&str],
+    acts: impl FnOnce(&Call<'_>) -> Option<Value>,
+) {
     let mut command = fernery();
     command.current_dir(dir).env("FERNERY_FAILPOINT", failpoint);
     command.args(["up", "--listen", "127.0.0.1:0", "--azolla", "shop.toml", "--lease-ttl", "2s"]).args(flags);
@@ -126,14 +153,22 @@ pub(crate) fn dies_at(failpoint: &str, dir: &Path, flags: &[&str]) {
     // It may die before it serves, or while it answers.
     if let Some(url) = line.trim_end().strip_prefix("listening on http://") {
         let token = std::fs::read_to_string(dir.join(".fernery/operator.token")).unwrap();
-        let _ = try_call(url, token.trim(), "POST", "/v1/objectives", &new_ticket("t").to_string());
-        let approve = || {
-            let shown = try_call(url, token.trim(), "GET", "/v1/objectives/t", "").ok()?;
-            let digest = shown.split("\"digest\":\"").nth(1)?.get(..64)?.to_string();
-            let body = json!({"digest": digest}).to_string();
-            try_call(url, token.trim(), "POST", "/v1/objectives/t/approve", &body).ok()
-        };
-        approve();
+        acts(&|method, path, body: Value| {
+            let body = if body.is_null() { String::new() } else { body.to_string() };
+            let answer = try_call(url, token.trim(), method, path, &body).ok()?;
+            serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+        });
     }
     assert!(eventually(|| child.try_wait().unwrap().is_some()), "it never came to {failpoint}");
+}
+
+/// Asks again until the objective is so; `None`: the server is dead.
+pub(crate) fn comes_to(call: &Call<'_>, id: &str, is_so: impl Fn(&Value) -> bool) -> Option<Value> {
+    let mut seen = None;
+    let so = eventually(|| {
+        seen = call("GET", &format!("/v1/objectives/{id}"), Value::Null);
+        seen.as_ref().is_none_or(&is_so)
+    });
+    assert!(so, "it never came to it: {seen:?}");
+    seen
 }

@@ -205,6 +205,7 @@ pub(super) async fn end_workorder(session: &Session<'_>, ending: &Ending) -> Res
     session.query(execution::BUNDLE, &cells.each_ref().map(|cell| cell as Param<'_>)).await?;
     let cells = execution::executed_cells(ending, &bundle);
     session.query(execution::EXECUTED, &cells.each_ref().map(|cell| cell as Param<'_>)).await?;
+    crate::door::failpoint("bundle-written");
     Ok(Some(Stage::Gate))
 }
 

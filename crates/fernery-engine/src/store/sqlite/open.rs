@@ -18,6 +18,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_engine.sql"),
     include_str!("migrations/0002_progress.sql"),
     include_str!("migrations/0003_pipeline.sql"),
+    include_str!("migrations/0004_steadiness.sql"),
 ];
 
 /// How the writing connection is set up.

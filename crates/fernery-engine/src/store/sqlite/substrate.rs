@@ -81,6 +81,7 @@ impl Tx<'_> {
         let document = execution::document(&bundle);
         self.touched(execution::BUNDLE, &execution::bundle_cells(ending, &bundle, &document))?;
         self.touched(execution::EXECUTED, &execution::executed_cells(ending, &bundle))?;
+        crate::door::failpoint("bundle-written");
         self.wakes(Stage::Gate);
         Ok(())
     }

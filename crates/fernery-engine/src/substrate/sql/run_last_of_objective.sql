@@ -1,1 +1,6 @@
-SELECT document, evidence FROM runs WHERE objective_id = $1 ORDER BY created_at DESC LIMIT 1;
+-- Of the last entry into TODO that came to a run: entries are counted, and a clock may be set back.
+SELECT r.document, r.evidence
+FROM runs r JOIN workorders w ON w.work_order_id = r.work_order_id JOIN events e ON e.event_id = w.event_id
+WHERE r.objective_id = $1
+ORDER BY e.entry DESC
+LIMIT 1;

@@ -1,5 +1,5 @@
--- How many dead jobs match.
+-- How many dead jobs match; a workorder's belongs to its objective and is neither redriven nor purged.
 SELECT count(*)
 FROM fernery.dead_letters d
-WHERE ($1::text IS NULL OR d.stream = $1) AND ($2::text IS NULL OR d.code = $2)
+WHERE d.stream NOT LIKE 'diazotroph:%' AND ($1::text IS NULL OR d.stream = $1) AND ($2::text IS NULL OR d.code = $2)
   AND ($3::timestamptz IS NULL OR d.buried_at < $3) AND ($4::uuid[] IS NULL OR d.job_id = ANY ($4));

@@ -1,5 +1,5 @@
--- How many dead jobs match.
+-- How many dead jobs match; a workorder's belongs to its objective and is neither redriven nor purged.
 SELECT count(*)
 FROM dead_letters
-WHERE (?1 IS NULL OR stream = ?1) AND (?2 IS NULL OR code = ?2) AND (?3 IS NULL OR buried_at < ?3)
+WHERE stream NOT GLOB 'diazotroph:*' AND (?1 IS NULL OR stream = ?1) AND (?2 IS NULL OR code = ?2) AND (?3 IS NULL OR buried_at < ?3)
   AND (?4 IS NULL OR job_id IN (SELECT unhex(value) FROM json_each(?4)))

@@ -1,0 +1,80 @@
+//! What would wait for ever: workorders for executors that their azolla no longer has, and cancelled runs of azollas whose
+//! gates nobody runs. No sequence of acts leaves an objective there.
+
+use super::claims::{self, Claimer, Held};
+use super::{Cell, Sql, Stage, azollas, judging, objectives, reading, scheduling};
+use crate::error::StoreResult;
+use fernery_core::artifact::{AzollaId, ObjectiveStatus, ResourceType, WorkorderId, WorkorderStatus};
+use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::scheduling::unexecuted;
+
+/// Workorders above `after` whose kind of executor is not the one that the blueprint in force names.
+pub fn of_other_types(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    after: &str,
+    limit: i64,
+) -> StoreResult<Vec<WorkorderId>> {
+    let Some(registered) = azollas::in_force(sql, azolla_id)? else { return Ok(Vec::new()) };
+    let cells: [Cell<'_>; 4] = [
+        azolla_id.as_str().into(),
+        registered.blueprint.diazotroph_type.as_str().into(),
+        after.into(),
+        limit.into(),
+    ];
+    let rows = sql.query(include_str!("sql/workorders_of_other_types.sql"), &cells)?;
+    rows.iter().map(|row| row.word(0)).collect()
+}
+
+/// Blocks the objective of such a workorder with a blocker that says so, and has the workorder ended. `false`: it is no
+/// longer so.
+pub fn strand(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<bool> {
+    let Some(known) = reading::workorder_by_id(sql, id)? else { return Ok(false) };
+    let Some(mut standing) = objectives::load(sql, &known.workorder.objective_id, true)? else {
+        return Ok(false);
+    };
+    let row = sql.one(include_str!("sql/workorder_lock.sql"), &[id.as_str().into()])?;
+    let Some(work) = row.map(|row| reading::workorder(&row)).transpose()? else { return Ok(false) };
+    let Some(in_force) = azollas::in_force(sql, &work.azolla_id)? else { return Ok(false) };
+    let wanted = &work.workorder.diazotroph_type;
+    if work.cancelled
+        || work.workorder.status != WorkorderStatus::Created
+        || standing.objective.status != ObjectiveStatus::InProgress
+        || *wanted == in_force.blueprint.diazotroph_type
+    {
+        return Ok(false);
+    }
+    let stop = unexecuted(&standing.objective, wanted, &in_force.blueprint.diazotroph_type);
+    scheduling::block(sql, &mut standing, &stop, &format!("workorder:{id}"))?;
+    sql.touched(
+        include_str!("sql/workorder_cancel.sql"),
+        &[standing.objective.objective_id.as_str().into()],
+    )?;
+    sql.wakes(Stage::Runner);
+    Ok(true)
+}
+
+/// Takes up to `limit` executed workorders that nobody wants any more, of an azolla whose gates nobody runs.
+pub fn take_unwanted(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    by: &Claimer,
+    limit: i64,
+) -> StoreResult<Vec<Held>> {
+    let cells = [azolla_id.as_str().into(), sql.now().into(), limit.into()];
+    let rows = sql.query(include_str!("sql/workorders_to_close.sql"), &cells)?;
+    let seen: Vec<(&str, i64)> =
+        rows.iter().map(|row| Ok((row.text(0)?, row.int(1)?))).collect::<StoreResult<_>>()?;
+    Ok(claims::take(sql, ResourceType::Workorder, &seen, by)?.into_iter().flatten().collect())
+}
+
+/// Writes the verdict over such a workorder. Its programs belong to those who host it, so gates that run one do not run
+/// here, and the verdict says that.
+pub fn close(sql: &mut dyn Sql, held: &Held) -> StoreResult<judging::Judged> {
+    let Some(docket) = judging::docket(sql, &WorkorderId::stored(&held.resource_id))? else {
+        return Ok(judging::Judged::Before);
+    };
+    let evidence: Vec<Evidence> =
+        docket.blueprint.gates.iter().map_while(|gate| plain_evidence(gate, &docket.bundle)).collect();
+    judging::conclude(sql, held, &evidence)
+}

@@ -1,0 +1,194 @@
+//! An operator's act whose answer was lost is asked for again: it is answered as it was, and nothing is done twice
+//! (invariant 19).
+
+use crate::hands::Hands;
+use crate::support::backend::{Backend, settings};
+use crate::support::postgres::{fresh_database, open_store};
+use crate::support::proxy::Proxy;
+use crate::world::{World, blueprint, good, record};
+use fernery_core::artifact::{AzollaId, BlockerKind, ObjectiveId, ObjectiveStatus, RecordId, RunId};
+use fernery_core::canonical::Digest;
+use fernery_engine::substrate::operating::{self, Actor, Answer, Deciding, Refusal, Resolved};
+use fernery_engine::substrate::{Sql, Substrate, objectives};
+use serde_json::json;
+
+on_both_backends!(
+    an_act_that_is_asked_for_again_is_answered_as_it_was,
+    an_act_that_is_asked_for_again_later_does_not_undo_what_came_after,
+    the_id_of_one_act_is_not_taken_for_another,
+    a_confirmation_names_the_run_that_was_looked_at,
+    what_changed_names_the_blueprint_beside_everything_else,
+);
+
+/// The acts in an order in which each is allowed, with how the ticket stands after it.
+const ACTS: [(&str, ObjectiveStatus); 7] = [
+    ("approve", ObjectiveStatus::Todo),
+    ("block", ObjectiveStatus::Blocked),
+    ("unblock", ObjectiveStatus::Todo),
+    ("work", ObjectiveStatus::Done),
+    ("confirm", ObjectiveStatus::Done),
+    ("reopen", ObjectiveStatus::Todo),
+    ("cancel", ObjectiveStatus::Blocked),
+];
+
+/// Carries an act out, and answers as text what it answered.
+fn carry_out(
+    sql: &mut dyn Sql,
+    act: &str,
+    id: &ObjectiveId,
+    record_id: &RecordId,
+    run: &RunId,
+) -> Answer<String> {
+    let who = Actor("operator".into());
+    let deciding = Deciding { record_id: record_id.clone(), digest: None, note: Some("why".into()) };
+    let of = (id, record_id);
+    let kind = BlockerKind::UserInput;
+    Ok(match act {
+        "approve" => operating::approve(sql, &who, id, &deciding)?.map(|d| format!("{d:?}")),
+        "confirm" => operating::confirm(sql, &who, (id, run), &deciding)?.map(|d| format!("{d:?}")),
+        "reopen" => operating::reopen(sql, &who, id, &deciding)?.map(|d| format!("{d:?}")),
+        "block" => operating::block(sql, &who, of, None, kind, "why")?.map(|s| format!("{s:?}")),
+        "unblock" => operating::unblock(sql, &who, of, &Resolved::All)?.map(|s| format!("{s:?}")),
+        _ => operating::cancel(sql, &who, of, None)?.map(|s| format!("{s:?}")),
+    })
+}
+
+async fn act(
+    hands: &Hands,
+    act: &'static str,
+    id: &ObjectiveId,
+    record_id: &RecordId,
+) -> Result<String, Refusal> {
+    let run = hands.last_run(id).await;
+    let (id, record_id) = (id.clone(), record_id.clone());
+    hands.substrate.transact(move |sql| carry_out(sql, act, &id, &record_id, &run)).await.expect("stored")
+}
+
+async fn work(hands: &Hands) {
+    hands.pass().await;
+    let job = hands.claim().await.expect("its job");
+    hands.hand_in(&job, good()).await;
+    hands.judge().await;
+}
+
+async fn an_act_that_is_asked_for_again_is_answered_as_it_was<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let ticket = world.create("t").await;
+    for (name, status) in ACTS {
+        if name == "work" {
+            work(&world).await;
+        } else {
+            let record = record();
+            let first = act(&world, name, &ticket, &record).await;
+            assert!(first.is_ok(), "{name}: {first:?}");
+            let before = world.dump().await;
+            assert_eq!(act(&world, name, &ticket, &record).await, first, "{name} again");
+            assert_eq!(world.dump().await, before, "{name} again writes nothing");
+        }
+        assert_eq!(world.status(&ticket).await, status, "{name}");
+    }
+}
+
+async fn an_act_that_is_asked_for_again_later_does_not_undo_what_came_after<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let ticket = world.create("t").await;
+    let mut done = Vec::new();
+    for (name, _) in ACTS {
+        if name == "work" {
+            work(&world).await;
+            continue;
+        }
+        let record = record();
+        act(&world, name, &ticket, &record).await.expect(name);
+        done.push((name, record));
+        let before = world.dump().await;
+        for (earlier, record) in &done {
+            assert!(act(&world, earlier, &ticket, record).await.is_ok(), "{earlier} after {name}");
+        }
+        assert_eq!(world.dump().await, before);
+    }
+}
+
+async fn the_id_of_one_act_is_not_taken_for_another<B: Backend>() {
+    let (world, ticket) = World::<B>::with_ticket("").await;
+    let (record, other) = (record(), world.create("other").await);
+    act(&world, "block", &ticket, &record).await.expect("blocked");
+    let before = world.dump().await;
+    for (name, of) in [("unblock", &ticket), ("approve", &ticket), ("block", &other), ("approve", &other)] {
+        assert_eq!(act(&world, name, of, &record).await, Err(Refusal::Taken), "{name} {of}");
+    }
+    assert_eq!(world.dump().await, before);
+}
+
+async fn a_confirmation_names_the_run_that_was_looked_at<B: Backend>() {
+    let (world, ticket) = World::<B>::with_ticket("").await;
+    work(&world).await;
+    let looked_at = world.last_run(&ticket).await;
+    act(&world, "reopen", &ticket, &record()).await.expect("reopened");
+    work(&world).await;
+    let (of, deciding, stale) = (ticket.clone(), crate::world::deciding(None, None), looked_at.clone());
+    let before = world.dump().await;
+    let refused = world.act(move |sql, who| operating::confirm(sql, who, (&of, &stale), &deciding)).await;
+    let Err(Refusal::OtherRun(last)) = refused else { panic!("{refused:?}") };
+    assert_eq!(last.run_id, world.last_run(&ticket).await);
+    assert_ne!(last.run_id, looked_at);
+    assert_eq!(world.dump().await, before);
+    let decision = world.confirm(&ticket).await.expect("confirmed");
+    assert_eq!(decision.shown["run"]["run_record"]["run_id"], json!(last.run_id));
+    assert_eq!(decision.digest, fernery_core::canonical::digest_of(&decision.shown));
+}
+
+async fn what_changed_names_the_blueprint_beside_everything_else<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let ticket = world.create("t").await;
+    let digest = |shown: objectives::Shown| -> Digest { shown.digest };
+    let read = digest(objectives::shown(&world.standing(&ticket).await.objective, &blueprint("")));
+    for title in ["Do something else", "Do a third thing"] {
+        let (of, draft) = (ticket.clone(), crate::world::draft(title));
+        world.act(move |sql, who| operating::edit(sql, who, &of, &draft)).await.expect("edited");
+    }
+    world.put_in_force(blueprint("branch_prefix = \"x/\"\n[budget]\nworkorder = \"5m\"\n")).await;
+    let (of, stale) = (ticket.clone(), crate::world::deciding(Some(read), None));
+    let refused = world.act(move |sql, who| operating::approve(sql, who, &of, &stale)).await;
+    let Err(Refusal::Changed { difference, .. }) = refused else { panic!("{refused:?}") };
+    let wanted = [
+        ("/title".to_string(), json!("Do it"), json!("Do a third thing")),
+        ("/blueprint/branch_prefix".to_string(), json!("azolla/"), json!("x/")),
+        ("/blueprint/budget_ms".to_string(), json!(1_800_000), json!(300_000)),
+    ];
+    assert_eq!(difference, wanted);
+}
+
+/// The commit arrives and its answer does not: the store asks again, and finds it done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_act_whose_commit_was_not_answered_is_answered_as_done_on_postgres() {
+    let database = fresh_database().await;
+    let url = database.url();
+    let (front, name) = url.rsplit_once('/').expect("a database");
+    let (credentials, host) = front.rsplit_once('@').expect("a user");
+    let port = host.rsplit_once(':').expect("a port").1.parse().expect("a number");
+    let proxy = Proxy::before(port).await;
+    let url = format!("{credentials}@127.0.0.1:{}/{name}?sslmode=disable", proxy.port());
+    let (store, signals) = open_store(&url, &settings()).await;
+    let azolla = AzollaId::stored("a");
+    let hands = Hands { substrate: Substrate::new(store.clone(), signals), store, azolla };
+    hands.put_in_force(blueprint("")).await;
+    let ticket = hands.create("t").await;
+    for (lost, (name, status)) in ACTS.into_iter().filter(|(name, _)| *name != "work").enumerate() {
+        if name == "confirm" {
+            work(&hands).await;
+        }
+        let record = record();
+        // What it writes names the act, and the commit that holds it is next.
+        proxy.lose_reply_to(b"COMMIT");
+        let answer = act(&hands, name, &ticket, &record).await;
+        assert!(answer.is_ok(), "{name}: {answer:?}");
+        assert_eq!(proxy.lost(), lost + 1, "{name}");
+        assert_eq!(hands.status(&ticket).await, status, "{name}");
+    }
+    let chain = hands.chain(&ticket).await;
+    let kinds: Vec<&str> = chain.decisions.iter().map(|d| d.kind.as_str()).collect();
+    assert_eq!(kinds, ["APPROVE", "CONFIRM", "REOPEN"], "each once");
+    assert_eq!(chain.pauses.len(), 3, "block, run, cancel");
+    hands.store.close().await;
+}

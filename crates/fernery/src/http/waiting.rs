@@ -1,0 +1,75 @@
+//! Why nothing happens to an objective, for whoever looks at it.
+
+use fernery_client::wire::WaitingView;
+use fernery_core::artifact::{ObjectiveStatus, WorkorderStatus};
+use fernery_core::pipeline::waiting::Waiting;
+use fernery_engine::substrate::Sql;
+use fernery_engine::substrate::azollas::{self, Hosting, Registered};
+use fernery_engine::substrate::objectives::Standing;
+use fernery_engine::substrate::reading::{self, WorkorderView};
+use fernery_engine::substrate::scheduling::{self, Room};
+use fernery_engine::{Engine, Explanation, StoreError};
+
+fn view(waiting: &Waiting) -> WaitingView {
+    WaitingView { code: waiting.code().to_string(), why: waiting.sentence() }
+}
+
+/// What a list tells: only what stands still because nobody runs the workers of its azolla.
+pub(super) fn in_a_list(standing: &Standing, hosting: &Hosting) -> Option<WaitingView> {
+    match standing.objective.status {
+        ObjectiveStatus::Todo | ObjectiveStatus::InProgress => {
+            hosting.waiting(&standing.objective.azolla_id).as_ref().map(view)
+        }
+        _ => None,
+    }
+}
+
+/// What was read of an objective's surroundings, in one snapshot with it.
+pub(super) struct Seen {
+    not_hosted: Option<Waiting>,
+    room: Option<Room>,
+    active: Option<WorkorderView>,
+}
+
+pub(super) fn look(
+    sql: &mut dyn Sql,
+    standing: &Standing,
+    in_force: Option<&Registered>,
+) -> Result<Seen, StoreError> {
+    let objective = &standing.objective;
+    Ok(Seen {
+        not_hosted: azollas::hosting(sql)?.waiting(&objective.azolla_id),
+        room: in_force.map(|registered| scheduling::room(sql, registered)).transpose()?,
+        active: reading::active_workorder(sql, &objective.objective_id)?,
+    })
+}
+
+/// What the objective waits for, as far as anybody can tell.
+pub(super) async fn of(
+    engine: &Engine,
+    standing: &Standing,
+    seen: Seen,
+) -> Result<Option<WaitingView>, StoreError> {
+    let Seen { not_hosted, room, active } = seen;
+    if let Some(work) = active {
+        if work.workorder.status == WorkorderStatus::Executed {
+            return Ok(Some(view(&not_hosted.unwrap_or(Waiting::Gates))));
+        }
+        let Some(job_id) = work.workorder.work_order_id.job_id() else { return Ok(None) };
+        let Some((job, why)) = engine.explain(job_id).await? else { return Ok(None) };
+        // An executor elsewhere may hold it all the same; nobody would judge what comes out.
+        return Ok(Some(match (not_hosted, &why) {
+            (Some(not_hosted), Explanation::NoWorker { .. }) => view(&not_hosted),
+            _ => WaitingView { code: why.code().to_string(), why: why.sentence(&job.brief.stream) },
+        }));
+    }
+    if standing.objective.status != ObjectiveStatus::Todo {
+        return Ok(None);
+    }
+    let limit = match room {
+        Some(Room::Concurrency) => Waiting::Concurrency,
+        Some(Room::Review) => Waiting::Review,
+        Some(Room::Left(_)) | None => Waiting::Turn,
+    };
+    Ok(Some(view(&not_hosted.unwrap_or(limit))))
+}

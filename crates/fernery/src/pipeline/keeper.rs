@@ -1,0 +1,69 @@
+//! Sees that nothing is left behind. Reads workorders for executors that are gone and work folders of processes that died;
+//! claims nothing (each is done under its objective's lock); writes that this process hosts its azollas, and blockers. Does
+//! nothing more when nothing is left behind.
+
+use super::Context;
+use super::driver::{Pass, PollingWorker};
+use super::leftovers::Leftovers;
+use async_trait::async_trait;
+use fernery_core::JobStatus;
+use fernery_core::artifact::{AzollaId, WorkorderId};
+use fernery_engine::StoreError;
+use fernery_engine::substrate::stranding;
+use tokio::sync::Mutex;
+
+const BATCH: i64 = 100;
+
+pub(super) struct Keeper {
+    leftovers: Mutex<Leftovers>,
+}
+
+impl Keeper {
+    pub(super) fn new(context: &Context) -> Self {
+        Self { leftovers: Mutex::new(Leftovers::of(&context.data.join("work"))) }
+    }
+}
+
+#[async_trait]
+impl PollingWorker for Keeper {
+    fn name(&self) -> &'static str {
+        "keeper"
+    }
+
+    fn is_per_azolla(&self) -> bool {
+        false
+    }
+
+    async fn pass(&self, context: &Context, _: &AzollaId) -> Result<Pass, StoreError> {
+        let mut pass = Pass::default();
+        context.host().await?;
+        for azolla in context.azollas() {
+            strand(context, azolla, &mut pass).await?;
+        }
+        let removed = self.leftovers.lock().await.remove(&context.engine).await?;
+        pass.count("folders_removed", removed);
+        Ok(pass)
+    }
+}
+
+/// Blocks what waits for a kind of executor that its azolla no longer has. What somebody holds comes to its end.
+async fn strand(context: &Context, azolla: &AzollaId, pass: &mut Pass) -> Result<(), StoreError> {
+    let substrate = context.engine.substrate();
+    let mut after = String::new();
+    loop {
+        let of = azolla.clone();
+        let found: Vec<WorkorderId> =
+            substrate.read(move |sql| stranding::of_other_types(sql, &of, &after, BATCH)).await?;
+        let Some(last) = found.last() else { return Ok(()) };
+        after = last.to_string();
+        for id in found {
+            let Some(job_id) = id.job_id() else { continue };
+            let job = context.engine.store().job(job_id).await?;
+            if job.is_some_and(|job| job.brief.status == JobStatus::Queued)
+                && substrate.transact(move |sql| stranding::strand(sql, &id)).await?
+            {
+                pass.count("executor_gone", 1);
+            }
+        }
+    }
+}

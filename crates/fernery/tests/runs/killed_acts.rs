@@ -1,0 +1,142 @@
+//! The program killed in an operator's act, before it is durable and before it is answered: the same acts again, each under
+//! its own id, come to the same as ones that nobody disturbed (invariants 13, 17, 19).
+
+use crate::fresh_database::{FreshDatabase, fresh_database};
+use crate::kills::artifacts;
+use crate::shop::{Call, Shop, blueprint, comes_to, dies_while, new_ticket, write};
+use serde_json::{Value, json};
+
+fn is(objective: &Value, status: &str) -> bool {
+    objective["objective"]["status"] == status
+}
+
+fn runs(objective: &Value) -> usize {
+    objective["runs"].as_array().map_or(0, Vec::len)
+}
+
+fn act(call: &Call<'_>, act: &str, mut body: Value) -> Option<Value> {
+    body["record_id"] = json!(format!("the-{act}"));
+    call("POST", &format!("/v1/objectives/t/{act}"), body)
+}
+
+/// Five acts, one after the other.
+fn five_acts(call: &Call<'_>) -> Option<Value> {
+    call("POST", "/v1/objectives", new_ticket("t"))?;
+    act(call, "block", json!({"kind": "USER_INPUT", "description": "Which?"}))?;
+    act(call, "unblock", json!({"all": true}))?;
+    let digest = call("GET", "/v1/objectives/t", Value::Null)?["approval"]["digest"].clone();
+    act(call, "approve", json!({"digest": digest}))?;
+    let done = comes_to(call, "t", |seen| is(seen, "DONE"))?;
+    let last = done["runs"].as_array()?.last()?["run_id"].clone();
+    act(call, "confirm", json!({"run_id": last}))?;
+    act(call, "reopen", json!({"digest": digest, "note": "once more"}))?;
+    comes_to(call, "t", |seen| is(seen, "DONE") && runs(seen) == 2)
+}
+
+/// A ticket that is cancelled while its workorder waits for somebody.
+fn a_cancel(call: &Call<'_>) -> Option<Value> {
+    call("POST", "/v1/objectives", new_ticket("t"))?;
+    let digest = call("GET", "/v1/objectives/t", Value::Null)?["approval"]["digest"].clone();
+    act(call, "approve", json!({"digest": digest}))?;
+    comes_to(call, "t", |seen| is(seen, "IN_PROGRESS") || is(seen, "BLOCKED"))?;
+    act(call, "cancel", json!({}))?;
+    comes_to(call, "t", |seen| runs(seen) == 1)
+}
+
+/// What was done to the ticket, by name.
+fn acts_in_the_journal(shop: &Shop) -> Vec<String> {
+    let entries = shop.get("/v1/journal?limit=200")["entries"].clone();
+    let of_operators = |entry: &&Value| {
+        entry["subject"] == "t" && entry["actor"].as_str().is_some_and(|who| who.starts_with("operator"))
+    };
+    let name = |entry: &Value| entry["act"].as_str().unwrap().to_string();
+    let mut acts: Vec<String> = entries.as_array().unwrap().iter().filter(of_operators).map(name).collect();
+    acts.reverse();
+    acts
+}
+
+/// Kills a process at each step of a play, plays it again to a new one, and hands over what that came to.
+fn killed_at_each(
+    steps: &[String],
+    blueprint: &str,
+    database: &dyn Fn() -> Option<FreshDatabase>,
+    play: fn(&Call<'_>) -> Option<Value>,
+    check: impl Fn(&str, &Shop, &Value),
+) {
+    for step in steps {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), blueprint);
+        let database = database();
+        let url = database.as_ref().map(FreshDatabase::url);
+        let flags: Vec<&str> = url.iter().flat_map(|url| ["--database", url]).collect();
+        dies_while(step, dir.path(), &flags, play);
+        let shop = Shop::open_in(dir, blueprint, &flags);
+        let done = play(&|method, path, body| shop.call(method, path, body)).expect("it answers");
+        check(step, &shop, &done);
+        assert_eq!(shop.get("/v1/journal/verify")["fault"], Value::Null, "killed at {step}");
+    }
+}
+
+fn killed_in_every_act(database: &dyn Fn() -> Option<FreshDatabase>) {
+    let steps: Vec<String> =
+        (1..=5).flat_map(|n| [format!("act-written@{n}"), format!("act-durable@{n}")]).collect();
+    let blueprint = blueprint("cat >/dev/null; echo hello", "");
+    killed_at_each(&steps, &blueprint, database, five_acts, |step, shop, done| {
+        let wanted = json!({
+            "status": "DONE",
+            "unconfirmed": true,
+            "decisions": 3,
+            "events": ["SCHEDULED", "SCHEDULED"],
+            "workorders": ["EXECUTED", "EXECUTED"],
+            "contents": ["hello\n", "hello\n"],
+            "verdicts": ["PASS", "PASS"],
+            "pauses": ["GATE_FAILED", "RUN_COMPLETE", "RUN_COMPLETE"],
+        });
+        assert_eq!(artifacts(done), wanted, "killed at {step}");
+        let acts = acts_in_the_journal(shop);
+        assert_eq!(acts, ["created", "blocked", "unblocked", "approve", "confirm", "reopen"], "at {step}");
+    });
+}
+
+fn killed_while_cancelling(database: &dyn Fn() -> Option<FreshDatabase>) {
+    let steps =
+        ["act-written@2", "act-durable@2", "cancel-found", "bundle-written", "cancel-told", "gate-judged"];
+    let blueprint = "extends = \"mec\"\nazolla_id = \"shop\"\n";
+    killed_at_each(&steps.map(String::from), blueprint, database, a_cancel, |step, shop, done| {
+        let wanted = json!({
+            "status": "BLOCKED",
+            "unconfirmed": false,
+            "decisions": 1,
+            "events": ["SCHEDULED"],
+            "workorders": ["EXECUTED"],
+            "contents": [""],
+            "verdicts": ["FAIL"],
+            "pauses": ["GATE_FAILED"],
+        });
+        assert_eq!(artifacts(done), wanted, "killed at {step}");
+        assert_eq!(done["objective"]["blocked_reason"], "cancelled", "killed at {step}");
+        assert_eq!(acts_in_the_journal(shop), ["created", "approve", "cancelled"], "killed at {step}");
+    });
+}
+
+#[test]
+fn campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_sqlite() {
+    killed_in_every_act(&|| None);
+}
+
+#[test]
+fn campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_postgres() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    killed_in_every_act(&|| Some(runtime.block_on(fresh_database())));
+}
+
+#[test]
+fn campaign_killed_at_every_step_of_a_cancel_it_comes_to_the_same_on_sqlite() {
+    killed_while_cancelling(&|| None);
+}
+
+#[test]
+fn campaign_killed_at_every_step_of_a_cancel_it_comes_to_the_same_on_postgres() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    killed_while_cancelling(&|| Some(runtime.block_on(fresh_database())));
+}

@@ -1,0 +1,126 @@
+//! What a process leaves behind, be it killed or started with other blueprints, is found, said and put right.
+
+use crate::shop::{Shop, blueprint, eventually};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+const REMOTE: &str = "extends = \"mec\"\nazolla_id = \"shop\"\n";
+
+fn why(objective: &Value) -> &str {
+    objective["waiting"]["code"].as_str().unwrap_or("")
+}
+
+#[test]
+fn a_ticket_whose_executors_are_gone_says_so_and_goes_on_with_others() {
+    let shop = Shop::open(REMOTE, &[]);
+    shop.ticket("t");
+    let waits = shop.until("t", "nobody executes it", |objective| why(objective) == "no_worker");
+    assert_eq!(waits["objective"]["status"], "IN_PROGRESS");
+    let said = shop.server.run(["ticket", "show", "t"]).exits(0).stdout;
+    assert!(said.contains("no worker polls stream diazotroph:PATCH_DIAZOTROPH"), "{said}");
+    assert!(said.contains("1 of 5 attempts"), "{said}");
+    shop.server.signal(Signal::TERM);
+    let (_, dir) = shop.server.ended();
+
+    let other = blueprint("cat >/dev/null; echo hello", "");
+    let shop = Shop::open_in(dir, &other, &[]);
+    let blocked = shop.until("t", "its run has ended", |objective| {
+        objective["objective"]["status"] == "BLOCKED" && !objective["runs"].as_array().unwrap().is_empty()
+    });
+    let blocker = &blocked["objective"]["blocked_on"][0];
+    assert_eq!(blocker["kind"], "DEPENDENCY_CHANGE");
+    assert!(blocker["description"].as_str().unwrap().contains("SHELL_DIAZOTROPH"), "{blocker}");
+    let unblocked = shop.server.run(["ticket", "unblock", "t", "--all"]).exits(0);
+    assert!(unblocked.stdout.contains("t is NEW") && unblocked.stderr.contains("ticket approve t"));
+    shop.ticket("t");
+    shop.until_status("t", "DONE");
+    let confirmed = shop.server.run(["ticket", "confirm", "t"]).exits(0).stdout;
+    assert!(confirmed.contains("t is confirmed: run "), "{confirmed}");
+    shop.server.run(["ticket", "reopen", "t", "--note", "more"]).exits(0);
+    shop.until("t", "its second run", |objective| objective["runs"].as_array().unwrap().len() == 3);
+}
+
+#[test]
+fn an_azolla_that_nobody_hosts_is_shown_so_and_its_tickets_can_be_ended() {
+    let shop = Shop::open(REMOTE, &[]);
+    shop.ticket("runs");
+    shop.until_status("runs", "IN_PROGRESS");
+    assert_eq!(shop.get("/v1/azollas/shop")["hosted"], true);
+    shop.server.signal(Signal::TERM);
+    let (_, dir) = shop.server.ended();
+    // A while ago.
+    let database = dir.path().join(".fernery/fernery.db");
+    let db = rusqlite::Connection::open(database).unwrap();
+    db.execute_batch("UPDATE azollas SET hosted_at = hosted_at - 120000").unwrap();
+    drop(db);
+
+    let shop = Shop { server: crate::program::Server::start_in(dir, &[]) };
+    let azollas = shop.get("/v1/azollas")["azollas"].clone();
+    let hosted: Vec<_> =
+        azollas.as_array().unwrap().iter().map(|a| (&a["azolla_id"], &a["hosted"])).collect();
+    assert_eq!(hosted, [(&json!("mec"), &json!(true)), (&json!("shop"), &json!(false))]);
+    let listed = shop.server.run(["azolla", "list"]).exits(0).stdout;
+    assert!(listed.contains("not since"), "{listed}");
+    assert!(shop.server.run(["ticket", "list"]).exits(0).stdout.contains("not hosted"));
+    assert_eq!(why(&shop.objective("runs")), "azolla_not_hosted");
+    shop.ticket("waits");
+    assert_eq!(why(&shop.objective("waits")), "azolla_not_hosted");
+    let said = shop.server.run(["ticket", "show", "waits"]).exits(0).stdout;
+    assert!(said.contains("no process hosts azolla shop"), "{said}");
+    for ticket in ["runs", "waits"] {
+        shop.server.run(["ticket", "cancel", ticket]).exits(0);
+    }
+    let ended = shop.until("runs", "its run", |objective| !objective["runs"].as_array().unwrap().is_empty());
+    assert_eq!(ended["objective"]["blocked_reason"], "cancelled");
+    for ticket in ["runs", "waits"] {
+        shop.server.run(["ticket", "unblock", ticket, "--all"]).exits(0);
+    }
+}
+
+#[test]
+fn the_passes_of_workers_over_all_azollas_are_shown_under_each() {
+    let shop = Shop::open(REMOTE, &[]);
+    let workers = |azolla: &str| -> Vec<(String, bool)> {
+        let of = shop.get(&format!("/v1/azollas/{azolla}"))["workers"].clone();
+        let of = of.as_array().unwrap().iter();
+        of.map(|w| (w["worker"].as_str().unwrap().to_string(), w["over_all"].as_bool().unwrap())).collect()
+    };
+    for azolla in ["mec", "shop"] {
+        let all = [
+            ("keeper", true),
+            ("runner", true),
+            ("sealer", true),
+            ("gate", false),
+            ("readiness", false),
+            ("scheduler", false),
+        ];
+        let all = all.map(|(name, over_all)| (name.to_string(), over_all));
+        assert!(eventually(|| workers(azolla) == all), "{azolla}: {:?}", workers(azolla));
+    }
+}
+
+#[test]
+fn work_folders_of_a_killed_process_go_once_nobody_holds_them() {
+    let flags = tempfile::tempdir().unwrap();
+    let flag = flags.path().join("second");
+    let script = format!("if [ -e {0} ]; then echo done; else touch {0}; sleep 600; fi", flag.display());
+    let shop = Shop::open(&blueprint(&script, ""), &[]);
+    shop.ticket("t");
+    assert!(eventually(|| flag.exists()), "it never started");
+    shop.server.signal(Signal::KILL);
+    let (_, dir) = shop.server.ended();
+    let work = dir.path().join(".fernery/work");
+    std::fs::create_dir(work.join("of-somebody-else")).unwrap();
+    let folders = || -> Vec<PathBuf> {
+        let mut found: Vec<_> =
+            std::fs::read_dir(&work).unwrap().map(|entry| entry.unwrap().path()).collect();
+        found.sort();
+        found
+    };
+    assert_eq!(folders().len(), 2, "{:?}", folders());
+    let shop = Shop::open_in(dir, &blueprint(&script, ""), &[]);
+    shop.until_status("t", "DONE");
+    let kept = [work.join("of-somebody-else")];
+    assert!(eventually(|| folders() == kept), "{:?}", folders());
+}
