@@ -12,6 +12,7 @@
 //! * [`artifact`]: what a run leaves behind, spelled as its schemas spell it
 //! * [`blueprint`]: what an azolla is made from, and every mistake in it
 //! * [`canonical`]: one spelling for one content, and its digest
+//! * [`patch`]: patches, read strictly, and what they may touch
 //! * [`pipeline`]: every decision from an approved objective to a judged run
 //! * [`schema`]: the JSON Schemas of the artifacts, and what a document has against its own
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
@@ -29,6 +30,7 @@ pub mod lease;
 pub mod limits;
 pub mod names;
 mod parsed;
+pub mod patch;
 pub mod pipeline;
 pub mod progress;
 pub mod report;
