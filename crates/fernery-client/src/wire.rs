@@ -8,6 +8,7 @@
 
 mod batch;
 mod contract;
+mod import;
 mod jobs;
 mod objectives;
 mod operator;
@@ -16,6 +17,7 @@ mod schema;
 
 pub use batch::*;
 pub use contract::*;
+pub use import::*;
 pub use jobs::*;
 pub use objectives::*;
 pub use operator::*;

@@ -14,6 +14,8 @@
 //! * [`canonical`]: one spelling for one content, and its digest
 //! * [`patch`]: patches, read strictly, and what they may touch
 //! * [`pipeline`]: every decision from an approved objective to a judged run
+//! * [`journal`]: who did what, and the chain over it
+//! * [`exported`]: a folder of artifacts, checked as a whole, and what comes in of it elsewhere
 //! * [`schema`]: the JSON Schemas of the artifacts, and what a document has against its own
 //! * [`names`], [`time`], [`progress`]: ids, names, instants and percentages as the wire spells them
 //! * [`duration`]: durations as people write them
@@ -24,7 +26,9 @@ pub mod artifact;
 pub mod blueprint;
 pub mod canonical;
 pub mod duration;
+pub mod exported;
 pub mod job;
+pub mod journal;
 pub mod json;
 pub mod lease;
 pub mod limits;

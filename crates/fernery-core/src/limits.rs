@@ -138,3 +138,12 @@ pub const PATCH_FILES_DEFAULT: u32 = 200;
 pub const PATCH_FILES_MAX: u32 = 10_000;
 /// Protected files that a gate may name.
 pub const PATCH_ALLOWED_MAX: usize = 100;
+
+/// Bytes of one file of an exported folder: the largest output with every character escaped.
+pub const IMPORT_FILE_BYTES_MAX: usize = 8 << 20;
+/// Bytes of a request that brings an exported folder in. What is larger moves as a backup.
+pub const IMPORT_BYTES_MAX: usize = 64 << 20;
+/// How far an instant of an exported folder may lie ahead: clocks differ, but what is stored must not drag ours along.
+pub const IMPORT_AHEAD_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Faults of an exported folder that are told at once.
+pub const IMPORT_FAULTS_MAX: usize = 100;

@@ -15,8 +15,11 @@ mod documents;
 mod enqueue;
 mod enqueue_lines;
 mod export;
+mod export_folder;
+mod export_journal;
 mod failure;
 mod fence;
+mod import;
 mod input;
 mod job;
 mod journal;
@@ -113,6 +116,7 @@ enum Command {
     Journal(journal::Journal),
     Verify(journal::Verify),
     Export(export::Export),
+    Import(import::Import),
     /// Enqueue, read, cancel and retry jobs
     #[command(subcommand)]
     Job(job::Job),
@@ -193,6 +197,9 @@ fn run(cli: Cli) -> Outcome {
         }
         Command::Export(export) => {
             with_server(&global, async |client| export::run(export, client, screen).await)
+        }
+        Command::Import(import) => {
+            with_server(&global, async |client| import::run(import, client, screen).await)
         }
         Command::Run(run) => with_server(&global, async |client| run::run(run, client, screen).await),
         Command::Pause(pause) => with_server(&global, async |client| pause::run(pause, client, screen).await),

@@ -305,12 +305,12 @@ pub struct JournalVerdict {
     pub at: Option<JournalHead>,
 }
 
-/// The end of the journal's chain.
+/// A seal of the journal's chain, or its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JournalHead {
-    /// How many entries are sealed.
+    /// How many entries are sealed up to here.
     pub place: i64,
-    /// The last seal.
+    /// The seal.
     #[schemars(with = "schema::Sha256")]
     pub hash: Digest,
 }
@@ -379,4 +379,7 @@ pub struct JournalEntry {
     /// Why, and what changed.
     #[schemars(with = "schema::Fields")]
     pub why: Value,
+    /// Its seal in the chain; `null` for the moment that the sealer needs.
+    #[serde(default)]
+    pub seal: Option<JournalHead>,
 }

@@ -126,6 +126,14 @@ fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
     Verdict::Pass
 }
 
+/// The verdict over a stored run: gates that need nothing but the bundle judge it anew, the others by what they found then.
+pub fn verdict_again(gates: &[Gate], stored: &[Evidence], bundle: &OutputBundle) -> Verdict {
+    let again =
+        |(gate, stored): (&Gate, &Evidence)| plain_evidence(gate, bundle).unwrap_or_else(|| stored.clone());
+    let evidence: Vec<Evidence> = gates.iter().zip(stored).map(again).collect();
+    verdict(gates, &evidence, bundle)
+}
+
 /// What a run means for its objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {

@@ -1,17 +1,21 @@
 //! From an approved objective to a judged run: every decision of the pipeline, as pure functions over what was read.
 //!
 //! * [`draft`]: what an operator may write down
+//! * [`approval`]: what they are shown, and what they decide
 //! * [`lifecycle`]: the only transitions of an objective there are
 //! * [`scheduling`]: what becomes of an event
 //! * [`prompt`]: what the executor is told
 //! * [`membrane`]: what an executor may hand in
 //! * [`execution`]: the bundle of a workorder, however its job ended
 //! * [`envelope`]: what an objective may cost over all its attempts
+//! * [`exhibits`]: what a verdict is over
 //! * [`judging`]: evidence to verdict, and where the objective goes from there
 
+pub mod approval;
 pub mod draft;
 pub mod envelope;
 pub mod execution;
+pub mod exhibits;
 pub mod judging;
 pub mod lifecycle;
 pub mod membrane;

@@ -9,25 +9,10 @@ use crate::door;
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::canonical::{self, Digest};
+pub use fernery_core::journal::{Entry, Head};
+use fernery_core::journal::{seal_of, sealed};
 use serde::Serialize;
-use serde_json::{Value, json};
-
-/// One entry.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
-    /// Its id: time-ordered.
-    pub entry_id: String,
-    /// When.
-    pub created_at: Timestamp,
-    /// Who.
-    pub actor: String,
-    /// What was done.
-    pub act: String,
-    /// To what.
-    pub subject: String,
-    /// Why, and what changed.
-    pub why: Value,
-}
+use serde_json::Value;
 
 /// Writes an entry with whatever else the transaction does.
 pub fn note(sql: &mut dyn Sql, actor: &str, act: &str, subject: &str, why: &Value) -> StoreResult<()> {
@@ -52,10 +37,21 @@ fn entry(row: &Row, from: usize) -> StoreResult<Entry> {
     })
 }
 
-/// The newest entries below a place.
-pub fn page(sql: &mut dyn Sql, below: (Timestamp, &str), limit: i64) -> StoreResult<Vec<Entry>> {
+/// The newest entries below a place, each with its seal; none yet where the sealer has not come by.
+pub fn page(
+    sql: &mut dyn Sql,
+    below: (Timestamp, &str),
+    limit: i64,
+) -> StoreResult<Vec<(Entry, Option<Head>)>> {
     let cells = [below.0.into(), below.1.into(), limit.into()];
-    sql.query(include_str!("sql/journal_page.sql"), &cells)?.iter().map(|row| entry(row, 0)).collect()
+    let seal = |row: &Row| -> StoreResult<Option<Head>> {
+        match row.maybe_word(7)? {
+            Some(hash) => Ok(Some(Head { place: row.int(6)?, hash })),
+            None => Ok(None),
+        }
+    };
+    let rows = sql.query(include_str!("sql/journal_page.sql"), &cells)?;
+    rows.iter().map(|row| Ok((entry(row, 0)?, seal(row)?))).collect()
 }
 
 /// All entries about one thing, oldest first.
@@ -64,19 +60,6 @@ pub fn of_subject(sql: &mut dyn Sql, subject: &str) -> StoreResult<Vec<Entry>> {
         .iter()
         .map(|row| entry(row, 0))
         .collect()
-}
-
-/// The end of the chain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
-pub struct Head {
-    /// How many entries are sealed.
-    pub place: i64,
-    /// The last seal.
-    pub hash: Digest,
-}
-
-fn seal_of(before: Option<&Digest>, place: i64, entry: &Entry) -> Digest {
-    canonical::digest_of(&json!({"before": before, "place": place, "entry": entry}))
 }
 
 /// The end of the chain as it is stored.
@@ -100,7 +83,7 @@ pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)>
     }
     sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
     // Whoever has the next place has all that follow: what is unsealed now nobody else seals.
-    let (mut head, mut sealed) = (next, 1);
+    let (mut head, mut count) = (next, 1);
     for row in &sql.query(take, &[(limit - 1).into()])? {
         let (entry, next) = chained(Some(&head), row)?;
         let hash = next.hash.to_string();
@@ -108,17 +91,16 @@ pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)>
         sql.write("the journal", include_str!("sql/seal_insert.sql"), &cells)?;
         sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
         head = next;
-        sealed += 1;
+        count += 1;
     }
-    Ok((sealed, Some(head)))
+    Ok((count, Some(head)))
 }
 
 /// The entry of a row, and the end of the chain with it.
 fn chained(before: Option<&Head>, row: &Row) -> StoreResult<(Entry, Head)> {
     let entry = entry(row, 0)?;
-    let place = before.map_or(1, |head| head.place + 1);
-    let hash = seal_of(before.map(|head| &head.hash), place, &entry);
-    Ok((entry, Head { place, hash }))
+    let next = sealed(before, &entry);
+    Ok((entry, next))
 }
 
 fn seal_cells<'a>(head: &Head, entry: &'a Entry, hash: &'a str) -> [Cell<'a>; 3] {

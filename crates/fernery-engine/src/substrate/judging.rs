@@ -14,7 +14,8 @@ use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{ObjectiveStatus, OutputBundle, PauseState, RunId, RunRecord, WorkorderId};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical;
-use fernery_core::pipeline::judging::{Case, Evidence, Judgement, Verdict, judge, verdict};
+use fernery_core::pipeline::exhibits::Exhibits;
+use fernery_core::pipeline::judging::{Case, Evidence, Judgement, Verdict, judge, verdict, verdict_again};
 use fernery_core::pipeline::lifecycle::{Step, after};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -121,8 +122,12 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
         created_at: sql.now(),
     };
     write_pause(sql, &format!("run:{id}"), &pause)?;
+    let snapshot = reading::snapshot(sql, &docket.workorder.workorder.context_snapshot_id)?;
+    let workorder = &docket.workorder.workorder;
+    let exhibits = Exhibits { workorder, snapshot: snapshot.as_ref(), bundle: &docket.bundle, evidence };
     let why = json!({"run_id": record.run_id, "work_order_id": id, "gate_result": record.gate_result,
-                     "gate_reason": record.gate_reason, "status": standing.objective.status});
+                     "gate_reason": record.gate_reason, "status": standing.objective.status,
+                     "by": exhibits.digests()});
     journal::note(sql, "gate", "judged", record.objective_id.as_str(), &why)?;
     sql.wakes(Stage::Scheduler);
     sql.wakes(Stage::Readiness);
@@ -187,15 +192,6 @@ fn move_objective(
 /// Judges a stored run again from its artifacts: the same verdict, or what differs.
 pub fn replay(sql: &mut dyn Sql, run: &reading::Run) -> StoreResult<Option<(RunRecord, Verdict)>> {
     let Some(docket) = docket(sql, &run.record.work_order_id)? else { return Ok(None) };
-    let again: Vec<Evidence> = docket
-        .blueprint
-        .gates
-        .iter()
-        .zip(&run.evidence)
-        .map(|(gate, stored)| {
-            fernery_core::pipeline::judging::plain_evidence(gate, &docket.bundle)
-                .unwrap_or_else(|| stored.clone())
-        })
-        .collect();
-    Ok(Some((run.record.clone(), verdict(&docket.blueprint.gates, &again, &docket.bundle))))
+    let again = verdict_again(&docket.blueprint.gates, &run.evidence, &docket.bundle);
+    Ok(Some((run.record.clone(), again)))
 }

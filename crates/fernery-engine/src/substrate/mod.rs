@@ -12,12 +12,14 @@
 //! | `snapshots`, `workorders` | a bounded piece of work, and what its executor is told | `scheduling` | executed once, judged once |
 //! | `bundles` | what came out, or why nothing did | `execution`, with the end of the job | never |
 //! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `scheduling`, `operating` | never |
+//! | all of these but `claims` | history of another instance, none of it under way | `importing`, into an empty one | as above |
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
 pub mod azollas;
 pub mod claims;
 pub(crate) mod execution;
+pub mod importing;
 pub mod journal;
 pub mod judging;
 pub mod objectives;

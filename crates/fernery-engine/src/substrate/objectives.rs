@@ -6,10 +6,10 @@ use fernery_core::Timestamp;
 use fernery_core::artifact::{
     BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, RecordId,
 };
-use fernery_core::blueprint::Blueprint;
-use fernery_core::canonical::{self, Digest};
+use fernery_core::canonical;
+pub use fernery_core::pipeline::approval::{Shown, shown};
 use fernery_core::pipeline::envelope::Spent;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// An objective as it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,29 +174,6 @@ impl Standing {
         self.failures = 0;
         self.spent = Spent::default();
     }
-}
-
-/// What an approval covers, and its digest.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
-    /// Title, criteria, metadata, and what of the blueprint decides what runs and how it is judged.
-    pub content: Value,
-    /// Of exactly that.
-    pub digest: Digest,
-}
-
-/// What is shown of an objective to whoever is to approve it.
-pub fn shown(objective: &Objective, blueprint: &Blueprint) -> Shown {
-    let content = json!({
-        "objective_id": objective.objective_id,
-        "azolla_id": objective.azolla_id,
-        "title": objective.title,
-        "acceptance_criteria": objective.acceptance_criteria,
-        "metadata": objective.metadata,
-        "blueprint": blueprint.decisive(),
-    });
-    let digest = canonical::digest_of(&content);
-    Shown { content, digest }
 }
 
 /// As [`shown`], by the blueprint in force; `None`: the azolla has none.

@@ -6,33 +6,12 @@ use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
     AzollaId, ContextSnapshot, Event, EventId, EventType, ObjectiveId, ObjectiveStatus, OutputBundle,
-    OutputId, PauseState, RecordId, RunId, RunRecord, SnapshotId, TerminalReason, Workorder, WorkorderId,
+    OutputId, PauseState, RunId, RunRecord, SnapshotId, TerminalReason, Workorder, WorkorderId,
 };
 use fernery_core::canonical::Digest;
+pub use fernery_core::pipeline::approval::Decision;
 use fernery_core::pipeline::judging::Evidence;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// What an operator decided.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Decision {
-    /// Its id.
-    pub record_id: RecordId,
-    /// About which objective.
-    pub objective_id: ObjectiveId,
-    /// APPROVE, CONFIRM or REOPEN.
-    pub kind: String,
-    /// Of what was shown.
-    pub digest: Digest,
-    /// What was shown.
-    pub shown: Value,
-    /// Who decided.
-    pub who: String,
-    /// What they said.
-    pub note: Option<String>,
-    /// When.
-    pub created_at: Timestamp,
-}
 
 pub(super) fn decision(row: &Row) -> StoreResult<Decision> {
     Ok(Decision {
@@ -68,10 +47,17 @@ pub struct EventView {
     pub reason: Option<TerminalReason>,
     /// The workorder that was made of it.
     pub work_order_id: Option<WorkorderId>,
+    /// Which entry of its objective into TODO it tells of.
+    pub entry: i64,
 }
 
 fn event_view(row: &Row) -> StoreResult<EventView> {
-    Ok(EventView { event: event(row)?, reason: row.maybe_word(7)?, work_order_id: row.maybe_word(8)? })
+    Ok(EventView {
+        event: event(row)?,
+        reason: row.maybe_word(7)?,
+        work_order_id: row.maybe_word(8)?,
+        entry: row.int(9)?,
+    })
 }
 
 /// A workorder with what the control plane keeps beside it.

@@ -1,42 +1,47 @@
-//! `fernery export`: every artifact as a file of its own, to be read without Fernery.
+//! `fernery export`: every artifact as a file of its own, to be read without Fernery, and to be brought in elsewhere.
 //!
 //! | folder | a file is |
 //! |---|---|
 //! | `objectives`, `events`, `context_snapshots`, `workorders`, `output_bundles`, `run_records`, `pause_states` | one artifact, exactly the fields of its schema, as canonical JSON |
 //! | `decisions`, `journal` | what an operator decided; who did what |
-//! | `blueprints` | a blueprint under which something was made; its name is its SHA-256 |
-//! | `beside` | what the control plane keeps beside an artifact, under the artifact's folder and name |
+//! | `blueprints` | a blueprint that is or was in force; its name is its SHA-256 |
+//! | `beside` | what the control plane keeps beside an artifact, under the artifact's folder and name; a journal entry's seal |
+//! | `manifest.json` | the SHA-256 of every file; its own SHA-256 is the folder's digest |
 //!
-//! Each objective is read in one snapshot with all that came of it. The journal is read last, so that it tells of
-//! everything that is there.
+//! Each objective is read in one snapshot with all that came of it, and again while the journal tells of something newer.
 
+use super::export_folder::{Folder, name};
+use super::export_journal::{self, Journal};
 use super::failure::{Failure, Outcome};
 use super::screen::Screen;
 use super::ticket::detail;
 use clap::Args;
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
-use fernery_client::wire::{AzollaList, BlueprintDetail, JournalPage, ObjectiveDetail, ObjectivePage};
-use fernery_core::artifact::{ContextSnapshot, Event, OutputBundle, RunRecord, Workorder};
-use fernery_core::canonical::{self, Digest};
+use fernery_client::wire::{AzollaList, BlueprintDetail, ObjectiveDetail, ObjectivePage};
+use fernery_core::artifact::{ContextSnapshot, Event, ObjectiveId, OutputBundle, RunRecord, Workorder};
+use fernery_core::canonical::Digest;
+use fernery_core::journal::Head;
 use fernery_core::limits;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// How often what has changed is read again before giving up. It ends with the first round, of some milliseconds, in which
+/// no ticket moves.
+const ROUNDS: u32 = 1_000;
 
 /// Write every artifact to a folder of its own, as JSON.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 One file per artifact, exactly the fields of its schema; what the control plane keeps beside them is in beside/.
+manifest.json has the SHA-256 of every file. The digest that is printed is that of the whole folder: keep it elsewhere,
+and `fernery import --digest` finds out whatever was changed.
 
-Example:
-  fernery export ./tickets-2026-11")]
+Examples:
+  fernery export ./tickets-2026-11
+  fernery export ./tickets-2026-11 --json")]
 pub(super) struct Export {
     /// A folder that is not there yet, or empty
     #[arg(value_name = "DIR")]
@@ -46,6 +51,7 @@ pub(super) struct Export {
 pub(super) async fn run(export: Export, client: &Client, screen: Screen) -> Outcome {
     let mut folder = Folder::open(&export.dir)?;
     let mut blueprints = BTreeSet::new();
+    let since = export_journal::reached(client).await?;
     let mut cursor = None;
     loop {
         let query = Query::new().with("limit", Some(limits::PAGE_ROWS_MAX)).with("cursor", cursor);
@@ -60,6 +66,7 @@ pub(super) async fn run(export: Export, client: &Client, screen: Screen) -> Outc
             break;
         }
     }
+    let end = settled(&mut folder, client, &mut blueprints, since).await?;
     let reply: Reply<AzollaList> = client.get("/v1/azollas", &Query::new(), Duration::ZERO).await?;
     blueprints.extend(reply.read()?.azollas.into_iter().map(|azolla| azolla.digest));
     for digest in blueprints {
@@ -71,12 +78,49 @@ pub(super) async fn run(export: Export, client: &Client, screen: Screen) -> Outc
         }
         folder.text("blueprints", &digest.to_string(), &text)?;
     }
-    journal(&mut folder, client).await?;
+    let digest = folder.close(end)?;
+    let counts = folder.counts();
     if screen.json {
-        return screen.line(&json!({ "dir": export.dir, "files": folder.files }).to_string());
+        return screen.line(&json!({ "dir": export.dir, "files": counts, "digest": digest }).to_string());
     }
-    let counts: Vec<String> = folder.files.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    screen.line(&format!("{}: {}", export.dir.display(), counts.join(", ")))
+    let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    screen.line(&format!("{}: {}", export.dir.display(), counts.join(", ")))?;
+    screen.line(&format!("digest {digest}"))
+}
+
+/// Reads the journal, and what it tells of once more, until both show the same; answers the end of the journal's chain.
+async fn settled(
+    folder: &mut Folder,
+    client: &Client,
+    blueprints: &mut BTreeSet<Digest>,
+    mut since: i64,
+) -> Outcome<Option<Head>> {
+    let mut journal = Journal::default();
+    for _ in 0..ROUNDS {
+        let end = journal.read(client, folder).await?;
+        let mut changed = false;
+        for subject in journal.subjects_after(since) {
+            // Azollas and imports are subjects too.
+            let Ok(id) = subject.parse::<ObjectiveId>() else { continue };
+            let whole = match detail(client, &id).await {
+                Ok(reply) => reply.read()?,
+                Err(fernery_client::ClientError::Refused { problem, .. }) if problem.status == 404 => {
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            changed = true;
+            one(folder, whole, blueprints)?;
+        }
+        if !changed {
+            journal.cut(folder, end.as_ref())?;
+            blueprints.append(&mut journal.blueprints);
+            return Ok(end);
+        }
+        since = end.map_or(since, |end| end.place);
+    }
+    let why = "tickets change faster than they can be read; export again when less is going on";
+    Err(Failure::failed("unsettled", why))
 }
 
 fn one(folder: &mut Folder, whole: ObjectiveDetail, blueprints: &mut BTreeSet<Digest>) -> Outcome {
@@ -91,7 +135,7 @@ fn one(folder: &mut Folder, whole: ObjectiveDetail, blueprints: &mut BTreeSet<Di
         folder.json("decisions", name(decision, "record_id")?, decision)?;
     }
     for event in whole.events {
-        folder.split::<Event>("events", "event_id", event, &["reason", "work_order_id"])?;
+        folder.split::<Event>("events", "event_id", event, &["reason", "work_order_id", "entry"])?;
     }
     for workorder in whole.workorders {
         let digest = workorder["blueprint"].as_str().and_then(|digest| digest.parse::<Digest>().ok());
@@ -123,91 +167,4 @@ fn one(folder: &mut Folder, whole: ObjectiveDetail, blueprints: &mut BTreeSet<Di
         folder.json("pause_states", &format!("{id}.{}", n + 1), pause)?;
     }
     Ok(())
-}
-
-async fn journal(folder: &mut Folder, client: &Client) -> Outcome {
-    let mut cursor = None;
-    loop {
-        let query = Query::new().with("limit", Some(limits::PAGE_ROWS_MAX)).with("cursor", cursor);
-        let reply: Reply<JournalPage> = client.get("/v1/journal", &query, Duration::ZERO).await?;
-        let page = reply.read()?;
-        for entry in &page.entries {
-            folder.json("journal", &entry.entry_id, entry)?;
-        }
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            return Ok(());
-        }
-    }
-}
-
-fn unexpected(why: impl std::fmt::Display) -> Failure {
-    Failure::failed("unexpected_answer", format!("the server's answer is no artifact: {why}"))
-}
-
-fn name<'a>(artifact: &'a Value, key: &str) -> Outcome<&'a str> {
-    artifact[key].as_str().ok_or_else(|| unexpected(format!("{key} is missing")))
-}
-
-/// Where the files go.
-struct Folder {
-    root: PathBuf,
-    files: BTreeMap<String, u64>,
-}
-
-impl Folder {
-    /// A folder for its owner alone: tickets may tell more than their author would tell everybody.
-    fn open(root: &Path) -> Outcome<Self> {
-        let refused = |why: &dyn std::fmt::Display| {
-            Failure::usage(format!("cannot export to {}: {why}", root.display()))
-        };
-        DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(|e| refused(&e))?;
-        if std::fs::read_dir(root).map_err(|e| refused(&e))?.next().is_some() {
-            return Err(refused(&"it is not empty"));
-        }
-        Ok(Self { root: root.to_path_buf(), files: BTreeMap::new() })
-    }
-
-    fn json(&mut self, folder: &str, name: &str, artifact: &impl Serialize) -> Outcome {
-        self.text(folder, name, &(canonical::text_of(artifact) + "\n"))
-    }
-
-    /// An artifact with nothing but what its type has; `beside` goes to a file of its own.
-    fn split<T: Serialize + DeserializeOwned>(
-        &mut self,
-        folder: &str,
-        key: &str,
-        mut artifact: Value,
-        beside: &[&str],
-    ) -> Outcome {
-        let id = name(&artifact, key)?.to_string();
-        let mut kept = Map::new();
-        for field in beside {
-            kept.extend(artifact.as_object_mut().and_then(|fields| fields.remove_entry(*field)));
-        }
-        let artifact: T = serde_json::from_value(artifact).map_err(unexpected)?;
-        self.json(folder, &id, &artifact)?;
-        if !beside.is_empty() {
-            self.json(&format!("beside/{folder}"), &id, &kept)?;
-        }
-        Ok(())
-    }
-
-    fn text(&mut self, folder: &str, name: &str, text: &str) -> Outcome {
-        // Ids have no dots and no slashes; a server that answers with others is not believed.
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if name.starts_with('.') || !name.chars().all(plain) {
-            return Err(unexpected(format!("{name:?} is no id")));
-        }
-        let dir = self.root.join(folder);
-        let path = dir.join(format!("{name}.json"));
-        let failed =
-            |e: std::io::Error| Failure::failed("export", format!("cannot write {}: {e}", path.display()));
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(failed)?;
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)?;
-        *self.files.entry(folder.to_string()).or_default() += 1;
-        Ok(())
-    }
 }

@@ -5,7 +5,6 @@ use super::answer::JSON;
 use super::problem::{Code, Refusal, Refused};
 use super::routes::{BodyRule, Route};
 use bytes::{Bytes, BytesMut};
-use fernery_core::limits;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt;
@@ -71,21 +70,25 @@ pub(super) async fn read_body(
         }
         _ => json_only(headers)?,
     }
-    if incoming.size_hint().lower() > limits::BODY_BYTES_MAX as u64 {
-        return Err(body_too_large());
+    if incoming.size_hint().lower() > route.body_max as u64 {
+        return Err(body_too_large(route));
     }
-    match timeout(server.settings.pace.body, collect(server, incoming)).await {
+    match timeout(server.settings.pace.body, collect(server, route, incoming)).await {
         Ok(read) => read,
         Err(_) => Err(Refusal::new(Code::BodyTimeout, Code::BodyTimeout.title())),
     }
 }
 
-fn body_too_large() -> Refused {
-    Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", limits::BODY_BYTES_MAX))
+fn body_too_large(route: &Route) -> Refused {
+    Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", route.body_max))
 }
 
 /// The whole body, counted as it comes.
-async fn collect(server: &Arc<Server>, mut incoming: Incoming) -> Result<(Bytes, Option<Weight>), Refused> {
+async fn collect(
+    server: &Arc<Server>,
+    route: &Route,
+    mut incoming: Incoming,
+) -> Result<(Bytes, Option<Weight>), Refused> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     let mut weight = None;
@@ -94,8 +97,8 @@ async fn collect(server: &Arc<Server>, mut incoming: Incoming) -> Result<(Bytes,
             .map_err(|_| Refusal::new(Code::BadRequest, "the body ended before its announced length"))?;
         let Ok(data) = frame.into_data() else { continue };
         let bytes = first.len() + all.len() + data.len();
-        if bytes > limits::BODY_BYTES_MAX {
-            return Err(body_too_large());
+        if bytes > route.body_max {
+            return Err(body_too_large(route));
         }
         if bytes > SMALL_BODY_BYTES {
             let max = server.settings.body_bytes_max;

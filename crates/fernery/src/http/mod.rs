@@ -7,7 +7,7 @@
 //! * [`guards`], [`auth`], [`token`], [`token_files`], [`rate`]: who may come in, and how often
 //! * [`body`], [`json`], [`json_scan`], [`query`], [`cursor`]: what is read of a request
 //! * [`contract`], [`batch`], [`jobs`], [`dlq`], [`streams`], [`tokens`], [`process`]: the calls themselves; of the
-//!   pipeline [`objectives`], [`decisions`], [`pipeline`]
+//!   pipeline [`objectives`], [`decisions`], [`pipeline`], [`import`]
 //! * [`problem`]: every way to refuse
 
 pub mod accept;
@@ -21,6 +21,7 @@ pub mod cursor;
 pub mod decisions;
 pub mod dlq;
 pub mod guards;
+pub mod import;
 pub mod jobs;
 pub mod json;
 pub mod json_scan;

@@ -113,17 +113,23 @@ lists!(
     pauses: reading::pauses, "pauses", |row| row.0.created_at, row.1,
         PausePage.pauses = |row| row.0;
     /// `GET /v1/journal`
-    journal_page: journal_below, "journal", |row| row.created_at, row.entry_id,
+    journal_page: journal_below, "journal", |row| row.0.created_at, row.0.entry_id,
         JournalPage.entries = entry;
 );
 
-fn journal_below(sql: &mut dyn Sql, below: &Below, limit: i64) -> Result<Vec<journal::Entry>, StoreError> {
+type Sealed = (journal::Entry, Option<journal::Head>);
+
+fn journal_below(sql: &mut dyn Sql, below: &Below, limit: i64) -> Result<Vec<Sealed>, StoreError> {
     journal::page(sql, (below.at, &below.id), limit)
 }
 
-fn entry(entry: journal::Entry) -> JournalEntry {
+fn entry((entry, seal): Sealed) -> JournalEntry {
     let journal::Entry { entry_id, created_at, actor, act, subject, why } = entry;
-    JournalEntry { entry_id, created_at, actor, act, subject, why }
+    JournalEntry { entry_id, created_at, actor, act, subject, why, seal: seal.map(seal_view) }
+}
+
+fn seal_view(head: journal::Head) -> JournalHead {
+    JournalHead { place: head.place, hash: head.hash }
 }
 
 /// The id that the path names. What nothing can be called is not there.
@@ -187,7 +193,6 @@ pub async fn claims(call: Call) -> Replied {
 pub async fn verify(call: Call) -> Replied {
     let substrate = call.server.engine().substrate();
     let wanted = call.query.number("place", 1..=i64::MAX as u64)?.map_or(0, |place| place as i64);
-    let view = |head: journal::Head| JournalHead { place: head.place, hash: head.hash };
     let (mut from, mut at) = (None::<journal::Head>, None);
     loop {
         // A step ends at the place that is asked for, so that its seal is seen.
@@ -197,7 +202,7 @@ pub async fn verify(call: Call) -> Replied {
         let journal::Verified { entries, head, fault } = verified;
         at = at.or_else(|| head.clone().filter(|head| head.place == wanted));
         if done || fault.is_some() {
-            let (head, at) = (head.map(view), at.map(view));
+            let (head, at) = (head.map(seal_view), at.map(seal_view));
             return Reply::json(200, &JournalVerdict { entries, head, fault, at });
         }
         from = head;

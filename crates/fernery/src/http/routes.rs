@@ -3,8 +3,9 @@
 use super::answer::{Call, Pending};
 use super::problem::{Code, Refusal, Refused};
 use super::query::decode;
-use super::{batch, contract, decisions, dlq, jobs, objectives, pipeline, process, streams, tokens};
+use super::{batch, contract, decisions, dlq, import, jobs, objectives, pipeline, process, streams, tokens};
 use fernery_client::wire::{self, Role};
+use fernery_core::limits;
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::collections::HashMap;
@@ -66,6 +67,8 @@ pub struct Route {
     pub query: &'static [(&'static str, &'static str)],
     /// What it reads.
     pub body: BodyRule,
+    /// Bytes of that at most.
+    pub body_max: usize,
     /// What it answers when it does not refuse.
     pub answers: &'static [(u16, Shape)],
     /// How it may refuse, beyond what every route may.
@@ -126,7 +129,7 @@ const CURSOR: (&str, &str) = ("cursor", "`next_cursor` of the page before.");
 macro_rules! routes {
     ($($method:ident $path:literal, $who:expr, $summary:literal, $body:expr,
         [$($status:literal $shape:expr),+], $run:path $(, query: $query:expr)? $(, errors: $errors:expr)?
-        $(, any_host: $any_host:literal)? $(, reports: $reports:literal)?;)+) => {
+        $(, any_host: $any_host:literal)? $(, reports: $reports:literal)? $(, body_max: $body_max:expr)?;)+) => {
         &[$(Route {
             method: Method::$method,
             path: $path,
@@ -134,6 +137,7 @@ macro_rules! routes {
             summary: $summary,
             query: { let _query: &[(&str, &str)] = &[]; $(let _query = $query;)? _query },
             body: $body,
+            body_max: { let _max = limits::BODY_BYTES_MAX; $(let _max = $body_max;)? _max },
             answers: &[$(($status, $shape as Shape),)+],
             errors: { let _errors: &[Code] = &[]; $(let _errors = $errors;)? _errors },
             any_host: { let _any = false; $(let _any = $any_host;)? _any },
@@ -270,6 +274,10 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::AzollaDetail>], pipeline::azolla, errors: FOUND;
     GET "/v1/blueprints/{id}", READERS, "Read a blueprint that is or was in force, by its digest.",
         BodyRule::None, [200 of::<wire::BlueprintDetail>], pipeline::blueprint, errors: FOUND;
+    POST "/v1/import", OPERATOR, "Bring an exported folder into an instance without objectives: all of it or nothing.",
+        BodyRule::Json(of::<wire::ImportRequest>),
+        [201 of::<wire::ImportResponse>, 200 of::<wire::ImportResponse>], import::import,
+        errors: &[Code::Conflict], body_max: limits::IMPORT_BYTES_MAX;
     GET "/v1/tokens", OPERATOR, "List all tokens, without their secrets.",
         BodyRule::None, [200 of::<wire::TokenList>], tokens::list;
     POST "/v1/tokens", OPERATOR, "Make a token. Its secret is shown once.",

@@ -94,6 +94,8 @@ fn a_ticket_becomes_a_gated_run_line_by_line() {
         let expected: &[&str] = match name {
             "start" => &["hello.toml: ok"],
             "show" => &["DONE", "says-hello", "PASS"],
+            "export" => &["1 run_records", "digest "],
+            "import" => &["tickets is in: ", "DONE", "says-hello"],
             _ => &[],
         };
         seen += expected.len();
@@ -101,5 +103,5 @@ fn a_ticket_becomes_a_gated_run_line_by_line() {
             assert!(said.contains(text), "{name}: no {text} in: {said}");
         }
     });
-    assert_eq!(seen, 4);
+    assert_eq!(seen, 9);
 }

@@ -51,7 +51,12 @@ pub async fn judge(server: &TestServer) {
         let done = substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await;
         done.expect("judged");
     }
-    substrate.transact(|sql| journal::seal(sql, 1_000)).await.expect("sealed");
+    seal(server).await;
+}
+
+/// A pass of the sealer.
+pub async fn seal(server: &TestServer) {
+    server.engine.substrate().transact(|sql| journal::seal(sql, 1_000)).await.expect("sealed");
 }
 
 /// A result that the membrane lets through.

@@ -95,6 +95,14 @@ impl TestServer {
         Self::build(backend, |_| {}).await
     }
 
+    /// Another server, on a database of its own of the same kind.
+    pub async fn another(&self) -> Self {
+        match &self.hand {
+            Hand::Clock(_) => Self::on(Backend::Sqlite).await,
+            Hand::Database { .. } => Self::on(Backend::Postgres).await,
+        }
+    }
+
     pub async fn start_with(change: impl FnOnce(&mut ServeSettings)) -> Self {
         Self::build(Backend::Sqlite, change).await
     }

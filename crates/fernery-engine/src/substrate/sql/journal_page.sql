@@ -1,4 +1,5 @@
-SELECT entry_id, created_at, actor, act, subject, why FROM journal
-WHERE (created_at, entry_id) < ($1, $2)
-ORDER BY created_at DESC, entry_id DESC
+SELECT j.entry_id, j.created_at, j.actor, j.act, j.subject, j.why, s.place, s.hash
+FROM journal j LEFT JOIN seals s ON s.entry_id = j.entry_id
+WHERE (j.created_at, j.entry_id) < ($1, $2)
+ORDER BY j.created_at DESC, j.entry_id DESC
 LIMIT $3;

@@ -1,0 +1,220 @@
+//! What the journal says of the artifacts. Its chain covers every entry, and an entry names what it tells of with a digest:
+//! so the chain covers titles, decisions, verdicts, and what executors were told and handed in.
+
+use super::references::{of_entry, path};
+use super::{Exported, Faults, Kept};
+use crate::artifact::{Objective, ObjectiveStatus, RunRecord};
+use crate::journal::Entry;
+use crate::pipeline::approval::shown;
+use crate::pipeline::exhibits::Exhibits;
+use crate::pipeline::judging::Evidence;
+use serde_json::{Map, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Two who act on one objective at once may take its lock in another order than they looked at the clock.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+pub(super) fn check(all: &Exported, faults: &mut Faults) {
+    let mut about: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    let (mut decided, mut processed, mut judged) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for entry in &all.journal {
+        about.entry(&entry.subject).or_default().push(entry);
+        match entry.act.as_str() {
+            "created" => {
+                let there = all.objectives.contains_key(&entry.subject);
+                let why = format!("it is missing: {} tells that it was written down", of_entry(entry));
+                faults.unless(there, &path("objectives", &entry.subject), why);
+            }
+            "approve" | "confirm" | "reopen" => {
+                told(&mut decided, "decisions", "record_id", entry, faults, |id| {
+                    all.decisions.get(id).is_some_and(|d| {
+                        d.kind.to_lowercase() == entry.act
+                            && d.objective_id.as_str() == entry.subject
+                            && d.who == entry.actor
+                            && d.created_at == entry.created_at
+                            && entry.why["digest"] == json!(d.digest)
+                            && entry.why["note"] == json!(d.note)
+                    })
+                })
+            }
+            "event_processed" => told(&mut processed, "events", "event_id", entry, faults, |id| {
+                all.events.get(id).is_some_and(|Kept { artifact, beside }| {
+                    artifact.processed
+                        && artifact.resource_id == entry.subject
+                        && entry.why["reason"] == json!(beside.reason)
+                        && entry.why["work_order_id"] == json!(beside.work_order_id)
+                })
+            }),
+            "judged" => told(&mut judged, "run_records", "run_id", entry, faults, |id| {
+                all.runs.get(id).is_some_and(|run| {
+                    verdict(&run.artifact, entry)
+                        && exhibits_same(all, &run.artifact, &run.beside.evidence, entry)
+                })
+            }),
+            _ => {}
+        }
+    }
+    let mut untold = |folder: &str, id: &str, is_told: bool| {
+        faults.unless(
+            is_told,
+            &path(folder, id),
+            "the journal does not tell of it: it was inserted or changed",
+        );
+    };
+    all.decisions.keys().for_each(|id| untold("decisions", id, decided.contains(id.as_str())));
+    all.runs.keys().for_each(|id| untold("run_records", id, judged.contains(id.as_str())));
+    for (id, event) in &all.events {
+        untold("events", id, processed.contains(id.as_str()) == event.artifact.processed);
+    }
+    for (id, objective) in &all.objectives {
+        let entries = about.get(id.as_str()).map_or(&[][..], Vec::as_slice);
+        let at = path("objectives", id);
+        content(all, &objective.artifact, entries, &at, faults);
+        status(&objective.artifact, entries, &at, faults);
+        blockers(&objective.artifact, entries, &at, faults);
+        if objective.artifact.status == ObjectiveStatus::Done {
+            let why = "whether a person has looked is not what the journal tells";
+            faults.unless(
+                objective.beside.unconfirmed == is_unconfirmed(entries),
+                &path("beside/objectives", id),
+                why,
+            );
+        }
+    }
+    for (id, event) in &all.events {
+        // Whatever leads to TODO is told of.
+        let steps = about.get(event.artifact.resource_id.as_str()).map_or(0, Vec::len);
+        let counted = usize::try_from(event.beside.entry).is_ok_and(|entry| entry <= steps);
+        faults.unless(counted, &path("beside/events", id), "its objective did not enter TODO so often");
+    }
+    for ((of, number), pause) in &all.pauses {
+        let entries = about.get(of.as_str()).map_or(&[][..], Vec::as_slice);
+        let told = entries.iter().any(|entry| entry.created_at == pause.created_at);
+        let why = format!("the journal tells of nothing at {}: it was inserted or changed", pause.created_at);
+        faults.unless(told, &path("pause_states", format!("{of}.{number}")), why);
+    }
+}
+
+/// An entry tells of one artifact, of which no other tells, and says the same of it.
+fn told<'a>(
+    seen: &mut BTreeSet<&'a str>,
+    folder: &str,
+    key: &str,
+    entry: &'a Entry,
+    faults: &mut Faults,
+    same: impl Fn(&str) -> bool,
+) {
+    let id = entry.why[key].as_str().unwrap_or("");
+    let as_told = seen.insert(id) && same(id);
+    let why = format!("it is missing or changed: it is not what {} tells of", of_entry(entry));
+    faults.unless(as_told, &path(folder, id), why);
+}
+
+fn verdict(run: &RunRecord, entry: &Entry) -> bool {
+    run.objective_id.as_str() == entry.subject
+        && run.created_at == entry.created_at
+        && entry.why["work_order_id"] == json!(run.work_order_id)
+        && entry.why["gate_result"] == json!(run.gate_result)
+        && entry.why["gate_reason"] == json!(run.gate_reason)
+}
+
+/// Entries of earlier versions say nothing of the artifacts.
+fn exhibits_same(all: &Exported, run: &RunRecord, evidence: &[Evidence], entry: &Entry) -> bool {
+    let Some(said) = entry.why["by"].as_object().filter(|said: &&Map<_, _>| !said.is_empty()) else {
+        return true;
+    };
+    let Some(work) = all.workorders.get(run.work_order_id.as_str()) else { return false };
+    let Some(bundle) = all.bundles.get(run.output_id.as_str()) else { return false };
+    let snapshot = all.snapshots.get(work.artifact.context_snapshot_id.as_str());
+    let exhibits = Exhibits { workorder: &work.artifact, snapshot, bundle, evidence };
+    json!(said) == exhibits.digests()
+}
+
+/// What is wanted is what was last written down, under a blueprint that was in force then.
+fn content(all: &Exported, objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faults) {
+    let written = |entry: &&&Entry| matches!(entry.act.as_str(), "created" | "edited");
+    let created = entries.iter().filter(|entry| entry.act == "created").count();
+    let of_then =
+        entries.iter().any(|entry| entry.act == "created" && entry.created_at == objective.created_at);
+    let why = "the journal does not tell that it was written down then: it was inserted or changed";
+    faults.unless(created == 1 && of_then, at, why);
+    // In the order of the chain where they are of one instant.
+    let Some(last) = entries.iter().filter(written).max_by_key(|entry| entry.created_at) else { return };
+    if last.why["digest"].is_null() {
+        return;
+    }
+    let of_it = |digest| last.why["digest"] == json!(digest);
+    let blueprints = all.blueprints.values().filter(|b| b.azolla_id == objective.azolla_id);
+    let same = blueprints.map(|blueprint| shown(objective, blueprint).digest).any(of_it);
+    let why = format!(
+        "title, criteria or metadata are not what {} tells of, or their blueprint is missing",
+        of_entry(last)
+    );
+    faults.unless(same, at, why);
+}
+
+/// What a person put in the way is there as they said it, and what they took away is resolved.
+fn blockers(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faults) {
+    let put = entries.iter().filter(|entry| entry.act == "blocked" && !entry.why["blocker_id"].is_null());
+    let taken: BTreeSet<&str> = entries
+        .iter()
+        .filter(|entry| entry.act == "unblocked")
+        .flat_map(|entry| entry.why["resolved"].as_array().into_iter().flatten())
+        .filter_map(|id| id.as_str())
+        .collect();
+    let same = put.clone().all(|entry| {
+        objective.blocked_on.iter().any(|blocker| {
+            entry.why["blocker_id"] == blocker.blocker_id.as_str()
+                && entry.why["kind"] == json!(blocker.kind)
+                && entry.why["description"] == blocker.description.as_str()
+        })
+    });
+    faults.unless(same, at, "a blocker is missing or not what the journal tells of");
+    let resolved = objective.blocked_on.iter().all(|b| b.resolved == taken.contains(b.blocker_id.as_str()));
+    faults.unless(resolved, at, "which blockers are resolved is not what the journal tells");
+}
+
+/// Whether nobody has looked since the gates last spoke.
+fn is_unconfirmed(entries: &[&Entry]) -> bool {
+    let last = |act: &str| {
+        entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.act == act)
+            .map(|(n, entry)| (entry.created_at, n))
+            .max()
+    };
+    last("confirm") < last("judged")
+}
+
+/// The status is where the last step led, and that step is of the instant at which the objective last changed.
+fn status(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faults) {
+    let (status, changed) = (objective.status, objective.updated_at);
+    let led = |entry: &Entry| leads_to(entry).is_some_and(|to| to.contains(&status));
+    let here = entries.iter().any(|entry| entry.created_at == changed && led(entry));
+    faults.unless(here, at, format!("no entry of the journal of {changed} leads to {status}"));
+    let later = entries
+        .iter()
+        .find(|entry| entry.created_at > changed.after(AT_ONCE) && leads_to(entry).is_some() && !led(entry));
+    if let Some(later) = later {
+        faults.add(at, format!("it is {status}, but {} leads elsewhere", of_entry(later)));
+    }
+}
+
+/// Where a step may lead; `None`: it moves nothing.
+fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
+    use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
+    let said = || serde_json::from_value::<ObjectiveStatus>(entry.why["status"].clone()).ok();
+    Some(match entry.act.as_str() {
+        "created" | "approval_lapsed" => vec![New],
+        "edited" => vec![New, Todo, Blocked],
+        "approve" | "reopen" => vec![Todo],
+        "blocked" | "cancelled" => vec![Blocked],
+        "confirm" => vec![Done],
+        "event_processed" if entry.why["reason"] == "SCHEDULED" => vec![InProgress],
+        "event_processed" if entry.why["reason"] == "BLOCKED" => vec![Blocked],
+        "unblocked" | "judged" | "imported" => vec![said()?],
+        _ => return None,
+    })
+}

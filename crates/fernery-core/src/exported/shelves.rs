@@ -1,0 +1,272 @@
+//! Each file for itself: is it JSON, is it spelled as we spell it, does it fit its schema, is it named after its id?
+
+use super::manifest::{self, Manifest};
+use super::{
+    BesideEvent, BesideObjective, BesideRun, BesideWorkorder, Exported, Faults, File, Kept, references,
+};
+use crate::artifact::{ContextSnapshot, Event, Objective, OutputBundle, PauseState, RunRecord, Workorder};
+use crate::blueprint::Blueprint;
+use crate::canonical::{self, Digest};
+use crate::journal::{Entry, Head, sealed};
+use crate::pipeline::approval::Decision;
+use crate::{json, limits, schema::Schema};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+/// Artifacts stand deeper in what tells of them than in the request that brought them.
+const DEPTH_MAX: usize = limits::JSON_DEPTH_MAX + 16;
+
+/// Files that nobody has asked for yet.
+struct Shelves<'a> {
+    left: BTreeMap<&'a str, &'a str>,
+    faults: &'a mut Faults,
+}
+
+pub(super) fn read(files: &[File], faults: &mut Faults) -> Option<Exported> {
+    let mut shelves = Shelves { left: BTreeMap::new(), faults };
+    for File { path, text } in files {
+        if shelves.left.insert(path, text).is_some() {
+            shelves.faults.add(path, "it is there twice");
+        }
+        if text.len() > limits::IMPORT_FILE_BYTES_MAX {
+            let why = format!("a file has at most {} bytes", limits::IMPORT_FILE_BYTES_MAX);
+            shelves.faults.add(path, why);
+        }
+    }
+    let Some(text) = shelves.left.remove(manifest::PATH) else {
+        shelves
+            .faults
+            .add(manifest::PATH, "it is missing: this is no folder that fernery export has written");
+        return None;
+    };
+    let manifest: Manifest = shelves.typed(manifest::PATH, text, None)?;
+    manifest::check(&manifest, files, shelves.faults);
+    let digest = manifest::digest(text);
+    let blueprints = shelves.blueprints();
+    let objectives = shelves.pair(
+        "objectives",
+        "objective",
+        |o: &Objective| o.objective_id.to_string(),
+        no_beside::<BesideObjective>,
+    );
+    let decisions = shelves.shelf("decisions", None, |d: &Decision| d.record_id.to_string());
+    let events =
+        shelves.pair("events", "event", |e: &Event| e.event_id.to_string(), no_beside::<BesideEvent>);
+    let snapshots = shelves.shelf("context_snapshots", Some("context_snapshot"), |s: &ContextSnapshot| {
+        s.snapshot_id.to_string()
+    });
+    let workorders = shelves.pair(
+        "workorders",
+        "workorder",
+        |w: &Workorder| w.work_order_id.to_string(),
+        no_beside::<BesideWorkorder>,
+    );
+    let bundles =
+        shelves.shelf("output_bundles", Some("output_bundle"), |b: &OutputBundle| b.output_id.to_string());
+    let runs = shelves.pair(
+        "run_records",
+        "run_record",
+        |r: &RunRecord| r.run_id.to_string(),
+        no_beside::<BesideRun>,
+    );
+    let pauses = shelves.pauses();
+    let journal = shelves.journal(manifest.journal.as_ref());
+    for path in shelves.left.keys() {
+        shelves.faults.add(*path, "nothing of an export is kept there");
+    }
+    let head = manifest.journal;
+    Some(Exported {
+        digest,
+        head,
+        blueprints,
+        objectives,
+        decisions,
+        events,
+        snapshots,
+        workorders,
+        bundles,
+        runs,
+        pauses,
+        journal,
+    })
+}
+
+/// Only names the type of what stands beside.
+fn no_beside<B>(_: &B) {}
+
+impl<'a> Shelves<'a> {
+    /// Takes all files of one folder: name without its ending, path, text.
+    fn take(&mut self, folder: &str) -> Vec<(&'a str, &'a str, &'a str)> {
+        let name = |path: &'a str| {
+            let name = path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".json")?;
+            (!name.contains('/')).then_some(name)
+        };
+        let found: Vec<_> =
+            self.left.iter().filter_map(|(path, text)| Some((name(path)?, *path, *text))).collect();
+        for (_, path, _) in &found {
+            self.left.remove(path);
+        }
+        found
+    }
+
+    /// Reads one file.
+    fn typed<T: Serialize + DeserializeOwned>(
+        &mut self,
+        path: &str,
+        text: &str,
+        schema: Option<&str>,
+    ) -> Option<T> {
+        if let Err(bad) = json::scan(text, DEPTH_MAX) {
+            self.faults.add(path, bad.to_string());
+            return None;
+        }
+        if let Some(schema) = schema.and_then(Schema::named) {
+            let document = serde_json::from_str(text).unwrap_or_default();
+            let violations = schema.validate(&document);
+            if let Some(first) = violations.first() {
+                self.faults.add(path, format!("it is no {}: {first}", schema.name()));
+                return None;
+            }
+        }
+        match serde_json::from_str::<T>(text) {
+            Err(error) => self.faults.add(path, error.to_string()),
+            Ok(read) if canonical::text_of(&read) + "\n" == text => return Some(read),
+            Ok(_) => self
+                .faults
+                .add(path, "it is not spelled as an export spells it: canonical JSON and a line end"),
+        }
+        None
+    }
+
+    /// Reads one folder; each file is named after its id.
+    fn shelf<T: Serialize + DeserializeOwned>(
+        &mut self,
+        folder: &str,
+        schema: Option<&str>,
+        id: impl Fn(&T) -> String,
+    ) -> BTreeMap<String, T> {
+        let mut read = BTreeMap::new();
+        for (name, path, text) in self.take(folder) {
+            let Some(artifact) = self.typed::<T>(path, text, schema) else { continue };
+            let id = id(&artifact);
+            self.faults.unless(id == name, path, format!("it is about {id}; a file is named after its id"));
+            read.insert(id, artifact);
+        }
+        read
+    }
+
+    /// Reads one folder and what is kept beside it.
+    fn pair<T: Serialize + DeserializeOwned, B: Serialize + DeserializeOwned>(
+        &mut self,
+        folder: &str,
+        schema: &str,
+        id: impl Fn(&T) -> String,
+        _beside: fn(&B),
+    ) -> BTreeMap<String, Kept<T, B>> {
+        let mut besides = BTreeMap::new();
+        for (name, path, text) in self.take(&format!("beside/{folder}")) {
+            let read = self.typed::<B>(path, text, None);
+            besides.insert(name.to_string(), (path, read));
+        }
+        let mut pairs = BTreeMap::new();
+        for (id, artifact) in self.shelf(folder, Some(schema), id) {
+            match besides.remove(&id) {
+                Some((_, Some(beside))) => drop(pairs.insert(id, Kept { artifact, beside })),
+                Some((_, None)) => {}
+                None => self.faults.add(format!("beside/{folder}/{id}.json"), "it is missing"),
+            }
+        }
+        for (name, (path, _)) in besides {
+            self.faults.add(path, format!("there is no {folder}/{name}.json"));
+        }
+        pairs
+    }
+
+    /// A blueprint is named after the digest of its text.
+    fn blueprints(&mut self) -> BTreeMap<String, Blueprint> {
+        let mut read = BTreeMap::new();
+        for (name, path, text) in self.take("blueprints") {
+            if let Err(bad) = json::scan(text, DEPTH_MAX) {
+                self.faults.add(path, bad.to_string());
+                continue;
+            }
+            let digest = Digest::of_bytes(text.as_bytes()).to_string();
+            self.faults.unless(digest == name, path, format!("its digest is {digest}: it was changed"));
+            match Blueprint::from_json(text) {
+                Ok(blueprint) if blueprint.to_json() == text => drop(read.insert(digest, blueprint)),
+                Ok(_) => self.faults.add(path, "it is not spelled as an export spells it: canonical JSON"),
+                Err(error) => self.faults.add(path, error.to_string()),
+            }
+        }
+        read
+    }
+
+    /// Pauses have no id: they are numbered per objective.
+    fn pauses(&mut self) -> BTreeMap<(String, u32), PauseState> {
+        let mut read = BTreeMap::new();
+        for (name, path, text) in self.take("pause_states") {
+            let Some(pause) = self.typed::<PauseState>(path, text, Some("pause_state")) else { continue };
+            let number = name
+                .strip_prefix(pause.objective_id.as_str())
+                .and_then(|rest| rest.strip_prefix('.'))
+                .and_then(|number| number.parse::<u32>().ok().filter(|n| n.to_string() == number));
+            match number {
+                Some(number) => drop(read.insert((pause.objective_id.to_string(), number), pause)),
+                None => {
+                    self.faults.add(path, "a pause is named after its objective and its number: T-1.1.json")
+                }
+            }
+        }
+        read
+    }
+
+    /// The journal in the order of its chain, which is walked from its start to the end that the manifest names.
+    fn journal(&mut self, end: Option<&Head>) -> Vec<Entry> {
+        let mut seals = BTreeMap::new();
+        for (name, path, text) in self.take("beside/journal") {
+            let Some(seal) = self.typed::<Head>(path, text, None) else { continue };
+            seals.insert(name.to_string(), seal);
+        }
+        let mut chain = BTreeMap::new();
+        for (id, entry) in self.shelf("journal", None, |entry: &Entry| entry.entry_id.clone()) {
+            let path = references::of_entry(&entry);
+            match seals.remove(&id) {
+                None => self.faults.add(path, "its seal, in beside/journal, is missing"),
+                Some(seal) => {
+                    if let Some((_, other)) = chain.insert(seal.place, (seal.hash, entry)) {
+                        let why =
+                            format!("it has the place of {} in the chain", references::of_entry(&other));
+                        self.faults.add(path, why);
+                    }
+                }
+            }
+        }
+        for name in seals.into_keys() {
+            self.faults.add(format!("journal/{name}.json"), "it is missing; its seal is there");
+        }
+        let (mut head, mut journal) = (None::<Head>, Vec::new());
+        for (place, (hash, entry)) in chain {
+            let next = sealed(head.as_ref(), &entry);
+            if next != (Head { place, hash }) {
+                let why = match next.place == place {
+                    true => format!(
+                        "the chain breaks at this entry, number {place}: it was changed, inserted or moved"
+                    ),
+                    false => format!("the chain breaks before this entry: number {} was removed", next.place),
+                };
+                self.faults.add(references::of_entry(&entry), why);
+                return Vec::new();
+            }
+            head = Some(next);
+            journal.push(entry);
+        }
+        if head.as_ref() != end {
+            self.faults.add(
+                manifest::PATH,
+                "the journal's chain does not end where it says: entries were cut off or added",
+            );
+        }
+        journal
+    }
+}

@@ -1,0 +1,121 @@
+//! The journal of an export: every entry up to some place of the chain, with its seal.
+//!
+//! An export takes a while, and the server goes on meanwhile. The journal tells which objectives have changed since they
+//! were read; those are read again, until the journal tells of nothing that the objectives do not show.
+
+use super::export_folder::Folder;
+use super::failure::{Failure, Outcome};
+use fernery_client::Client;
+use fernery_client::client::{Query, Reply};
+use fernery_client::wire::JournalPage;
+use fernery_core::canonical::Digest;
+use fernery_core::journal::{Entry, Head};
+use fernery_core::limits;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How often the sealer is waited for, and how long each time.
+const SEAL_TRIES: u32 = 2_000;
+const SEAL_WAIT: Duration = Duration::from_millis(5);
+/// Entries that a further look reads at once: few, because it must be quicker than what it looks at.
+const FURTHER_ROWS: u32 = 50;
+
+/// What is known of the journal.
+#[derive(Default)]
+pub(super) struct Journal {
+    entries: BTreeMap<String, (String, Option<Head>)>,
+    /// Blueprints that were ever in force.
+    pub(super) blueprints: BTreeSet<Digest>,
+}
+
+async fn page(client: &Client, rows: u32, cursor: Option<String>) -> Outcome<JournalPage> {
+    let query = Query::new().with("limit", Some(rows)).with("cursor", cursor);
+    let reply: Reply<JournalPage> = client.get("/v1/journal", &query, Duration::ZERO).await?;
+    Ok(reply.read()?)
+}
+
+/// A place that the chain has reached already.
+pub(super) async fn reached(client: &Client) -> Outcome<i64> {
+    let places = page(client, FURTHER_ROWS, None).await?.entries.into_iter().filter_map(|entry| entry.seal);
+    Ok(places.map(|seal| seal.place).max().unwrap_or(0))
+}
+
+impl Journal {
+    /// Reads what is new, and waits until all that is there at first sight is sealed; answers the end of that.
+    pub(super) async fn read(&mut self, client: &Client, folder: &mut Folder) -> Outcome<Option<Head>> {
+        self.look(client, folder).await?;
+        let seen: Vec<String> = self.entries.keys().cloned().collect();
+        for _ in 0..SEAL_TRIES {
+            if seen.iter().all(|id| self.seal(id).is_some()) {
+                let end = seen.iter().filter_map(|id| self.seal(id)).max_by_key(|seal| seal.place);
+                return Ok(end.cloned());
+            }
+            tokio::time::sleep(SEAL_WAIT).await;
+            self.look(client, folder).await?;
+        }
+        let why = "entries of the journal are not sealed; the server's log says why";
+        Err(Failure::failed("unsealed", why))
+    }
+
+    fn seal(&self, id: &str) -> Option<&Head> {
+        self.entries.get(id).and_then(|(_, seal)| seal.as_ref())
+    }
+
+    /// Reads from the newest entry down to where all is known.
+    async fn look(&mut self, client: &Client, folder: &mut Folder) -> Outcome {
+        let mut open: BTreeSet<String> =
+            self.entries.iter().filter(|(_, (_, seal))| seal.is_none()).map(|(id, _)| id.clone()).collect();
+        let rows = if self.entries.is_empty() { limits::PAGE_ROWS_MAX } else { FURTHER_ROWS };
+        let mut cursor = None;
+        loop {
+            let page = page(client, rows, cursor).await?;
+            let mut known = true;
+            for row in page.entries {
+                open.remove(&row.entry_id);
+                known &= self.seal(&row.entry_id).is_some();
+                let seal = row.seal.map(|seal| Head { place: seal.place, hash: seal.hash });
+                self.entries.insert(row.entry_id.clone(), (row.subject.clone(), seal.clone()));
+                if row.act == "blueprint_in_force" {
+                    self.blueprints.extend(
+                        row.why["blueprint"].as_str().and_then(|digest| digest.parse::<Digest>().ok()),
+                    );
+                }
+                let id = row.entry_id.clone();
+                let entry = Entry {
+                    entry_id: row.entry_id,
+                    created_at: row.created_at,
+                    actor: row.actor,
+                    act: row.act,
+                    subject: row.subject,
+                    why: row.why,
+                };
+                folder.json("journal", &id, &entry)?;
+                if let Some(seal) = seal {
+                    folder.json("beside/journal", &id, &seal)?;
+                }
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() || (known && open.is_empty()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What entries after a place tell of.
+    pub(super) fn subjects_after(&self, place: i64) -> BTreeSet<String> {
+        let after = |seal: &Option<Head>| seal.as_ref().is_none_or(|seal| seal.place > place);
+        self.entries.values().filter(|(_, seal)| after(seal)).map(|(subject, _)| subject.clone()).collect()
+    }
+
+    /// Takes back what came after the end.
+    pub(super) fn cut(&self, folder: &mut Folder, end: Option<&Head>) -> Outcome {
+        let place = end.map_or(0, |end| end.place);
+        for (id, (_, seal)) in &self.entries {
+            if seal.as_ref().is_none_or(|seal| seal.place > place) {
+                folder.remove("journal", id)?;
+                folder.remove("beside/journal", id)?;
+            }
+        }
+        Ok(())
+    }
+}
