@@ -12,6 +12,7 @@
 //! * [`artifact`]: what a run leaves behind, spelled as its schemas spell it
 //! * [`blueprint`]: what an azolla is made from, and every mistake in it
 //! * [`canonical`]: one spelling for one content, and its digest
+//! * [`patch`]: patches, read strictly, and what they may touch
 //! * [`pipeline`]: every decision from an approved objective to a judged run
 //! * [`journal`]: who did what, and the chain over it
 //! * [`exported`]: a folder of artifacts, checked as a whole, and what comes in of it elsewhere
@@ -33,6 +34,7 @@ pub mod lease;
 pub mod limits;
 pub mod names;
 mod parsed;
+pub mod patch;
 pub mod pipeline;
 pub mod progress;
 pub mod report;

@@ -127,6 +127,18 @@ pub const EXECUTOR_PARALLEL_MAX: u32 = 256;
 pub const AZOLLA_LIMIT_MAX: u32 = 10_000;
 /// Azollas that one azolla names for reading.
 pub const READS_MAX: usize = 100;
+
+/// Bytes of one line of a patch.
+pub const PATCH_LINE_BYTES_MAX: usize = 1 << 20;
+/// Bytes of all binary content of a patch, unpacked.
+pub const PATCH_UNPACKED_BYTES_MAX: u64 = 64 << 20;
+/// Files that a patch may touch when its gate does not say.
+pub const PATCH_FILES_DEFAULT: u32 = 200;
+/// Files that a gate may let a patch touch.
+pub const PATCH_FILES_MAX: u32 = 10_000;
+/// Protected files that a gate may name.
+pub const PATCH_ALLOWED_MAX: usize = 100;
+
 /// Bytes of one file of an exported folder: the largest output with every character escaped.
 pub const IMPORT_FILE_BYTES_MAX: usize = 8 << 20;
 /// Bytes of a request that brings an exported folder in. What is larger moves as a backup.

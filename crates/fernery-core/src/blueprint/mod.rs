@@ -15,6 +15,7 @@ mod tree;
 
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType, words};
 use crate::canonical::{self, Digest};
+use crate::patch::policy::PatchPolicy;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -153,6 +154,8 @@ pub enum Gate {
         /// Bytes of content at most.
         max_content_bytes: u64,
     },
+    /// The content is a patch that touches nothing that it may not.
+    Patch(PatchPolicy),
     /// A command says so.
     Command {
         /// What people call it.
@@ -177,6 +180,7 @@ impl Gate {
             Self::Schema => "schema",
             Self::Outcome => "outcome",
             Self::Size { .. } => "size",
+            Self::Patch(_) => "patch",
             Self::Command { name, .. } => name,
         }
     }

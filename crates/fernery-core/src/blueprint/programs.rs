@@ -5,11 +5,12 @@ use super::tree::{Node, Place};
 use super::{Executor, ExecutorKind, Gate, Sandbox};
 use crate::artifact::{DiazotrophType, check_id};
 use crate::limits;
+use crate::patch::policy::PatchPolicy;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 const GATE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10 * 60);
-const GATE_KINDS: [&str; 4] = ["schema", "outcome", "size", "command"];
+const GATE_KINDS: [&str; 5] = ["schema", "outcome", "size", "patch", "command"];
 
 impl Reader {
     pub(super) fn executors(
@@ -167,8 +168,28 @@ impl Reader {
         gates
     }
 
+    fn patch_policy(&mut self, fields: &mut Fields) -> PatchPolicy {
+        let mut policy = PatchPolicy::default();
+        if let Some(most) = self.small(fields, "max_files", 1..=limits::PATCH_FILES_MAX) {
+            policy.max_files = most;
+        }
+        policy.symlinks = self.flag(fields, "symlinks").unwrap_or(policy.symlinks);
+        policy.executables = self.flag(fields, "executables").unwrap_or(policy.executables);
+        let Some(list) = self.list(fields, "allow") else { return policy };
+        if list.value.len() > limits::PATCH_ALLOWED_MAX {
+            self.flaw(list.at, &list.path, format!("has at most {} names", limits::PATCH_ALLOWED_MAX));
+        }
+        for (at, path, name) in self.texts(list) {
+            if name.is_empty() || name.starts_with('/') || name.split('/').any(|part| part == "..") {
+                self.flaw(at, &path, "is a file name, a path, or a folder that ends in /");
+            }
+            policy.allow.push(name);
+        }
+        policy
+    }
+
     fn gate(&mut self, mut fields: Fields) -> Option<Gate> {
-        let kind = self.required(&mut fields, "kind", "schema, outcome, size or command");
+        let kind = self.required(&mut fields, "kind", "schema, outcome, size, patch or command");
         let gate = match kind.as_ref().map(|found| found.value.as_str()) {
             Some("schema") => Some(Gate::Schema),
             Some("outcome") => Some(Gate::Outcome),
@@ -180,6 +201,7 @@ impl Reader {
                 let most = self.number(&mut fields, "max_content_bytes", bounds);
                 most.map(|found| Gate::Size { max_content_bytes: found.value })
             }
+            Some("patch") => Some(Gate::Patch(self.patch_policy(&mut fields))),
             Some("command") => {
                 let name = self.required(&mut fields, "name", "what to call the gate in a verdict");
                 if let Some(name) = &name

@@ -233,6 +233,17 @@ impl Reader {
         number.map(|number| Found::new(number, node.at, &path))
     }
 
+    pub(super) fn flag(&mut self, fields: &mut Fields, key: &'static str) -> Option<bool> {
+        let (path, node) = fields.take(key)?;
+        match node.value {
+            Shape::Switch(on) => Some(on),
+            other => {
+                self.flaw(node.at, &path, format!("is true or false, not {}", other.described()));
+                None
+            }
+        }
+    }
+
     pub(super) fn small(
         &mut self,
         fields: &mut Fields,

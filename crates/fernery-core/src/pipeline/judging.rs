@@ -9,6 +9,7 @@ use super::membrane::{Outcome, outcome};
 use super::scheduling::{again, first_line};
 use crate::artifact::{BlockerKind, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason};
 use crate::blueprint::{Blueprint, Gate};
+use crate::patch;
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,7 @@ pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
         }
         Gate::Size { max_content_bytes } => (bundle.content.len() as u64 > *max_content_bytes)
             .then(|| format!("{} bytes of content; {max_content_bytes} are allowed", bundle.content.len())),
+        Gate::Patch(policy) => patch::policy::fault(&bundle.content, policy),
         Gate::Command { .. } => return None,
     };
     Some(Evidence::plain(gate, fault))

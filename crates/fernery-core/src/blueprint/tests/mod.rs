@@ -156,7 +156,8 @@ fn the_digest_of_the_default_changes_only_on_purpose() {
 #[test]
 fn what_is_stored_reads_back_as_it_was() {
     let own = with(
-        "gates = [{kind = \"command\", name = \"t\", argv = [\"a\"]}, {kind = \"size\", max_content_bytes = 5}]\n\
+        "gates = [{kind = \"command\", name = \"t\", argv = [\"a\"]}, {kind = \"size\", max_content_bytes = 5},\n\
+         {kind = \"patch\", max_files = 3, executables = true, allow = [\".github/\"]}]\n\
          [executors.X_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\\n\"]\nsandbox = \"none\"\n\
          [envelope]\ntokens = 5\ncost_usd = 0.000001\n[reads]\nazollas = [\"*\", \"b\"]\nartifact_types = [\"objective\"]",
     )

@@ -1,0 +1,248 @@
+//! A patch, read strictly: what `git diff --binary --full-index --no-renames` writes, and nothing else.
+//!
+//! git itself is lenient: it skips what it does not understand, guesses names and fuzzes. What decides must not be readable
+//! in two ways, so whatever is not written as git writes it is refused, with its line. Whether a patch applies to a tree is
+//! for git to say; what it may touch is for [`policy`] to say.
+
+mod binary;
+mod lines;
+mod path;
+pub mod policy;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use lines::Flaw;
+
+use lines::Lines;
+use std::collections::BTreeMap;
+
+/// The changes of a patch, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// One for each file.
+    pub files: Vec<FileChange>,
+}
+
+/// What a patch does to one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// Its path from the root of the repository, safe to write to.
+    pub path: String,
+    /// What it was; `None`: it is new.
+    pub before: Option<Mode>,
+    /// What it will be; `None`: it is deleted.
+    pub after: Option<Mode>,
+    /// How its content changes.
+    pub body: Body,
+    /// The line of the patch where it begins.
+    pub line: usize,
+}
+
+/// What kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A plain file.
+    File,
+    /// One that can be executed.
+    Executable,
+    /// A symbolic link; its content is where it leads.
+    Symlink,
+}
+
+/// How content changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Not at all: only the mode, or an empty file.
+    Same,
+    /// Line by line.
+    Text {
+        /// Lines that come.
+        insertions: u64,
+        /// Lines that go.
+        deletions: u64,
+        /// What the lines that come say, of a symbolic link; empty otherwise.
+        link: String,
+    },
+    /// As a whole.
+    Binary {
+        /// Bytes of the new content.
+        bytes: u64,
+    },
+}
+
+/// Reads a patch whole, or says what is wrong first.
+pub fn read(patch: &str) -> Result<Patch, Flaw> {
+    let mut lines = Lines::new(patch)?;
+    let mut files = Vec::new();
+    let mut unpacked = 0;
+    while lines.peek().is_some() {
+        files.push(file(&mut lines, &mut unpacked)?);
+    }
+    apart(&files)?;
+    Ok(Patch { files })
+}
+
+/// No two changes meet in one place, whatever the file system takes for the same name; and nothing is written behind
+/// something that is no folder.
+fn apart(files: &[FileChange]) -> Result<(), Flaw> {
+    let mut places: BTreeMap<String, &FileChange> = BTreeMap::new();
+    for file in files {
+        if let Some(other) = places.insert(path::folded(&file.path), file) {
+            let why = format!("`{}` and `{}` are the same file to some file systems", other.path, file.path);
+            return Err(Flaw::new(file.line, why));
+        }
+    }
+    for (place, file) in &places {
+        for (end, _) in place.match_indices('/') {
+            // A file that makes room for a folder goes; nothing else stands where a folder is needed.
+            if let Some(above) = places.get(&place[..end])
+                && (above.after.is_some() || file.before.is_some())
+            {
+                let why = format!("`{}` lies behind `{}`, which is no folder", file.path, above.path);
+                return Err(Flaw::new(file.line, why));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What stands between a file's first line and its content.
+#[derive(Default)]
+struct Head {
+    old_mode: Option<Mode>,
+    new_mode: Option<Mode>,
+    is_new: bool,
+    is_deleted: bool,
+    ids: Option<(String, String)>,
+}
+
+fn file(lines: &mut Lines<'_>, unpacked: &mut u64) -> Result<FileChange, Flaw> {
+    let line = lines.number();
+    let names = lines.next().and_then(|line| line.strip_prefix("diff --git "));
+    let names = names.ok_or_else(|| Flaw::new(line, "a file begins with `diff --git`"))?;
+    let path = path::of_header(names).map_err(|why| Flaw::new(line, why))?;
+    path::check(&path).map_err(|why| Flaw::new(line, format!("`{}`: {why}", path::shown(&path))))?;
+    let head = head(lines, line)?;
+    let (before, after) = modes(&head, line)?;
+    let body = match lines.peek() {
+        Some(next) if next.starts_with("--- ") => text::read(lines, &path, &head, after)?,
+        Some("GIT binary patch") => binary::read(lines, &head, unpacked)?,
+        _ => same(&head, line)?,
+    };
+    if after == Some(Mode::Symlink) && !matches!(&body, Body::Text { .. } | Body::Same) {
+        return Err(Flaw::new(line, "a symbolic link says in one line where it leads"));
+    }
+    Ok(FileChange { path, before, after, body, line })
+}
+
+fn head(lines: &mut Lines<'_>, begins: usize) -> Result<Head, Flaw> {
+    let mut head = Head::default();
+    loop {
+        let number = lines.number();
+        let Some(line) = lines.peek() else { break };
+        let mode = |text: &str| mode(text).map_err(|why| Flaw::new(number, why));
+        if let Some(text) = line.strip_prefix("old mode ") {
+            head.old_mode = Some(mode(text)?);
+            lines.next();
+            let next = lines.next().and_then(|line| line.strip_prefix("new mode "));
+            head.new_mode = Some(mode(next.ok_or_else(|| Flaw::new(number + 1, "`new mode` is missing"))?)?);
+        } else if let Some(text) = line.strip_prefix("new file mode ") {
+            head.new_mode = Some(mode(text)?);
+            head.is_new = true;
+            lines.next();
+        } else if let Some(text) = line.strip_prefix("deleted file mode ") {
+            head.old_mode = Some(mode(text)?);
+            head.is_deleted = true;
+            lines.next();
+        } else if let Some(text) = line.strip_prefix("index ") {
+            let (ids, kept) = text.split_once(' ').map_or((text, None), |(ids, mode)| (ids, Some(mode)));
+            head.ids = Some(object_ids(ids).map_err(|why| Flaw::new(number, why))?);
+            if let Some(kept) = kept {
+                if head.old_mode.is_some() || head.new_mode.is_some() {
+                    return Err(Flaw::new(number, "the mode is said twice"));
+                }
+                head.old_mode = Some(mode(kept)?);
+                head.new_mode = head.old_mode;
+            }
+            lines.next();
+            break;
+        } else if ["similarity ", "dissimilarity ", "rename ", "copy "].iter().any(|w| line.starts_with(w)) {
+            let why = "renames and copies are written as what goes and what comes: git diff --no-renames";
+            return Err(Flaw::new(number, why));
+        } else {
+            break;
+        }
+        if number > begins + 4 {
+            return Err(Flaw::new(number, "too much is said about one file"));
+        }
+    }
+    Ok(head)
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    match text {
+        "100644" => Ok(Mode::File),
+        "100755" => Ok(Mode::Executable),
+        "120000" => Ok(Mode::Symlink),
+        "160000" => Err("a link to another repository cannot be part of a patch".into()),
+        other => Err(format!("no file has the mode `{}`", path::shown(other))),
+    }
+}
+
+/// Two full ids of one kind, not cut short: what is abbreviated may mean another object elsewhere.
+fn object_ids(text: &str) -> Result<(String, String), String> {
+    let is_id =
+        |id: &str| matches!(id.len(), 40 | 64) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    match text.split_once("..") {
+        Some((old, new)) if is_id(old) && is_id(new) && old.len() == new.len() => {
+            Ok((old.into(), new.into()))
+        }
+        _ => Err("has two full object ids: git diff --full-index".into()),
+    }
+}
+
+fn is_nothing(id: &str) -> bool {
+    id.bytes().all(|b| b == b'0')
+}
+
+/// What the file was and will be. The ids say the same as the words, or one of them lies.
+fn modes(head: &Head, line: usize) -> Result<(Option<Mode>, Option<Mode>), Flaw> {
+    let flaw = |why: &str| Err(Flaw::new(line, why));
+    if head.is_new && head.is_deleted {
+        return flaw("a file is new or deleted, not both");
+    }
+    if let Some((old, new)) = &head.ids
+        && (is_nothing(old) != head.is_new || is_nothing(new) != head.is_deleted)
+    {
+        return flaw("its object ids say otherwise than its first lines");
+    }
+    match (head.old_mode, head.new_mode) {
+        (None, None) => flaw("its mode is missing"),
+        (old, new) if head.is_new && old.is_some() || head.is_deleted && new.is_some() => {
+            flaw("its mode is said twice")
+        }
+        (Some(old), Some(new)) if (old == Mode::Symlink) != (new == Mode::Symlink) => {
+            flaw("a file becomes a symbolic link, or the other way round: git writes that as two changes")
+        }
+        (Some(old), Some(new)) if old == new && head.ids.is_none() => flaw("nothing changes"),
+        modes => Ok(modes),
+    }
+}
+
+/// Ids of an empty file.
+const EMPTY: [&str; 2] = [
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+];
+
+/// A change without content: of the mode alone, or of an empty file.
+fn same(head: &Head, line: usize) -> Result<Body, Flaw> {
+    let fits = match &head.ids {
+        None => head.old_mode.is_some() && head.new_mode.is_some(),
+        Some((_, new)) if head.is_new => EMPTY.contains(&new.as_str()),
+        Some((old, _)) if head.is_deleted => EMPTY.contains(&old.as_str()),
+        Some(_) => false,
+    };
+    if fits { Ok(Body::Same) } else { Err(Flaw::new(line, "its content is missing")) }
+}
