@@ -52,10 +52,12 @@ fn change(tree: &Path, random: &mut StdRng) {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("set");
         }
         _ => {
-            let lines: Vec<String> =
-                (0..random.random_range(0..60_u32)).map(|n| format!("line {}", n + random.random_range(0..2))).collect();
+            let lines: Vec<String> = (0..random.random_range(0..60_u32))
+                .map(|n| format!("line {}", n + random.random_range(0..2)))
+                .collect();
             let end = if random.random_bool(0.5) { "\n" } else { "" };
-            fs::write(&path, lines.join(if random.random_bool(0.2) { "\r\n" } else { "\n" }) + end).expect("written");
+            fs::write(&path, lines.join(if random.random_bool(0.2) { "\r\n" } else { "\n" }) + end)
+                .expect("written");
         }
     }
 }
@@ -77,7 +79,15 @@ fn what_git_writes_is_read_and_what_is_read_git_applies() {
             change(tree, &mut random);
         }
         git(tree, &["add", "-A"]);
-        let diff = ["diff", "--cached", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];
+        let diff = [
+            "diff",
+            "--cached",
+            "--binary",
+            "--full-index",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+        ];
         let written = git(tree, &diff);
         let touched = git(tree, &["diff", "--cached", "--name-only", "--no-renames", "-z"]);
         let mut touched: Vec<&str> =

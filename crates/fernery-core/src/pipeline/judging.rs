@@ -71,6 +71,20 @@ pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
     Some(Evidence::plain(gate, fault))
 }
 
+/// Judges a bundle by gates that need nothing but the bundle, up to the first that does not pass; `None`: a program is needed.
+pub fn plain_evidence_of_all(gates: &[Gate], bundle: &OutputBundle) -> Option<Vec<Evidence>> {
+    let mut all = Vec::new();
+    for gate in gates {
+        let evidence = plain_evidence(gate, bundle)?;
+        let passed = evidence.result == Some(GateResult::Pass);
+        all.push(evidence);
+        if !passed {
+            break;
+        }
+    }
+    Some(all)
+}
+
 /// What the gates come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {

@@ -106,7 +106,7 @@ fn decide(
         decision.note.as_deref().into(),
         decision.created_at.into(),
     ];
-    sql.touched(include_str!("sql/decision_insert.sql"), &cells)?;
+    sql.write_new(include_str!("sql/decision_insert.sql"), &cells)?;
     let why = json!({"record_id": decision.record_id, "digest": decision.digest, "note": decision.note});
     let act = kind.to_lowercase();
     journal::note_as(sql, decision.record_id.as_str(), (&actor.0, &act, id.as_str()), &why)?;

@@ -4,7 +4,7 @@
 //! The chain: each seal is the hash of the one before and of its entry. A row that is changed, removed, inserted,
 //! reordered or cut off afterwards breaks it, and [`verify`] names the first.
 
-use super::{Cell, Row, Sql, Stage};
+use super::{Cell, Row, Sql, Stage, check_written};
 use crate::door;
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
@@ -107,16 +107,42 @@ pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)>
     sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
     // Whoever has the next place has all that follow: what is unsealed now nobody else seals.
     let (mut head, mut count) = (next, 1);
-    for row in &sql.query(take, &[(limit - 1).into()])? {
-        let (entry, next) = chained(Some(&head), row)?;
-        let hash = next.hash.to_string();
-        let cells = seal_cells(&next, &entry, &hash);
-        sql.write("the journal", include_str!("sql/seal_insert.sql"), &cells)?;
-        sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&entry.entry_id).into()])?;
-        head = next;
-        count += 1;
+    let rows = sql.query(take, &[(limit - 1).into()])?;
+    for some in rows.chunks(SEALS_AT_ONCE) {
+        let mut seals = Vec::with_capacity(some.len());
+        for row in some {
+            let (entry, next) = chained(Some(&head), row)?;
+            seals.push((next.place, entry.entry_id, next.hash.to_string()));
+            head = next;
+        }
+        write_seals(sql, &seals)?;
+        count += seals.len();
     }
     Ok((count, Some(head)))
+}
+
+/// Seals that one statement writes.
+const SEALS_AT_ONCE: usize = 16;
+
+fn write_seals(sql: &mut dyn Sql, seals: &[(i64, String, String)]) -> StoreResult<()> {
+    if seals.len() == SEALS_AT_ONCE {
+        let cells: Vec<Cell<'_>> =
+            seals.iter().flat_map(|(place, id, hash)| [(*place).into(), id.into(), hash.into()]).collect();
+        check_written(
+            "the journal",
+            sql.touched(include_str!("sql/seal_insert_many.sql"), &cells)?,
+            seals.len(),
+        )?;
+        let ids: Vec<Cell<'_>> = seals.iter().map(|(_, id, _)| id.into()).collect();
+        let gone = sql.touched(include_str!("sql/unsealed_delete_many.sql"), &ids)?;
+        return check_written("the journal", gone, seals.len());
+    }
+    for (place, id, hash) in seals {
+        let cells = [(*place).into(), id.into(), hash.into()];
+        sql.write("the journal", include_str!("sql/seal_insert.sql"), &cells)?;
+        sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[id.into()])?;
+    }
+    Ok(())
 }
 
 /// The entry of a row, and the end of the chain with it.

@@ -15,7 +15,9 @@ use fernery_core::artifact::{ObjectiveStatus, OutputBundle, PauseState, RunId, R
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical;
 use fernery_core::pipeline::exhibits::Exhibits;
-use fernery_core::pipeline::judging::{Case, Evidence, Judgement, Verdict, judge, verdict, verdict_again};
+use fernery_core::pipeline::judging::{
+    Case, Evidence, Judgement, Verdict, judge, plain_evidence_of_all, verdict, verdict_again,
+};
 use fernery_core::pipeline::lifecycle::{Step, after};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -60,6 +62,19 @@ pub enum Judged {
     Later,
     /// Somebody has taken over.
     ClaimLost,
+}
+
+/// Judges by gates that need nothing but the bundle, and writes the verdict; `None`, and nothing is written: a program must
+/// run first.
+pub fn conclude_plainly(sql: &mut dyn Sql, held: &Held) -> StoreResult<Option<Judged>> {
+    let Some(docket) = docket(sql, &WorkorderId::stored(&held.resource_id))? else {
+        claims::release(sql, held)?;
+        return Ok(Some(Judged::Before));
+    };
+    match plain_evidence_of_all(&docket.blueprint.gates, &docket.bundle) {
+        Some(evidence) => conclude(sql, held, &evidence).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Writes the verdict over `evidence`.

@@ -168,7 +168,7 @@ pub trait Sql {
     /// Runs a write that touches one row of `what`; the transaction fails where it does not. It may be sent later, with
     /// whatever is asked next or at the end, but never after it. The statement ends in RETURNING.
     fn write(&mut self, what: &str, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
-        check_written(what, self.touched(statement, cells)?)
+        check_written(what, self.touched(statement, cells)?, 1)
     }
 
     /// As [`Sql::write`], of what may be there already and is then left alone.
@@ -187,12 +187,12 @@ pub trait Sql {
     }
 }
 
-/// Whether a write that must touch one row did.
-pub(crate) fn check_written(what: &str, rows: usize) -> StoreResult<()> {
-    match rows {
-        1 => Ok(()),
-        _ => Err(StoreError::Corrupt(format!("{what} changed under its lock: {rows} rows written, not one"))),
+/// Whether a write touched as many rows as it must.
+pub(crate) fn check_written(what: &str, rows: usize, expected: usize) -> StoreResult<()> {
+    if rows == expected {
+        return Ok(());
     }
+    Err(StoreError::Corrupt(format!("{what} changed under its lock: {rows} rows written, not {expected}")))
 }
 
 /// Work to be done in one transaction. It may run more than once (a conflict, a commit whose answer was lost), so ids and

@@ -62,6 +62,9 @@ fn value(row: &tokio_postgres::Row, column: usize) -> StoreResult<Value> {
     })
 }
 
+/// Writes that wait to be sent together; they must be answered within the time of one.
+const UNSENT_MAX: usize = 256;
+
 /// A write that is sent with whatever comes next.
 struct Unsent {
     statement: &'static str,
@@ -124,14 +127,15 @@ impl Transaction<'_> {
         for write in &unsent {
             let written = answers.next().map_or(0, |rows| rows.len());
             if let Some(what) = &write.what {
-                check_written(what, written)?;
+                check_written(what, written, 1)?;
             }
         }
         answers.map(|rows| rows.iter().map(row).collect()).collect()
     }
 
-    fn keep(&mut self, statement: &'static str, cells: &[Cell<'_>], what: Option<String>) {
+    fn keep(&mut self, statement: &'static str, cells: &[Cell<'_>], what: Option<String>) -> StoreResult<()> {
         self.unsent.push(Unsent { statement, cells: cells.iter().map(Kept::new).collect(), what });
+        if self.unsent.len() < UNSENT_MAX { Ok(()) } else { self.send("", &[]).map(drop) }
     }
 
     fn noted<T>(&mut self, answer: Result<T, Trouble>) -> StoreResult<T> {
@@ -156,13 +160,11 @@ impl Sql for Transaction<'_> {
     }
 
     fn write(&mut self, what: &str, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
-        self.keep(statement, cells, Some(what.to_string()));
-        Ok(())
+        self.keep(statement, cells, Some(what.to_string()))
     }
 
     fn write_new(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
-        self.keep(statement, cells, None);
-        Ok(())
+        self.keep(statement, cells, None)
     }
 
     fn now(&self) -> Timestamp {
