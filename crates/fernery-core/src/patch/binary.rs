@@ -1,23 +1,28 @@
 //! Content that changes as a whole: base 85 over zlib, as git writes it, unpacked here so that its size is known.
 
 use super::lines::{Flaw, Lines};
-use super::{Body, Head};
+use super::{Body, Head, is_nothing};
 use crate::limits;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use sha1::{Digest, Sha1};
 
 const DIGITS: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
 /// Both directions, as git always writes them. `unpacked` counts over the whole patch.
 pub(super) fn read(lines: &mut Lines<'_>, head: &Head, unpacked: &mut u64) -> Result<Body, Flaw> {
+    let number = lines.number();
     lines.next();
-    let bytes = block(lines, head.is_new, unpacked)?;
-    block(lines, head.is_deleted, unpacked)?;
+    let Some((old, new)) = &head.ids else {
+        return Err(Flaw::new(number, "content without object ids: git diff --full-index"));
+    };
+    let bytes = block(lines, head.is_new, new, unpacked)?;
+    block(lines, head.is_deleted, old, unpacked)?;
     Ok(Body::Binary { bytes })
 }
 
-/// One direction, from a file or from nothing; answers the size of the content that it makes.
-fn block(lines: &mut Lines<'_>, from_nothing: bool, unpacked: &mut u64) -> Result<u64, Flaw> {
+/// One direction, from a file or from nothing to the object `id`; answers the size of the content that it makes.
+fn block(lines: &mut Lines<'_>, from_nothing: bool, id: &str, unpacked: &mut u64) -> Result<u64, Flaw> {
     let begins = lines.number();
     let flaw = |why: &str| Flaw::new(begins, why);
     let header = lines.next().unwrap_or_default();
@@ -53,10 +58,25 @@ fn block(lines: &mut Lines<'_>, from_nothing: bool, unpacked: &mut u64) -> Resul
     }
     let made = match kind {
         "delta" => delta_size(&content).ok_or_else(|| flaw("its delta is damaged"))?,
-        _ => size,
+        _ => {
+            // git takes an object that it has for what it is called, and looks no further.
+            let nothing = size == 0 && is_nothing(id);
+            if !nothing && object_id(&content) != id {
+                return Err(flaw("its content is not the object that is named"));
+            }
+            size
+        }
     };
     *unpacked += made.max(size);
     if *unpacked > limits::PATCH_UNPACKED_BYTES_MAX { Err(too_large()) } else { Ok(made) }
+}
+
+/// What git calls a file with this content.
+fn object_id(content: &[u8]) -> String {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", content.len()));
+    hash.update(content);
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One line: its length as a letter, then five digits for four bytes.

@@ -35,6 +35,10 @@ pub struct FileChange {
     pub after: Option<Mode>,
     /// How its content changes.
     pub body: Body,
+    /// The objects that it was and will be, as the patch says; `None` where only the mode changes.
+    pub ids: Option<(String, String)>,
+    /// One spelling for all that some file system takes for its path.
+    folded: String,
     /// The line of the patch where it begins.
     pub line: usize,
 }
@@ -86,18 +90,22 @@ pub fn read(patch: &str) -> Result<Patch, Flaw> {
 /// No two changes meet in one place, whatever the file system takes for the same name; and nothing is written behind
 /// something that is no folder.
 fn apart(files: &[FileChange]) -> Result<(), Flaw> {
-    let mut places: BTreeMap<String, &FileChange> = BTreeMap::new();
+    let mut places: BTreeMap<&str, &FileChange> = BTreeMap::new();
     for file in files {
-        if let Some(other) = places.insert(path::folded(&file.path), file) {
+        if let Some(other) = places.insert(&file.folded, file)
+            && !turns_into(other, file)
+        {
             let why = format!("`{}` and `{}` are the same file to some file systems", other.path, file.path);
             return Err(Flaw::new(file.line, why));
         }
     }
     for (place, file) in &places {
         for (end, _) in place.match_indices('/') {
-            // A file that makes room for a folder goes; nothing else stands where a folder is needed.
+            // A file that makes room for a folder goes, and the other way round.
+            let makes_room =
+                |gone: &FileChange, new: &FileChange| gone.after.is_none() && new.before.is_none();
             if let Some(above) = places.get(&place[..end])
-                && (above.after.is_some() || file.before.is_some())
+                && !(makes_room(above, file) || makes_room(file, above))
             {
                 let why = format!("`{}` lies behind `{}`, which is no folder", file.path, above.path);
                 return Err(Flaw::new(file.line, why));
@@ -107,6 +115,15 @@ fn apart(files: &[FileChange]) -> Result<(), Flaw> {
     Ok(())
 }
 
+/// A file becomes a symbolic link, or the other way round: git writes what goes, and at once what comes.
+fn turns_into(old: &FileChange, new: &FileChange) -> bool {
+    let is_link = |mode: Option<Mode>| mode == Some(Mode::Symlink);
+    old.path == new.path
+        && old.after.is_none()
+        && new.before.is_none()
+        && is_link(old.before) != is_link(new.after)
+}
+
 /// What stands between a file's first line and its content.
 #[derive(Default)]
 struct Head {
@@ -114,6 +131,8 @@ struct Head {
     new_mode: Option<Mode>,
     is_new: bool,
     is_deleted: bool,
+    /// By `old mode` and `new mode`, as if it changed.
+    modes_are_said: bool,
     ids: Option<(String, String)>,
 }
 
@@ -130,10 +149,11 @@ fn file(lines: &mut Lines<'_>, unpacked: &mut u64) -> Result<FileChange, Flaw> {
         Some("GIT binary patch") => binary::read(lines, &head, unpacked)?,
         _ => same(&head, line)?,
     };
-    if after == Some(Mode::Symlink) && !matches!(&body, Body::Text { .. } | Body::Same) {
+    if after == Some(Mode::Symlink) && !matches!(&body, Body::Text { .. }) {
         return Err(Flaw::new(line, "a symbolic link says in one line where it leads"));
     }
-    Ok(FileChange { path, before, after, body, line })
+    let folded = path::folded(&path);
+    Ok(FileChange { path, before, after, body, ids: head.ids, folded, line })
 }
 
 fn head(lines: &mut Lines<'_>, begins: usize) -> Result<Head, Flaw> {
@@ -142,8 +162,15 @@ fn head(lines: &mut Lines<'_>, begins: usize) -> Result<Head, Flaw> {
         let number = lines.number();
         let Some(line) = lines.peek() else { break };
         let mode = |text: &str| mode(text).map_err(|why| Flaw::new(number, why));
+        let is_said = head.old_mode.is_some() || head.new_mode.is_some();
+        if is_said
+            && ["old mode ", "new file mode ", "deleted file mode "].iter().any(|w| line.starts_with(w))
+        {
+            return Err(Flaw::new(number, "the mode is said twice"));
+        }
         if let Some(text) = line.strip_prefix("old mode ") {
             head.old_mode = Some(mode(text)?);
+            head.modes_are_said = true;
             lines.next();
             let next = lines.next().and_then(|line| line.strip_prefix("new mode "));
             head.new_mode = Some(mode(next.ok_or_else(|| Flaw::new(number + 1, "`new mode` is missing"))?)?);
@@ -159,7 +186,7 @@ fn head(lines: &mut Lines<'_>, begins: usize) -> Result<Head, Flaw> {
             let (ids, kept) = text.split_once(' ').map_or((text, None), |(ids, mode)| (ids, Some(mode)));
             head.ids = Some(object_ids(ids).map_err(|why| Flaw::new(number, why))?);
             if let Some(kept) = kept {
-                if head.old_mode.is_some() || head.new_mode.is_some() {
+                if is_said {
                     return Err(Flaw::new(number, "the mode is said twice"));
                 }
                 head.old_mode = Some(mode(kept)?);
@@ -190,14 +217,11 @@ fn mode(text: &str) -> Result<Mode, String> {
     }
 }
 
-/// Two full ids of one kind, not cut short: what is abbreviated may mean another object elsewhere.
+/// Two full ids of SHA-1: what is abbreviated may mean another object elsewhere, and what is longer git ignores, mode and all.
 fn object_ids(text: &str) -> Result<(String, String), String> {
-    let is_id =
-        |id: &str| matches!(id.len(), 40 | 64) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let is_id = |id: &str| id.len() == 40 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     match text.split_once("..") {
-        Some((old, new)) if is_id(old) && is_id(new) && old.len() == new.len() => {
-            Ok((old.into(), new.into()))
-        }
+        Some((old, new)) if is_id(old) && is_id(new) => Ok((old.into(), new.into())),
         _ => Err("has two full object ids: git diff --full-index".into()),
     }
 }
@@ -225,23 +249,20 @@ fn modes(head: &Head, line: usize) -> Result<(Option<Mode>, Option<Mode>), Flaw>
         (Some(old), Some(new)) if (old == Mode::Symlink) != (new == Mode::Symlink) => {
             flaw("a file becomes a symbolic link, or the other way round: git writes that as two changes")
         }
-        (Some(old), Some(new)) if old == new && head.ids.is_none() => flaw("nothing changes"),
+        (Some(old), Some(new)) if old == new && head.modes_are_said => flaw("its mode does not change"),
         modes => Ok(modes),
     }
 }
 
-/// Ids of an empty file.
-const EMPTY: [&str; 2] = [
-    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
-];
+/// The id of an empty file.
+const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 
 /// A change without content: of the mode alone, or of an empty file.
 fn same(head: &Head, line: usize) -> Result<Body, Flaw> {
     let fits = match &head.ids {
         None => head.old_mode.is_some() && head.new_mode.is_some(),
-        Some((_, new)) if head.is_new => EMPTY.contains(&new.as_str()),
-        Some((old, _)) if head.is_deleted => EMPTY.contains(&old.as_str()),
+        Some((_, new)) if head.is_new => new == EMPTY,
+        Some((old, _)) if head.is_deleted => old == EMPTY,
         Some(_) => false,
     };
     if fits { Ok(Body::Same) } else { Err(Flaw::new(line, "its content is missing")) }

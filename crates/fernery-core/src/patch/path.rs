@@ -5,6 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 
 const PATH_BYTES_MAX: usize = 4_096;
 const NAME_BYTES_MAX: usize = 255;
+const PARTS_MAX: usize = 100;
 
 /// The path of `a/PATH b/PATH`. Both are the same, for nothing is renamed.
 pub(super) fn of_header(names: &str) -> Result<String, String> {
@@ -17,6 +18,7 @@ pub(super) fn of_header(names: &str) -> Result<String, String> {
         }
         (old, new)
     } else {
+        let names = plainly_written(names)?;
         // Spaces are not quoted, so the middle is where both halves are as long.
         let half =
             names.len().checked_sub(1).filter(|n| n % 2 == 0).ok_or("has two names that are the same")? / 2;
@@ -36,9 +38,11 @@ pub(super) fn of_side(text: &str, prefix: &str) -> Result<Option<String>, String
     if text == "/dev/null" {
         return Ok(None);
     }
-    let (path, rest) = match text.starts_with('"') {
-        true => unquoted(text)?,
-        false => text.split_once('\t').map_or((text.to_string(), ""), |(path, _)| (path.to_string(), "\t")),
+    let (path, rest) = if text.starts_with('"') {
+        unquoted(text)?
+    } else {
+        let (path, rest) = text.split_at(text.find('\t').unwrap_or(text.len()));
+        (plainly_written(path)?.to_string(), rest)
     };
     // A name with a space in it ends in a tab here, so that tools that look for a date find none.
     let ends = if path.contains(' ') { "\t" } else { "" };
@@ -46,6 +50,12 @@ pub(super) fn of_side(text: &str, prefix: &str) -> Result<Option<String>, String
         Some(path) if rest == ends => Ok(Some(path.to_string())),
         _ => Err(format!("names its file as {prefix}… and nothing else")),
     }
+}
+
+/// A name that git writes without quotes. Within one that has them git looks for another name.
+fn plainly_written(name: &str) -> Result<&str, String> {
+    let odd = |b: u8| matches!(b, b'"' | b'\\') || b.is_ascii_control();
+    if name.bytes().any(odd) { Err("a name that git would put in quotes".into()) } else { Ok(name) }
 }
 
 /// A name in quotes as git writes one, and what follows it.
@@ -57,7 +67,9 @@ fn unquoted(text: &str) -> Result<(String, &str), String> {
         match rest {
             [b'"', after @ ..] => {
                 let after = &text[text.len() - after.len()..];
-                return Ok((String::from_utf8(bytes).map_err(|_| "a name that is not UTF-8")?, after));
+                let name = String::from_utf8(bytes).map_err(|_| "a name that is not UTF-8")?;
+                let needless = name.is_ascii() && plainly_written(&name).is_ok();
+                return if needless { Err(bad()) } else { Ok((name, after)) };
             }
             [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..] => {
                 bytes.push(((a - b'0') << 6) | ((b - b'0') << 3) | (c - b'0'));
@@ -100,6 +112,9 @@ pub(super) fn check(path: &str) -> Result<(), String> {
     if path.contains('\\') {
         return Err("has a backslash, which parts folders elsewhere".into());
     }
+    if path.split('/').count() > PARTS_MAX {
+        return Err(format!("a path has at most {PARTS_MAX} parts"));
+    }
     path.split('/').try_for_each(check_name)
 }
 
@@ -115,31 +130,25 @@ fn check_name(name: &str) -> Result<(), String> {
     if name.starts_with('-') {
         return Err("a part begins with a dash, which programs take for an option".into());
     }
-    let plain = plain(name);
-    if plain == ".git" || is_short_name(&plain, "git") {
-        return Err("is git's own".into());
+    if name.ends_with(['.', ' ']) || name.contains(':') || is_short_name(name) {
+        return Err("another system takes it for another name".into());
     }
-    if plain == ".gitmodules" || is_short_name(&plain, "gitmod") {
-        return Err("links other repositories".into());
+    match folded(name).as_str() {
+        ".git" => Err("is git's own".into()),
+        ".gitmodules" => Err("links other repositories".into()),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// A name as file systems that are less exact than ours see it.
-fn plain(name: &str) -> String {
-    let name = name.split(':').next().unwrap_or_default();
-    folded(name.trim_end_matches(['.', ' ']))
-}
-
-/// Whether it is the short name that another system would give: `git~1`.
-fn is_short_name(name: &str, of: &str) -> bool {
-    let number = name.strip_prefix(of).and_then(|rest| rest.strip_prefix('~'));
+/// Whether it may be the short name that another system gives: `git~1`.
+fn is_short_name(name: &str) -> bool {
+    let number = name.rsplit_once('~').map(|(_, number)| number);
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// One spelling for all that some file system takes for the same name.
 pub(super) fn folded(path: &str) -> String {
-    path.nfkc().flat_map(char::to_lowercase).nfc().collect()
+    path.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
 }
 
 /// A text of a patch in a message: short, and nothing that a terminal would obey.

@@ -4,30 +4,57 @@ use super::{Body, FileChange, Mode, Patch, path, read};
 use crate::limits;
 use serde::{Deserialize, Serialize};
 
-/// Files that decide what runs, for whom, and who must look: a patch touches them only where the blueprint says so. A name
-/// alone is a file of that name in any folder; one that ends in `/` is a folder at the root.
-pub const PROTECTED: [&str; 21] = [
+/// Files that decide what runs, for whom, who must look, and what the next agent is told: a patch touches them only where the
+/// blueprint says so. A name is a file, one that ends in `/` a folder, in any folder; one with a `/` inside is a path.
+pub const PROTECTED: [&str; 48] = [
     ".github/",
     ".gitlab/",
     ".gitlab-ci.yml",
     ".circleci/",
+    ".cirrus.yml",
     ".buildkite/",
+    ".builds/",
+    ".build.yml",
+    ".drone.yml",
     ".woodpecker/",
+    ".woodpecker.yml",
+    ".woodpecker.yaml",
     ".forgejo/",
     ".gitea/",
+    ".tekton/",
     ".travis.yml",
+    ".appveyor.yml",
+    "appveyor.yml",
     ".ci/",
     "azure-pipelines.yml",
+    "azure-pipelines.yaml",
     "bitbucket-pipelines.yml",
     "Jenkinsfile",
     ".githooks/",
     ".husky/",
     ".pre-commit-config.yaml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    ".lefthook.yml",
+    ".lefthook.yaml",
+    "lefthook-local.yml",
     ".gitattributes",
+    ".lfsconfig",
     "CODEOWNERS",
+    ".devcontainer/",
+    ".vscode/",
+    ".idea/",
+    ".envrc",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    ".claude/",
+    ".codex/",
+    ".gemini/",
+    ".cursor/",
+    ".mcp.json",
     "fernery.toml",
     "azollas/",
-    "lefthook.yml",
 ];
 
 /// What the gate `patch` lets through.
@@ -70,7 +97,7 @@ fn refused(patch: &Patch, policy: &PatchPolicy) -> Option<String> {
 }
 
 fn file_fault(file: &FileChange, policy: &PatchPolicy) -> Option<String> {
-    let covers = |pattern: &&str| covers(pattern, &file.path);
+    let covers = |pattern: &&str| covers(pattern, &file.folded);
     if let Some(pattern) = PROTECTED.iter().find(|pattern| covers(pattern))
         && !policy.allow.iter().any(|allowed| covers(&allowed.as_str()))
     {
@@ -90,10 +117,11 @@ fn file_fault(file: &FileChange, policy: &PatchPolicy) -> Option<String> {
     None
 }
 
-/// A link leads to somewhere in the repository.
+/// A link leads to somewhere in the repository. Up only from its own folder: behind a name may be another link.
 fn link_fault(from: &str, link: &str) -> Option<String> {
     let mut folder: Vec<&str> = from.split('/').collect();
     folder.pop();
+    let mut named = false;
     for part in link.split('/') {
         match part {
             // An absolute path has an empty first part.
@@ -101,24 +129,29 @@ fn link_fault(from: &str, link: &str) -> Option<String> {
                 return Some(format!("leads to `{}`, which is no path in the repository", path::shown(link)));
             }
             "." => {}
+            ".." if named => return Some(format!("leads up behind a name, to `{}`", path::shown(link))),
             ".." => {
                 if folder.pop().is_none() {
                     return Some(format!("leads out of the repository, to `{}`", path::shown(link)));
                 }
             }
-            part => folder.push(part),
+            part => {
+                named = true;
+                folder.push(part);
+            }
         }
     }
     path::check(&folder.join("/")).err().map(|why| format!("leads to `{}`: {why}", path::shown(link)))
 }
 
+/// Whether a pattern covers a path that is folded already. A folder is covered with all that is in it, and so is whatever
+/// else has its name.
 fn covers(pattern: &str, file: &str) -> bool {
-    let (pattern, file) = (path::folded(pattern), path::folded(file));
-    if pattern.ends_with('/') {
-        file.starts_with(&pattern)
-    } else if pattern.contains('/') {
-        file == pattern
-    } else {
-        file.rsplit('/').next() == Some(&pattern)
+    let pattern = path::folded(pattern);
+    match pattern.strip_suffix('/') {
+        Some(folder) if folder.contains('/') => file == folder || file.starts_with(&pattern),
+        Some(folder) => file.split('/').any(|part| part == folder),
+        None if pattern.contains('/') => file == pattern,
+        None => file.rsplit('/').next() == Some(&pattern),
     }
 }

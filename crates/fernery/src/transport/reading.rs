@@ -71,7 +71,7 @@ impl RedisTransport {
         {
             // Nearly always there is but one, and it has its group: no script is needed for that.
             let answer = self.answer(&self.read_one(stream, max - in_hand)).await?;
-            if let Some(entries) = reply::read_one(answer) {
+            if let Some(entries) = reply::read_one(answer)? {
                 self.link.reads(None);
                 return Ok((vec![(1, entries)], Vec::new()));
             }

@@ -86,13 +86,19 @@ pub(super) fn read(answer: Option<Value>) -> Result<Found, Away> {
     taken_apart().ok_or_else(|| Away("Redis answers a read in a way that is not known".into()))
 }
 
-/// The answer of XREADGROUP for one stream: `[[stream, entries]]`, or nil where there is nothing to read. `None` where something
-/// is wrong.
-pub(super) fn read_one(answer: Option<Value>) -> Option<Vec<Entry>> {
-    match answer? {
-        Value::Nil => Some(Vec::new()),
-        found => Some(entries(array(array(found)?.into_iter().next()?)?.into_iter().nth(1)?)),
-    }
+/// The answer of XREADGROUP for one stream: `[[stream, entries]]`, as a map in the newer protocol, or nil where there is nothing
+/// to read. `None` where it was refused: then nothing was read.
+pub(super) fn read_one(answer: Option<Value>) -> Result<Option<Vec<Entry>>, Away> {
+    let taken_apart = match answer {
+        Some(Value::Nil) => Some(Vec::new()),
+        Some(Value::ServerError(_)) => return Ok(None),
+        Some(Value::Map(streams)) => streams.into_iter().next().map(|(_, found)| entries(found)),
+        Some(found) => array(found)
+            .and_then(|streams| array(streams.into_iter().next()?)?.into_iter().nth(1))
+            .map(entries),
+        None => None,
+    };
+    taken_apart.map(Some).ok_or_else(|| Away("Redis answers a read in a way that is not known".into()))
 }
 
 /// `[next, entries, …]` of XAUTOCLAIM.

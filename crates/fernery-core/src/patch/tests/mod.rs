@@ -84,21 +84,21 @@ fn no_path_leads_elsewhere() {
         (".git/config", "git's own"),
         ("a/.git/hooks/x", "git's own"),
         (".GIT/config", "git's own"),
-        (".git./config", "git's own"),
-        (".git /config", "git's own"),
-        (".git::$INDEX_ALLOCATION/x", "git's own"),
-        ("git~1/config", "git's own"),
-        ("GIT~2/config", "git's own"),
+        (".git./config", "another system"),
+        (".git /config", "another system"),
+        (".git::$INDEX_ALLOCATION/x", "another system"),
+        ("git~1/config", "another system"),
+        ("GIT~2/config", "another system"),
         ("．git/config", "git's own"),
         (".gitmodules", "links other repositories"),
         ("sub/.GitModules", "links other repositories"),
-        ("gitmod~1", "links other repositories"),
-        ("a\\..\\b", "a backslash"),
+        ("gitmod~1", "another system"),
+        ("CODEOWNERS.", "another system"),
+        (".gitattributes::$DATA", "another system"),
         ("--exec=x", "begins with a dash"),
         ("a/-rf", "begins with a dash"),
         ("hook\u{202e}txt", "cannot be seen"),
         (".git\u{200c}/config", "cannot be seen"),
-        ("a\rb", "cannot be seen"),
     ] {
         assert!(
             flaw(&adds(path, "100644", "x")).contains(why),
@@ -120,11 +120,13 @@ fn quotes_hide_nothing() {
         )
     };
     for (name, why) in [
-        ("\\056\\056/x", "leads elsewhere"),
-        ("\\056git/config", "git's own"),
+        ("\\056\\056/x", "would not write"),
+        ("\\056\\056/ü", "leads elsewhere"),
+        ("\\056git/ü", "git's own"),
         ("a\\nb", "cannot be seen"),
         ("a\\015", "cannot be seen"),
         ("a\\000b", "cannot be seen"),
+        ("a\\\\b", "a backslash"),
         ("\\377", "not UTF-8"),
         ("\\9", "would not write"),
         ("\\x41", "would not write"),
@@ -132,6 +134,20 @@ fn quotes_hide_nothing() {
         assert!(flaw(&quoted(name)).contains(why), "{name}: {}", flaw(&quoted(name)));
     }
     assert_eq!(read(&quoted("\\303\\274")).map(|p| p.files[0].path.clone()), Ok("ü".to_string()));
+}
+
+/// git looks for a second name where the first has a quote, and goes by that one if nothing else names the file.
+#[test]
+fn a_name_with_a_quote_in_it_hides_no_other_name() {
+    let empty = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+    for hidden in ["CODEOWNERS", ".gitmodules"] {
+        let forged = format!("{hidden} \"b/{hidden}\" x");
+        let new =
+            format!("diff --git a/{forged} b/{forged}\nnew file mode 100644\nindex {NOTHING}..{empty}\n");
+        assert!(flaw(&new).contains("would put in quotes"), "{}", flaw(&new));
+    }
+    assert!(flaw(&changes("a\\b")).contains("would put in quotes"));
+    assert!(flaw(&changes("a\tb")).contains("would put in quotes"));
 }
 
 #[test]
@@ -150,6 +166,7 @@ fn only_plain_files_come_unless_the_gate_says_otherwise() {
         ("../../x", "out of the repository"),
         ("../.git/hooks/x", "git's own"),
         ("..", "1 to 4096 bytes"),
+        ("c/../../x", "up behind a name"),
     ] {
         let found = fault(&link(to), &policy).unwrap_or_default();
         assert!(found.contains(why), "{to}: {found}");
@@ -157,6 +174,17 @@ fn only_plain_files_come_unless_the_gate_says_otherwise() {
     assert!(fault(&adds("a", "120000", "c"), &policy).is_some(), "with an end it is no link that git wrote");
     let becomes = "diff --git a/x b/x\nold mode 100644\nnew mode 120000\n";
     assert!(flaw(becomes).contains("as two changes"));
+    // It is 100644 in the tree, whatever is said of it.
+    let said = format!(
+        "diff --git a/x b/x\nold mode 100755\nnew mode 100755\nindex {ID}..{OTHER}\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+    );
+    assert!(flaw(&said).contains("does not change"));
+    let empty_link = "diff --git a/x b/x\nnew file mode 120000\nindex ".to_string()
+        + NOTHING
+        + "..e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n";
+    assert!(fault(&empty_link, &policy).unwrap_or_default().contains("in one line"));
+    let long = changes("x").replace(ID, &"a".repeat(64)).replace(OTHER, &"b".repeat(64));
+    assert!(flaw(&long).contains("full object ids"));
     let setuid = "diff --git a/x b/x\nold mode 100644\nnew mode 104755\n";
     assert!(flaw(setuid).contains("no file has the mode"));
 }
@@ -172,20 +200,28 @@ fn nothing_is_written_behind_a_link_or_twice() {
         (changes("a") + &changes("a"), "same file"),
         (changes("a") + &changes("A"), "same file"),
         (changes("e\u{301}") + &changes("\u{e9}"), "same file"),
+        (changes("straße") + &changes("STRASSE"), "same file"),
     ] {
         let found = fault(&patch, &policy).unwrap_or_default();
         assert!(found.contains(why), "{found}");
     }
-    let gone = format!(
-        "diff --git a/a b/a\ndeleted file mode 100644\nindex {ID}..{NOTHING}\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
-    );
-    assert_eq!(fault(&(gone + &adds("a/x", "100644", "x")), &policy), None, "a file makes room for a folder");
+    let gone = |path: &str| {
+        format!(
+            "diff --git a/{path} b/{path}\ndeleted file mode 100644\nindex {ID}..{NOTHING}\n--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+        )
+    };
+    let makes_room = gone("a") + &adds("a/x", "100644", "x");
+    assert_eq!(fault(&makes_room, &policy), None, "a file makes room for a folder");
+    assert_eq!(fault(&(link.clone() + &gone("a/x")), &policy), None, "and the other way round");
+    assert_eq!(fault(&(gone("a") + &link), &policy), None, "a file becomes a link");
+    assert!(fault(&(gone("a") + &gone("a")), &policy).is_some());
 }
 
 #[test]
 fn what_decides_what_runs_is_touched_only_where_the_gate_says_so() {
     for pattern in PROTECTED {
-        let path = if pattern.ends_with('/') { format!("{pattern}x") } else { pattern.to_string() };
+        let path = if pattern.ends_with('/') { format!("sub/{pattern}x") } else { pattern.to_string() };
+        assert!(flaw(&changes(pattern.trim_end_matches('/'))).contains("is protected"), "{pattern}");
         assert!(flaw(&changes(&path)).contains("is protected"), "{path}");
         assert!(flaw(&changes(&path.to_uppercase())).contains("is protected"), "{path}");
         let policy = PatchPolicy { allow: vec![pattern.to_string()], ..PatchPolicy::default() };
@@ -207,6 +243,7 @@ fn only_one_reading_is_possible() {
         ("+++ b/a", "+++ b/b", "another file"),
         ("+++ b/a", "+++ /dev/null", "another file"),
         ("--- a/a", "--- a/a\t2020-01-01", "and nothing else"),
+        ("+++ b/a", "+++ b/a\t", "and nothing else"),
         ("diff --git a/a b/a", "diff --git a/a b/b", "names one file"),
         ("diff --git a/a b/a", "diff --git a/a b/a ", "two names"),
         ("diff --git", "From: someone\n\ndiff --git", "begins with `diff --git`"),
@@ -243,7 +280,7 @@ fn only_one_reading_is_possible() {
     assert_eq!(flaw(""), "line 1: the patch is empty");
     assert_eq!(flaw(" \n\t\n"), "line 1: the patch is empty");
     assert!(flaw(&adds("x", "100644", &"x".repeat(1 << 20))).contains("1048576 are allowed"));
-    assert!(flaw("diff --git a/x b/x\nold mode 100644\nnew mode 100644\n").contains("nothing changes"));
+    assert!(flaw("diff --git a/x b/x\nold mode 100644\nnew mode 100644\n").contains("does not change"));
     assert!(flaw("diff --git a/x b/x\n").contains("its mode is missing"));
     let silent = format!("diff --git a/x b/x\nindex {ID}..{OTHER} 100644\n");
     assert!(flaw(&silent).contains("its content is missing"));
@@ -258,6 +295,7 @@ fn what_is_packed_is_as_large_as_it_says_and_no_larger_than_may_be() {
     let line = good.lines().find(|line| line.starts_with("Kc")).or(good.lines().nth(5)).expect("a line");
     for (from, to, why) in [
         ("literal 3", "literal 4", "another size"),
+        ("8352675d67aed6625ece79af41c27fdb4ee2e867", ID, "not the object that is named"),
         ("literal 3", "literal 2", "another size"),
         ("literal 3", "literal 99999999999", "larger than is allowed"),
         ("literal 3", "literal -3", "and a size"),
