@@ -118,7 +118,6 @@ fn the_digest_covers_what_decides_and_nothing_else() {
         "[urgency]\n0 = \"1d\"",
         "[reads]\nazollas = [\"*\"]",
         "# a comment",
-        "branch_prefix = \"\"",
     ] {
         assert_eq!(with(same).unwrap().digest(), mec, "{same}");
     }
@@ -135,6 +134,7 @@ fn the_digest_covers_what_decides_and_nothing_else() {
         "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]\nsandbox = \"none\"",
         "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]\nenv = [\"PATH\"]",
         "[executors.OTHER_DIAZOTROPH]\nkind = \"remote\"",
+        "branch_prefix = \"\"",
     ] {
         let digest = with(other).unwrap().digest();
         assert!(!seen.contains(&digest), "{other}");
@@ -149,7 +149,7 @@ fn the_digest_of_the_default_changes_only_on_purpose() {
     // Every approval under `mec` goes back to NEW when this changes.
     assert_eq!(
         crate::canonical::text_of(&Blueprint::mec().decisive()),
-        r#"{"budget_ms":1800000,"diazotroph_type":"PATCH_DIAZOTROPH","envelope":{"attempts":5,"wall_time_ms":14400000},"executors":{"PATCH_DIAZOTROPH":{"kind":"remote"}},"gates":[{"kind":"schema"},{"kind":"outcome"},{"kind":"size","max_content_bytes":1048576}],"retry":{"gate_failures":2,"infrastructure":3}}"#
+        r#"{"branch_prefix":"azolla/","budget_ms":1800000,"diazotroph_type":"PATCH_DIAZOTROPH","envelope":{"attempts":5,"wall_time_ms":14400000},"executors":{"PATCH_DIAZOTROPH":{"kind":"remote"}},"gates":[{"kind":"schema"},{"kind":"outcome"},{"kind":"size","max_content_bytes":1048576}],"retry":{"gate_failures":2,"infrastructure":3}}"#
     );
 }
 
