@@ -175,3 +175,19 @@ fn a_blueprint_that_does_not_fit_is_told_before_anything_is_served() {
         assert!(answer.stderr.contains(said), "{answer:?}");
     }
 }
+
+#[test]
+fn a_patch_passes_where_it_may_go_and_says_what_it_may_not_touch() {
+    let script = "cat >/dev/null; mkdir t; cd t; git init -q .; mkdir -p .github; echo x >a; echo x >.github/w; git add $WHAT; \
+                  git diff --cached --binary --full-index --no-renames";
+    let more = "gates = [{ kind = \"outcome\" }, { kind = \"patch\" }]\n[retry]\ngate_failures = 0\n";
+    for (what, status, reason) in [("a", "DONE", "every gate passed"), ("-A", "BLOCKED", "is protected")] {
+        let shop = Shop::open(&blueprint(&format!("WHAT={what}; {script}"), more), &[]);
+        shop.ticket("t");
+        let ended = shop.until_status("t", status);
+        let run = last(&ended, "runs");
+        assert!(run["gate_reason"].as_str().unwrap().contains(reason), "{run}");
+        let id = run["run_id"].as_str().unwrap();
+        assert_eq!(shop.get(&format!("/v1/runs/{id}/replay"))["same"], true);
+    }
+}
