@@ -127,7 +127,9 @@ async fn nothing_that_came_in_runs_before_it_is_approved_here(server: TestServer
         judge(&other).await;
         assert_eq!(statuses(&other).await[id], "DONE");
     }
-    let reopened = other.post("/v1/objectives/done/reopen", &json!({ "note": "more" })).await;
+    let digest = other.get("/v1/objectives/done").await.json()["approval"]["digest"].clone();
+    let reopening = json!({ "digest": digest, "note": "more" });
+    let reopened = other.post("/v1/objectives/done/reopen", &reopening).await;
     assert_eq!(reopened.json()["objective"]["status"], "TODO", "{reopened:?}");
     other.stop().await;
     server.stop().await;

@@ -67,7 +67,9 @@ pub async fn fill(server: &TestServer) {
         hand_in(server, result).await;
         judge(server).await;
     }
-    act(server, "confirmed", "confirm", json!({ "note": "fine" })).await;
+    let looked_at = server.get("/v1/objectives/confirmed").await.json();
+    let last = looked_at["runs"].as_array().and_then(|runs| runs.last()).expect("a run");
+    act(server, "confirmed", "confirm", json!({ "run_id": last["run_id"], "note": "fine" })).await;
     // A failed one is TODO again; blocked, it has been approved and has blockers.
     act(server, "again", "block", json!({ "kind": "USER_INPUT", "description": "Which?" })).await;
     for id in ["running", "executed", "stopping"] {
