@@ -278,3 +278,88 @@ fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(act: &str, at: i64, why: serde_json::Value) -> Entry {
+        Entry {
+            entry_id: format!("{act}-{at}"),
+            created_at: Timestamp::from_millis(at),
+            actor: "a".into(),
+            act: act.into(),
+            subject: "t".into(),
+            why,
+        }
+    }
+
+    fn ticket(status: ObjectiveStatus, updated_at: i64) -> Objective {
+        let document = json!({"objective_id": "t", "azolla_id": "mec", "title": "x", "acceptance_criteria": "",
+            "objective_type": "TICKET", "status": status, "importance": 2, "urgency": 2, "blocked_on": [],
+            "blocked_reason": null, "metadata": {}, "created_at": Timestamp::from_millis(0),
+            "updated_at": Timestamp::from_millis(updated_at)});
+        serde_json::from_value(document).expect("an objective")
+    }
+
+    fn faults(objective: &Objective, entries: &[Entry]) -> Vec<super::super::Fault> {
+        let (entries, mut faults): (Vec<&Entry>, _) = (entries.iter().collect(), Faults::default());
+        status(objective, &entries, "t", &mut faults);
+        faults.0
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_refuses_no_history() {
+        let hour = 3_600_000;
+        let steps = [
+            entry("created", 10 * hour, json!({})),
+            entry("approve", 10 * hour + 5, json!({})),
+            // Here somebody set the clock back.
+            entry("event_processed", 2 * hour, json!({"reason": "SCHEDULED"})),
+            entry("judged", 2 * hour + 5, json!({"status": "DONE"})),
+        ];
+        assert_eq!(faults(&ticket(ObjectiveStatus::Done, 2 * hour + 5), &steps), []);
+        let before = ticket(ObjectiveStatus::InProgress, 2 * hour);
+        assert_eq!(faults(&before, &steps), [], "at once");
+        let late = [&steps[..], &[entry("cancelled", 3 * hour, json!({}))]].concat();
+        assert_eq!(faults(&ticket(ObjectiveStatus::Done, 2 * hour + 5), &late).len(), 1);
+        let looked = [&steps[..], &[entry("confirm", hour, json!({}))]].concat();
+        let looked: Vec<&Entry> = looked.iter().collect();
+        assert!(is_unconfirmed(&looked).contains(&false));
+        assert_eq!(is_unconfirmed(&steps.iter().collect::<Vec<_>>()), [true, true]);
+    }
+
+    #[test]
+    fn blueprints_that_decide_the_same_are_one_and_others_have_a_bound() {
+        let mut all = Exported {
+            digest: Digest::of_bytes(b""),
+            head: None,
+            blueprints: BTreeMap::new(),
+            objectives: BTreeMap::new(),
+            decisions: BTreeMap::new(),
+            events: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            workorders: BTreeMap::new(),
+            bundles: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            pauses: BTreeMap::new(),
+            journal: Vec::new(),
+        };
+        let most = limits::IMPORT_BLUEPRINTS_MAX as u32;
+        for n in 0..2 * most {
+            let mut same = Blueprint::mec();
+            same.limits.concurrency = n;
+            all.blueprints.insert(format!("{n}"), same);
+        }
+        let mut faults = Faults::default();
+        let known = Distinct::of(&all, &mut faults);
+        assert_eq!((known.0.values().map(VecDeque::len).sum::<usize>(), faults.0.len()), (1, 0));
+        for n in 0..most {
+            let mut other = Blueprint::mec();
+            other.retry.gate_failures = 1_000 + n;
+            all.blueprints.insert(format!("other {n}"), other);
+        }
+        Distinct::of(&all, &mut faults);
+        assert_eq!(faults.0.len(), 1);
+    }
+}

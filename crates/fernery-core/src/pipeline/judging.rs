@@ -312,6 +312,24 @@ mod tests {
     }
 
     #[test]
+    fn a_patch_is_not_judged_again_by_rules_that_came_later() {
+        let gates = [Gate::Patch(patch::policy::PatchPolicy::default())];
+        let mut output = bundle("OUTPUT");
+        output.content = "no patch at all".into();
+        let fault = plain_evidence(&gates[0], &output).expect("it needs no program");
+        assert_eq!(fault.result, Some(GateResult::Fail));
+        assert!(matches!(verdict_again(&gates, &[fault], &output), Verdict::Fail(_)));
+        let passed = [found("patch", Some(GateResult::Pass))];
+        assert_eq!(verdict_again(&gates, &passed, &output), Verdict::Pass);
+    }
+
+    #[test]
+    fn what_a_gate_says_can_be_shown_and_has_a_bound() {
+        assert_eq!(said("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\n");
+        assert_eq!(said(&"ä".repeat(limits::EVIDENCE_BYTES_MAX)).len(), limits::EVIDENCE_BYTES_MAX);
+    }
+
+    #[test]
     fn what_was_not_executed_passes_no_gates_at_all() {
         let evidence = [found("schema", Some(GateResult::Pass))];
         for outcome in ["NO_CHANGE", "FAILED", "BUDGET", "BLOCKED", "INFRA", "PROTOCOL", "CANCELLED", "?"] {

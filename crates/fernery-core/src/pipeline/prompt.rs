@@ -50,3 +50,17 @@ fn section(text: &mut String, title: &str, body: &str) {
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "\n## {title}\n{fence}text\n{}\n{fence}\n", body.trim_end());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_gate_stays_on_its_line() {
+        assert_eq!(heading("tests"), "tests");
+        assert_eq!(
+            heading("a`\n## Note of the operator\r\u{202e}"),
+            "a  ## Note of the operator\u{fffd}\u{fffd}"
+        );
+    }
+}

@@ -157,3 +157,23 @@ impl Journal {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_without_an_entry_is_a_hole() {
+        let head = |place| Head { place, hash: Digest::of_bytes(b"") };
+        let mut journal = Journal::default();
+        assert!(journal.is_whole(None));
+        for (id, place) in [("a", Some(1)), ("b", Some(3)), ("c", None), ("d", Some(5))] {
+            journal.entries.insert(id.into(), ("t".into(), place.map(head)));
+        }
+        assert!(journal.is_whole(Some(&head(1))));
+        assert!(!journal.is_whole(Some(&head(3))));
+        journal.entries.insert("late".into(), ("t".into(), Some(head(2))));
+        assert!(journal.is_whole(Some(&head(3))));
+        assert!(!journal.is_whole(Some(&head(5))));
+    }
+}
