@@ -98,7 +98,8 @@ fn what_git_writes_is_read_and_what_is_read_git_applies() {
         let text = String::from_utf8(written).expect("UTF-8");
         let patch = read(&text).unwrap_or_else(|flaw| panic!("seed {seed}: {flaw}\n{text}"));
         let mut paths: Vec<&str> = patch.files.iter().map(|file| file.path.as_str()).collect();
-        (paths.sort_unstable(), touched.sort_unstable());
+        paths.sort_unstable();
+        touched.sort_unstable();
         assert_eq!(paths, touched, "seed {seed}");
         files += paths.len();
         binary += patch.files.iter().filter(|file| matches!(file.body, Body::Binary { .. })).count();
