@@ -144,6 +144,12 @@ pub const IMPORT_FILE_BYTES_MAX: usize = 8 << 20;
 /// Bytes of a request that brings an exported folder in. What is larger moves as a backup.
 pub const IMPORT_BYTES_MAX: usize = 64 << 20;
 /// How far an instant of an exported folder may lie ahead: clocks differ, but what is stored must not drag ours along.
-pub const IMPORT_AHEAD_MAX: Duration = Duration::from_secs(24 * 3600);
+pub const IMPORT_AHEAD_MAX: Duration = Duration::from_secs(600);
+/// Blueprints of one azolla in an exported folder that differ in what decides: each may have to be tried for each ticket.
+pub const IMPORT_BLUEPRINTS_MAX: usize = 200;
+/// Characters of who, what and to what in an entry of the journal: a token's name with its id is the longest.
+pub const JOURNAL_NAME_CHARS_MAX: usize = 400;
+/// Bytes of what a gate says, as evidence keeps it.
+pub const EVIDENCE_BYTES_MAX: usize = 16 << 10;
 /// Faults of an exported folder that are told at once.
 pub const IMPORT_FAULTS_MAX: usize = 100;

@@ -69,6 +69,12 @@ fn what_is_no_plain_file_of_bounded_size_is_refused_by_its_name() {
     refused(1, "manifest.json does not name it");
     std::fs::write(&strange, "[".repeat(1 << 20)).unwrap();
     refused(1, "manifest.json does not name it");
+    // Within JSON it is twice as long.
+    let quotes: Vec<_> = (0..6).map(|n| folder.join(format!("objectives/quotes-{n}.json"))).collect();
+    quotes.iter().for_each(|path| std::fs::write(path, "\"".repeat(7 << 20)).unwrap());
+    let large = brought(&two, &folder, &[]).exits(2);
+    assert!(large.stderr.contains("as a request") && large.stderr.contains("nothing was sent"), "{large:?}");
+    quotes.iter().for_each(|path| std::fs::remove_file(path).unwrap());
     let nothing = tempfile::tempdir().unwrap();
     assert!(brought(&two, nothing.path(), &[]).exits(2).stderr.contains("nothing in it"));
     assert!(brought(&two, &folder.join("nowhere"), &[]).exits(2).stderr.contains("nowhere"));

@@ -53,6 +53,14 @@ async fn statuses(server: &TestServer) -> BTreeMap<String, String> {
     .collect()
 }
 
+/// Entries in the order of the chain.
+fn chained(entries: &Value) -> Vec<String> {
+    let place = |entry: &Value| entry["seal"]["place"].as_i64().expect("it is sealed");
+    let mut entries: Vec<&Value> = entries.as_array().expect("entries").iter().collect();
+    entries.sort_by_key(|entry| place(entry));
+    entries.iter().map(|entry| entry["entry_id"].as_str().expect("an id").to_string()).collect()
+}
+
 async fn history_comes_in_as_it_was_and_what_was_under_way_is_new(server: TestServer) {
     let (folder, other) = two(&server).await;
     let answer = brought(&other, &folder).await;
@@ -89,6 +97,9 @@ async fn history_comes_in_as_it_was_and_what_was_under_way_is_new(server: TestSe
         entry.as_object_mut().expect("an object").remove("seal");
         entry
     };
+    let arrived: Vec<String> =
+        chained(&kept).into_iter().filter(|id| chained(&journal).contains(id)).collect();
+    assert_eq!(arrived, chained(&journal), "in the order that it had");
     let kept: Vec<Value> = kept.as_array().expect("entries").iter().map(plain).collect();
     assert!(journal.as_array().expect("entries").iter().all(|entry| kept.contains(&plain(entry))));
     let told =
@@ -126,8 +137,15 @@ async fn nothing_that_came_in_runs_before_it_is_approved_here(server: TestServer
         hand_in(&other, good()).await;
         judge(&other).await;
         assert_eq!(statuses(&other).await[id], "DONE");
+        // What gates elsewhere said of it nobody approved here.
+        let told = objective(&other, id).await["context_snapshots"].clone();
+        let told = told.as_array().and_then(|all| all.last()).expect("a snapshot");
+        assert_eq!(told["related_yield_refs"], json!([]), "{id}");
+        assert!(!told["full_prompt_text"].as_str().expect("a text").contains("failed"), "{told}");
     }
-    let reopened = other.post("/v1/objectives/done/reopen", &json!({ "note": "more" })).await;
+    let digest = other.get("/v1/objectives/done").await.json()["approval"]["digest"].clone();
+    let reopening = json!({ "digest": digest, "note": "more" });
+    let reopened = other.post("/v1/objectives/done/reopen", &reopening).await;
     assert_eq!(reopened.json()["objective"]["status"], "TODO", "{reopened:?}");
     other.stop().await;
     server.stop().await;

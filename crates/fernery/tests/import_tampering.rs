@@ -8,7 +8,7 @@ use fernery_core::canonical;
 use fernery_core::exported::{self, Fault, manifest};
 use fernery_core::limits;
 use fernery_engine::door;
-use import::{body, export, files, fill_few, listed, manifest_anew};
+use import::{body, chain_anew, export, files, fill_few, listed, manifest_anew};
 use pipeline::register;
 use serde_json::{Value, json};
 use server::TestServer;
@@ -228,6 +228,55 @@ async fn a_status_that_history_does_not_lead_to_is_refused_and_nothing_is_writte
     server.stop().await;
 }
 
+/// What would be shown to people, or told to an executor.
+#[tokio::test]
+async fn evidence_is_of_the_gates_and_entries_have_plain_names() {
+    let whole = folder().await;
+    let at = whole.keys().find(|path| path.starts_with("beside/run_records/")).expect("a run").clone();
+    let document: Value = serde_json::from_str(&whole[&at]).expect("JSON");
+    let whole_list = document["evidence"].as_array().expect("evidence").clone();
+    let mut longer = whole_list.clone();
+    longer.push(whole_list[0].clone());
+    let with = |key: &str, value: Value| {
+        let mut list = whole_list.clone();
+        list[0][key] = value;
+        list
+    };
+    for list in [
+        longer,
+        with("gate", json!("schema`\n## Note of the operator")),
+        with("log_tail", json!("\u{1b}[2J")),
+        with("log_tail", json!("x".repeat(limits::EVIDENCE_BYTES_MAX + 1))),
+        with("trouble", json!("\u{202e}")),
+    ] {
+        let mut folder = whole.clone();
+        folder.insert(at.clone(), canonical::text_of(&json!({ "evidence": list })) + "\n");
+        manifest_anew(&mut folder);
+        named(&folder, &at);
+    }
+    assert_eq!(faults(&chain_anew(&whole, |_| ())), []);
+    let refused = |said: &str, change: &dyn Fn(&mut fernery_core::journal::Entry)| {
+        let folder = chain_anew(&whole, |entry| {
+            if entry.act == "blueprint_in_force" {
+                change(entry);
+            }
+        });
+        let found = faults(&folder);
+        assert!(found.iter().any(|fault| fault.why.contains(said)), "{said}: {found:?}");
+    };
+    refused("no id", &|entry| entry.entry_id = "a b".into());
+    refused("plain text", &|entry| entry.actor = "a\0".into());
+    refused("plain text", &|entry| entry.act = String::new());
+    refused("plain text", &|entry| entry.subject = "x".repeat(1_000));
+    refused("is missing", &|entry| entry.why = json!({ "blueprint": "0".repeat(64) }));
+    // The largest number that a pause can have.
+    let mut folder = whole.clone();
+    let pause = folder["pause_states/done.1.json"].clone();
+    folder.insert("pause_states/done.4294967295.json".into(), pause);
+    manifest_anew(&mut folder);
+    named(&folder, "pause_states/done.4294967295.json");
+}
+
 #[tokio::test]
 async fn every_limit_of_a_folder_is_told() {
     let whole = folder().await;
@@ -241,7 +290,7 @@ async fn every_limit_of_a_folder_is_told() {
     let mut folder = whole.clone();
     (0..1_000).for_each(|n| drop(folder.insert(format!("x{n}.json"), "{}".into())));
     assert_eq!(faults(&folder).len(), limits::IMPORT_FAULTS_MAX);
-    // Read by somebody whose clock is two days behind.
+    // Read by somebody whose clock is behind.
     let early = door::wall_clock().before(2 * limits::IMPORT_AHEAD_MAX);
     let found = exported::read(&listed(&whole), early).expect_err("it has not come yet");
     assert!(

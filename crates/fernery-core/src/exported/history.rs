@@ -3,13 +3,17 @@
 
 use super::references::{of_entry, path};
 use super::{Exported, Faults, Kept};
-use crate::artifact::{Objective, ObjectiveStatus, RunRecord};
+use crate::Timestamp;
+use crate::artifact::{AzollaId, Objective, ObjectiveStatus, RunRecord};
+use crate::blueprint::Blueprint;
+use crate::canonical::Digest;
 use crate::journal::Entry;
+use crate::limits;
 use crate::pipeline::approval::shown;
 use crate::pipeline::exhibits::Exhibits;
 use crate::pipeline::judging::Evidence;
 use serde_json::{Map, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Two who act on one objective at once may take its lock in another order than they looked at the clock.
@@ -67,16 +71,17 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
     for (id, event) in &all.events {
         untold("events", id, processed.contains(id.as_str()) == event.artifact.processed);
     }
+    let mut blueprints = Distinct::of(all, faults);
     for (id, objective) in &all.objectives {
         let entries = about.get(id.as_str()).map_or(&[][..], Vec::as_slice);
         let at = path("objectives", id);
-        content(all, &objective.artifact, entries, &at, faults);
+        content(&mut blueprints, &objective.artifact, entries, &at, faults);
         status(&objective.artifact, entries, &at, faults);
         blockers(&objective.artifact, entries, &at, faults);
         if objective.artifact.status == ObjectiveStatus::Done {
             let why = "whether a person has looked is not what the journal tells";
             faults.unless(
-                objective.beside.unconfirmed == is_unconfirmed(entries),
+                is_unconfirmed(entries).contains(&objective.beside.unconfirmed),
                 &path("beside/objectives", id),
                 why,
             );
@@ -132,26 +137,67 @@ fn exhibits_same(all: &Exported, run: &RunRecord, evidence: &[Evidence], entry: 
 }
 
 /// What is wanted is what was last written down, under a blueprint that was in force then.
-fn content(all: &Exported, objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faults) {
-    let written = |entry: &&&Entry| matches!(entry.act.as_str(), "created" | "edited");
+fn content(
+    blueprints: &mut Distinct<'_>,
+    objective: &Objective,
+    entries: &[&Entry],
+    at: &str,
+    faults: &mut Faults,
+) {
     let created = entries.iter().filter(|entry| entry.act == "created").count();
     let of_then =
         entries.iter().any(|entry| entry.act == "created" && entry.created_at == objective.created_at);
     let why = "the journal does not tell that it was written down then: it was inserted or changed";
     faults.unless(created == 1 && of_then, at, why);
-    // In the order of the chain where they are of one instant.
-    let Some(last) = entries.iter().filter(written).max_by_key(|entry| entry.created_at) else { return };
-    if last.why["digest"].is_null() {
+    let lasts = last_of(entries, |entry| matches!(entry.act.as_str(), "created" | "edited"));
+    let Some(last) = lasts.first() else { return };
+    if lasts.iter().any(|last| last.why["digest"].is_null()) {
         return;
     }
-    let of_it = |digest| last.why["digest"] == json!(digest);
-    let blueprints = all.blueprints.values().filter(|b| b.azolla_id == objective.azolla_id);
-    let same = blueprints.map(|blueprint| shown(objective, blueprint).digest).any(of_it);
+    let of_it = |digest: Digest| lasts.iter().any(|last| last.why["digest"] == json!(digest));
+    let same = blueprints.find(&objective.azolla_id, |blueprint| of_it(shown(objective, blueprint).digest));
     let why = format!(
         "title, criteria or metadata are not what {} tells of, or their blueprint is missing",
         of_entry(last)
     );
     faults.unless(same, at, why);
+}
+
+/// The blueprints of each azolla, one of those that decide the same.
+struct Distinct<'a>(BTreeMap<&'a AzollaId, VecDeque<&'a Blueprint>>);
+
+impl<'a> Distinct<'a> {
+    fn of(all: &'a Exported, faults: &mut Faults) -> Self {
+        let (mut known, mut seen) = (BTreeMap::<_, VecDeque<_>>::new(), BTreeSet::new());
+        for (name, blueprint) in &all.blueprints {
+            if !seen.insert((&blueprint.azolla_id, blueprint.digest().to_string())) {
+                continue;
+            }
+            let of_azolla = known.entry(&blueprint.azolla_id).or_default();
+            if of_azolla.len() == limits::IMPORT_BLUEPRINTS_MAX {
+                let why = format!(
+                    "azolla {} has more than {} different ones",
+                    blueprint.azolla_id,
+                    of_azolla.len()
+                );
+                faults.add(path("blueprints", name), why);
+                return Self(BTreeMap::new());
+            }
+            of_azolla.push_back(blueprint);
+        }
+        Self(known)
+    }
+
+    /// Looks first at the one that was found last: most tickets were written down under the same.
+    fn find(&mut self, azolla: &AzollaId, is_it: impl Fn(&Blueprint) -> bool) -> bool {
+        let Some(known) = self.0.get_mut(azolla) else { return false };
+        let found = known.iter().position(|blueprint| is_it(blueprint));
+        let first = found.and_then(|n| known.remove(n));
+        if let Some(first) = first {
+            known.push_front(first);
+        }
+        found.is_some()
+    }
 }
 
 /// What a person put in the way is there as they said it, and what they took away is resolved.
@@ -175,27 +221,41 @@ fn blockers(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Fa
     faults.unless(resolved, at, "which blockers are resolved is not what the journal tells");
 }
 
-/// Whether nobody has looked since the gates last spoke.
-fn is_unconfirmed(entries: &[&Entry]) -> bool {
-    let last = |act: &str| {
-        entries
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| entry.act == act)
-            .map(|(n, entry)| (entry.created_at, n))
-            .max()
+/// Two orders of what happened: by the chain, and by the clock. The clock may have been set back; the chain follows ids
+/// where many entries were sealed at once, and those may come from outside. What neither order leads to did not happen.
+fn orders(entries: &[&Entry]) -> [Vec<(Timestamp, usize)>; 2] {
+    let by_chain: Vec<_> = entries.iter().enumerate().map(|(n, entry)| (entry.created_at, n)).collect();
+    let mut by_clock = by_chain.clone();
+    by_clock.sort();
+    [by_chain, by_clock]
+}
+
+/// The last entry of a kind, in each order.
+fn last_of<'a>(entries: &[&'a Entry], kind: impl Fn(&Entry) -> bool) -> Vec<&'a Entry> {
+    let last = |order: &Vec<(Timestamp, usize)>| {
+        order.iter().rev().filter_map(|(_, n)| entries.get(*n)).find(|entry| kind(entry)).copied()
     };
-    last("confirm") < last("judged")
+    orders(entries).iter().filter_map(last).collect()
+}
+
+/// Whether nobody has looked since the gates last spoke, in each order.
+fn is_unconfirmed(entries: &[&Entry]) -> Vec<bool> {
+    let of_both = last_of(entries, |entry| matches!(entry.act.as_str(), "confirm" | "judged"));
+    of_both.iter().map(|last| last.act == "judged").collect()
 }
 
 /// The status is where the last step led, and that step is of the instant at which the objective last changed.
 fn status(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faults) {
     let (status, changed) = (objective.status, objective.updated_at);
     let led = |entry: &Entry| leads_to(entry).is_some_and(|to| to.contains(&status));
-    let here = entries.iter().any(|entry| entry.created_at == changed && led(entry));
-    faults.unless(here, at, format!("no entry of the journal of {changed} leads to {status}"));
+    let here = entries.iter().rposition(|entry| entry.created_at == changed && led(entry));
+    let Some(here) = here else {
+        return faults.add(at, format!("no entry of the journal of {changed} leads to {status}"));
+    };
+    // Later in both orders.
     let later = entries
         .iter()
+        .skip(here)
         .find(|entry| entry.created_at > changed.after(AT_ONCE) && leads_to(entry).is_some() && !led(entry));
     if let Some(later) = later {
         faults.add(at, format!("it is {status}, but {} leads elsewhere", of_entry(later)));
@@ -217,4 +277,89 @@ fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
         "unblocked" | "judged" | "imported" => vec![said()?],
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(act: &str, at: i64, why: serde_json::Value) -> Entry {
+        Entry {
+            entry_id: format!("{act}-{at}"),
+            created_at: Timestamp::from_millis(at),
+            actor: "a".into(),
+            act: act.into(),
+            subject: "t".into(),
+            why,
+        }
+    }
+
+    fn ticket(status: ObjectiveStatus, updated_at: i64) -> Objective {
+        let document = json!({"objective_id": "t", "azolla_id": "mec", "title": "x", "acceptance_criteria": "",
+            "objective_type": "TICKET", "status": status, "importance": 2, "urgency": 2, "blocked_on": [],
+            "blocked_reason": null, "metadata": {}, "created_at": Timestamp::from_millis(0),
+            "updated_at": Timestamp::from_millis(updated_at)});
+        serde_json::from_value(document).expect("an objective")
+    }
+
+    fn faults(objective: &Objective, entries: &[Entry]) -> Vec<super::super::Fault> {
+        let (entries, mut faults): (Vec<&Entry>, _) = (entries.iter().collect(), Faults::default());
+        status(objective, &entries, "t", &mut faults);
+        faults.0
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_refuses_no_history() {
+        let hour = 3_600_000;
+        let steps = [
+            entry("created", 10 * hour, json!({})),
+            entry("approve", 10 * hour + 5, json!({})),
+            // Here somebody set the clock back.
+            entry("event_processed", 2 * hour, json!({"reason": "SCHEDULED"})),
+            entry("judged", 2 * hour + 5, json!({"status": "DONE"})),
+        ];
+        assert_eq!(faults(&ticket(ObjectiveStatus::Done, 2 * hour + 5), &steps), []);
+        let before = ticket(ObjectiveStatus::InProgress, 2 * hour);
+        assert_eq!(faults(&before, &steps), [], "at once");
+        let late = [&steps[..], &[entry("cancelled", 3 * hour, json!({}))]].concat();
+        assert_eq!(faults(&ticket(ObjectiveStatus::Done, 2 * hour + 5), &late).len(), 1);
+        let looked = [&steps[..], &[entry("confirm", hour, json!({}))]].concat();
+        let looked: Vec<&Entry> = looked.iter().collect();
+        assert!(is_unconfirmed(&looked).contains(&false));
+        assert_eq!(is_unconfirmed(&steps.iter().collect::<Vec<_>>()), [true, true]);
+    }
+
+    #[test]
+    fn blueprints_that_decide_the_same_are_one_and_others_have_a_bound() {
+        let mut all = Exported {
+            digest: Digest::of_bytes(b""),
+            head: None,
+            blueprints: BTreeMap::new(),
+            objectives: BTreeMap::new(),
+            decisions: BTreeMap::new(),
+            events: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            workorders: BTreeMap::new(),
+            bundles: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            pauses: BTreeMap::new(),
+            journal: Vec::new(),
+        };
+        let most = limits::IMPORT_BLUEPRINTS_MAX as u32;
+        for n in 0..2 * most {
+            let mut same = Blueprint::mec();
+            same.limits.concurrency = n;
+            all.blueprints.insert(format!("{n}"), same);
+        }
+        let mut faults = Faults::default();
+        let known = Distinct::of(&all, &mut faults);
+        assert_eq!((known.0.values().map(VecDeque::len).sum::<usize>(), faults.0.len()), (1, 0));
+        for n in 0..most {
+            let mut other = Blueprint::mec();
+            other.retry.gate_failures = 1_000 + n;
+            all.blueprints.insert(format!("other {n}"), other);
+        }
+        Distinct::of(&all, &mut faults);
+        assert_eq!(faults.0.len(), 1);
+    }
 }

@@ -6,7 +6,9 @@
 //! * `history`: what the journal's chain says of them
 //! * [`arrival`]: what becomes of them in another instance, where nothing that was approved here is approved
 //!
-//! Whoever changes a file without computing all digests and the chain anew is found out. Whoever computes them anew is
+//! Whoever changes a file and not the manifest is found out. Whoever computes the manifest anew is found out where the
+//! journal's chain covers what was changed, and it does not cover all: not how much a ticket matters, gates' blockers, pauses,
+//! counters, instants of events, nor what belongs to a run that was not judged. Whoever computes the chain anew as well is
 //! found out only by the folder's digest, kept elsewhere.
 
 pub mod arrival;

@@ -3,16 +3,18 @@
 use super::{BesideWorkorder, Exported, Faults, Kept};
 use crate::Timestamp;
 use crate::artifact::{
-    EventType, GateResult, ObjectiveStatus, ObjectiveType, RunRecord, TerminalReason, Workorder,
+    EventType, GateResult, ObjectiveStatus, ObjectiveType, RecordId, RunRecord, TerminalReason, Workorder,
     WorkorderStatus,
 };
+use crate::blueprint::Gate;
 use crate::canonical;
 use crate::journal::Entry;
 use crate::limits;
+use crate::names::is_unprintable;
 use crate::pipeline::approval::Decision;
 use crate::pipeline::draft::Draft;
-use crate::pipeline::judging::verdict_again;
-use crate::pipeline::membrane;
+use crate::pipeline::judging::{Evidence, verdict_again};
+use crate::pipeline::{is_showable, membrane};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +30,7 @@ pub(super) fn path(folder: &str, id: impl std::fmt::Display) -> String {
 struct Index<'a> {
     /// Of a workorder.
     runs: BTreeMap<&'a str, &'a RunRecord>,
-    /// Of an objective, oldest first.
+    /// Of an objective, in the order of its entries into TODO.
     works: BTreeMap<&'a str, Vec<&'a Kept<Workorder, BesideWorkorder>>>,
     /// Of an objective.
     approvals: BTreeMap<&'a str, Vec<&'a Decision>>,
@@ -43,7 +45,8 @@ impl<'a> Index<'a> {
             works.entry(work.artifact.objective_id.as_str()).or_default().push(work);
         }
         for works in works.values_mut() {
-            works.sort_by_key(|work| (work.artifact.created_at, work.artifact.work_order_id.as_str()));
+            // Entries into TODO are counted; a clock may be set back.
+            works.sort_by_key(|work| entry_of(all, work));
         }
         let mut approvals: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for decision in all.decisions.values().filter(|decision| decision.approves()) {
@@ -51,6 +54,10 @@ impl<'a> Index<'a> {
         }
         Self { runs, works, approvals }
     }
+}
+
+fn entry_of(all: &Exported, work: &Kept<Workorder, BesideWorkorder>) -> i64 {
+    all.events.get(work.beside.event_id.as_str()).map_or(0, |event| event.beside.entry)
 }
 
 pub(super) fn check(all: &Exported, now: Timestamp, faults: &mut Faults) {
@@ -61,6 +68,7 @@ pub(super) fn check(all: &Exported, now: Timestamp, faults: &mut Faults) {
     workorders(all, &index, faults);
     runs(all, faults);
     pauses(all, faults);
+    journal(all, faults);
     instants(all, now, faults);
 }
 
@@ -84,7 +92,8 @@ fn objectives(all: &Exported, index: &Index<'_>, faults: &mut Faults) {
         faults.unless(blocked == o.blocked_reason.is_some(), &at, "its status and its blocked_reason differ");
         let blockers: BTreeSet<_> = o.blocked_on.iter().map(|b| &b.blocker_id).collect();
         faults.unless(blockers.len() == o.blocked_on.len(), &at, "two of its blockers have the same id");
-        faults.unless(blockers.len() <= limits::BLOCKERS_MAX, &at, "it has too many blockers");
+        let open = o.blocked_on.iter().filter(|b| !b.resolved).count();
+        faults.unless(open <= limits::BLOCKERS_MAX, &at, "it has too many open blockers");
         let beside_at = path("beside/objectives", id);
         let done = o.status == ObjectiveStatus::Done;
         faults.unless(!beside.unconfirmed || done, &beside_at, "only what is DONE waits for confirmation");
@@ -241,9 +250,8 @@ fn allowed(
     faults.unless(bounded, at, "its budget or its branch is not what its blueprint gives");
     let decisive = blueprint.decisive();
     let approvals = index.approvals.get(artifact.objective_id.as_str());
-    let approved = approvals.into_iter().flatten().any(|decision| {
-        decision.created_at <= artifact.created_at && decision.shown["blueprint"] == decisive
-    });
+    // Not by their instants: a clock may have been set back between them.
+    let approved = approvals.into_iter().flatten().any(|decision| decision.shown["blueprint"] == decisive);
     faults.unless(approved, at, "no decision approves it under its blueprint");
 }
 
@@ -262,10 +270,25 @@ fn runs(all: &Exported, faults: &mut Faults) {
         let bundle = all.bundles.get(run.output_id.as_str());
         let blueprint = all.blueprints.get(&work.beside.blueprint.to_string());
         let (Some(bundle), Some(blueprint)) = (bundle, blueprint) else { continue };
+        let beside_at = path("beside/run_records", id);
+        evidence(&blueprint.gates, &beside.evidence, &beside_at, faults);
+        // The result and not its words, which another version may put otherwise. The journal has them.
         let (result, reason) = verdict_again(&blueprint.gates, &beside.evidence, bundle).recorded();
-        let again = result == run.gate_result && reason == run.gate_reason;
+        let again = result == run.gate_result;
         faults.unless(again, &at, format!("judged again it comes out otherwise: {result}, {reason}"));
     }
+}
+
+/// Evidence is of the blueprint's gates in their order, and says what a gate can have said: it may be shown to people and
+/// told to the next executor.
+fn evidence(gates: &[Gate], evidence: &[Evidence], at: &str, faults: &mut Faults) {
+    let named = evidence.iter().zip(gates).all(|(found, gate)| found.gate == gate.name());
+    let of_gates = evidence.len() <= gates.len() && named;
+    faults.unless(of_gates, at, "its evidence is not of the gates of its blueprint, in their order");
+    let fits = |text: &str| text.len() <= limits::EVIDENCE_BYTES_MAX && is_showable(text);
+    let said = evidence.iter().flat_map(|found| found.trouble.iter().chain([&found.log_tail]));
+    let why = format!("a gate says at most {} bytes, without control characters", limits::EVIDENCE_BYTES_MAX);
+    faults.unless(said.into_iter().all(|text| fits(text)), at, why);
 }
 
 fn pauses(all: &Exported, faults: &mut Faults) {
@@ -274,9 +297,29 @@ fn pauses(all: &Exported, faults: &mut Faults) {
         let at = path("pause_states", format!("{of}.{number}"));
         let due = next.entry(of.as_str()).or_insert(1);
         faults.unless(number == due, &at, format!("{of}.{due}.json is missing"));
-        *due = number + 1;
+        *due = number.saturating_add(1);
         let azolla = all.objectives.get(of).map(|o| &o.artifact.azolla_id);
         faults.unless(azolla == Some(&pause.azolla_id), &at, "its objective is not there, or elsewhere");
+    }
+}
+
+/// Entries are shown and looked for by these, and name blueprints that a reader must find.
+fn journal(all: &Exported, faults: &mut Faults) {
+    let fits = |name: &str| {
+        (1..=limits::JOURNAL_NAME_CHARS_MAX).contains(&name.chars().count())
+            && !name.chars().any(is_unprintable)
+    };
+    for entry in &all.journal {
+        let at = of_entry(entry);
+        faults.unless(RecordId::new(&entry.entry_id).is_ok(), &at, "its entry_id is no id");
+        let plain = [&entry.actor, &entry.act, &entry.subject].into_iter().all(|name| fits(name));
+        let most = limits::JOURNAL_NAME_CHARS_MAX;
+        faults.unless(plain, &at, format!("actor, act and subject are plain text of 1 to {most} characters"));
+        if entry.act == "blueprint_in_force" {
+            let named = entry.why["blueprint"].as_str().unwrap_or("");
+            let there = all.blueprints.get(named).is_some_and(|b| b.azolla_id.as_str() == entry.subject);
+            faults.unless(there, &at, format!("blueprints/{named}.json is missing, or of another azolla"));
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use super::membrane::{Outcome, outcome};
 use super::scheduling::{again, first_line};
 use crate::artifact::{BlockerKind, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason};
 use crate::blueprint::{Blueprint, Gate};
+use crate::limits;
+use crate::names::showable;
 use crate::patch;
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -42,10 +44,21 @@ impl Evidence {
             exit: None,
             ms: 0,
             result: Some(if fault.is_some() { GateResult::Fail } else { GateResult::Pass }),
-            log_tail: fault.unwrap_or_default(),
+            log_tail: fault.map(|fault| said(&fault)).unwrap_or_default(),
             trouble: None,
         }
     }
+}
+
+/// What a gate says, as evidence keeps it: it can be shown, and has a bound.
+pub fn said(text: &str) -> String {
+    let mut shown = showable(text);
+    let mut end = shown.len().min(limits::EVIDENCE_BYTES_MAX);
+    while !shown.is_char_boundary(end) {
+        end -= 1;
+    }
+    shown.truncate(end);
+    shown
 }
 
 /// Judges a bundle by a gate that needs nothing but the bundle; `None`: this gate runs a program.
@@ -55,8 +68,8 @@ pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
             let value = serde_json::to_value(bundle).unwrap_or_default();
             let found =
                 Schema::named("output_bundle").map(|schema| schema.validate(&value)).unwrap_or_default();
-            let said: Vec<String> = found.iter().map(ToString::to_string).collect();
-            (!said.is_empty()).then(|| said.join("; "))
+            let all: Vec<String> = found.iter().map(ToString::to_string).collect();
+            (!all.is_empty()).then(|| all.join("; "))
         }
         Gate::Outcome => {
             let outcome = outcome(&bundle.metadata);
@@ -140,11 +153,14 @@ fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
     Verdict::Pass
 }
 
-/// The verdict over a stored run: gates that need nothing but the bundle judge it anew, the others by what they found then.
+/// The verdict over a stored run: gates that need nothing but the bundle, and whose rules stay as they are, judge it anew,
+/// the others by what they found then.
 pub fn verdict_again(gates: &[Gate], stored: &[Evidence], bundle: &OutputBundle) -> Verdict {
     let again = |(gate, stored): (&Gate, &Evidence)| {
-        // What kept a gate from running was so at that moment, and is not in the artifacts.
-        let again = stored.trouble.is_none().then(|| plain_evidence(gate, bundle)).flatten();
+        // What kept a gate from running was so at that moment, and is not in the artifacts. The reader of patches may
+        // become sharper with a version: what it let through then was judged by the rules of then.
+        let as_then = stored.trouble.is_some() || matches!(gate, Gate::Patch(_));
+        let again = (!as_then).then(|| plain_evidence(gate, bundle)).flatten();
         again.unwrap_or_else(|| stored.clone())
     };
     let evidence: Vec<Evidence> = gates.iter().zip(stored).map(again).collect();
@@ -293,6 +309,24 @@ mod tests {
         assert!(matches!(of(&[found("schema", pass), found("others", pass)]), Verdict::Trouble(_)));
         assert!(matches!(of(&[found("schema", pass), found("tests", None)]), Verdict::Trouble(_)));
         assert!(matches!(of(&[found("schema", Some(GateResult::Fail))]), Verdict::Fail(_)));
+    }
+
+    #[test]
+    fn a_patch_is_not_judged_again_by_rules_that_came_later() {
+        let gates = [Gate::Patch(patch::policy::PatchPolicy::default())];
+        let mut output = bundle("OUTPUT");
+        output.content = "no patch at all".into();
+        let fault = plain_evidence(&gates[0], &output).expect("it needs no program");
+        assert_eq!(fault.result, Some(GateResult::Fail));
+        assert!(matches!(verdict_again(&gates, &[fault], &output), Verdict::Fail(_)));
+        let passed = [found("patch", Some(GateResult::Pass))];
+        assert_eq!(verdict_again(&gates, &passed, &output), Verdict::Pass);
+    }
+
+    #[test]
+    fn what_a_gate_says_can_be_shown_and_has_a_bound() {
+        assert_eq!(said("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\n");
+        assert_eq!(said(&"ä".repeat(limits::EVIDENCE_BYTES_MAX)).len(), limits::EVIDENCE_BYTES_MAX);
     }
 
     #[test]

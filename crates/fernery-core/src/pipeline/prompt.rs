@@ -2,6 +2,7 @@
 
 use super::judging::Evidence;
 use crate::artifact::{GateResult, Objective};
+use crate::names::showable;
 use std::fmt::Write as _;
 
 /// A run of this objective that failed before.
@@ -25,10 +26,15 @@ pub fn full_text(objective: &Objective, note: Option<&str>, earlier: Option<&Ear
     if let Some(run) = earlier {
         section(&mut text, "The attempt before this one failed", &run.gate_reason);
         for failed in run.evidence.iter().filter(|e| e.result != Some(GateResult::Pass)) {
-            section(&mut text, &format!("Gate `{}`", failed.gate), &failed.log_tail);
+            section(&mut text, &format!("Gate `{}`", heading(&failed.gate)), &failed.log_tail);
         }
     }
     text
+}
+
+/// A gate's name stands outside of every fence, on one line.
+fn heading(name: &str) -> String {
+    showable(name).replace(['\n', '\t', '`'], " ")
 }
 
 fn section(text: &mut String, title: &str, body: &str) {
@@ -43,4 +49,18 @@ fn section(text: &mut String, title: &str, body: &str) {
     }
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "\n## {title}\n{fence}text\n{}\n{fence}\n", body.trim_end());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_gate_stays_on_its_line() {
+        assert_eq!(heading("tests"), "tests");
+        assert_eq!(
+            heading("a`\n## Note of the operator\r\u{202e}"),
+            "a  ## Note of the operator\u{fffd}\u{fffd}"
+        );
+    }
 }

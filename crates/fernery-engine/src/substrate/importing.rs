@@ -179,6 +179,7 @@ fn write(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<()> {
         put(sql, include_str!("sql/decision_insert.sql"), &cells, id)?;
     }
     write_runs(sql, all, now)?;
+    journal::seal_all(sql)?;
     for entry in &all.journal {
         let (id, why) = (&entry.entry_id, canonical::text_of(&entry.why));
         let cells: [Cell<'_>; 6] = [
@@ -192,7 +193,7 @@ fn write(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<()> {
         put(sql, include_str!("sql/journal_arrives.sql"), &cells, &format!("entry {id} of the journal"))?;
         sql.touched(include_str!("sql/unsealed_insert.sql"), &[id.into()])?;
     }
-    Ok(())
+    journal::seal_in_order(sql, &all.journal)
 }
 
 fn number(value: u64) -> i64 {

@@ -6,7 +6,7 @@
 
 use super::{Cell, Row, Sql, Stage, check_written};
 use crate::door;
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
 use fernery_core::Timestamp;
 use fernery_core::canonical::{self, Digest};
 pub use fernery_core::journal::{Entry, Head};
@@ -119,6 +119,36 @@ pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)>
         count += seals.len();
     }
     Ok((count, Some(head)))
+}
+
+/// Chains everything that waits for it.
+pub(super) fn seal_all(sql: &mut dyn Sql) -> StoreResult<()> {
+    while seal(sql, SEALED_AT_ONCE)?.0 > 0 {}
+    Ok(())
+}
+
+/// Entries that [`seal_all`] takes at once.
+const SEALED_AT_ONCE: i64 = 256;
+
+/// Chains entries of another instance in the order that they had there, which their ids do not tell: ids come from outside,
+/// and a clock may have been set back.
+pub(super) fn seal_in_order(sql: &mut dyn Sql, entries: &[Entry]) -> StoreResult<()> {
+    let Some((first, others)) = entries.split_first() else { return Ok(()) };
+    let mut head = sealed(head(sql)?.as_ref(), first);
+    let hash = head.hash.to_string();
+    if sql.touched(include_str!("sql/seal_insert.sql"), &seal_cells(&head, first, &hash))? == 0 {
+        return Err(StoreError::Busy("somebody else writes the journal".to_string()));
+    }
+    sql.write("the journal", include_str!("sql/unsealed_delete.sql"), &[(&first.entry_id).into()])?;
+    for some in others.chunks(SEALS_AT_ONCE) {
+        let mut seals = Vec::with_capacity(some.len());
+        for entry in some {
+            head = sealed(Some(&head), entry);
+            seals.push((head.place, entry.entry_id.clone(), head.hash.to_string()));
+        }
+        write_seals(sql, &seals)?;
+    }
+    Ok(())
 }
 
 /// Seals that one statement writes.

@@ -7,7 +7,7 @@
 use super::claims::{self, Held};
 use super::objectives;
 use super::reading::{self, WorkorderView};
-use super::scheduling::write_pause;
+use super::scheduling::{pause_key_of_run, write_pause};
 use super::{Cell, Sql, Stage, azollas, journal};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
@@ -138,7 +138,7 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
         prioritized_actions: judgement.actions.clone(),
         created_at: sql.now(),
     };
-    write_pause(sql, &format!("run:{id}"), &pause)?;
+    write_pause(sql, &pause_key_of_run(&id), &pause)?;
     let snapshot = reading::snapshot(sql, &docket.workorder.workorder.context_snapshot_id)?;
     let workorder = &docket.workorder.workorder;
     let exhibits = Exhibits { workorder, snapshot: snapshot.as_ref(), bundle: &docket.bundle, evidence };

@@ -11,8 +11,8 @@ use super::{Cell, Sql, Stage, journal, reading};
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, Event, GateResult, ObjectiveStatus, PauseState, SnapshotId, TerminalReason,
-    Workorder, WorkorderId, WorkorderStatus,
+    AzollaId, ContextSnapshot, Event, GateResult, ObjectiveId, ObjectiveStatus, PauseState, SnapshotId,
+    TerminalReason, Workorder, WorkorderId, WorkorderStatus,
 };
 use fernery_core::blueprint::Limits;
 use fernery_core::names::RESERVED_STREAM_PREFIX;
@@ -232,6 +232,26 @@ pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> S
     sql.write_new(include_str!("sql/pause_insert.sql"), &cells)
 }
 
+/// Where the pause of a run is.
+pub(super) fn pause_key_of_run(work: &WorkorderId) -> String {
+    format!("run:{work}")
+}
+
+/// The last run, if it failed, and here. What gates of another instance said came in with a folder: no approval of this
+/// instance was shown it, so no executor is told it. Whatever is judged here has its pause under its workorder's name,
+/// which stays for ever; pauses that came in have other names.
+fn earlier_run(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<EarlierRun>> {
+    let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
+    let Some(run) = reading::last_run(sql, id)?.filter(failed) else { return Ok(None) };
+    let key = pause_key_of_run(&run.record.work_order_id);
+    let judged_here = sql.one(include_str!("sql/pause_by_key.sql"), &[(&key).into()])?.is_some();
+    Ok(judged_here.then(|| EarlierRun {
+        output_id: run.record.output_id.to_string(),
+        gate_reason: run.record.gate_reason,
+        evidence: run.evidence,
+    }))
+}
+
 fn make(
     sql: &mut dyn Sql,
     event: &Event,
@@ -242,13 +262,7 @@ fn make(
 ) -> StoreResult<WorkorderId> {
     let (now, blueprint) = (sql.now(), &registered.blueprint);
     let objective = &standing.objective;
-    let last = reading::last_run(sql, &objective.objective_id)?;
-    let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
-    let earlier = last.filter(failed).map(|run| EarlierRun {
-        output_id: run.record.output_id.to_string(),
-        gate_reason: run.record.gate_reason,
-        evidence: run.evidence,
-    });
+    let earlier = earlier_run(sql, &objective.objective_id)?;
     let mut metadata = objective.metadata.clone();
     metadata.insert("azolla_id".into(), json!(objective.azolla_id));
     metadata.insert("attempt".into(), json!(standing.spent.attempts + 1));

@@ -20,6 +20,18 @@ const SEAL_WAIT: Duration = Duration::from_millis(5);
 /// Entries that a further look reads at once: few, because it must be quicker than what it looks at.
 const FURTHER_ROWS: u32 = 50;
 
+/// How often the whole journal is read again for an entry that is not there.
+const HOLE_TRIES: u32 = 10;
+
+/// How far down a look goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// To where all is known.
+    New,
+    /// To the first entry.
+    All,
+}
+
 /// What is known of the journal.
 #[derive(Default)]
 pub(super) struct Journal {
@@ -41,9 +53,34 @@ pub(super) async fn reached(client: &Client) -> Outcome<i64> {
 }
 
 impl Journal {
-    /// Reads what is new, and waits until all that is there at first sight is sealed; answers the end of that.
+    /// Reads what is new, and waits until all that is there at first sight is sealed; answers the end of that. An entry
+    /// whose writer was slower than those of younger ones appears below what is known: then all is read again.
     pub(super) async fn read(&mut self, client: &Client, folder: &mut Folder) -> Outcome<Option<Head>> {
-        self.look(client, folder).await?;
+        let mut end = self.sealed(client, folder, Depth::New).await?;
+        for _ in 0..HOLE_TRIES {
+            if self.is_whole(end.as_ref()) {
+                return Ok(end);
+            }
+            end = self.sealed(client, folder, Depth::All).await?;
+        }
+        if self.is_whole(end.as_ref()) {
+            return Ok(end);
+        }
+        let why =
+            "places of the journal's chain have no entry; `fernery verify` tells whether some were removed";
+        Err(Failure::failed("incomplete", why))
+    }
+
+    /// Whether every place up to the end is known.
+    fn is_whole(&self, end: Option<&Head>) -> bool {
+        let last = end.map_or(0, |end| end.place);
+        let places = self.entries.values().filter_map(|(_, seal)| seal.as_ref()).map(|seal| seal.place);
+        let known: BTreeSet<i64> = places.filter(|place| (1..=last).contains(place)).collect();
+        i64::try_from(known.len()) == Ok(last)
+    }
+
+    async fn sealed(&mut self, client: &Client, folder: &mut Folder, depth: Depth) -> Outcome<Option<Head>> {
+        self.look(client, folder, depth).await?;
         let seen: Vec<String> = self.entries.keys().cloned().collect();
         for _ in 0..SEAL_TRIES {
             if seen.iter().all(|id| self.seal(id).is_some()) {
@@ -51,7 +88,7 @@ impl Journal {
                 return Ok(end.cloned());
             }
             tokio::time::sleep(SEAL_WAIT).await;
-            self.look(client, folder).await?;
+            self.look(client, folder, Depth::New).await?;
         }
         let why = "entries of the journal are not sealed; the server's log says why";
         Err(Failure::failed("unsealed", why))
@@ -61,11 +98,12 @@ impl Journal {
         self.entries.get(id).and_then(|(_, seal)| seal.as_ref())
     }
 
-    /// Reads from the newest entry down to where all is known.
-    async fn look(&mut self, client: &Client, folder: &mut Folder) -> Outcome {
+    /// Reads from the newest entry down.
+    async fn look(&mut self, client: &Client, folder: &mut Folder, depth: Depth) -> Outcome {
         let mut open: BTreeSet<String> =
             self.entries.iter().filter(|(_, (_, seal))| seal.is_none()).map(|(id, _)| id.clone()).collect();
-        let rows = if self.entries.is_empty() { limits::PAGE_ROWS_MAX } else { FURTHER_ROWS };
+        let all = depth == Depth::All;
+        let rows = if all || self.entries.is_empty() { limits::PAGE_ROWS_MAX } else { FURTHER_ROWS };
         let mut cursor = None;
         loop {
             let page = page(client, rows, cursor).await?;
@@ -95,7 +133,7 @@ impl Journal {
                 }
             }
             cursor = page.next_cursor;
-            if cursor.is_none() || (known && open.is_empty()) {
+            if cursor.is_none() || (!all && known && open.is_empty()) {
                 return Ok(());
             }
         }
@@ -117,5 +155,25 @@ impl Journal {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_without_an_entry_is_a_hole() {
+        let head = |place| Head { place, hash: Digest::of_bytes(b"") };
+        let mut journal = Journal::default();
+        assert!(journal.is_whole(None));
+        for (id, place) in [("a", Some(1)), ("b", Some(3)), ("c", None), ("d", Some(5))] {
+            journal.entries.insert(id.into(), ("t".into(), place.map(head)));
+        }
+        assert!(journal.is_whole(Some(&head(1))));
+        assert!(!journal.is_whole(Some(&head(3))));
+        journal.entries.insert("late".into(), ("t".into(), Some(head(2))));
+        assert!(journal.is_whole(Some(&head(3))));
+        assert!(!journal.is_whole(Some(&head(5))));
     }
 }

@@ -11,7 +11,7 @@ use fernery_client::wire::{ImportFile, ImportRequest, ImportResponse};
 use fernery_core::canonical::Digest;
 use fernery_core::limits;
 use std::fs::OpenOptions;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +29,8 @@ const DEPTH_MAX: usize = 4;
 #[command(after_help = "\
 Everything is checked before anything is written: each file against its schema and manifest.json, what artifacts say of
 each other, the journal's chain, every verdict. It is all of the folder or nothing. The same folder again answers that it
-came in before. A folder has at most 64 MiB as a request, a file 8 MiB; what is larger moves as a backup.
+came in before. As a request, which takes more than the files, a folder has at most 64 MiB, a file 8 MiB;
+what is larger moves as a backup.
 
 Whoever can compute all digests anew can change a folder and make it fit. Only the digest that `fernery export` printed
 finds that out, if it was kept elsewhere: give it with --digest.
@@ -54,7 +55,10 @@ pub(super) async fn run(import: Import, client: &Client, screen: Screen) -> Outc
     if collected.files.is_empty() {
         return Err(collected.refused("", "there is nothing in it"));
     }
-    let request = ImportRequest { digest: import.digest, files: collected.files };
+    let request = ImportRequest { digest: import.digest, files: std::mem::take(&mut collected.files) };
+    if encoded(&request) > limits::IMPORT_BYTES_MAX {
+        return Err(collected.too_large());
+    }
     let reply: Reply<ImportResponse> = client.post("/v1/import", &request, WITHIN).await?;
     if screen.json {
         return screen.json_body(&reply.body);
@@ -70,6 +74,24 @@ pub(super) async fn run(import: Import, client: &Client, screen: Screen) -> Outc
     Ok(())
 }
 
+/// Bytes of the request: within JSON every quotation mark and line end of a file takes two.
+fn encoded(request: &ImportRequest) -> usize {
+    struct Count(usize);
+    impl Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // What cannot be spelled is told when it is sent.
+    let _ = serde_json::to_writer(&mut count, request);
+    count.0
+}
+
 struct Collected {
     root: PathBuf,
     files: Vec<ImportFile>,
@@ -80,6 +102,14 @@ impl Collected {
     fn refused(&self, path: &str, why: impl std::fmt::Display) -> Failure {
         let place = self.root.join(path);
         Failure::usage(format!("cannot import {}: {why}; nothing was sent", place.display()))
+    }
+
+    fn too_large(&self) -> Failure {
+        let most = limits::IMPORT_BYTES_MAX;
+        self.refused(
+            "",
+            format!("as a request a folder has at most {most} bytes; what is larger moves as a backup"),
+        )
     }
 
     /// Collects a folder, in the order of its names.
@@ -124,11 +154,7 @@ impl Collected {
         }
         self.bytes += bytes.len();
         if self.bytes > limits::IMPORT_BYTES_MAX {
-            let why = format!(
-                "a folder has at most {} bytes; what is larger moves as a backup",
-                limits::IMPORT_BYTES_MAX
-            );
-            return Err(self.refused("", why));
+            return Err(self.too_large());
         }
         let content = String::from_utf8(bytes).map_err(|_| self.refused(path, "it is not UTF-8"))?;
         self.files.push(ImportFile { path: path.to_string(), content });

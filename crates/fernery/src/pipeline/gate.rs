@@ -12,7 +12,7 @@ use crate::worker::process::NotRun;
 use async_trait::async_trait;
 use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
 use fernery_core::blueprint::Gate;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::judging::{Evidence, plain_evidence, said};
 use fernery_engine::substrate::Stage;
 use fernery_engine::substrate::claims::{self, Claimer, Held};
 use fernery_engine::substrate::judging::{self, Docket, Judged};
@@ -193,6 +193,7 @@ impl Judge {
 }
 
 fn trouble(gate: &str, exit: Option<i32>, why: String) -> Evidence {
+    let why = said(&why);
     Evidence {
         gate: gate.to_string(),
         command: None,

@@ -3,10 +3,10 @@
 
 use crate::pipeline::{good, judge, register, schedule, seal};
 use crate::server::TestServer;
-use fernery_core::canonical::Digest;
+use fernery_core::canonical::{self, Digest};
 use fernery_core::exported::File;
 use fernery_core::exported::manifest::{self, Manifest};
-use fernery_core::journal::Head;
+use fernery_core::journal::{Entry, Head, sealed};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,12 @@ pub async fn fill(server: &TestServer) {
         hand_in(server, result).await;
         judge(server).await;
     }
-    act(server, "confirmed", "confirm", json!({ "note": "fine" })).await;
+    let looked_at = server.get("/v1/objectives/confirmed").await.json();
+    let last = looked_at["runs"].as_array().and_then(|runs| runs.last()).expect("a run");
+    // An id from outside sorts after all others; its entry is sealed before theirs.
+    let confirming = json!({ "run_id": last["run_id"], "note": "fine", "record_id": "mine" });
+    act(server, "confirmed", "confirm", confirming).await;
+    seal(server).await;
     // A failed one is TODO again; blocked, it has been approved and has blockers.
     act(server, "again", "block", json!({ "kind": "USER_INPUT", "description": "Which?" })).await;
     for id in ["running", "executed", "stopping"] {
@@ -144,10 +149,35 @@ pub fn body(files: &BTreeMap<String, String>) -> Value {
     json!({ "files": files })
 }
 
+/// The folder with one entry of the journal changed, and the chain and the manifest computed anew.
+pub fn chain_anew(files: &BTreeMap<String, String>, change: impl Fn(&mut Entry)) -> BTreeMap<String, String> {
+    let mut changed = files.clone();
+    changed.retain(|path, _| !path.starts_with("journal/") && !path.starts_with("beside/journal/"));
+    let mut chain: BTreeMap<i64, Entry> = BTreeMap::new();
+    for (path, text) in files.iter().filter(|(path, _)| path.starts_with("journal/")) {
+        let seal: Head = serde_json::from_str(&files[&format!("beside/{path}")]).expect("a seal");
+        chain.insert(seal.place, serde_json::from_str(text).expect("an entry"));
+    }
+    let mut head = None;
+    for mut entry in chain.into_values() {
+        change(&mut entry);
+        let seal = sealed(head.as_ref(), &entry);
+        let path = format!("journal/{}.json", entry.entry_id);
+        changed.insert(format!("beside/{path}"), canonical::text_of(&seal) + "\n");
+        changed.insert(path, canonical::text_of(&entry) + "\n");
+        head = Some(seal);
+    }
+    manifest_of(&mut changed, head);
+    changed
+}
+
 /// Computes the manifest anew, as whoever changes a folder would.
 pub fn manifest_anew(files: &mut BTreeMap<String, String>) {
     let before: Value = serde_json::from_str(&files[manifest::PATH]).expect("JSON");
-    let journal: Option<Head> = serde_json::from_value(before["journal"].clone()).expect("a head");
+    manifest_of(files, serde_json::from_value(before["journal"].clone()).expect("a head"));
+}
+
+fn manifest_of(files: &mut BTreeMap<String, String>, journal: Option<Head>) {
     let mut manifest = Manifest::new(journal);
     for (path, text) in files.iter().filter(|(path, _)| *path != manifest::PATH) {
         manifest.name(path, Digest::of_bytes(text.as_bytes()));

@@ -1,0 +1,1 @@
+SELECT pause_key FROM pauses WHERE pause_key = $1;
