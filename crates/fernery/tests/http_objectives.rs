@@ -379,7 +379,10 @@ async fn only_what_was_approved_for_executors_elsewhere_is_handed_out(server: Te
         assert!(!answer.body.contains("lease_token"), "{answer:?}");
     }
     let told = server.get("/v1/objectives/T-1").await.json()["objective"].clone();
-    assert_eq!((&told["status"], &told["blocked_on"][0]["kind"]), (&json!("BLOCKED"), &json!("DEPENDENCY_CHANGE")));
+    assert_eq!(
+        (&told["status"], &told["blocked_on"][0]["kind"]),
+        (&json!("BLOCKED"), &json!("DEPENDENCY_CHANGE"))
+    );
     approved(&server, "T-2").await;
     schedule(&server).await;
     let mut body = ask(STREAM, 0);

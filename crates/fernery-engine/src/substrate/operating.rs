@@ -257,8 +257,7 @@ pub fn unblock(
     (id, record_id): (&ObjectiveId, &RecordId),
     resolved: &Resolved,
 ) -> Answer<Standing> {
-    let asked =
-        Asked { actor, act: "unblocked", id, record_id, what: fields([("asked", json!(resolved))]) };
+    let asked = Asked { actor, act: "unblocked", id, record_id, what: fields([("asked", json!(resolved))]) };
     let mut standing = accepted!(locked(sql, id)?);
     if accepted!(asked.is_repeat(sql)?) {
         return Ok(Ok(standing));

@@ -91,7 +91,8 @@ pub(super) async fn for_elsewhere(server: &Server, claimed: Vec<Claimed>) -> Res
         Ok(open) => (open, None),
         Err(error) => (HashSet::new(), Some(error)),
     };
-    let may = |job: &Claimed| trouble.is_none() && (!job.stream.is_workorders() || open.contains(&job.job_id));
+    let may =
+        |job: &Claimed| trouble.is_none() && (!job.stream.is_workorders() || open.contains(&job.job_id));
     let (handed_out, kept_back): (Vec<_>, Vec<_>) = claimed.into_iter().partition(may);
     if !kept_back.is_empty() {
         let proof = |job: &Claimed| Proof {
