@@ -1,7 +1,6 @@
 //! Work folders that earlier processes of this database left when they were killed. One goes once nobody holds its
 //! workorder: until then somebody may still be at work in it.
 
-use fernery_core::canonical::Digest;
 use fernery_engine::substrate::{claims, journal};
 use fernery_engine::{Engine, StoreError};
 use std::collections::HashSet;
@@ -45,8 +44,7 @@ pub(super) async fn work_of(data: &Path, engine: &Engine) -> Result<PathBuf, Sto
         first = substrate.read(journal::first_seal).await?;
     }
     let first = first.ok_or_else(|| StoreError::Unavailable("the journal has no first seal yet".into()))?;
-    let name = Digest::of_bytes(first.to_string().as_bytes()).to_string();
-    let name: String = name.chars().filter(char::is_ascii_hexdigit).take(NAME_CHARS).collect();
+    let name: String = first.to_string().chars().take(NAME_CHARS).collect();
     Ok(data.join("work").join(name))
 }
 

@@ -99,7 +99,7 @@ fn a_damaged_workorder_keeps_no_other_from_its_end() {
     }
     db.execute_batch(&format!(
         "PRAGMA foreign_keys = OFF;
-         UPDATE workorders SET blueprint = 'sha256:{}' WHERE objective_id = '{damaged}';
+         UPDATE workorders SET blueprint = '{}' WHERE objective_id = '{damaged}';
          UPDATE azollas SET hosted_at = hosted_at - 120000",
         "0".repeat(64)
     ))
