@@ -6,7 +6,7 @@ mod server;
 use fernery::http::WorkerAuth;
 use fernery::http::routes::{ROUTES, Who};
 use fernery_client::wire::Role;
-use pipeline::{good, judge, register, schedule};
+use pipeline::{good, judge, put_in_force, register, schedule};
 use serde_json::{Value, json};
 use server::TestServer;
 
@@ -18,6 +18,8 @@ on_both_backends!(
     a_run_is_read_with_all_that_led_to_it,
     a_result_that_is_no_bundle_is_told_part_by_part,
     the_job_of_a_workorder_is_left_to_the_scheduler,
+    only_what_was_approved_for_executors_elsewhere_is_handed_out,
+    a_claim_that_waited_gets_no_workorder_of_a_program,
     nothing_that_is_sent_breaks_the_server,
 );
 
@@ -346,6 +348,66 @@ async fn the_job_of_a_workorder_is_left_to_the_scheduler(server: TestServer) {
     assert_eq!(server.get("/v1/objectives/T-1").await.json()["objective"]["status"], "IN_PROGRESS");
     let enqueued = server.post("/v1/jobs", &json!({ "stream": STREAM, "payload": {} })).await;
     assert_eq!((enqueued.status, enqueued.code()), (422, "reserved_stream".into()));
+    server.stop().await;
+}
+
+/// The blueprint of `mec`, with a program instead of executors elsewhere.
+const PROGRAM: &str = "extends = \"mec\"\nazolla_id = \"mec\"\n[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\n\
+                       argv = [\"/bin/true\"]\nsandbox = \"none\"\n";
+
+fn ask(stream: &str, max_wait_ms: u64) -> Value {
+    json!({ "worker_id": "w", "streams": [stream], "max_wait_ms": max_wait_ms })
+}
+
+async fn only_what_was_approved_for_executors_elsewhere_is_handed_out(server: TestServer) {
+    put_in_force(&server, PROGRAM).await;
+    approved(&server, "T-1").await;
+    schedule(&server).await;
+    for stream in [STREAM, "diazotroph:GONE", "diazotroph:"] {
+        let refused = server.work("claim", &ask(stream, 0)).await;
+        assert_eq!((refused.status, refused.code()), (403, "forbidden".into()), "{refused:?}");
+    }
+    // From now on others execute this type, but not what was approved before.
+    register(&server).await;
+    for path in ["/internal/worker/claim", "/v1/worker/claim"] {
+        let mut body = ask(STREAM, 0);
+        if path.starts_with("/v1") {
+            body["max"] = json!(10);
+        }
+        let answer = server.call(&server.worker, "POST", path, &body.to_string()).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(!answer.body.contains("lease_token"), "{answer:?}");
+    }
+    let told = server.get("/v1/objectives/T-1").await.json()["objective"].clone();
+    assert_eq!(
+        (&told["status"], &told["blocked_on"][0]["kind"]),
+        (&json!("BLOCKED"), &json!("DEPENDENCY_CHANGE"))
+    );
+    approved(&server, "T-2").await;
+    schedule(&server).await;
+    let mut body = ask(STREAM, 0);
+    body["max"] = json!(10);
+    let jobs = server.call(&server.worker, "POST", "/v1/worker/claim", &body.to_string()).await.json();
+    assert_eq!(jobs["jobs"].as_array().map(Vec::len), Some(1), "{jobs}");
+    server.stop().await;
+}
+
+async fn a_claim_that_waited_gets_no_workorder_of_a_program(server: TestServer) {
+    register(&server).await;
+    let waits = ask(STREAM, 20_000);
+    let claim = server.work("claim", &waits);
+    let meanwhile = async {
+        while server.engine.waiting_claims() == 0 {
+            tokio::task::yield_now().await;
+        }
+        put_in_force(&server, PROGRAM).await;
+        approved(&server, "T-1").await;
+        schedule(&server).await;
+    };
+    let (answer, ()) = tokio::join!(claim, meanwhile);
+    assert_eq!((answer.status, answer.body.contains("lease_token")), (200, false), "{answer:?}");
+    let read = server.get("/v1/objectives/T-1").await.json();
+    assert_eq!(read["objective"]["status"], "IN_PROGRESS", "its program is to run here: {read}");
     server.stop().await;
 }
 

@@ -105,7 +105,11 @@ pub(super) fn again(id: &ObjectiveId) -> String {
 /// The stop of an objective whose workorder waits for a kind of executor that its azolla no longer has.
 pub fn unexecuted(objective: &Objective, wanted: &DiazotrophType, in_force: &DiazotrophType) -> Stop {
     let id = &objective.objective_id;
-    let why = format!("its workorder is for {wanted}; the blueprint in force has {in_force} instead");
+    let why = if wanted == in_force {
+        format!("its workorder is for another executor of {wanted} than the blueprint in force has")
+    } else {
+        format!("its workorder is for {wanted}; the blueprint in force has {in_force} instead")
+    };
     Stop {
         reason: PauseReason::GateFailed,
         blocker: Some((BlockerKind::DependencyChange, why.clone())),

@@ -1,10 +1,11 @@
 //! What operators decide, each on record: approve, confirm, reopen. Two of them lead to TODO (invariant 10).
 
+use super::asking::{Asked, fields};
 use super::difference::since;
 use super::objectives::{self, Shown, Standing, shown_now};
-use super::operating::{Actor, Answer, Refusal, check_note, is_repeat, locked};
+use super::operating::{Actor, Answer, Refusal, check_note, locked};
 use super::reading::{self, Decision};
-use super::{Cell, Sql, Stage, journal};
+use super::{Cell, Sql, Stage};
 use crate::error::StoreResult;
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::{self, Digest};
@@ -23,13 +24,25 @@ pub struct Deciding {
     pub note: Option<String>,
 }
 
-/// The record of a decision that was made before under this id.
-fn decided(sql: &mut dyn Sql, deciding: &Deciding, kind: &str, id: &ObjectiveId) -> Answer<Option<Decision>> {
-    match is_repeat(sql, &deciding.record_id, &kind.to_lowercase(), id)? {
-        Ok(true) => Ok(Ok(by_record(sql, &deciding.record_id)?)),
-        Ok(false) => Ok(Ok(None)),
-        Err(refusal) => Ok(Err(refusal)),
+impl Deciding {
+    /// The decision as it is asked for, over a run if it is about one.
+    fn asked<'a>(
+        &'a self,
+        actor: &'a Actor,
+        act: &'a str,
+        id: &'a ObjectiveId,
+        run_id: Option<&RunId>,
+    ) -> Asked<'a> {
+        let mut what = fields([("note", json!(self.note))]);
+        what.extend(self.digest.map(|digest| ("digest".to_string(), json!(digest))));
+        what.extend(run_id.map(|run_id| ("run_id".to_string(), json!(run_id))));
+        Asked { actor, act, id, record_id: &self.record_id, what }
     }
+}
+
+/// The record of this very decision, if it was made before.
+fn decided(sql: &mut dyn Sql, asked: &Asked<'_>) -> Answer<Option<Decision>> {
+    Ok(Ok(if accepted!(asked.is_repeat(sql)?) { by_record(sql, asked.record_id)? } else { None }))
 }
 
 fn by_record(sql: &mut dyn Sql, record_id: &RecordId) -> StoreResult<Option<Decision>> {
@@ -40,8 +53,9 @@ fn by_record(sql: &mut dyn Sql, record_id: &RecordId) -> StoreResult<Option<Deci
 /// NEW → TODO, over exactly what was shown. Approving the same again answers the same record.
 pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
     accepted!(check_note(deciding.note.as_deref()));
+    let asked = deciding.asked(actor, "approve", id, None);
     let mut standing = accepted!(locked(sql, id)?);
-    if let Some(before) = accepted!(decided(sql, deciding, "APPROVE", id)?) {
+    if let Some(before) = accepted!(decided(sql, &asked)?) {
         return Ok(Ok(before));
     }
     let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
@@ -61,7 +75,7 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
     if after(standing.objective.objective_type, status, Step::Approve).is_none() {
         return Ok(Err(Refusal::Status(status)));
     }
-    let decision = decide(sql, actor, id, "APPROVE", deciding, &now)?;
+    let decision = decide(sql, &asked, deciding, &now)?;
     standing.approval = Some(decision.record_id.clone());
     standing.starts_over();
     standing.enter_todo(sql.now());
@@ -77,39 +91,31 @@ pub(super) fn current(sql: &mut dyn Sql, standing: &Standing) -> StoreResult<Opt
     }
 }
 
-fn decide(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    id: &ObjectiveId,
-    kind: &str,
-    deciding: &Deciding,
-    shown: &Shown,
-) -> StoreResult<Decision> {
+fn decide(sql: &mut dyn Sql, asked: &Asked<'_>, deciding: &Deciding, shown: &Shown) -> StoreResult<Decision> {
     let decision = Decision {
         record_id: deciding.record_id.clone(),
-        objective_id: id.clone(),
-        kind: kind.to_string(),
+        objective_id: asked.id.clone(),
+        kind: asked.act.to_uppercase(),
         digest: shown.digest,
         shown: shown.content.clone(),
-        who: actor.0.clone(),
+        who: asked.actor.0.clone(),
         note: deciding.note.clone(),
         created_at: sql.now(),
     };
     let (digest, content) = (decision.digest.to_string(), canonical::text_of(&decision.shown));
     let cells: [Cell<'_>; 8] = [
         decision.record_id.as_str().into(),
-        id.as_str().into(),
-        kind.into(),
+        decision.objective_id.as_str().into(),
+        (&decision.kind).into(),
         (&digest).into(),
         (&content).into(),
-        (&actor.0).into(),
+        (&decision.who).into(),
         decision.note.as_deref().into(),
         decision.created_at.into(),
     ];
-    sql.write_new(include_str!("sql/decision_insert.sql"), &cells)?;
-    let why = json!({"record_id": decision.record_id, "digest": decision.digest, "note": decision.note});
-    let act = kind.to_lowercase();
-    journal::note_as(sql, decision.record_id.as_str(), (&actor.0, &act, id.as_str()), &why)?;
+    // The entry goes first: of two that are made under one id at once, the other finds this one.
+    asked.done(sql, json!({"record_id": decision.record_id, "digest": decision.digest}))?;
+    sql.write("the decision", include_str!("sql/decision_insert.sql"), &cells)?;
     Ok(decision)
 }
 
@@ -121,8 +127,9 @@ pub fn confirm(
     deciding: &Deciding,
 ) -> Answer<Decision> {
     accepted!(check_note(deciding.note.as_deref()));
+    let asked = deciding.asked(actor, "confirm", id, Some(run_id));
     let mut standing = accepted!(locked(sql, id)?);
-    if let Some(before) = accepted!(decided(sql, deciding, "CONFIRM", id)?) {
+    if let Some(before) = accepted!(decided(sql, &asked)?) {
         return Ok(Ok(before));
     }
     let status = standing.objective.status;
@@ -151,7 +158,7 @@ pub fn confirm(
     let bundle = reading::bundle(sql, &run.record.work_order_id)?.map(|bundle| canonical::digest_of(&bundle));
     now.content["run"] = json!({"run_record": run.record, "output_bundle_sha256": bundle});
     now.digest = canonical::digest_of(&now.content);
-    let decision = decide(sql, actor, id, "CONFIRM", deciding, &now)?;
+    let decision = decide(sql, &asked, deciding, &now)?;
     standing.unconfirmed = false;
     standing.objective.updated_at = sql.now();
     objectives::update(sql, &standing)?;
@@ -166,8 +173,9 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
         let message = "say what is missing: the next executor reads it".to_string();
         return Ok(Err(Refusal::Unfit(vec![Violation { path: "/note".into(), message }])));
     }
+    let asked = deciding.asked(actor, "reopen", id, None);
     let mut standing = accepted!(locked(sql, id)?);
-    if let Some(before) = accepted!(decided(sql, deciding, "REOPEN", id)?) {
+    if let Some(before) = accepted!(decided(sql, &asked)?) {
         return Ok(Ok(before));
     }
     let status = standing.objective.status;
@@ -181,7 +189,7 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
         let difference = since(sql, &standing.objective, digest, &now)?;
         return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
     }
-    let decision = decide(sql, actor, id, "REOPEN", deciding, &now)?;
+    let decision = decide(sql, &asked, deciding, &now)?;
     standing.approval = Some(decision.record_id.clone());
     standing.unconfirmed = false;
     standing.starts_over();

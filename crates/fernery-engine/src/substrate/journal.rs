@@ -92,6 +92,11 @@ pub fn head(sql: &mut dyn Sql) -> StoreResult<Option<Head>> {
         .transpose()
 }
 
+/// The first seal, which no other database has; none before the sealer has come by.
+pub fn first_seal(sql: &mut dyn Sql) -> StoreResult<Option<Digest>> {
+    sql.one(include_str!("sql/seal_at.sql"), &[1.into()])?.map(|row| row.word(1)).transpose()
+}
+
 /// Chains up to `limit` entries; answers how many, and the new end.
 pub fn seal(sql: &mut dyn Sql, limit: i64) -> StoreResult<(usize, Option<Head>)> {
     let take = include_str!("sql/unsealed_take.sql");

@@ -26,6 +26,7 @@ macro_rules! accepted {
     };
 }
 
+mod asking;
 pub mod azollas;
 pub mod claims;
 mod deciding;

@@ -1,6 +1,7 @@
 //! What operators do to objectives. No worker comes here: what leads to TODO from outside leads through a decision that a
 //! person made over exactly what was shown (invariant 10).
 
+use super::asking::{Asked, fields};
 use super::deciding::current;
 use super::difference::between;
 use super::objectives::{self, Shown, Standing, shown_now};
@@ -18,6 +19,7 @@ use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::draft::Draft;
 use fernery_core::pipeline::envelope::exhausted;
 use fernery_core::pipeline::lifecycle::{Step, after};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use super::deciding::{Deciding, approve, confirm, reopen};
@@ -31,7 +33,7 @@ pub enum Refusal {
     UnknownAzolla(Vec<AzollaId>),
     /// Its status does not allow it.
     Status(ObjectiveStatus),
-    /// The id belongs to another objective.
+    /// The id belongs to something else.
     Taken,
     /// What was shown is not what is there.
     Changed {
@@ -150,20 +152,6 @@ pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -
     Ok(Ok(standing))
 }
 
-/// Whether this very act was carried out before: its answer was lost, and it is asked for again.
-pub(super) fn is_repeat(
-    sql: &mut dyn Sql,
-    record_id: &RecordId,
-    act: &str,
-    id: &ObjectiveId,
-) -> Answer<bool> {
-    Ok(match journal::by_id(sql, record_id.as_str())? {
-        None => Ok(false),
-        Some(entry) if entry.act == act && entry.subject == id.as_str() => Ok(true),
-        Some(_) => Err(Refusal::Taken),
-    })
-}
-
 pub(super) fn check_note(note: Option<&str>) -> Result<(), Refusal> {
     match note {
         Some(note) if note.len() > limits::CRITERIA_BYTES_MAX || note.contains('\0') => {
@@ -194,8 +182,11 @@ pub fn block(
         );
         return Ok(Err(Refusal::Unfit(vec![Violation { path: "/description".into(), message }])));
     }
+    let mut what = fields([("kind", json!(kind)), ("description", json!(description))]);
+    what.extend(blocker_id.as_ref().map(|named| ("blocker_id".to_string(), json!(named))));
+    let asked = Asked { actor, act: "blocked", id, record_id, what };
     let mut standing = accepted!(locked(sql, id)?);
-    if accepted!(is_repeat(sql, record_id, "blocked", id)?) {
+    if accepted!(asked.is_repeat(sql)?) {
         return Ok(Ok(standing));
     }
     let status = standing.objective.status;
@@ -224,8 +215,7 @@ pub fn block(
     standing.objective.blocked_reason.get_or_insert_with(|| format!("blocked on {blocker_id}"));
     standing.objective.updated_at = sql.now();
     objectives::update(sql, &standing)?;
-    let why = json!({"blocker_id": blocker_id, "kind": kind, "description": description});
-    journal::note_as(sql, record_id.as_str(), (&actor.0, "blocked", id.as_str()), &why)?;
+    asked.done(sql, json!({"blocker_id": blocker_id}))?;
     let actions =
         vec![format!("Resolve {blocker_id}, then: fernery ticket unblock {id} --blocker {blocker_id}")];
     pause(sql, &standing, PauseReason::GateFailed, actions, &format!("block:{id}:{blocker_id}"))?;
@@ -250,7 +240,8 @@ fn pause(
 }
 
 /// Which blockers are out of the way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Resolved {
     /// These.
     These(Vec<BlockerId>),
@@ -266,8 +257,9 @@ pub fn unblock(
     (id, record_id): (&ObjectiveId, &RecordId),
     resolved: &Resolved,
 ) -> Answer<Standing> {
+    let asked = Asked { actor, act: "unblocked", id, record_id, what: fields([("asked", json!(resolved))]) };
     let mut standing = accepted!(locked(sql, id)?);
-    if accepted!(is_repeat(sql, record_id, "unblocked", id)?) {
+    if accepted!(asked.is_repeat(sql)?) {
         return Ok(Ok(standing));
     }
     let status = standing.objective.status;
@@ -314,8 +306,8 @@ pub fn unblock(
         }
     }
     objectives::update(sql, &standing)?;
-    let why = json!({"resolved": wanted, "status": standing.objective.status, "envelope_spent": spent});
-    journal::note_as(sql, record_id.as_str(), (&actor.0, "unblocked", id.as_str()), &why)?;
+    let status = standing.objective.status;
+    asked.done(sql, json!({"resolved": wanted, "status": status, "envelope_spent": spent}))?;
     Ok(Ok(standing))
 }
 
@@ -327,8 +319,9 @@ pub fn cancel(
     note: Option<&str>,
 ) -> Answer<Standing> {
     accepted!(check_note(note));
+    let asked = Asked { actor, act: "cancelled", id, record_id, what: fields([("note", json!(note))]) };
     let mut standing = accepted!(locked(sql, id)?);
-    if accepted!(is_repeat(sql, record_id, "cancelled", id)?) {
+    if accepted!(asked.is_repeat(sql)?) {
         return Ok(Ok(standing));
     }
     let status = standing.objective.status;
@@ -342,8 +335,7 @@ pub fn cancel(
     standing.objective.blocked_reason = Some(CANCELLED.to_string());
     standing.objective.updated_at = sql.now();
     objectives::update(sql, &standing)?;
-    let why = json!({"note": note, "was": status});
-    journal::note_as(sql, record_id.as_str(), (&actor.0, "cancelled", id.as_str()), &why)?;
+    asked.done(sql, json!({"was": status}))?;
     let running = sql.touched(include_str!("sql/workorder_cancel.sql"), &[id.as_str().into()])?;
     if running > 0 {
         sql.wakes(Stage::Runner);

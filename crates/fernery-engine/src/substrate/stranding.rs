@@ -5,6 +5,7 @@ use super::claims::{self, Claimer, Held};
 use super::{Cell, Sql, Stage, azollas, judging, objectives, reading, scheduling};
 use crate::error::StoreResult;
 use fernery_core::artifact::{AzollaId, ObjectiveStatus, ResourceType, WorkorderId, WorkorderStatus};
+use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::judging::{Evidence, plain_evidence};
 use fernery_core::pipeline::scheduling::unexecuted;
 
@@ -37,10 +38,13 @@ pub fn strand(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<bool> {
     let Some(work) = row.map(|row| reading::workorder(&row)).transpose()? else { return Ok(false) };
     let Some(in_force) = azollas::in_force(sql, &work.azolla_id)? else { return Ok(false) };
     let wanted = &work.workorder.diazotroph_type;
+    let made_under = azollas::by_digest(sql, &work.blueprint)?;
+    let kind = |of: &Blueprint| of.executor().map(|executor| executor.kind);
+    let same_kind = made_under.is_some_and(|made| kind(&made.blueprint) == kind(&in_force.blueprint));
     if work.cancelled
         || work.workorder.status != WorkorderStatus::Created
         || standing.objective.status != ObjectiveStatus::InProgress
-        || *wanted == in_force.blueprint.diazotroph_type
+        || (*wanted == in_force.blueprint.diazotroph_type && same_kind)
     {
         return Ok(false);
     }
@@ -72,6 +76,7 @@ pub fn take_unwanted(
 /// here, and the verdict says that.
 pub fn close(sql: &mut dyn Sql, held: &Held) -> StoreResult<judging::Judged> {
     let Some(docket) = judging::docket(sql, &WorkorderId::stored(&held.resource_id))? else {
+        claims::release(sql, held)?;
         return Ok(judging::Judged::Before);
     };
     let evidence: Vec<Evidence> =

@@ -2,20 +2,23 @@
 //! (invariant 19).
 
 use crate::hands::Hands;
-use crate::support::backend::{Backend, settings};
+use crate::support::backend::{Backend, Postgres, settings};
 use crate::support::postgres::{fresh_database, open_store};
 use crate::support::proxy::Proxy;
 use crate::world::{World, blueprint, good, record};
 use fernery_core::artifact::{AzollaId, BlockerKind, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::Digest;
 use fernery_engine::substrate::operating::{self, Actor, Answer, Deciding, Refusal, Resolved};
-use fernery_engine::substrate::{Sql, Substrate, objectives};
+use fernery_engine::substrate::{Sql, Substrate, objectives, reading};
 use serde_json::json;
 
 on_both_backends!(
     an_act_that_is_asked_for_again_is_answered_as_it_was,
     an_act_that_is_asked_for_again_later_does_not_undo_what_came_after,
     the_id_of_one_act_is_not_taken_for_another,
+    the_id_of_an_act_is_its_actors_and_of_this_content,
+    the_id_of_one_act_goes_to_one_of_two_at_once,
+    runs_are_listed_in_the_order_of_the_entries_whatever_the_clock_says,
     a_confirmation_names_the_run_that_was_looked_at,
     what_changed_names_the_blueprint_beside_everything_else,
 );
@@ -32,6 +35,27 @@ const ACTS: [(&str, ObjectiveStatus); 7] = [
 ];
 
 /// Carries an act out, and answers as text what it answered.
+fn carry_out_as(
+    sql: &mut dyn Sql,
+    who: &Actor,
+    act: &str,
+    id: &ObjectiveId,
+    record_id: &RecordId,
+    run: &RunId,
+) -> Answer<String> {
+    let deciding = Deciding { record_id: record_id.clone(), digest: None, note: Some("why".into()) };
+    let of = (id, record_id);
+    let kind = BlockerKind::UserInput;
+    Ok(match act {
+        "approve" => operating::approve(sql, who, id, &deciding)?.map(|d| format!("{d:?}")),
+        "confirm" => operating::confirm(sql, who, (id, run), &deciding)?.map(|d| format!("{d:?}")),
+        "reopen" => operating::reopen(sql, who, id, &deciding)?.map(|d| format!("{d:?}")),
+        "block" => operating::block(sql, who, of, None, kind, "why")?.map(|s| format!("{s:?}")),
+        "unblock" => operating::unblock(sql, who, of, &Resolved::All)?.map(|s| format!("{s:?}")),
+        _ => operating::cancel(sql, who, of, None)?.map(|s| format!("{s:?}")),
+    })
+}
+
 fn carry_out(
     sql: &mut dyn Sql,
     act: &str,
@@ -39,18 +63,7 @@ fn carry_out(
     record_id: &RecordId,
     run: &RunId,
 ) -> Answer<String> {
-    let who = Actor("operator".into());
-    let deciding = Deciding { record_id: record_id.clone(), digest: None, note: Some("why".into()) };
-    let of = (id, record_id);
-    let kind = BlockerKind::UserInput;
-    Ok(match act {
-        "approve" => operating::approve(sql, &who, id, &deciding)?.map(|d| format!("{d:?}")),
-        "confirm" => operating::confirm(sql, &who, (id, run), &deciding)?.map(|d| format!("{d:?}")),
-        "reopen" => operating::reopen(sql, &who, id, &deciding)?.map(|d| format!("{d:?}")),
-        "block" => operating::block(sql, &who, of, None, kind, "why")?.map(|s| format!("{s:?}")),
-        "unblock" => operating::unblock(sql, &who, of, &Resolved::All)?.map(|s| format!("{s:?}")),
-        _ => operating::cancel(sql, &who, of, None)?.map(|s| format!("{s:?}")),
-    })
+    carry_out_as(sql, &Actor("operator".into()), act, id, record_id, run)
 }
 
 async fn act(
@@ -120,6 +133,112 @@ async fn the_id_of_one_act_is_not_taken_for_another<B: Backend>() {
     assert_eq!(world.dump().await, before);
 }
 
+type Act = fn(&mut dyn Sql, &Actor, &ObjectiveId, &RecordId, &RunId) -> Answer<()>;
+
+/// Each act in the words of [`carry_out`], and then in others.
+const IN_OTHER_WORDS: [(&str, &[Act]); 6] = [
+    ("approve", &[|sql, who, id, of, _| decide(operating::approve, sql, who, id, (of, "other"))]),
+    (
+        "block",
+        &[
+            |sql, who, id, of, _| block(sql, who, (id, of), None, (BlockerKind::UserInput, "other")),
+            |sql, who, id, of, _| block(sql, who, (id, of), None, (BlockerKind::DependencyChange, "why")),
+            |sql, who, id, of, _| block(sql, who, (id, of), Some("b-7"), (BlockerKind::UserInput, "why")),
+        ],
+    ),
+    (
+        "unblock",
+        &[|sql, who, id, of, _| {
+            let these = Resolved::These(vec!["b-1".parse().expect("an id")]);
+            Ok(operating::unblock(sql, who, (id, of), &these)?.map(drop))
+        }],
+    ),
+    (
+        "confirm",
+        &[|sql, who, id, of, _| {
+            let (other, record_id) = (RunId::stored("other"), of.clone());
+            let deciding = Deciding { record_id, digest: None, note: Some("why".into()) };
+            Ok(operating::confirm(sql, who, (id, &other), &deciding)?.map(drop))
+        }],
+    ),
+    ("reopen", &[|sql, who, id, of, _| decide(operating::reopen, sql, who, id, (of, "other"))]),
+    ("cancel", &[|sql, who, id, of, _| Ok(operating::cancel(sql, who, (id, of), Some("other"))?.map(drop))]),
+];
+
+type Decides = fn(&mut dyn Sql, &Actor, &ObjectiveId, &Deciding) -> Answer<reading::Decision>;
+
+/// Decides over something that nobody was shown.
+fn decide(
+    verb: Decides,
+    sql: &mut dyn Sql,
+    who: &Actor,
+    id: &ObjectiveId,
+    (of, shown): (&RecordId, &str),
+) -> Answer<()> {
+    let digest = Some(Digest::of_bytes(shown.as_bytes()));
+    let deciding = Deciding { record_id: of.clone(), digest, note: Some("why".into()) };
+    Ok(verb(sql, who, id, &deciding)?.map(drop))
+}
+
+fn block(
+    sql: &mut dyn Sql,
+    who: &Actor,
+    of: (&ObjectiveId, &RecordId),
+    named: Option<&str>,
+    (kind, description): (BlockerKind, &str),
+) -> Answer<()> {
+    let named = named.map(|id| id.parse().expect("an id"));
+    Ok(operating::block(sql, who, of, named, kind, description)?.map(drop))
+}
+
+async fn the_id_of_an_act_is_its_actors_and_of_this_content<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let ticket = world.create("t").await;
+    for (name, _) in ACTS {
+        if name == "work" {
+            work(&world).await;
+            continue;
+        }
+        let record = record();
+        act(&world, name, &ticket, &record).await.expect(name);
+        let (before, run) = (world.dump().await, world.last_run(&ticket).await);
+        let (id, of, looked_at) = (ticket.clone(), record.clone(), run.clone());
+        let other = Actor("somebody else".into());
+        let done = world.substrate.transact(move |sql| carry_out_as(sql, &other, name, &id, &of, &looked_at));
+        assert_eq!(done.await.expect("stored"), Err(Refusal::Taken), "{name} by somebody else");
+        let others = IN_OTHER_WORDS.iter().find(|(of, _)| *of == name).expect("an act").1;
+        for (n, other) in others.iter().enumerate() {
+            let (id, of, run) = (ticket.clone(), record.clone(), run.clone());
+            let done = world.act(move |sql, who| other(sql, who, &id, &of, &run)).await;
+            assert_eq!(done, Err(Refusal::Taken), "{name} in other words, {n}");
+        }
+        assert_eq!(world.dump().await, before, "{name}");
+    }
+}
+
+async fn the_id_of_one_act_goes_to_one_of_two_at_once<B: Backend>() {
+    let world = World::<B>::new("").await;
+    for round in 0..20 {
+        let (one, two) = (world.create(&format!("a{round}")).await, world.create(&format!("b{round}")).await);
+        let name = if round % 2 == 0 { "approve" } else { "cancel" };
+        let record = record();
+        let (one, two) = tokio::join!(act(&world, name, &one, &record), act(&world, name, &two, &record));
+        assert!(one.is_ok() != two.is_ok(), "{name}: {one:?} {two:?}");
+        assert!([one, two].contains(&Err(Refusal::Taken)), "{name}");
+    }
+}
+
+async fn runs_are_listed_in_the_order_of_the_entries_whatever_the_clock_says<B: Backend>() {
+    let (world, ticket) = World::<B>::with_ticket("").await;
+    work(&world).await;
+    world.set_back(3_600).await;
+    act(&world, "reopen", &ticket, &record()).await.expect("reopened");
+    work(&world).await;
+    let runs = world.chain(&ticket).await.runs;
+    assert_eq!(runs.len(), 2);
+    assert_eq!(runs[1].record.run_id, world.last_run(&ticket).await);
+}
+
 async fn a_confirmation_names_the_run_that_was_looked_at<B: Backend>() {
     let (world, ticket) = World::<B>::with_ticket("").await;
     work(&world).await;
@@ -157,6 +276,21 @@ async fn what_changed_names_the_blueprint_beside_everything_else<B: Backend>() {
         ("/blueprint/budget_ms".to_string(), json!(1_800_000), json!(300_000)),
     ];
     assert_eq!(difference, wanted);
+}
+
+/// A statement that failed has ended its transaction: work that goes on all the same is not answered as done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_that_overlooks_a_failed_statement_is_not_taken_for_done_on_postgres() {
+    let (world, ticket) = World::<Postgres>::with_ticket("").await;
+    let before = world.dump().await;
+    let id = ticket.clone();
+    let done = world.substrate.transact(move |sql| {
+        let cancelled = operating::cancel(sql, &Actor("operator".into()), (&id, &record()), None)?;
+        let _ = sql.query("SELECT 1 / 0", &[]);
+        Ok(cancelled.is_ok())
+    });
+    assert!(done.await.is_err());
+    assert_eq!(world.dump().await, before);
 }
 
 /// The commit arrives and its answer does not: the store asks again, and finds it done.

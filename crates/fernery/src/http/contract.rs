@@ -60,6 +60,7 @@ pub(super) async fn take(
         .ok_or_else(|| Refusal::new(Code::TooManyWaiting, Code::TooManyWaiting.title()))?;
     let ask = Ask { worker_id, streams: streams.into(), max };
     let claimed = server.engine().claim(ask, wait).await?;
+    let claimed = workorder_jobs::for_elsewhere(&server, claimed).await?;
     Ok((server, claimed))
 }
 

@@ -4,10 +4,13 @@ use super::Server;
 use super::answer::Call;
 use super::problem::{Code, Refusal, Refused};
 use fernery_core::artifact::WorkorderId;
-use fernery_core::blueprint::ExecutorKind;
+use fernery_core::blueprint::{Blueprint, ExecutorKind};
 use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::{JobId, StreamName};
-use fernery_engine::substrate::{azollas, reading};
+use fernery_engine::store::{Claimed, Proof};
+use fernery_engine::substrate::{azollas, reading, stranding};
+use std::collections::HashSet;
+use tracing::warn;
 
 /// Refuses if one of these jobs carries a workorder, and names the command for its objective.
 pub(super) async fn refuse(call: &Call, jobs: &[JobId], instead: &'static str) -> Result<(), Refused> {
@@ -40,21 +43,71 @@ pub(super) fn stream_refused(stream: &fernery_core::StreamName) -> Refused {
     Refusal::new(Code::Conflict, detail)
 }
 
-/// Workorders whose blueprint names a program are executed by the control plane itself: what somebody else would hand in
-/// for them is not what was approved.
+/// Streams of workorders are open to executors elsewhere only where a blueprint in force says so: what somebody else would
+/// hand in for a program of the control plane is not what was approved.
 pub(super) async fn may_be_claimed_elsewhere(server: &Server, streams: &[StreamName]) -> Result<(), Refused> {
     if !streams.iter().any(StreamName::is_workorders) {
         return Ok(());
     }
     let known = server.engine().substrate().read(azollas::all).await?;
-    for registered in &known {
-        let blueprint = &registered.blueprint;
-        let own = blueprint.executor().is_some_and(|executor| executor.kind != ExecutorKind::Remote);
-        let stream = format!("{RESERVED_STREAM_PREFIX}{}", blueprint.diazotroph_type);
-        if own && streams.iter().any(|asked| asked.as_str() == stream) {
-            let detail = format!("workorders of {stream} are executed by the control plane itself");
-            return Err(Refusal::new(Code::Forbidden, detail));
+    let open: HashSet<String> = known
+        .iter()
+        .filter(|registered| is_remote(&registered.blueprint))
+        .map(|registered| format!("{RESERVED_STREAM_PREFIX}{}", registered.blueprint.diazotroph_type))
+        .collect();
+    match streams.iter().find(|asked| asked.is_workorders() && !open.contains(asked.as_str())) {
+        None => Ok(()),
+        Some(stream) => {
+            let detail = format!("no blueprint in force has workorders of {stream} executed elsewhere");
+            Err(Refusal::new(Code::Forbidden, detail))
         }
     }
-    Ok(())
+}
+
+fn is_remote(blueprint: &Blueprint) -> bool {
+    blueprint.executor().is_some_and(|executor| executor.kind == ExecutorKind::Remote)
+}
+
+/// What may be handed out of what was claimed. A workorder counts as it was approved, whatever the blueprint in force says
+/// by now: one that was made for a program goes back, and its objective is told if nobody here would run it any more.
+pub(super) async fn for_elsewhere(server: &Server, claimed: Vec<Claimed>) -> Result<Vec<Claimed>, Refused> {
+    let ids: Vec<WorkorderId> =
+        claimed.iter().filter(|job| job.stream.is_workorders()).map(|job| job.job_id.into()).collect();
+    if ids.is_empty() {
+        return Ok(claimed);
+    }
+    let substrate = server.engine().substrate();
+    let read = substrate.read(move |sql| {
+        let mut open = HashSet::new();
+        for id in &ids {
+            let Some(work) = reading::workorder_by_id(sql, id)? else { continue };
+            if azollas::by_digest(sql, &work.blueprint)?.is_some_and(|of| is_remote(&of.blueprint)) {
+                open.extend(id.job_id());
+            }
+        }
+        Ok(open)
+    });
+    let (open, trouble) = match read.await {
+        Ok(open) => (open, None),
+        Err(error) => (HashSet::new(), Some(error)),
+    };
+    let may =
+        |job: &Claimed| trouble.is_none() && (!job.stream.is_workorders() || open.contains(&job.job_id));
+    let (handed_out, kept_back): (Vec<_>, Vec<_>) = claimed.into_iter().partition(may);
+    if !kept_back.is_empty() {
+        let proof = |job: &Claimed| Proof {
+            job_id: job.job_id,
+            attempt_id: job.attempt_id,
+            token_hash: job.lease_token.hash(),
+        };
+        server.engine().store().release(kept_back.iter().map(proof).collect()).await?;
+    }
+    if let Some(error) = trouble {
+        return Err(error.into());
+    }
+    for job in kept_back {
+        warn!(work_order_id = %job.job_id, "not handed out: it was approved for a program of the control plane");
+        substrate.transact(move |sql| stranding::strand(sql, &job.job_id.into())).await?;
+    }
+    Ok(handed_out)
 }

@@ -41,19 +41,27 @@ impl PollingWorker for Canceller {
         if !told.is_empty() {
             door::failpoint("cancel-found");
         }
+        let mut failed = None;
         for id in told {
             let Some(job_id) = id.job_id() else { continue };
-            context.engine.store().cancel(job_id, false).await?;
+            match context.engine.store().cancel(job_id, false).await {
+                Ok(_) => pass.count("cancel_requested", 1),
+                // A damaged one keeps nobody else waiting.
+                Err(error) => failed = Some(error),
+            }
             door::failpoint("cancel-told");
-            pass.count("cancel_requested", 1);
         }
-        close(context, &mut pass).await?;
-        Ok(pass)
+        close(context, &mut pass, &mut failed).await?;
+        failed.map_or(Ok(pass), Err)
     }
 }
 
 /// Ends cancelled runs of azollas that no process hosts: their objectives are not to wait for a gate that never comes.
-async fn close(context: &Context, pass: &mut Pass) -> Result<(), StoreError> {
+async fn close(
+    context: &Context,
+    pass: &mut Pass,
+    failed: &mut Option<StoreError>,
+) -> Result<(), StoreError> {
     let substrate = context.engine.substrate();
     let hosting = substrate.read(azollas::hosting).await?;
     for azolla in hosting.abandoned() {
@@ -62,8 +70,10 @@ async fn close(context: &Context, pass: &mut Pass) -> Result<(), StoreError> {
         let taken = substrate.transact(move |sql| stranding::take_unwanted(sql, &of, &by, BATCH)).await?;
         pass.again |= taken.len() as i64 == BATCH;
         for held in taken {
-            if let Judged::Recorded(_) = substrate.transact(move |sql| stranding::close(sql, &held)).await? {
-                pass.count("closed", 1);
+            match substrate.transact(move |sql| stranding::close(sql, &held)).await {
+                Ok(Judged::Recorded(_)) => pass.count("closed", 1),
+                Ok(_) => {}
+                Err(error) => *failed = Some(error),
             }
         }
     }

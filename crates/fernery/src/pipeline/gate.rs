@@ -20,7 +20,7 @@ use fernery_engine::{StoreError, Substrate, door};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit, mpsc};
 use tokio::task::JoinSet;
 
 /// Workorders claimed at once.
@@ -48,7 +48,7 @@ struct Judge {
 impl Gates {
     pub(super) fn new(context: &Context) -> Self {
         let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
-        let (substrate, work) = (context.engine.substrate(), context.data.join("work"));
+        let (substrate, work) = (context.engine.substrate(), context.work.clone());
         let judge = Judge { substrate, by, work, programs: Semaphore::new(PROGRAMS_MAX) };
         Self { judge: Arc::new(judge), judging: Mutex::default() }
     }
@@ -177,18 +177,32 @@ impl Judge {
         id: &WorkorderId,
         docket: &Docket,
         (gate, version): (&Gate, i64),
-        stops: mpsc::UnboundedReceiver<Duration>,
+        mut stops: mpsc::UnboundedReceiver<Duration>,
     ) -> Evidence {
         let Gate::Command { name, argv, timeout, env, .. } = gate else {
             return trouble(gate.name(), None, "this gate runs no program".into());
         };
-        let _turn = self.programs.acquire().await;
+        let Some(_turn) = turn(&self.programs, &mut stops).await else {
+            return trouble(name, None, "it was stopped before it began".into());
+        };
         let folder = gate_folder(&self.work, id.as_str(), name, version);
         let since = stop_watch();
         let ran = run_gate(&folder, docket, argv, env, *timeout, stops).await;
         let _ = std::fs::remove_dir_all(&folder);
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         Evidence { ms, gate: name.clone(), command: Some(argv.clone()), ..ran }
+    }
+}
+
+/// Waits for room for a program; `None`: it was told to stop first, and is not to start at all.
+async fn turn<'a>(
+    programs: &'a Semaphore,
+    stops: &mut mpsc::UnboundedReceiver<Duration>,
+) -> Option<SemaphorePermit<'a>> {
+    tokio::select! {
+        biased;
+        _ = stops.recv() => None,
+        turn = programs.acquire() => turn.ok(),
     }
 }
 
@@ -284,4 +298,22 @@ fn tail(log: &str, bytes: usize) -> String {
         from += 1;
     }
     shown[from..].to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_gate_that_is_stopped_while_it_queues_does_not_start() {
+        let programs = Semaphore::new(1);
+        let (stop, mut stops) = mpsc::unbounded_channel();
+        let running = turn(&programs, &mut stops).await.expect("there is room");
+        stop.send(Duration::ZERO).expect("it listens");
+        assert!(turn(&programs, &mut stops).await.is_none(), "it queues no longer");
+        drop(running);
+        stop.send(Duration::ZERO).expect("it listens");
+        assert!(turn(&programs, &mut stops).await.is_none(), "nor when there is room by now");
+        assert!(turn(&programs, &mut stops).await.is_some());
+    }
 }

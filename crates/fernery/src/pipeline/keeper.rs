@@ -20,7 +20,7 @@ pub(super) struct Keeper {
 
 impl Keeper {
     pub(super) fn new(context: &Context) -> Self {
-        Self { leftovers: Mutex::new(Leftovers::of(&context.data.join("work"))) }
+        Self { leftovers: Mutex::new(Leftovers::of(&context.work)) }
     }
 }
 

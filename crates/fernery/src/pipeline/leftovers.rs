@@ -1,13 +1,19 @@
-//! Work folders that earlier processes left when they were killed. One goes once nobody holds its workorder: until then
-//! somebody may still be at work in it.
+//! Work folders that earlier processes of this database left when they were killed. One goes once nobody holds its
+//! workorder: until then somebody may still be at work in it.
 
-use fernery_engine::substrate::claims;
+use fernery_engine::substrate::{claims, journal};
 use fernery_engine::{Engine, StoreError};
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use tokio::task::JoinHandle;
 
 /// Holders that are looked up; where there are more, nobody knows whose a folder is, and all stay.
 const HOLDERS_MAX: usize = 10_000;
+/// Folders that one pass has removed.
+const REMOVED_AT_ONCE: usize = 16;
+/// Characters of the name of a database's folder.
+const NAME_CHARS: usize = 16;
 /// Characters of a workorder's id.
 const ID_CHARS: usize = 36;
 
@@ -27,23 +33,42 @@ fn workorder_of(name: &str) -> Option<&str> {
     rest.get(..ID_CHARS).filter(|_| rest[ID_CHARS..].starts_with('-'))
 }
 
+/// The folder of this database under the data directory. Its first seal says which database it is, wherever it moves and
+/// whatever comes into it.
+pub(super) async fn work_of(data: &Path, engine: &Engine) -> Result<PathBuf, StoreError> {
+    let substrate = engine.substrate();
+    let mut first = substrate.read(journal::first_seal).await?;
+    if first.is_none() {
+        // Somebody else may be faster.
+        substrate.transact(|sql| journal::seal(sql, 1)).await?;
+        first = substrate.read(journal::first_seal).await?;
+    }
+    let first = first.ok_or_else(|| StoreError::Unavailable("the journal has no first seal yet".into()))?;
+    let name: String = first.to_string().chars().take(NAME_CHARS).collect();
+    Ok(data.join("work").join(name))
+}
+
 /// What was there when this process started.
-pub(super) struct Leftovers(Vec<(String, PathBuf)>);
+pub(super) struct Leftovers {
+    left: Vec<(String, PathBuf)>,
+    /// Folders may be large: nobody waits while they go.
+    removing: Option<JoinHandle<()>>,
+}
 
 impl Leftovers {
     pub(super) fn of(work: &Path) -> Self {
-        let Ok(entries) = std::fs::read_dir(work) else { return Self(Vec::new()) };
-        let found = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|of| of.is_dir()));
+        let entries = std::fs::read_dir(work).into_iter().flatten().flatten();
+        let found = entries.filter(|entry| entry.file_type().is_ok_and(|of| of.is_dir()));
         let ours = found.filter_map(|entry| {
             let id = workorder_of(entry.file_name().to_str()?)?.to_string();
             Some((id, entry.path()))
         });
-        Self(ours.collect())
+        Self { left: ours.collect(), removing: None }
     }
 
-    /// Removes those whose workorder nobody holds; answers how many.
+    /// Has some of those removed whose workorder nobody holds; answers how many.
     pub(super) async fn remove(&mut self, engine: &Engine) -> Result<u64, StoreError> {
-        if self.0.is_empty() {
+        if self.left.is_empty() || self.removing.as_ref().is_some_and(|removing| !removing.is_finished()) {
             return Ok(0);
         }
         let mut claims = engine.substrate().read(|sql| claims::all(sql, HOLDERS_MAX as i64)).await?;
@@ -53,19 +78,26 @@ impl Leftovers {
         }
         claims.extend(leases);
         let held: HashSet<String> = claims.into_iter().map(|claim| claim.resource_id).collect();
-        let (kept, free): (Vec<_>, Vec<_>) = self.0.drain(..).partition(|(id, _)| held.contains(id));
-        self.0 = kept;
-        let mut removed = 0;
-        for (_, path) in free {
-            match std::fs::remove_dir_all(&path) {
-                Ok(()) => removed += 1,
-                Err(error) => {
-                    let path = path.display();
-                    tracing::warn!(%error, %path, "a work folder that nobody needs could not be removed");
-                }
-            }
-        }
+        let (kept, mut free): (Vec<_>, Vec<_>) = self.left.drain(..).partition(|(id, _)| held.contains(id));
+        self.left = kept;
+        self.left.extend(free.split_off(free.len().min(REMOVED_AT_ONCE)));
+        let removed = free.len() as u64;
+        self.removing = Some(tokio::task::spawn_blocking(move || {
+            free.iter().for_each(|(_, path)| remove(path));
+        }));
         Ok(removed)
+    }
+}
+
+fn remove(path: &Path) {
+    match std::fs::remove_dir_all(path) {
+        Ok(()) => {}
+        // Another process of this database was here.
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => {
+            let path = path.display();
+            tracing::warn!(%error, %path, "a work folder that nobody needs could not be removed");
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Context {
     pub(crate) owner: String,
     pub(crate) lease_ttl: Duration,
     pub(crate) data: PathBuf,
+    /// Where programs work: a folder of this database, for others may share the data directory.
+    pub(crate) work: PathBuf,
 }
 
 impl Context {
@@ -155,7 +157,8 @@ impl Pipeline {
         let known: Vec<Blueprint> = known.iter().map(|known| (*known.blueprint).clone()).collect();
         check_together(&known).map_err(StoreError::Refused)?;
         let owner = format!("fernery-{}", chance.process_id());
-        let context = Arc::new(Context { engine, blueprints, owner, lease_ttl, data });
+        let work = leftovers::work_of(&data, &engine).await?;
+        let context = Arc::new(Context { engine, blueprints, owner, lease_ttl, data, work });
         context.host().await?;
         let driver = Arc::new(Driver::new(context.clone()));
         let interval = |worker| context.interval(worker);

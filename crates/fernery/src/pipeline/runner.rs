@@ -142,7 +142,7 @@ impl Slot {
         let Some(executor) = blueprint.executor().filter(|e| e.kind == ExecutorKind::Command) else {
             return self.fail(job, "no_executor", "its blueprint names no command").await;
         };
-        let folder = run_folder(&self.context.data.join("work"), id.as_str(), &job.attempt_id.to_string());
+        let folder = run_folder(&self.context.work, id.as_str(), &job.attempt_id.to_string());
         let command = match Command::new(&executor.argv, &executor.env, &folder) {
             Ok(command) => command,
             Err(error) => return self.fail(job, "no_folder", &error.to_string()).await,

@@ -25,6 +25,14 @@ pub async fn register(server: &TestServer) {
     done.expect("registered");
 }
 
+/// Puts a blueprint in force that extends `mec`.
+pub async fn put_in_force(server: &TestServer, text: &str) {
+    let others = |name: &str| (name == "mec").then(|| fernery_core::blueprint::MEC_TOML.to_string());
+    let blueprint = Blueprint::parse(text, &others).expect("a blueprint");
+    let done = server.engine.substrate().transact(move |sql| azollas::register(sql, &blueprint)).await;
+    done.expect("registered");
+}
+
 /// A pass of readiness and one of the scheduler.
 pub async fn schedule(server: &TestServer) {
     let substrate = server.engine.substrate();

@@ -79,6 +79,41 @@ fn an_azolla_that_nobody_hosts_is_shown_so_and_its_tickets_can_be_ended() {
 }
 
 #[test]
+fn a_damaged_workorder_keeps_no_other_from_its_end() {
+    let shop = Shop::open(REMOTE, &[]);
+    let [damaged, sound] = ["damaged", "sound"].map(|ticket| {
+        shop.ticket(ticket);
+        shop.until_status(ticket, "IN_PROGRESS");
+        ticket
+    });
+    shop.server.signal(Signal::TERM);
+    let (_, dir) = shop.server.ended();
+    let db = rusqlite::Connection::open(dir.path().join(".fernery/fernery.db")).unwrap();
+    let triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'workorders'";
+    let triggers: Vec<String> = {
+        let mut found = db.prepare(triggers).unwrap();
+        found.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    for trigger in triggers {
+        db.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
+    }
+    db.execute_batch(&format!(
+        "PRAGMA foreign_keys = OFF;
+         UPDATE workorders SET blueprint = '{}' WHERE objective_id = '{damaged}';
+         UPDATE azollas SET hosted_at = hosted_at - 120000",
+        "0".repeat(64)
+    ))
+    .unwrap();
+    drop(db);
+
+    let shop = Shop { server: crate::program::Server::start_in(dir, &["--lease-ttl", "2s"]) };
+    for ticket in [damaged, sound] {
+        shop.server.run(["ticket", "cancel", ticket]).exits(0);
+    }
+    shop.until(sound, "its run", |objective| !objective["runs"].as_array().unwrap().is_empty());
+}
+
+#[test]
 fn the_passes_of_workers_over_all_azollas_are_shown_under_each() {
     let shop = Shop::open(REMOTE, &[]);
     let workers = |azolla: &str| -> Vec<(String, bool)> {
@@ -111,16 +146,23 @@ fn work_folders_of_a_killed_process_go_once_nobody_holds_them() {
     shop.server.signal(Signal::KILL);
     let (_, dir) = shop.server.ended();
     let work = dir.path().join(".fernery/work");
-    std::fs::create_dir(work.join("of-somebody-else")).unwrap();
+    let of_this: Vec<_> = std::fs::read_dir(&work).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [of_this] = &of_this[..] else { panic!("one database works here: {of_this:?}") };
+    // Those of another database are none of ours, be they of workorders that this one does not know.
+    let run = "run-01a1e3e2-734c-733e-bc35-21863cbd72e5-01a1e3e2-734c-733e-bc35-21863cbd72e6";
+    let others = [work.join(run), work.join("0123456789abcdef").join(run)];
+    others.iter().for_each(|other| std::fs::create_dir_all(other).unwrap());
+    std::fs::create_dir(of_this.join("of-somebody-else")).unwrap();
     let folders = || -> Vec<PathBuf> {
         let mut found: Vec<_> =
-            std::fs::read_dir(&work).unwrap().map(|entry| entry.unwrap().path()).collect();
+            std::fs::read_dir(of_this).unwrap().map(|entry| entry.unwrap().path()).collect();
         found.sort();
         found
     };
     assert_eq!(folders().len(), 2, "{:?}", folders());
     let shop = Shop::open_in(dir, &blueprint(&script, ""), &[]);
     shop.until_status("t", "DONE");
-    let kept = [work.join("of-somebody-else")];
+    let kept = [of_this.join("of-somebody-else")];
     assert!(eventually(|| folders() == kept), "{:?}", folders());
+    assert!(others.iter().all(|other| other.is_dir()));
 }

@@ -249,8 +249,11 @@ fn once(shared: &Shared, runtime: &Handle, begin: &'static str, work: &mut Work)
     let now = cell::<At>(row, 0)?.0;
     let (after, unsent) = (After::default(), Vec::new());
     let mut within = Transaction { runtime, session: &session, shared, now, after, unsent, trouble: None };
-    if let Err(error) = work(&mut within).and_then(|()| within.send("", &[]).map(drop)) {
-        let trouble = within.trouble.take().unwrap_or(Trouble::Final(error));
+    let worked = work(&mut within).and_then(|()| within.send("", &[]).map(drop));
+    // A statement that failed has ended the transaction, whatever the work made of it: its commit would roll back and
+    // say nothing.
+    let trouble = within.trouble.take().or_else(|| worked.err().map(Trouble::Final));
+    if let Some(trouble) = trouble {
         // A connection that does not answer is dropped, and the server rolls back.
         let _ = runtime.block_on(session.rollback());
         return Err(trouble);

@@ -55,6 +55,8 @@ impl Trouble {
             &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => Self::Final(StoreError::Corrupt(said)),
             code if code.code().starts_with("08") => lost(said),
             code if code.code().starts_with("57") => lost(said),
+            // Another transaction wrote an entry under this id at the same time: the next try finds it.
+            &SqlState::UNIQUE_VIOLATION if db.constraint() == Some(JOURNAL_KEY) => Self::Conflict(said),
             code if code.code().starts_with("23") => {
                 Self::Final(StoreError::Corrupt(format!("a constraint that always holds did not: {said}")))
             }
@@ -83,6 +85,9 @@ impl Trouble {
         }
     }
 }
+
+/// The key of the journal: its ids may come from outside.
+const JOURNAL_KEY: &str = "journal_pkey";
 
 fn is_io(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
