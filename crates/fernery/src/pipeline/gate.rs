@@ -95,7 +95,6 @@ impl PollingWorker for Gates {
 
 impl Judge {
     async fn judge(&self, id: WorkorderId, held: Held) -> Result<Judged, StoreError> {
-        door::failpoint("gate-evidence");
         let mine = held.clone();
         if let Some(judged) =
             self.substrate.transact(move |sql| judging::conclude_plainly(sql, &mine)).await?
@@ -110,6 +109,7 @@ impl Judge {
         let Some((evidence, held)) = self.evidence(&id, &docket, held).await? else {
             return Ok(Judged::ClaimLost);
         };
+        door::failpoint("gate-evidence");
         self.substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await
     }
 

@@ -53,7 +53,9 @@ fn undisturbed() -> Value {
 }
 
 fn killed_at_every_step(database: impl Fn() -> Option<FreshDatabase>) {
-    let blueprint = blueprint("cat >/dev/null; echo hello", "");
+    // With a program as a gate: one that needs none judges in one transaction, which has no step inside.
+    let gates = "gates = [{ kind = \"outcome\" }, { kind = \"command\", name = \"check\", argv = [\"/bin/grep\", \"-q\", \"hello\", \"content\"], timeout = \"10s\", sandbox = \"none\" }]\n";
+    let blueprint = blueprint("cat >/dev/null; echo hello", gates);
     for step in STEPS {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), &blueprint);
