@@ -7,6 +7,7 @@ mod bench;
 pub mod cli;
 pub mod config;
 mod doctor;
+mod git;
 pub mod http;
 mod peers;
 pub mod pipeline;

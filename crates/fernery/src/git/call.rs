@@ -1,0 +1,186 @@
+//! One call of git: nothing of the environment or of anybody's configuration decides what it does, it asks nobody, and it
+//! ends in time.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+
+/// The longest that one call may take: a checkout of a large repository on a slow disk.
+const CALL_WITHIN: Duration = Duration::from_secs(600);
+/// Bytes of a call's output.
+const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of what a call complains about.
+const COMPLAINT_BYTES_MAX: u64 = 4 << 10;
+
+/// What holds in every call, whatever a repository's own configuration says.
+const ALWAYS: [&str; 15] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.autocrlf=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.quotePath=true",
+    "core.fileMode=true",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+    "credential.helper=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "diff.external=",
+];
+
+/// A git directory to call git on, and what it works with.
+#[derive(Clone, Debug)]
+pub(crate) struct Git {
+    dir: PathBuf,
+    tree: Option<PathBuf>,
+    index: Option<PathBuf>,
+}
+
+/// Why a call did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GitError {
+    /// There is no git, or it did not start.
+    NotStarted(String),
+    /// It said no.
+    Refused {
+        /// What was asked of it.
+        call: String,
+        /// What it complained about.
+        said: String,
+    },
+    /// It was ended: it took too long, or wrote too much.
+    Ended(String),
+}
+
+impl fmt::Display for GitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(why) => write!(f, "git cannot be started: {why}; install the package git"),
+            Self::Refused { call, said } if said.is_empty() => write!(f, "git {call} failed"),
+            Self::Refused { call, said } => write!(f, "git {call}: {said}"),
+            Self::Ended(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Git {
+    /// Calls on this git directory.
+    pub(crate) fn at(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), tree: None, index: None }
+    }
+
+    /// With these files as its work tree.
+    pub(crate) fn tree(mut self, tree: &Path) -> Self {
+        self.tree = Some(tree.to_owned());
+        self
+    }
+
+    /// With this index instead of its own.
+    pub(crate) fn index(mut self, index: &Path) -> Self {
+        self.index = Some(index.to_owned());
+        self
+    }
+
+    /// Calls git and answers what it wrote.
+    pub(crate) async fn call<A: AsRef<OsStr>>(&self, args: &[A], stdin: &[u8]) -> Result<Vec<u8>, GitError> {
+        self.call_with(args, stdin, &[]).await
+    }
+
+    /// Calls git with some more variables.
+    pub(crate) async fn call_with<A: AsRef<OsStr>>(
+        &self,
+        args: &[A],
+        stdin: &[u8],
+        env: &[(&str, &str)],
+    ) -> Result<Vec<u8>, GitError> {
+        let name = args.first().map(|word| word.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+        let called = tokio::time::timeout(CALL_WITHIN, self.once(args, stdin, env));
+        match called.await {
+            Ok(Ok((true, output, _))) if output.len() as u64 <= OUTPUT_BYTES_MAX => Ok(output),
+            Ok(Ok((true, ..))) => {
+                Err(GitError::Ended(format!("git {name} wrote more than {OUTPUT_BYTES_MAX} bytes")))
+            }
+            Ok(Ok((false, _, said))) => Err(GitError::Refused { call: name, said }),
+            Ok(Err(error)) => Err(GitError::NotStarted(error.to_string())),
+            Err(_) => Err(GitError::Ended(format!("git {name} took longer than {CALL_WITHIN:?}"))),
+        }
+    }
+
+    /// Calls git for one line.
+    pub(crate) async fn line<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<String, GitError> {
+        let output = self.call(args, b"").await?;
+        Ok(String::from_utf8_lossy(&output).trim_end_matches('\n').to_string())
+    }
+
+    async fn once<A: AsRef<OsStr>>(
+        &self,
+        args: &[A],
+        stdin: &[u8],
+        env: &[(&str, &str)],
+    ) -> std::io::Result<(bool, Vec<u8>, String)> {
+        let mut command = self.command();
+        command.args(args).envs(env.iter().copied());
+        let mut child = command.spawn()?;
+        let mut feeding = child.stdin.take();
+        let (mut output, mut complaints) = (Vec::new(), Vec::new());
+        let feed = async move {
+            if let Some(pipe) = &mut feeding {
+                // Whoever does not want to read it all need not.
+                let _ = pipe.write_all(stdin).await;
+            }
+        };
+        let stdout = child.stdout.take();
+        let read = async {
+            if let Some(pipe) = stdout {
+                let _ = pipe.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut output).await;
+            }
+        };
+        let stderr = child.stderr.take();
+        let listen = async {
+            if let Some(mut pipe) = stderr {
+                let _ = (&mut pipe).take(COMPLAINT_BYTES_MAX).read_to_end(&mut complaints).await;
+                let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
+            }
+        };
+        tokio::join!(feed, read, listen);
+        let status = child.wait().await?;
+        let said = String::from_utf8_lossy(&complaints).trim().replace('\n', "; ");
+        Ok((status.success(), output, fernery_core::names::showable(&said)))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("git");
+        command.env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.envs([
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+            ("GIT_ATTR_NOSYSTEM", "1"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("HOME", "/dev/null"),
+            ("LC_ALL", "C"),
+        ]);
+        command.env("GIT_DIR", &self.dir);
+        if let Some(tree) = &self.tree {
+            command.env("GIT_WORK_TREE", tree).current_dir(tree);
+        }
+        if let Some(index) = &self.index {
+            command.env("GIT_INDEX_FILE", index);
+        }
+        for setting in ALWAYS {
+            command.args(["-c", setting]);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true);
+        command
+    }
+}

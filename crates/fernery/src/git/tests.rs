@@ -1,0 +1,282 @@
+use super::call::Git;
+use super::candidate::{Candidate, NoCandidate, Saying};
+use super::capture::{Captured, Uncaptured, capture};
+use super::clone::Clone;
+use super::repository::{Repository, is_branch_name};
+use fernery_core::Timestamp;
+use fernery_core::patch::read;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+fn git(folder: &Path, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]);
+    let output = command.current_dir(folder).args(args).output().expect("git is installed");
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim_end().to_string()
+}
+
+/// An operator's repository with a few files, and room beside it.
+struct Place {
+    folder: TempDir,
+    repository: Repository,
+    base: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let repo = folder.path().join("repo");
+        fs::create_dir(&repo).expect("a folder");
+        git(&repo, &["init", "-q", "."]);
+        for (name, text) in
+            [("a.txt", "one\ntwo\nthree\n"), ("run.sh", "#!/bin/sh\n"), ("gone", "x\n"), ("empty", "")]
+        {
+            fs::write(repo.join(name), text).expect("written");
+        }
+        fs::write(repo.join("crlf.txt"), "a\r\nb\r\n").expect("written");
+        fs::write(repo.join(".gitignore"), "ignored\n").expect("written");
+        symlink("a.txt", repo.join("link")).expect("a link");
+        fs::set_permissions(repo.join("run.sh"), fs::Permissions::from_mode(0o755)).expect("a mode");
+        git(&repo, &["add", "-A"]);
+        git(&repo, &["commit", "-q", "-m", "base"]);
+        let base = git(&repo, &["rev-parse", "HEAD"]);
+        Self { repository: Repository::open(&repo).expect("a repository"), base, folder }
+    }
+
+    fn repo(&self) -> PathBuf {
+        self.folder.path().join("repo")
+    }
+
+    async fn clone(&self, name: &str) -> Clone {
+        let of = (self.base.as_str(), self.base.as_str());
+        Clone::make(&self.folder.path().join(name), &self.repository, of, "azolla/T-1", &[])
+            .await
+            .expect("a clone")
+    }
+
+    async fn candidate(&self, patch: &str) -> Result<Candidate, NoCandidate> {
+        let read = read(patch).unwrap_or_else(|flaw| panic!("{flaw}\n{patch}"));
+        Candidate::make(
+            &self.folder.path().join("candidate.git"),
+            &self.repository,
+            &self.base,
+            (patch, &read),
+        )
+        .await
+    }
+
+    fn refs(&self) -> String {
+        git(&self.repo(), &["for-each-ref"])
+    }
+}
+
+async fn captured(clone: &Clone) -> Captured {
+    capture(clone).await.expect("captured")
+}
+
+#[tokio::test]
+async fn a_clone_shares_objects_and_nothing_else() {
+    let place = Place::new();
+    let clone = place.clone("run").await;
+    assert_eq!(fs::read_to_string(clone.tree.join("a.txt")).expect("a file"), "one\ntwo\nthree\n");
+    assert_eq!(git(&clone.tree, &["status", "--porcelain"]), "");
+    assert_eq!(git(&clone.tree, &["log", "--format=%H"]), place.base);
+    assert_eq!(git(&clone.tree, &["branch", "--show-current"]), "azolla/T-1");
+    let own = fs::read_dir(clone.tree.join(".git/objects/pack")).expect("a folder").count();
+    assert_eq!(own, 0, "no object is copied");
+    git(&clone.tree, &["config", "core.hooksPath", "/elsewhere"]);
+    git(&clone.tree, &["branch", "another"]);
+    assert!(!place.refs().contains("another"));
+    assert_eq!(captured(&clone).await.patch, "", "nothing changed");
+}
+
+#[tokio::test]
+async fn what_an_agent_leaves_is_captured_whole_and_applies_to_the_same_tree() {
+    let place = Place::new();
+    let clone = place.clone("run").await;
+    let tree = &clone.tree;
+    fs::write(tree.join("a.txt"), "one\n2\nthree").expect("written");
+    fs::write(tree.join("crlf.txt"), "a\r\nc\r\n").expect("written");
+    fs::remove_file(tree.join("gone")).expect("removed");
+    fs::rename(tree.join("run.sh"), tree.join("moved.sh")).expect("moved");
+    fs::set_permissions(tree.join("empty"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    fs::create_dir_all(tree.join("deep/er")).expect("a folder");
+    for name in
+        ["deep/er/new", "--exec=x", "with space", "tab\there", "quote\"d", "ümlaut", "emoji🌱", "$(id)", "*"]
+    {
+        fs::write(tree.join(name), format!("{name}\n")).expect("written");
+    }
+    fs::write(tree.join("nothing"), "").expect("written");
+    fs::write(tree.join("bytes"), [0, 159, 146, 150, 0]).expect("written");
+    fs::write(tree.join("latin1.txt"), b"caf\xe9\n").expect("written");
+    fs::write(tree.join("ignored"), "not mine").expect("written");
+    symlink("a.txt", tree.join("link2")).expect("a link");
+    // Half of it committed, some staged, some not.
+    git(tree, &["add", "deep", "a.txt"]);
+    git(tree, &["commit", "-q", "-m", "by itself"]);
+    git(tree, &["add", "bytes"]);
+    let found = captured(&clone).await;
+    assert!(!found.patch.contains("not mine") && found.patch.contains("+2"));
+    // By git alone, for some of these names are refused later.
+    let scratch = place.folder.path().join("scratch");
+    fs::create_dir(&scratch).expect("a folder");
+    git(&scratch, &["clone", "-q", "--no-checkout", "../repo", "."]);
+    git(&scratch, &["read-tree", &place.base]);
+    fs::write(scratch.join("patch"), &found.patch).expect("written");
+    git(&scratch, &["apply", "--cached", "patch"]);
+    assert_eq!(git(&scratch, &["write-tree"]), found.tree);
+    for name in ["--exec=x", "tab\there", "quote\"d", "*"] {
+        fs::remove_file(tree.join(name)).expect("removed");
+    }
+    let found = captured(&clone).await;
+    match place.candidate(&found.patch).await {
+        Ok(candidate) => assert_eq!(candidate.tree, found.tree),
+        Err(error) => panic!("{error:?}\n{}", found.patch),
+    }
+}
+
+#[tokio::test]
+async fn whatever_an_agent_does_to_its_git_directory_its_work_is_captured() {
+    let place = Place::new();
+    for n in 0..4 {
+        let clone = place.clone(&format!("run{n}")).await;
+        fs::write(clone.tree.join("a.txt"), "new\n").expect("written");
+        let own = clone.tree.join(".git");
+        let planted = place.folder.path().join("planted");
+        let _ = fs::remove_file(&planted);
+        match n {
+            0 => fs::remove_dir_all(&own).expect("removed"),
+            1 => {
+                fs::remove_dir_all(&own).expect("removed");
+                fs::write(&own, "gitdir: /nowhere\n").expect("written");
+            }
+            2 => {
+                let hook = format!(
+                    "[core]\n\tfsmonitor = touch {0}\n\thooksPath = .\n[filter \"x\"]\n\tclean = touch {0}\n",
+                    planted.display()
+                );
+                fs::write(own.join("config"), hook).expect("written");
+                fs::write(clone.tree.join(".gitattributes"), "* filter=x diff=x\n").expect("written");
+            }
+            _ => {
+                fs::write(own.join("HEAD"), "garbage").expect("written");
+                fs::write(own.join("index"), "garbage").expect("written");
+            }
+        }
+        let found = captured(&clone).await;
+        assert!(found.patch.contains("+new"), "case {n}: {}", found.patch);
+        assert!(!planted.exists(), "case {n}: something that the agent wrote was run");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_captured_is_said() {
+    let place = Place::new();
+    let clone = place.clone("run").await;
+    let huge = fs::File::create(clone.tree.join("huge")).expect("a file");
+    huge.set_len(1 << 40).expect("a sparse file");
+    let error = capture(&clone).await.expect_err("too large");
+    assert!(matches!(&error, Uncaptured::Unfit(why) if why.contains("huge")), "{error:?}");
+    fs::remove_file(clone.tree.join("huge")).expect("removed");
+    let mut state = 88_172_645_463_325_252_u64;
+    let noise = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    });
+    let noise: Vec<u8> = noise.take(900_000).collect();
+    fs::write(clone.tree.join("noise"), noise).expect("written");
+    let error = capture(&clone).await.map(|found| found.patch.len()).expect_err("more than can be handed in");
+    assert!(matches!(&error, Uncaptured::Unfit(why) if why.contains("handed in")), "{error:?}");
+}
+
+#[tokio::test]
+async fn one_bundle_always_gives_one_commit_and_one_branch() {
+    let place = Place::new();
+    let clone = place.clone("run").await;
+    fs::write(clone.tree.join("a.txt"), "new\n").expect("written");
+    let found = captured(&clone).await;
+    let at = Timestamp::from_millis(1_700_000_000_123);
+    let saying = Saying { message: "Say it\n", authored_at: at, committed_at: at };
+    let (status, head) =
+        (git(&place.repo(), &["status", "--porcelain"]), git(&place.repo(), &["rev-parse", "HEAD"]));
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let candidate = place.candidate(&found.patch).await.expect("it applies");
+        let id = candidate.commit(&saying).await.expect("a commit");
+        assert_eq!(candidate.bring(&place.repository, &id, "azolla/T-1").await, Ok("azolla/T-1".into()));
+        ids.push(id);
+    }
+    assert_eq!(ids[0], ids[1]);
+    let refs = place.refs();
+    assert_eq!(refs.lines().count(), 2, "{refs}");
+    git(&place.repo(), &["fsck", "--strict"]);
+    assert_eq!(git(&place.repo(), &["show", "azolla/T-1:a.txt"]), "new");
+    assert_eq!(
+        git(&place.repo(), &["status", "--porcelain"]),
+        status,
+        "no file of the operator's is touched"
+    );
+    assert_eq!(git(&place.repo(), &["rev-parse", "HEAD"]), head);
+    // Another commit under that name: the next one.
+    let other = Saying { message: "Another\n", ..saying };
+    let candidate = place.candidate(&found.patch).await.expect("it applies");
+    let id = candidate.commit(&other).await.expect("a commit");
+    assert_eq!(candidate.bring(&place.repository, &id, "azolla/T-1").await, Ok("azolla/T-1-2".into()));
+    assert_eq!(git(&place.repo(), &["rev-parse", "azolla/T-1"]), ids[0], "the first stays as it was");
+}
+
+#[tokio::test]
+async fn a_patch_that_does_something_else_than_it_says_is_refused() {
+    let place = Place::new();
+    let clone = place.clone("run").await;
+    fs::write(clone.tree.join("a.txt"), "one\n2\nthree\n").expect("written");
+    let patch = captured(&clone).await.patch;
+    let unfit = |found: Result<Candidate, NoCandidate>| matches!(found, Err(NoCandidate::Unfit(_)));
+    assert!(unfit(place.candidate(&patch.replace("+2", "+3")).await), "its id is of another content");
+    assert!(unfit(place.candidate(&patch.replace("-two", "-zwei")).await), "it does not apply");
+    assert!(place.candidate(&patch).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_repository_is_found_by_its_work_trees_too() {
+    let place = Place::new();
+    git(&place.repo(), &["worktree", "add", "-q", "../beside", "-b", "side"]);
+    let beside = Repository::open(&place.folder.path().join("beside")).expect("a repository");
+    assert_eq!(beside.dir, place.repository.dir);
+    assert_eq!(beside.branch("main").await, Ok(Some(place.base.clone())));
+    assert_eq!(beside.branch("nothing").await, Ok(None));
+    assert!(beside.has_commit(&place.base).await.expect("asked"));
+    assert!(!beside.has_commit(&"1".repeat(40)).await.expect("asked"));
+    let why = Repository::open(place.folder.path()).expect_err("no repository");
+    assert!(why.contains("no git repository"), "{why}");
+    let mut strange = place.folder.path().as_os_str().as_bytes().to_vec();
+    strange.extend(b"/none");
+    assert!(Repository::open(Path::new(std::ffi::OsStr::from_bytes(&strange))).is_err());
+}
+
+#[test]
+fn a_branch_has_a_plain_name() {
+    for good in ["main", "azolla/T-1", "release/1.2_x"] {
+        assert!(is_branch_name(good), "{good}");
+    }
+    for bad in ["", "-x", "a..b", "a/", "/a", "a//b", "a b", "a\n", "@{u}", "x.lock", ".x", "a/.b", "ä"] {
+        assert!(!is_branch_name(bad), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn git_says_what_it_would_not_do() {
+    let place = Place::new();
+    let error = Git::at(&place.repository.dir)
+        .call(&["rev-parse", "--verify", "nothing"], b"")
+        .await
+        .expect_err("no");
+    assert!(error.to_string().contains("git rev-parse"), "{error}");
+}
