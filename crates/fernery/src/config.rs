@@ -8,9 +8,11 @@ pub mod duration;
 pub mod file;
 mod given;
 pub mod redis;
+pub mod repos;
 pub mod table;
 
 pub use given::{Given, Source};
+pub use repos::{RepoSettings, Repos};
 
 use crate::http::{TlsFiles, WorkerAuth};
 use crate::transport::{AckBy, TransportSettings};
@@ -74,6 +76,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// Blueprints to host.
     pub azollas: Vec<PathBuf>,
+    /// Repositories that tickets may name.
+    pub repos: Repos,
     /// Who may claim.
     pub worker_auth: WorkerAuth,
     /// Requests a second of each token; no limit if `None`.
@@ -221,6 +225,7 @@ impl InForce {
             retention: self.row("retention").duration()?,
             allowed_hosts: self.allowed_hosts()?,
             azollas: self.azollas()?,
+            repos: self.repos()?,
             worker_auth: self
                 .row("worker_auth")
                 .choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])?,
@@ -310,6 +315,11 @@ impl InForce {
         let row = self.row("azolla");
         let base = self.base(row);
         Ok(row.values.iter().map(|file| base.join(file)).collect())
+    }
+
+    fn repos(&self) -> Result<Repos, ConfigError> {
+        let row = self.row("repos");
+        repos::parse(&row.values, self.base(row)).map_err(|why| row.refused(why))
     }
 
     fn allowed_hosts(&self) -> Result<Vec<String>, ConfigError> {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) fn check_id(text: &str) -> Result<(), BadName> {
+/// Whether this can be an id, or what one looks like.
+pub fn check_id(text: &str) -> Result<(), BadName> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let starts = text.starts_with(|c: char| c.is_ascii_alphanumeric());
     if starts && text.len() <= limits::ARTIFACT_ID_CHARS_MAX && text.chars().all(allowed) {

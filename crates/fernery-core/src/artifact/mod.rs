@@ -16,7 +16,7 @@ mod workorder;
 pub use claim_record::{ClaimRecord, ResourceType};
 pub use context_snapshot::ContextSnapshot;
 pub use event::{Event, EventType, TerminalReason};
-pub(crate) use ids::check_id;
+pub use ids::check_id;
 pub use ids::{
     AzollaId, BlockerId, DiazotrophType, EventId, ObjectiveId, OutputId, RecordId, RunId, SnapshotId,
     WorkorderId,

@@ -156,6 +156,8 @@ pub enum Gate {
     },
     /// The content is a patch that touches nothing that it may not.
     Patch(PatchPolicy),
+    /// The content is a patch that applies to the commit that its work started from, and makes of it what it says.
+    Applies,
     /// A command says so.
     Command {
         /// What people call it.
@@ -181,6 +183,7 @@ impl Gate {
             Self::Outcome => "outcome",
             Self::Size { .. } => "size",
             Self::Patch(_) => "patch",
+            Self::Applies => "applies",
             Self::Command { name, .. } => name,
         }
     }
@@ -323,6 +326,11 @@ impl Blueprint {
     /// The executor of its workorders.
     pub fn executor(&self) -> Option<&Executor> {
         self.executors.get(&self.diazotroph_type)
+    }
+
+    /// Whether its workorders start from a commit of a repository that their objective names.
+    pub fn needs_repository(&self) -> bool {
+        self.gates.contains(&Gate::Applies) || self.executor().is_some_and(|e| e.kind == ExecutorKind::Agent)
     }
 
     /// How often a loop looks by itself; `None` if it does not run for this azolla.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const GATE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10 * 60);
-const GATE_KINDS: [&str; 5] = ["schema", "outcome", "size", "patch", "command"];
+const GATE_KINDS: [&str; 6] = ["schema", "outcome", "size", "patch", "applies", "command"];
 
 impl Reader {
     pub(super) fn executors(
@@ -189,7 +189,7 @@ impl Reader {
     }
 
     fn gate(&mut self, mut fields: Fields) -> Option<Gate> {
-        let kind = self.required(&mut fields, "kind", "schema, outcome, size, patch or command");
+        let kind = self.required(&mut fields, "kind", "schema, outcome, size, patch, applies or command");
         let gate = match kind.as_ref().map(|found| found.value.as_str()) {
             Some("schema") => Some(Gate::Schema),
             Some("outcome") => Some(Gate::Outcome),
@@ -202,6 +202,7 @@ impl Reader {
                 most.map(|found| Gate::Size { max_content_bytes: found.value })
             }
             Some("patch") => Some(Gate::Patch(self.patch_policy(&mut fields))),
+            Some("applies") => Some(Gate::Applies),
             Some("command") => {
                 let name = self.required(&mut fields, "name", "what to call the gate in a verdict");
                 if let Some(name) = &name

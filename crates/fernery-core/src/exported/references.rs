@@ -13,7 +13,7 @@ use crate::limits;
 use crate::names::is_unprintable;
 use crate::pipeline::approval::Decision;
 use crate::pipeline::draft::Draft;
-use crate::pipeline::judging::{Evidence, verdict_again};
+use crate::pipeline::judging::{BRANCH, Evidence, verdict_again};
 use crate::pipeline::{is_showable, membrane};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -283,7 +283,8 @@ fn runs(all: &Exported, faults: &mut Faults) {
 /// told to the next executor.
 fn evidence(gates: &[Gate], evidence: &[Evidence], at: &str, faults: &mut Faults) {
     let named = evidence.iter().zip(gates).all(|(found, gate)| found.gate == gate.name());
-    let of_gates = evidence.len() <= gates.len() && named;
+    let rest = evidence.get(gates.len()..).unwrap_or_default();
+    let of_gates = named && rest.len() <= 1 && rest.iter().all(|after| after.gate == BRANCH);
     faults.unless(of_gates, at, "its evidence is not of the gates of its blueprint, in their order");
     let fits = |text: &str| text.len() <= limits::EVIDENCE_BYTES_MAX && is_showable(text);
     let said = evidence.iter().flat_map(|found| found.trouble.iter().chain([&found.log_tail]));

@@ -50,6 +50,9 @@ impl Evidence {
     }
 }
 
+/// The name of what stands after the gates where a run left a branch, or should have.
+pub const BRANCH: &str = "branch";
+
 /// What a gate says, as evidence keeps it: it can be shown, and has a bound.
 pub fn said(text: &str) -> String {
     let mut shown = showable(text);
@@ -79,7 +82,7 @@ pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
         Gate::Size { max_content_bytes } => (bundle.content.len() as u64 > *max_content_bytes)
             .then(|| format!("{} bytes of content; {max_content_bytes} are allowed", bundle.content.len())),
         Gate::Patch(policy) => patch::policy::fault(&bundle.content, policy),
-        Gate::Command { .. } => return None,
+        Gate::Applies | Gate::Command { .. } => return None,
     };
     Some(Evidence::plain(gate, fault))
 }
@@ -150,7 +153,10 @@ fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
             }
         }
     }
-    Verdict::Pass
+    // After the gates stands what became of the branch: without it nobody could look at what passed.
+    let unfinished = evidence.get(gates.len()).and_then(|after| after.trouble.as_deref());
+    unfinished
+        .map_or(Verdict::Pass, |why| Verdict::Trouble(format!("no branch was made: {}", first_line(why))))
 }
 
 /// The verdict over a stored run: gates that need nothing but the bundle, and whose rules stay as they are, judge it anew,
@@ -163,7 +169,8 @@ pub fn verdict_again(gates: &[Gate], stored: &[Evidence], bundle: &OutputBundle)
         let again = (!as_then).then(|| plain_evidence(gate, bundle)).flatten();
         again.unwrap_or_else(|| stored.clone())
     };
-    let evidence: Vec<Evidence> = gates.iter().zip(stored).map(again).collect();
+    let mut evidence: Vec<Evidence> = gates.iter().zip(stored).map(again).collect();
+    evidence.extend(stored.iter().skip(gates.len()).cloned());
     verdict(gates, &evidence, bundle)
 }
 

@@ -33,6 +33,34 @@ pub struct Stop {
     pub actions: Vec<String>,
 }
 
+/// Where work starts: what the base branch of a repository pointed to when the scheduler looked, or why that is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ground {
+    /// The name by which the objective knows the repository; `None`: it names none.
+    pub repo_ref: Option<String>,
+    /// Its base branch and the commit there.
+    pub base: Result<(String, String), String>,
+}
+
+/// The repository that an objective names.
+pub fn repo_ref(objective: &Objective) -> Option<&str> {
+    objective.metadata.get("repo_ref")?.as_str()
+}
+
+/// The stop of an objective that has nowhere to start from.
+pub fn groundless(objective: &Objective, why: &str) -> Stop {
+    let id = &objective.objective_id;
+    Stop {
+        reason: PauseReason::GateFailed,
+        why: why.to_string(),
+        blocker: Some((BlockerKind::EnvironmentAccess, why.to_string())),
+        actions: vec![
+            format!("Put it right: {}", first_line(why)),
+            format!("Then: fernery ticket unblock {id} --all"),
+        ],
+    }
+}
+
 /// What the scheduler has read under lock.
 #[derive(Clone, Debug)]
 pub struct Seen<'a> {

@@ -18,7 +18,7 @@ use fernery_core::blueprint::Limits;
 use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::pipeline::envelope;
 use fernery_core::pipeline::prompt::{self, EarlierRun};
-use fernery_core::pipeline::scheduling::{Scheduling, Seen, Stop, decide};
+use fernery_core::pipeline::scheduling::{Ground, Scheduling, Seen, Stop, decide, groundless, repo_ref};
 use fernery_core::{JobId, StreamName, canonical};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -35,6 +35,8 @@ pub enum Scheduled {
     Before(TerminalReason),
     /// There is no room in the azolla: it waits.
     NoRoom(Room),
+    /// The objective names another repository than the one that was looked at: it waits for another look.
+    Changed,
     /// Somebody has taken over.
     ClaimLost,
 }
@@ -85,8 +87,14 @@ pub struct Ids {
     pub snapshot_id: SnapshotId,
 }
 
-/// Deals with one claimed event.
-pub fn schedule(sql: &mut dyn Sql, event: &Event, held: &Held, ids: &Ids) -> StoreResult<Scheduled> {
+/// Deals with one claimed event. `ground` is where its work starts, if its azolla works on repositories.
+pub fn schedule(
+    sql: &mut dyn Sql,
+    event: &Event,
+    held: &Held,
+    ids: &Ids,
+    ground: Option<&Ground>,
+) -> StoreResult<Scheduled> {
     let gone = || StoreError::Corrupt(format!("azolla {} has no blueprint", event.azolla_id));
     let mut registered = azollas::in_force(sql, &event.azolla_id)?.ok_or_else(gone)?;
     // In this order everywhere: azolla, event, objective. Where room has no bounds nobody needs to wait for anybody.
@@ -127,8 +135,18 @@ pub fn schedule(sql: &mut dyn Sql, event: &Event, held: &Held, ids: &Ids) -> Sto
     };
     match (decide(&seen), &mut standing) {
         (Scheduling::Schedule, Some(standing)) => {
+            let base = match grounded(standing, &registered, ground) {
+                Grounded::On(base) => base,
+                Grounded::Elsewhere => return Ok(Scheduled::Changed),
+                Grounded::Nowhere(why) => {
+                    let stop = groundless(&standing.objective, &why);
+                    block(sql, standing, &stop, &format!("event:{}", event.event_id))?;
+                    close(sql, event, TerminalReason::Blocked, None)?;
+                    return Ok(Scheduled::Closed(TerminalReason::Blocked));
+                }
+            };
             let note = approval.as_ref().and_then(|decision| decision.note.as_deref());
-            let workorder = make(sql, event, standing, &registered, note, ids)?;
+            let workorder = make(sql, event, standing, &registered, (note, base), ids)?;
             close(sql, event, TerminalReason::Scheduled, Some(&workorder))?;
             Ok(Scheduled::Workorder(workorder))
         }
@@ -155,6 +173,29 @@ pub fn schedule(sql: &mut dyn Sql, event: &Event, held: &Held, ids: &Ids) -> Sto
             close(sql, event, TerminalReason::MissingTicket, None)?;
             Ok(Scheduled::Closed(TerminalReason::MissingTicket))
         }
+    }
+}
+
+/// Whether an objective has somewhere to start from.
+enum Grounded<'a> {
+    /// On this branch and commit; `None`: it needs none.
+    On(Option<(&'a str, &'a str)>),
+    /// What was looked at is not what it names now.
+    Elsewhere,
+    /// There is none.
+    Nowhere(String),
+}
+
+fn grounded<'a>(standing: &Standing, registered: &Registered, ground: Option<&'a Ground>) -> Grounded<'a> {
+    if !registered.blueprint.needs_repository() {
+        return Grounded::On(None);
+    }
+    match ground {
+        Some(ground) if ground.repo_ref.as_deref() == repo_ref(&standing.objective) => match &ground.base {
+            Ok((branch, commit)) => Grounded::On(Some((branch, commit))),
+            Err(why) => Grounded::Nowhere(why.clone()),
+        },
+        _ => Grounded::Elsewhere,
     }
 }
 
@@ -257,7 +298,7 @@ fn make(
     event: &Event,
     standing: &mut Standing,
     registered: &Registered,
-    note: Option<&str>,
+    (note, base): (Option<&str>, Option<(&str, &str)>),
     ids: &Ids,
 ) -> StoreResult<WorkorderId> {
     let (now, blueprint) = (sql.now(), &registered.blueprint);
@@ -266,6 +307,10 @@ fn make(
     let mut metadata = objective.metadata.clone();
     metadata.insert("azolla_id".into(), json!(objective.azolla_id));
     metadata.insert("attempt".into(), json!(standing.spent.attempts + 1));
+    if let Some((branch, commit)) = base {
+        metadata.insert("base_branch".into(), json!(branch));
+        metadata.insert("commit_sha".into(), json!(commit));
+    }
     let snapshot = ContextSnapshot {
         snapshot_id: ids.snapshot_id.clone(),
         objective_id: objective.objective_id.clone(),

@@ -126,7 +126,7 @@ impl Hands {
     pub(crate) async fn schedule(&self, event: fernery_core::artifact::Event, held: Held) -> Scheduled {
         let chance = door::Chance::default();
         let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
-        self.insist(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await
+        self.insist(move |sql| scheduling::schedule(sql, &event, &held, &ids, None)).await
     }
 
     /// A pass of readiness and one of the scheduler.

@@ -85,8 +85,9 @@ impl Bench {
         let parsed = Blueprint::parse(BLUEPRINT, &|name| (name == "mec").then(|| MEC_TOML.to_string()));
         let blueprint = parsed.map_err(|flaws| anyhow!("{flaws:?}"))?;
         let stream = StreamName::stored(&format!("diazotroph:{}", blueprint.diazotroph_type));
-        let pipeline =
-            Pipeline::start(engine.clone(), vec![blueprint], data).await.map_err(|e| anyhow!("{e}"))?;
+        let pipeline = Pipeline::start(engine.clone(), vec![blueprint], data, Default::default())
+            .await
+            .map_err(|e| anyhow!("{e}"))?;
         let (started, executed) = (Arc::default(), Arc::new(AtomicUsize::new(0)));
         let executors = (0..EXECUTORS)
             .map(|n| {

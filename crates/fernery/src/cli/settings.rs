@@ -90,6 +90,7 @@ fn value(row: &Given, settings: &Settings) -> Value {
         "reap_interval" => duration::show(settings.reap_interval).into(),
         "retention" => duration::show(settings.retention).into(),
         "azolla" => settings.azollas.iter().map(|file| file.display().to_string()).collect(),
+        "repos" => settings.repos.values().map(ToString::to_string).collect(),
         "allowed_host" => settings.allowed_hosts.clone().into(),
         "worker_auth" => match settings.worker_auth {
             WorkerAuth::Token => "token".into(),

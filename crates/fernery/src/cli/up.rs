@@ -126,7 +126,8 @@ async fn serve_with(
     let blueprints =
         pipeline::blueprints(&settings.azollas).map_err(|why| Failure::from(ConfigError(why)))?;
     http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
-    let started = Pipeline::start(engine.clone(), blueprints, settings.data.clone()).await;
+    let started =
+        Pipeline::start(engine.clone(), blueprints, settings.data.clone(), settings.repos.clone()).await;
     let pipeline = started.map_err(|error| Failure::failed("start", error.to_string()))?;
     let serving = ServeSettings { pipeline: pipeline.view(), ..serve_settings(settings) };
     let running = http::serve(serving, engine.clone()).await.map_err(refused)?;

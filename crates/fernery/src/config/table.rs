@@ -106,6 +106,13 @@ pub static SETTINGS: &[Setting] = &[
         help: "Blueprint of an azolla to host beside or instead of the embedded `mec`; repeatable",
     },
     Setting {
+        key: "repos",
+        value_name: "NAME=PATH#BASE",
+        form: Form::Many,
+        fallback: Unset,
+        help: "A repository that tickets may name as repo_ref, and its base branch (main); repeatable",
+    },
+    Setting {
         key: "allowed_host",
         value_name: "NAME",
         form: Form::Many,

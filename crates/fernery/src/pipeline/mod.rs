@@ -23,6 +23,7 @@ mod runner;
 mod scheduler;
 mod sealer;
 
+use crate::config::Repos;
 use crate::http::PipelineView;
 use driver::{Driver, Turns};
 use fernery_core::artifact::AzollaId;
@@ -52,6 +53,8 @@ pub(crate) struct Context {
     pub(crate) data: PathBuf,
     /// Where programs work: a folder of this database, for others may share the data directory.
     pub(crate) work: PathBuf,
+    /// Repositories that tickets may name.
+    pub(crate) repos: Arc<Repos>,
 }
 
 impl Context {
@@ -147,6 +150,7 @@ impl Pipeline {
         engine: Engine,
         blueprints: Vec<Blueprint>,
         data: PathBuf,
+        repos: Repos,
     ) -> Result<Self, StoreError> {
         let StoreSettings { lease_ttl, chance, .. } = engine.settings().store.clone();
         for blueprint in &blueprints {
@@ -158,7 +162,8 @@ impl Pipeline {
         check_together(&known).map_err(StoreError::Refused)?;
         let owner = format!("fernery-{}", chance.process_id());
         let work = leftovers::work_of(&data, &engine).await?;
-        let context = Arc::new(Context { engine, blueprints, owner, lease_ttl, data, work });
+        let context =
+            Arc::new(Context { engine, blueprints, owner, lease_ttl, data, work, repos: Arc::new(repos) });
         context.host().await?;
         let driver = Arc::new(Driver::new(context.clone()));
         let interval = |worker| context.interval(worker);

@@ -3,12 +3,15 @@
 
 use super::Context;
 use super::driver::{Pass, PollingWorker};
+use crate::config::Repos;
+use crate::git::repository::Repository;
 use async_trait::async_trait;
-use fernery_core::artifact::{AzollaId, SnapshotId, TerminalReason};
-use fernery_engine::substrate::azollas;
+use fernery_core::artifact::{AzollaId, ObjectiveId, SnapshotId, TerminalReason};
+use fernery_core::pipeline::scheduling::{Ground, repo_ref};
 use fernery_engine::substrate::claims::{self, Claimer};
 use fernery_engine::substrate::scheduling::{self, Ids, Room, Scheduled};
-use fernery_engine::{StoreError, door};
+use fernery_engine::substrate::{Sql, azollas, objectives};
+use fernery_engine::{StoreError, Substrate, door};
 use tokio::task::JoinSet;
 
 /// Events claimed at once: each is a transaction, and they share commits.
@@ -26,10 +29,12 @@ impl PollingWorker for Scheduler {
         let substrate = context.engine.substrate();
         let mut pass = Pass::default();
         let of = azolla.clone();
-        let room = substrate
+        let (room, on_repositories) = substrate
             .read(move |sql| match azollas::in_force(sql, &of)? {
-                Some(registered) => scheduling::room(sql, &registered),
-                None => Ok(Room::Left(0)),
+                Some(registered) => {
+                    Ok((scheduling::room(sql, &registered)?, registered.blueprint.needs_repository()))
+                }
+                None => Ok((Room::Left(0), false)),
             })
             .await?;
         let Some(left) = left(room, &mut pass) else { return Ok(pass) };
@@ -43,8 +48,15 @@ impl PollingWorker for Scheduler {
         for (event, held) in taken {
             let substrate = substrate.clone();
             let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
+            let repos = on_repositories.then(|| context.repos.clone());
             scheduling.spawn(async move {
-                substrate.transact(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await
+                let ground = match repos {
+                    Some(repos) => ground(&substrate, &repos, &event.resource_id).await?,
+                    None => None,
+                };
+                let schedule =
+                    move |sql: &mut dyn Sql| scheduling::schedule(sql, &event, &held, &ids, ground.as_ref());
+                substrate.transact(schedule).await
             });
         }
         let mut failed = None;
@@ -57,6 +69,32 @@ impl PollingWorker for Scheduler {
         }
         door::failpoint("event-scheduled");
         failed.map_or(Ok(pass), Err)
+    }
+}
+
+/// Looks where the work of an objective starts; `None`: there is no such objective.
+async fn ground(substrate: &Substrate, repos: &Repos, objective: &str) -> Result<Option<Ground>, StoreError> {
+    let Ok(id) = objective.parse::<ObjectiveId>() else { return Ok(None) };
+    let found = substrate.read(move |sql| objectives::load(sql, &id, false)).await?;
+    let Some(standing) = found else { return Ok(None) };
+    let name = repo_ref(&standing.objective).map(str::to_string);
+    let base = base(repos, name.as_deref()).await;
+    Ok(Some(Ground { repo_ref: name, base }))
+}
+
+async fn base(repos: &Repos, name: Option<&str>) -> Result<(String, String), String> {
+    let Some(name) = name else {
+        return Err("it names no repository: edit it, with --meta repo_ref=NAME".into());
+    };
+    let Some(repo) = repos.get(name) else {
+        let known: Vec<&str> = repos.keys().map(String::as_str).collect();
+        let known = if known.is_empty() { "none is".into() } else { format!("{} are", known.join(", ")) };
+        return Err(format!("repository {name} is not in [repos] of the configuration; {known}"));
+    };
+    let repository = Repository::open(&repo.path)?;
+    match repository.branch(&repo.base).await.map_err(|error| error.to_string())? {
+        Some(commit) => Ok((repo.base.clone(), commit)),
+        None => Err(format!("repository {name} has no branch {} with a commit", repo.base)),
     }
 }
 
@@ -84,6 +122,7 @@ fn tally(scheduled: &Scheduled, pass: &mut Pass) {
             pass.again = false;
             left(*room, pass);
         }
+        Scheduled::Changed => pass.count("repository_changed", 1),
         Scheduled::ClaimLost => pass.count("claim_lost", 1),
     }
 }
