@@ -6,6 +6,7 @@
 mod bench;
 pub mod cli;
 pub mod config;
+pub mod diazotroph;
 mod doctor;
 mod git;
 pub mod http;

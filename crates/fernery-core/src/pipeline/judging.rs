@@ -16,7 +16,7 @@ use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
 /// What one gate found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
     /// Its name in the blueprint.

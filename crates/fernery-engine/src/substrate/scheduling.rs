@@ -316,7 +316,10 @@ fn make(
         objective_id: objective.objective_id.clone(),
         metadata,
         related_yield_refs: earlier.iter().map(|run| run.output_id.clone()).collect(),
-        full_prompt_text: prompt::full_text(objective, note, earlier.as_ref()),
+        full_prompt_text: match base {
+            Some(_) => prompt::full_text_on_repository(objective, note, earlier.as_ref()),
+            None => prompt::full_text(objective, note, earlier.as_ref()),
+        },
         created_at: now,
     };
     let budget = envelope::budget(&blueprint.envelope, &standing.spent, blueprint.budget);

@@ -47,7 +47,9 @@ pub(crate) struct Candidate {
 pub(crate) struct Saying<'a> {
     /// The message.
     pub(crate) message: &'a str,
-    /// When it was written.
+    /// Who wrote it: letters, digits, `-` and `_`.
+    pub(crate) author: &'a str,
+    /// When that began.
     pub(crate) authored_at: Timestamp,
     /// When it was taken.
     pub(crate) committed_at: Timestamp,
@@ -92,9 +94,10 @@ impl Candidate {
     pub(crate) async fn commit(&self, saying: &Saying<'_>) -> Result<String, GitError> {
         let date = |at: Timestamp| format!("@{} +0000", at.as_millis().div_euclid(1_000));
         let (authored, committed) = (date(saying.authored_at), date(saying.committed_at));
+        let address = format!("{}@localhost", saying.author);
         let env = [
-            ("GIT_AUTHOR_NAME", "fernery"),
-            ("GIT_AUTHOR_EMAIL", "fernery@localhost"),
+            ("GIT_AUTHOR_NAME", saying.author),
+            ("GIT_AUTHOR_EMAIL", address.as_str()),
             ("GIT_AUTHOR_DATE", authored.as_str()),
             ("GIT_COMMITTER_NAME", "fernery"),
             ("GIT_COMMITTER_EMAIL", "fernery@localhost"),

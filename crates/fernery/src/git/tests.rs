@@ -203,7 +203,7 @@ async fn one_bundle_always_gives_one_commit_and_one_branch() {
     fs::write(clone.tree.join("a.txt"), "new\n").expect("written");
     let found = captured(&clone).await;
     let at = Timestamp::from_millis(1_700_000_000_123);
-    let saying = Saying { message: "Say it\n", authored_at: at, committed_at: at };
+    let saying = Saying { message: "Say it\n", author: "mock", authored_at: at, committed_at: at };
     let (status, head) =
         (git(&place.repo(), &["status", "--porcelain"]), git(&place.repo(), &["rev-parse", "HEAD"]));
     let mut ids = Vec::new();

@@ -36,7 +36,7 @@ impl Command {
         hang_max: Duration,
         stops: UnboundedReceiver<Duration>,
     ) -> Result<Ran, NotRun> {
-        self.guards.run(Input { env, stdin, ends_when_full, hang_max }, stops).await
+        self.guards.run(Input { env, stdin, ends_when_full, listener: None, hang_max }, stops).await
     }
 
     /// Waits until all that it started has ended.

@@ -19,8 +19,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(context: &Context) -> Self {
-        Self { leftovers: Mutex::new(Leftovers::of(&context.work)) }
+    pub(super) fn new(leftovers: Leftovers) -> Self {
+        Self { leftovers: Mutex::new(leftovers) }
     }
 }
 

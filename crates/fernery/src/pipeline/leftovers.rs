@@ -1,6 +1,8 @@
 //! Work folders that earlier processes of this database left when they were killed. One goes once nobody holds its
 //! workorder: until then somebody may still be at work in it.
 
+use crate::diazotroph::leftover::{self, in_use};
+use crate::diazotroph::trash::Trash;
 use fernery_engine::substrate::{claims, journal};
 use fernery_engine::{Engine, StoreError};
 use std::collections::HashSet;
@@ -27,10 +29,15 @@ pub(super) fn gate_folder(work: &Path, work_order_id: &str, gate: &str, claim_ve
     work.join(format!("gate-{work_order_id}-{claim_version}-{gate}"))
 }
 
-/// The workorder that a folder was made for; `None`: it is none of ours.
-fn workorder_of(name: &str) -> Option<&str> {
+/// Where what an executor wrote while it worked on a workorder is kept.
+pub(super) fn log_file(work: &Path, work_order_id: &str) -> PathBuf {
+    work.join("logs").join(format!("{work_order_id}.log"))
+}
+
+/// The workorder that a folder was made for, and the rest of its name; `None`: it is none of ours.
+fn workorder_of(name: &str) -> Option<(&str, &str)> {
     let rest = name.strip_prefix("run-").or_else(|| name.strip_prefix("gate-"))?;
-    rest.get(..ID_CHARS).filter(|_| rest[ID_CHARS..].starts_with('-'))
+    Some((rest.get(..ID_CHARS)?, rest[ID_CHARS..].strip_prefix('-')?))
 }
 
 /// The folder of this database under the data directory. Its first seal says which database it is, wherever it moves and
@@ -50,25 +57,49 @@ pub(super) async fn work_of(data: &Path, engine: &Engine) -> Result<PathBuf, Sto
 
 /// What was there when this process started.
 pub(super) struct Leftovers {
-    left: Vec<(String, PathBuf)>,
+    left: Vec<Left>,
+    trash: Trash,
+    /// Nothing goes on the first look: whoever holds it may just not have said so yet.
+    looked: bool,
     /// Folders may be large: nobody waits while they go.
     removing: Option<JoinHandle<()>>,
 }
 
+struct Left {
+    work_order_id: String,
+    attempt_id: String,
+    path: PathBuf,
+}
+
 impl Leftovers {
-    pub(super) fn of(work: &Path) -> Self {
+    pub(super) fn of(work: &Path, trash: Trash) -> Self {
         let entries = std::fs::read_dir(work).into_iter().flatten().flatten();
         let found = entries.filter(|entry| entry.file_type().is_ok_and(|of| of.is_dir()));
         let ours = found.filter_map(|entry| {
-            let id = workorder_of(entry.file_name().to_str()?)?.to_string();
-            Some((id, entry.path()))
+            let name = entry.file_name();
+            let (id, attempt) = workorder_of(name.to_str()?)?;
+            Some(Left { work_order_id: id.into(), attempt_id: attempt.into(), path: entry.path() })
         });
-        Self { left: ours.collect(), removing: None }
+        Self { left: ours.collect(), trash, looked: false, removing: None }
+    }
+
+    /// Ends what still runs of them.
+    pub(super) async fn end_survivors(&self) {
+        let attempts: Vec<String> = self
+            .left
+            .iter()
+            .filter(|left| !in_use(&left.path))
+            .map(|left| left.attempt_id.clone())
+            .collect();
+        leftover::end_survivors(&attempts).await;
     }
 
     /// Has some of those removed whose workorder nobody holds; answers how many.
     pub(super) async fn remove(&mut self, engine: &Engine) -> Result<u64, StoreError> {
         if self.left.is_empty() || self.removing.as_ref().is_some_and(|removing| !removing.is_finished()) {
+            return Ok(0);
+        }
+        if !std::mem::replace(&mut self.looked, true) {
             return Ok(0);
         }
         let mut claims = engine.substrate().read(|sql| claims::all(sql, HOLDERS_MAX as i64)).await?;
@@ -78,12 +109,19 @@ impl Leftovers {
         }
         claims.extend(leases);
         let held: HashSet<String> = claims.into_iter().map(|claim| claim.resource_id).collect();
-        let (kept, mut free): (Vec<_>, Vec<_>) = self.left.drain(..).partition(|(id, _)| held.contains(id));
+        let is_kept = |left: &Left| held.contains(&left.work_order_id) || in_use(&left.path);
+        let (kept, mut free): (Vec<_>, Vec<_>) = self.left.drain(..).partition(is_kept);
         self.left = kept;
         self.left.extend(free.split_off(free.len().min(REMOVED_AT_ONCE)));
         let removed = free.len() as u64;
-        self.removing = Some(tokio::task::spawn_blocking(move || {
-            free.iter().for_each(|(_, path)| remove(path));
+        let trash = self.trash.clone();
+        self.removing = Some(tokio::spawn(async move {
+            for left in free {
+                let of = (left.work_order_id.as_str(), left.attempt_id.as_str());
+                if !leftover::rescue(&left.path, &trash, of).await {
+                    let _ = tokio::task::spawn_blocking(move || remove(&left.path)).await;
+                }
+            }
         }));
         Ok(removed)
     }
@@ -110,7 +148,8 @@ mod tests {
         let id = "01a1e3e2-734c-733e-bc35-21863cbd72e5";
         let work = Path::new("/work");
         for folder in [run_folder(work, id, id), gate_folder(work, id, "my-tests", 7)] {
-            assert_eq!(workorder_of(folder.file_name().unwrap().to_str().unwrap()), Some(id));
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            assert_eq!(workorder_of(name).map(|(of, _)| of), Some(id));
         }
         for other in ["notes", "run-", "run-short-x", &format!("run-{id}"), &format!("gate-{id}x-y")] {
             assert_eq!(workorder_of(other), None, "{other}");

@@ -12,6 +12,7 @@
 //!
 //! Correctness depends neither on the interval nor on how many processes run these, nor on which one dies where.
 
+mod agent;
 mod canceller;
 mod command;
 mod driver;
@@ -24,6 +25,7 @@ mod scheduler;
 mod sealer;
 
 use crate::config::Repos;
+use crate::diazotroph::trash::Trash;
 use crate::http::PipelineView;
 use driver::{Driver, Turns};
 use fernery_core::artifact::AzollaId;
@@ -55,6 +57,8 @@ pub(crate) struct Context {
     pub(crate) work: PathBuf,
     /// Repositories that tickets may name.
     pub(crate) repos: Arc<Repos>,
+    /// Where folders of runs go that are over.
+    pub(crate) trash: Trash,
 }
 
 impl Context {
@@ -152,6 +156,8 @@ impl Pipeline {
         data: PathBuf,
         repos: Repos,
     ) -> Result<Self, StoreError> {
+        // Programs are started in their own folders.
+        let data = std::path::absolute(&data).unwrap_or(data);
         let StoreSettings { lease_ttl, chance, .. } = engine.settings().store.clone();
         for blueprint in &blueprints {
             let blueprint = blueprint.clone();
@@ -162,9 +168,13 @@ impl Pipeline {
         check_together(&known).map_err(StoreError::Refused)?;
         let owner = format!("fernery-{}", chance.process_id());
         let work = leftovers::work_of(&data, &engine).await?;
+        let trash = Trash::of(&data);
         let context =
-            Arc::new(Context { engine, blueprints, owner, lease_ttl, data, work, repos: Arc::new(repos) });
+            Arc::new(Context { engine, blueprints, owner, lease_ttl, data, work, repos: Arc::new(repos), trash });
         context.host().await?;
+        // Before anything is taken over.
+        let left = leftovers::Leftovers::of(&context.work, context.trash.clone());
+        left.end_survivors().await;
         let driver = Arc::new(Driver::new(context.clone()));
         let interval = |worker| context.interval(worker);
         let run = |stage, interval| Turns { driver: driver.clone(), stage, interval };
@@ -174,7 +184,7 @@ impl Pipeline {
             run(Some(Stage::Runner), interval(WorkerKind::Runner)).of(canceller::Canceller::default()),
             run(Some(Stage::Gate), interval(WorkerKind::Gate)).of(gate::Gates::new(&context)),
             run(Some(Stage::Sealer), INTERVAL_DEFAULT).of(sealer::Sealer),
-            run(None, HOSTED_EVERY).of(keeper::Keeper::new(&context)),
+            run(None, HOSTED_EVERY).of(keeper::Keeper::new(left)),
         ];
         let runner = Runner::start(&context);
         Ok(Self { driver, tasks, runner })

@@ -45,7 +45,7 @@ impl Runner {
         let mut slots = JoinSet::new();
         let mut parallel: BTreeMap<StreamName, u32> = BTreeMap::new();
         for blueprint in &context.blueprints {
-            if let Some(executor) = blueprint.executor().filter(|e| e.kind == ExecutorKind::Command) {
+            if let Some(executor) = blueprint.executor().filter(|e| runs_here(e.kind)) {
                 let stream =
                     StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{}", blueprint.diazotroph_type));
                 *parallel.entry(stream).or_default() += executor.parallel;
@@ -74,8 +74,8 @@ impl Runner {
 }
 
 /// One program at a time.
-struct Slot {
-    context: Arc<Context>,
+pub(super) struct Slot {
+    pub(super) context: Arc<Context>,
     stream: StreamName,
     worker_id: WorkerId,
     ending: watch::Receiver<bool>,
@@ -83,11 +83,16 @@ struct Slot {
 
 /// Why a program was told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+pub(super) enum Why {
     Cancelled,
     Budget,
     ShuttingDown,
     LeaseLost,
+}
+
+/// Whether this process carries out workorders of this kind of executor.
+fn runs_here(kind: ExecutorKind) -> bool {
+    matches!(kind, ExecutorKind::Command | ExecutorKind::Agent)
 }
 
 impl Slot {
@@ -139,16 +144,26 @@ impl Slot {
                 .fail(job, "no_workorder", "there is no such workorder, or it is not wanted any more")
                 .await;
         };
-        let Some(executor) = blueprint.executor().filter(|e| e.kind == ExecutorKind::Command) else {
-            return self.fail(job, "no_executor", "its blueprint names no command").await;
+        let Some(executor) = blueprint.executor().filter(|e| runs_here(e.kind)) else {
+            return self.fail(job, "no_executor", "its blueprint names no program").await;
         };
+        if let Some(profile) = &executor.agent {
+            return self.run_agent(job, executor, profile).await;
+        }
         let folder = run_folder(&self.context.work, id.as_str(), &job.attempt_id.to_string());
         let command = match Command::new(&executor.argv, &executor.env, &folder) {
             Ok(command) => command,
             Err(error) => return self.fail(job, "no_folder", &error.to_string()).await,
         };
         let since = stop_watch();
-        let (ran, why) = self.attend(job, &command).await;
+        let env = vec![
+            (ATTEMPT_VARIABLE.to_string(), job.attempt_id.to_string()),
+            ("FERNERY_WORK_ORDER_ID".to_string(), job.job_id.to_string()),
+        ];
+        let (stop, stops) = mpsc::unbounded_channel();
+        let run = command.run(job.payload.get().as_bytes(), env, true, self.context.lease_ttl, stops);
+        let tell = |_: Why, grace| drop(stop.send(grace));
+        let (ran, why) = self.attend(job, RESERVE_MAX, run, tell).await;
         door::failpoint("workorder-ran");
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         command.close().await;
@@ -168,51 +183,52 @@ impl Slot {
         }
     }
 
-    /// Runs the program while renewing the lease; says why it was told to end, if it was.
-    async fn attend(&mut self, job: &Claimed, command: &Command) -> (Result<Ran, NotRun>, Option<Why>) {
+    /// Does something while renewing the lease; says why it was told to end, if it was.
+    pub(super) async fn attend<T>(
+        &self,
+        job: &Claimed,
+        reserve_max: Duration,
+        work: impl Future<Output = T>,
+        tell: impl Fn(Why, Duration),
+    ) -> (T, Option<Why>) {
         let ttl = self.context.lease_ttl;
-        let env = vec![
-            (ATTEMPT_VARIABLE.to_string(), job.attempt_id.to_string()),
-            ("FERNERY_WORK_ORDER_ID".to_string(), job.job_id.to_string()),
-        ];
-        let (stop, stops) = mpsc::unbounded_channel();
-        let run = command.run(job.payload.get().as_bytes(), env, true, ttl, stops);
-        tokio::pin!(run);
+        tokio::pin!(work);
         let mut beats = Beats::start(self.context.clone(), job);
         let mut trusted = tokio::time::Instant::now() + ttl;
         let budget = job.timeout_at.map_or(Duration::MAX / 2, |at| at.since(job.claimed_at));
-        let deadline = tokio::time::sleep(budget.saturating_sub(RESERVE_MAX.min(budget / 10)));
+        let reserve = reserve_max.min(budget / 10);
+        let deadline = tokio::time::sleep(budget.saturating_sub(reserve));
         tokio::pin!(deadline);
         let mut why = None;
         let mut ending = self.ending.clone();
         loop {
             tokio::select! {
-                ran = &mut run => return (ran, why),
+                done = &mut work => return (done, why),
                 Some((asked_at, answer)) = beats.answers.recv() => match answer {
                     BeatAnswer::Extended { cancel_requested, .. } => {
                         trusted = asked_at + ttl;
                         if cancel_requested && why.is_none() {
                             why = Some(Why::Cancelled);
-                            let _ = stop.send(GRACE);
+                            tell(Why::Cancelled, GRACE);
                         }
                     }
                     BeatAnswer::LeaseLost | BeatAnswer::Unknown => {
                         why = Some(Why::LeaseLost);
-                        let _ = stop.send(Duration::ZERO);
+                        tell(Why::LeaseLost, Duration::ZERO);
                     }
                 },
                 // Nobody knows whose it is now: another may be at it (invariant 20).
                 () = tokio::time::sleep_until(trusted), if why != Some(Why::LeaseLost) => {
                     why = Some(Why::LeaseLost);
-                    let _ = stop.send(Duration::ZERO);
+                    tell(Why::LeaseLost, Duration::ZERO);
                 }
                 () = &mut deadline, if why.is_none() => {
                     why = Some(Why::Budget);
-                    let _ = stop.send(RESERVE_MAX.min(budget / 10) / 2);
+                    tell(Why::Budget, reserve / 2);
                 }
                 () = ended(&mut ending), if why.is_none() => {
                     why = Some(Why::ShuttingDown);
-                    let _ = stop.send(GRACE);
+                    tell(Why::ShuttingDown, GRACE);
                 }
             }
         }
@@ -222,7 +238,7 @@ impl Slot {
         Proof { job_id: job.job_id, attempt_id: job.attempt_id, token_hash: job.lease_token.hash() }
     }
 
-    async fn hand_in(&self, job: &Claimed, parts: Value) -> Result<(), StoreError> {
+    pub(super) async fn hand_in(&self, job: &Claimed, parts: Value) -> Result<(), StoreError> {
         let result = raw(&parts);
         let item = Completion { proof: Self::proof(job), result };
         let answers = self.context.engine.store().complete(vec![item]).await?;
@@ -247,14 +263,14 @@ impl Slot {
         Ok(())
     }
 
-    async fn fail(&self, job: &Claimed, code: &str, message: &str) -> Result<(), StoreError> {
+    pub(super) async fn fail(&self, job: &Claimed, code: &str, message: &str) -> Result<(), StoreError> {
         let cause =
             Cause { code: code.to_string(), message: message.to_string(), stack: None, retryable: true };
         self.context.engine.store().fail(vec![Failure::new(Self::proof(job), cause)]).await?;
         Ok(())
     }
 
-    async fn release(&self, job: &Claimed) -> Result<(), StoreError> {
+    pub(super) async fn release(&self, job: &Claimed) -> Result<(), StoreError> {
         self.context.engine.store().release(vec![Self::proof(job)]).await?;
         Ok(())
     }

@@ -79,7 +79,7 @@ impl Handler {
         let (orders, stops) = mpsc::unbounded_channel();
         let stdin = job.raw_payload().get().as_bytes();
         let (env, hang_max) = (variables(&job), job.trusted_for());
-        let input = Input { env, stdin, ends_when_full: true, hang_max };
+        let input = Input { env, stdin, ends_when_full: true, listener: None, hang_max };
         let run = self.guards.run(input, stops);
         tokio::pin!(run);
         let mut at_once = self.at_once.clone();

@@ -9,6 +9,7 @@ mod send_off;
 use super::link::{Ended, Link, Order, Report, Stopped};
 use super::outcome::Seen;
 use run::Run;
+pub(crate) use send_off::bears;
 use send_off::{LET_GO, see_off, wake};
 use std::ffi::OsString;
 use std::io;
@@ -63,8 +64,19 @@ struct Busy<'g> {
     marker: Option<(String, String)>,
 }
 
+/// Where something was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// On standard output.
+    Stdout,
+    /// On standard error.
+    Stderr,
+}
+
+/// Hears what a job writes.
+pub type Listener = dyn Fn(Heard, &[u8]) + Send + Sync;
+
 /// One job to run.
-#[derive(Debug)]
 pub struct Input<'a> {
     /// What the command is told about its job.
     pub env: Vec<(String, String)>,
@@ -72,6 +84,8 @@ pub struct Input<'a> {
     pub stdin: &'a [u8],
     /// Whether it is ended once it has written more than may be kept.
     pub ends_when_full: bool,
+    /// Who hears all that it writes, when it writes it.
+    pub listener: Option<&'a Listener>,
     /// If this process hangs for so long, the job is killed: nobody renews its lease then.
     pub hang_max: Duration,
 }
@@ -207,6 +221,7 @@ impl Guards {
         let ended = match Run::start(link, pid, &order).await {
             Ok(mut run) => {
                 let alive_every = input.hang_max / ALIVE_TIMES;
+                run.listener = input.listener;
                 let ended = run
                     .attend(input.stdin, input.ends_when_full.then_some(self.grace), alive_every, stops)
                     .await;

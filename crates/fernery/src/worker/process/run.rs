@@ -1,7 +1,7 @@
 //! One job under way, from the order to start it to the guard's word that it is over: stdin is fed, what it writes is kept
 //! within bounds, and its guard is kept awake.
 
-use super::NotRun;
+use super::{Heard, Listener, NotRun};
 use super::send_off::{WAKE_EVERY, wake};
 use crate::worker::capture::{Head, Tail};
 use crate::worker::link::{Ended, Exit, Link, Order, Report};
@@ -32,6 +32,7 @@ pub(super) struct Run<'g> {
     written: Head,
     written_end: Tail,
     complaints: Tail,
+    pub(super) listener: Option<&'g Listener>,
 }
 
 impl<'g> Run<'g> {
@@ -50,6 +51,7 @@ impl<'g> Run<'g> {
             written: Head::new(limits::PAYLOAD_BYTES_MAX),
             written_end: Tail::new(limits::ERROR_TEXT_BYTES_MAX),
             complaints: Tail::new(limits::ERROR_TEXT_BYTES_MAX),
+            listener: None,
         };
         let files: [OwnedFd; 3] = [its_stdin.into(), its_stdout.into(), its_stderr.into()];
         link.send(order, &files).await.map_err(gone)?;
@@ -105,6 +107,7 @@ impl<'g> Run<'g> {
                         let before = self.written.is_cut();
                         self.written.push(&out[..n]);
                         self.written_end.push(&out[..n]);
+                        self.hear(Heard::Stdout, &out[..n]);
                         // Nothing that it may still do makes this a success, and it may never stop by itself.
                         if let Some(grace) = full
                             && self.written.is_cut()
@@ -116,7 +119,10 @@ impl<'g> Run<'g> {
                     _ => reading = false,
                 },
                 read = self.stderr.read(&mut err), if listening => match read {
-                    Ok(n) if n > 0 => self.complaints.push(&err[..n]),
+                    Ok(n) if n > 0 => {
+                        self.complaints.push(&err[..n]);
+                        self.hear(Heard::Stderr, &err[..n]);
+                    }
                     _ => listening = false,
                 },
                 () = &mut feed, if feeding => feeding = false,
@@ -129,6 +135,12 @@ impl<'g> Run<'g> {
                 () = tell(self.link, unsent.as_ref()) => unsent = None,
                 () = at(obey_by) => return Err(NotRun::NoGuard("the guard of the job does not answer".into())),
             }
+        }
+    }
+
+    fn hear(&self, from: Heard, bytes: &[u8]) {
+        if let Some(listener) = self.listener {
+            listener(from, bytes);
         }
     }
 
@@ -146,14 +158,20 @@ impl<'g> Run<'g> {
 
     /// Takes what still lies in the pipes. Nobody is left to write, except whom the job has handed its end to.
     pub(super) fn finish(mut self, exit: Exit) -> Seen {
+        let listener = self.listener;
+        let hear = |from, bytes: &[u8]| listener.into_iter().for_each(|listener| listener(from, bytes));
         if let Ok(stdout) = self.stdout.into_nonblocking_fd() {
             rest_of(stdout, |bytes| {
                 self.written.push(bytes);
                 self.written_end.push(bytes);
+                hear(Heard::Stdout, bytes);
             });
         }
         if let Ok(stderr) = self.stderr.into_nonblocking_fd() {
-            rest_of(stderr, |bytes| self.complaints.push(bytes));
+            rest_of(stderr, |bytes| {
+                self.complaints.push(bytes);
+                hear(Heard::Stderr, bytes);
+            });
         }
         Seen { exit, stdout: self.written, stdout_end: self.written_end, stderr: self.complaints }
     }
@@ -219,6 +237,7 @@ mod tests {
             written: Head::new(limits::PAYLOAD_BYTES_MAX),
             written_end: Tail::new(limits::ERROR_TEXT_BYTES_MAX),
             complaints: Tail::new(limits::ERROR_TEXT_BYTES_MAX),
+            listener: None,
         };
         // More words than the socket of somebody who does not read can take, and then more bytes than a pipe can.
         let (_stops, orders) = tokio::sync::mpsc::unbounded_channel();

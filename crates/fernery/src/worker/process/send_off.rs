@@ -66,7 +66,8 @@ async fn kill_orphans(session: i32, marker: Option<(String, String)>) {
     }
 }
 
-fn bears(pid: i32, (name, value): &(String, String)) -> bool {
+/// Whether a process was started with this variable.
+pub(crate) fn bears(pid: i32, (name, value): &(String, String)) -> bool {
     let wanted = format!("{name}={value}");
     std::fs::read(format!("/proc/{pid}/environ"))
         .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))

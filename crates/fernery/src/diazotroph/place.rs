@@ -1,0 +1,130 @@
+//! The folder of one run, and what becomes of it: `tree` and `home` are the agent's, everything beside them is ours.
+
+use super::trash::Trash;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Locked as long as somebody works in the folder.
+const LOCK_FILE: &str = "lock";
+/// The commit that a clone is of.
+const BASE_FILE: &str = "base";
+/// What was captured.
+const PATCH_FILE: &str = "captured.patch";
+
+/// Where one run works.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    folder: PathBuf,
+    log: PathBuf,
+    trash: Trash,
+    work_order_id: String,
+    attempt_id: String,
+    fernery: PathBuf,
+    lock: Arc<Mutex<Option<File>>>,
+}
+
+impl Place {
+    pub(crate) fn new(folder: PathBuf, log: PathBuf, trash: Trash, (work_order_id, attempt_id): (&str, &str)) -> io::Result<Self> {
+        let fernery = std::env::current_exe()?;
+        let (work_order_id, attempt_id) = (work_order_id.to_string(), attempt_id.to_string());
+        Ok(Self { folder, log, trash, work_order_id, attempt_id, fernery, lock: Arc::default() })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn attempt_id(&self) -> &str {
+        &self.attempt_id
+    }
+
+    pub(super) fn home(&self) -> PathBuf {
+        self.folder.join("home")
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.log.clone()
+    }
+
+    /// Where the agent finds its prompt, if it is to read it from a file.
+    pub(super) fn prompt_file(&self) -> PathBuf {
+        self.home().join("prompt.md")
+    }
+
+    /// This very program.
+    pub(super) fn fernery(&self) -> String {
+        self.fernery.display().to_string()
+    }
+
+    /// Makes the folder, and says that somebody works in it.
+    pub(super) fn make(&self, base: &str) -> io::Result<()> {
+        fs::create_dir_all(self.home())?;
+        if let Some(logs) = self.log.parent() {
+            fs::create_dir_all(logs)?;
+        }
+        let lock = File::create(self.folder.join(LOCK_FILE))?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        *self.lock.lock().expect("not poisoned") = Some(lock);
+        fs::write(self.folder.join(BASE_FILE), base)
+    }
+
+    pub(super) fn write_prompt(&self, prompt: &str) -> io::Result<()> {
+        fs::write(self.prompt_file(), prompt)
+    }
+
+    pub(super) fn write_patch(&self, patch: &str) {
+        if !patch.is_empty() {
+            let _ = fs::write(self.folder.join(PATCH_FILE), patch);
+        }
+    }
+
+    /// It was never worked in.
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
+    /// The run is over: its folder goes to the trash, which keeps it as long as its work is nowhere else. Answers where it is.
+    pub(crate) fn keep(&self, captured: bool, why: &str) -> Option<PathBuf> {
+        // What an agent put into its home is nobody's work.
+        let _ = fs::remove_dir_all(self.home());
+        match self.trash.take(&self.folder, (&self.work_order_id, &self.attempt_id), captured, why) {
+            Ok(place) => Some(place),
+            Err(error) => {
+                let folder = self.folder.display();
+                tracing::warn!(%error, %folder, "a run's folder could not be moved to the trash and stays where it is");
+                self.folder.exists().then(|| self.folder.clone())
+            }
+        }
+    }
+}
+
+/// Whether somebody works in this folder.
+pub(crate) fn in_use(folder: &Path) -> bool {
+    File::open(folder.join(LOCK_FILE)).is_ok_and(|lock| {
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err()
+    })
+}
+
+/// A folder that a run left whose process is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct LeftPlace {
+    pub(crate) folder: PathBuf,
+    /// The commit that its clone is of.
+    pub(crate) base: String,
+}
+
+impl LeftPlace {
+    /// What is in this folder; `None`: it is no agent's, or somebody works in it.
+    pub(crate) fn look(folder: &Path) -> Option<Self> {
+        let base = fs::read_to_string(folder.join(BASE_FILE)).ok()?;
+        let lock = File::open(folder.join(LOCK_FILE)).ok()?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).ok()?;
+        Some(Self { folder: folder.to_owned(), base })
+    }
+
+    pub(crate) fn write_patch(&self, patch: &str) -> io::Result<()> {
+        fs::write(self.folder.join(PATCH_FILE), patch)
+    }
+}

@@ -1,0 +1,176 @@
+//! Folders of runs that are over. Nothing here is deleted at once: it moves to the trash, and from there goes only what was
+//! captured and handed in, after a grace. What was not stays until a person has looked.
+
+use fernery_core::Timestamp;
+use fernery_engine::door;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a folder whose work was handed in is kept.
+const GRACE: Duration = Duration::from_secs(3 * 24 * 3600);
+/// How many of those are kept at most: clones can be large.
+const KEPT_MAX: usize = 30;
+/// What a folder of the trash says about itself.
+const NOTE_FILE: &str = "trash.json";
+
+/// What a folder in the trash is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Discarded {
+    /// Its name in the trash.
+    pub name: String,
+    /// Whose work it holds.
+    pub work_order_id: String,
+    /// Which attempt.
+    pub attempt_id: String,
+    /// When it came here.
+    pub discarded_at: Timestamp,
+    /// Whether what is in it was handed in. If not, it stays until a person removes it.
+    pub captured: bool,
+    /// Why it is here.
+    pub why: String,
+}
+
+/// The trash of a data directory.
+#[derive(Clone, Debug)]
+pub struct Trash {
+    folder: PathBuf,
+}
+
+impl Trash {
+    /// Of this data directory.
+    pub fn of(data: &Path) -> Self {
+        Self { folder: data.join("trash") }
+    }
+
+    /// Moves a folder here; answers where it is now.
+    pub(crate) fn take(
+        &self,
+        folder: &Path,
+        (work_order_id, attempt_id): (&str, &str),
+        captured: bool,
+        why: &str,
+    ) -> io::Result<PathBuf> {
+        fs::create_dir_all(&self.folder)?;
+        let discarded_at = door::wall_clock();
+        let name = format!("{}-{work_order_id}-{attempt_id}", discarded_at.as_millis());
+        let (work_order_id, attempt_id) = (work_order_id.to_string(), attempt_id.to_string());
+        let why = why.to_string();
+        let note = Discarded { name: name.clone(), work_order_id, attempt_id, discarded_at, captured, why };
+        // Before it moves: a folder here without its note is taken for work that was not captured.
+        fs::write(folder.join(NOTE_FILE), serde_json::to_vec_pretty(&note)?)?;
+        let place = self.folder.join(name);
+        fs::rename(folder, &place)?;
+        Ok(place)
+    }
+
+    /// All that is here, oldest first.
+    pub fn list(&self) -> io::Result<Vec<Discarded>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut found = Vec::new();
+        for entry in entries.flatten() {
+            let Some(name) = entry.file_name().to_str().map(str::to_string) else { continue };
+            let note = fs::read(entry.path().join(NOTE_FILE)).ok();
+            let note = note.and_then(|note| serde_json::from_slice::<Discarded>(&note).ok());
+            found.push(match note {
+                Some(note) => Discarded { name, ..note },
+                None => Discarded {
+                    name,
+                    work_order_id: String::new(),
+                    attempt_id: String::new(),
+                    discarded_at: Timestamp::from_millis(0),
+                    captured: false,
+                    why: "it says nothing about itself".into(),
+                },
+            });
+        }
+        found.sort_by(|a, b| (a.discarded_at, &a.name).cmp(&(b.discarded_at, &b.name)));
+        Ok(found)
+    }
+
+    /// Moves a folder out of the trash to a place where nothing is.
+    pub fn restore(&self, name: &str, to: &Path) -> io::Result<()> {
+        let plain = !name.is_empty() && !name.contains(['/', '\0']) && name != "." && name != "..";
+        let from = self.folder.join(name);
+        if !plain || !from.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("{name} is not in the trash")));
+        }
+        if to.symlink_metadata().is_ok() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is there already", to.display())));
+        }
+        fs::rename(from, to)
+    }
+
+    /// Deletes what is past its grace; answers how much.
+    pub(crate) fn empty(&self) -> io::Result<u64> {
+        let gone = past_grace(self.list()?, door::wall_clock());
+        for discarded in &gone {
+            fs::remove_dir_all(self.folder.join(&discarded.name))?;
+        }
+        Ok(gone.len() as u64)
+    }
+}
+
+/// What may go: handed in, and old or one of too many.
+fn past_grace(all: Vec<Discarded>, now: Timestamp) -> Vec<Discarded> {
+    let mut captured: Vec<Discarded> = all.into_iter().filter(|discarded| discarded.captured).collect();
+    let newest = captured.len().saturating_sub(KEPT_MAX);
+    let mut nth = 0;
+    captured.retain(|discarded| {
+        nth += 1;
+        nth <= newest || now.since(discarded.discarded_at) > GRACE
+    });
+    captured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    #[test]
+    fn only_what_was_handed_in_ever_goes() {
+        let at = |ms, captured| Discarded {
+            name: format!("{ms}-{captured}"),
+            work_order_id: "w".into(),
+            attempt_id: "a".into(),
+            discarded_at: Timestamp::from_millis(ms),
+            captured,
+            why: String::new(),
+        };
+        let day = 24 * 3600 * 1000;
+        let now = Timestamp::from_millis(10 * day);
+        let gone = past_grace(vec![at(day, false), at(2 * day, true), at(9 * day, true)], now);
+        assert_eq!(gone, [at(2 * day, true)]);
+        let many: Vec<_> = (0..40).map(|n| at(9 * day + n, true)).collect();
+        let gone = past_grace(many, now);
+        assert_eq!(gone.len(), 10);
+        assert_eq!(gone[0], at(9 * day, true), "the oldest");
+    }
+
+    #[test]
+    fn a_folder_goes_in_and_comes_out_whole() {
+        let data = TempDir::new().expect("a folder");
+        let trash = Trash::of(data.path());
+        assert!(trash.list().expect("listed").is_empty());
+        let run = data.path().join("run");
+        fs::create_dir(&run).expect("a folder");
+        fs::write(run.join("work"), "mine").expect("written");
+        let place = trash.take(&run, ("w", "a"), false, "its process died").expect("taken");
+        assert!(place.join("work").exists() && !run.exists());
+        let listed = trash.list().expect("listed");
+        assert_eq!((listed.len(), listed[0].captured, listed[0].why.as_str()), (1, false, "its process died"));
+        assert_eq!(trash.empty().expect("emptied"), 0);
+        for bad in ["", "..", "a/b", "nothing"] {
+            assert!(trash.restore(bad, &data.path().join("back")).is_err(), "{bad}");
+        }
+        assert!(trash.restore(&listed[0].name, data.path()).is_err(), "something is there");
+        trash.restore(&listed[0].name, &data.path().join("back")).expect("restored");
+        assert_eq!(fs::read_to_string(data.path().join("back/work")).expect("read"), "mine");
+    }
+}

@@ -1,0 +1,129 @@
+//! Has an agent make a patch under the lease that the runner holds, and hands in what came of it.
+
+use super::leftovers::{log_file, run_folder};
+use super::runner::{Slot, Why};
+use crate::diazotroph::{Done, EndOrder, Errand, Place};
+use crate::git::repository::Repository;
+use fernery_core::artifact::{ContextSnapshot, Workorder};
+use fernery_core::blueprint::Executor;
+use fernery_core::limits;
+use fernery_core::names::is_unprintable;
+use fernery_core::pipeline::patching::Cut;
+use fernery_core::profile::Profile;
+use fernery_core::progress::Progress;
+use fernery_engine::store::{Beat, Claimed};
+use fernery_engine::{StoreError, door};
+use serde::Deserialize;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Kept of the budget for stopping the agent, capturing what it left and handing it in.
+const RESERVE_MAX: Duration = Duration::from_secs(15);
+
+/// What a workorder's job carries.
+#[derive(Deserialize)]
+struct Payload {
+    workorder: Workorder,
+    context_snapshot: ContextSnapshot,
+}
+
+impl Why {
+    /// As the run of an agent has it; `None`: it says nothing about the run.
+    fn cut(self) -> Option<Cut> {
+        match self {
+            Self::Cancelled => Some(Cut::Cancelled),
+            Self::Budget => Some(Cut::Budget),
+            Self::ShuttingDown | Self::LeaseLost => None,
+        }
+    }
+}
+
+impl Slot {
+    pub(super) async fn run_agent(
+        &self,
+        job: &Claimed,
+        executor: &Executor,
+        profile: &Profile,
+    ) -> Result<(), StoreError> {
+        let errand = match self.errand(job, executor, profile) {
+            Ok(errand) => errand,
+            Err((code, why)) => return self.fail(job, code, &why).await,
+        };
+        let place = errand.place().clone();
+        let (order, orders) = mpsc::unbounded_channel();
+        let (note, notes) = mpsc::unbounded_channel();
+        let tell = |why: Why, grace| drop(order.send(EndOrder { grace, cut: why.cut() }));
+        let work = async {
+            tokio::select! {
+                done = errand.carry_out(orders, note) => done,
+                never = self.say_all(job, notes) => match never {},
+            }
+        };
+        let (done, why) = self.attend(job, RESERVE_MAX, work, tell).await;
+        door::failpoint("workorder-ran");
+        match (done, why) {
+            // Not the holder any more: not one write (invariant 11).
+            (_, Some(Why::LeaseLost)) => Ok(()),
+            (Done::GivenUp, Some(Why::ShuttingDown)) => self.release(job).await,
+            (Done::GivenUp, _) => self.fail(job, "given_up", "it was ended before it was done").await,
+            (Done::Infrastructure(code, said), _) => self.fail(job, code, &said).await,
+            (Done::HandIn(parts), _) => {
+                self.hand_in(job, parts).await?;
+                door::failpoint("workorder-handed-in");
+                place.keep(true, "its work was handed in");
+                Ok(())
+            }
+        }
+    }
+
+    fn errand(
+        &self,
+        job: &Claimed,
+        executor: &Executor,
+        profile: &Profile,
+    ) -> Result<Errand, (&'static str, String)> {
+        let unreadable = |error: serde_json::Error| ("unreadable", format!("its payload: {error}"));
+        let Payload { workorder, context_snapshot: snapshot } =
+            serde_json::from_str(job.payload.get()).map_err(unreadable)?;
+        let wanted = executor.sandbox.or(profile.sandbox);
+        let tier = self.context.probe.choose(wanted).map_err(|why| ("no_sandbox", why))?;
+        let name = snapshot.metadata.get("repo_ref").and_then(Value::as_str).unwrap_or_default();
+        let repository = match self.context.repos.get(name) {
+            Some(repo) => Repository::open(&repo.path),
+            None => Err(format!("repository {name} is not in [repos] of the configuration")),
+        };
+        let (id, attempt) = (workorder.work_order_id.to_string(), job.attempt_id.to_string());
+        let (work, trash) = (&self.context.work, self.context.trash.clone());
+        let (folder, log) = (run_folder(work, &id, &attempt), log_file(work, &id));
+        let place = Place::new(folder, log, trash, (&id, &attempt));
+        let place = place.map_err(|error| ("no_folder", error.to_string()))?;
+        let (profile, env, hang_max) = (profile.clone(), executor.env.clone(), self.context.lease_ttl);
+        Ok(Errand { workorder, snapshot, profile, env, tier, repository, place, hang_max })
+    }
+
+    /// Lets people see what it is doing, for as long as it does.
+    async fn say_all(
+        &self,
+        job: &Claimed,
+        mut notes: mpsc::UnboundedReceiver<String>,
+    ) -> std::convert::Infallible {
+        while let Some(line) = notes.recv().await {
+            let beat = Beat { job_id: job.job_id, token_hash: job.lease_token.hash() };
+            let printable = line.chars().filter(|c| !is_unprintable(*c));
+            let line: String = printable.take(limits::PROGRESS_NOTE_CHARS_MAX).collect();
+            if let Ok(progress) = Progress::new(spent_percent(job), Some(line)) {
+                let _ = self.context.engine.store().progress(vec![(beat, progress)]).await;
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+/// How much of its budget is spent.
+fn spent_percent(job: &Claimed) -> u8 {
+    let Some(until) = job.timeout_at else { return 0 };
+    let (all, left) = (until.since(job.claimed_at), until.since(door::wall_clock()));
+    let spent = all.saturating_sub(left).as_millis() * 100 / all.as_millis().max(1);
+    u8::try_from(spent.min(100)).unwrap_or(100)
+}

@@ -1,0 +1,165 @@
+//! A patch on trial: applied to the commit that its work started from, in a clone that nobody worked in, for gates to judge;
+//! and, once all have passed, the one branch that it leaves in the operator's repository.
+
+use crate::config::Repos;
+use crate::git::candidate::{Candidate, NoCandidate, Saying};
+use crate::git::clone::Clone as PrivateClone;
+use crate::git::repository::{Repository, is_branch_name, is_object_id};
+use fernery_core::artifact::{ContextSnapshot, GateResult, OutputBundle, Workorder};
+use fernery_core::names::showable;
+use fernery_core::patch;
+use fernery_core::pipeline::judging::{BRANCH, Evidence, said};
+use fernery_core::pipeline::membrane::{Outcome, outcome};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tokio::sync::OnceCell;
+
+/// Characters of the first line of a commit's message.
+const SUBJECT_CHARS_MAX: usize = 100;
+
+/// One patch and where it is tried.
+pub(super) struct Trial {
+    repository: Result<Repository, String>,
+    base: String,
+    base_branch: String,
+    subject: String,
+    /// Where objects of the patch go, until the trial is over.
+    dir: PathBuf,
+    candidate: OnceCell<Candidate>,
+}
+
+impl Trial {
+    /// Of what a workorder was made for.
+    pub(super) fn new(snapshot: Option<&ContextSnapshot>, repos: &Repos, dir: PathBuf) -> Self {
+        let said = |name: &str| {
+            let value = snapshot.and_then(|snapshot| snapshot.metadata.get(name)).and_then(Value::as_str);
+            value.unwrap_or_default().to_string()
+        };
+        let name = said("repo_ref");
+        let repository = match repos.get(&name) {
+            Some(repo) => Repository::open(&repo.path),
+            None => Err(format!("repository {name} is not in [repos] of this process's configuration")),
+        };
+        let title = snapshot.and_then(|snapshot| snapshot.full_prompt_text.lines().next()).unwrap_or_default();
+        let subject = showable(title.trim_start_matches('#').trim()).chars().take(SUBJECT_CHARS_MAX).collect();
+        let (base, base_branch) = (said("commit_sha"), said("base_branch"));
+        Self { repository, base, base_branch, subject, dir, candidate: OnceCell::new() }
+    }
+
+    /// Whether the patch applies.
+    pub(super) async fn applies(&self, bundle: &OutputBundle) -> Evidence {
+        let found = match self.candidate(bundle).await {
+            Ok(_) => Ok(self.moved().await.unwrap_or_default()),
+            Err(NoCandidate::Unfit(why)) => Err(why),
+            Err(NoCandidate::Trouble(why)) => return trouble("applies", &why),
+        };
+        let result = Some(if found.is_ok() { GateResult::Pass } else { GateResult::Fail });
+        let log_tail = said(&found.unwrap_or_else(|why| why));
+        Evidence { result, log_tail, ..blank("applies") }
+    }
+
+    async fn candidate(&self, bundle: &OutputBundle) -> Result<&Candidate, NoCandidate> {
+        self.candidate.get_or_try_init(|| self.apply(bundle)).await
+    }
+
+    async fn apply(&self, bundle: &OutputBundle) -> Result<Candidate, NoCandidate> {
+        let repository = self.repository.as_ref().map_err(|why| NoCandidate::Trouble(why.clone()))?;
+        if !is_object_id(&self.base) {
+            return Err(NoCandidate::Trouble("its workorder names no commit that it started from".into()));
+        }
+        match repository.has_commit(&self.base).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let why = format!("commit {}, which its work started from, is gone", self.base);
+                return Err(NoCandidate::Trouble(why));
+            }
+            Err(error) => return Err(NoCandidate::Trouble(error.to_string())),
+        }
+        let read = patch::read(&bundle.content).map_err(|flaw| NoCandidate::Unfit(flaw.to_string()))?;
+        let candidate = Candidate::make(&self.dir, repository, &self.base, (&bundle.content, &read)).await?;
+        match bundle.metadata.get("tree").and_then(Value::as_str) {
+            Some(tree) if tree != candidate.tree => {
+                let why = format!("it makes the tree {}, and its executor captured {tree}", candidate.tree);
+                Err(NoCandidate::Unfit(showable(&why)))
+            }
+            _ => Ok(candidate),
+        }
+    }
+
+    /// What is to be said if the base branch points elsewhere by now.
+    async fn moved(&self) -> Option<String> {
+        let now = self.repository.as_ref().ok()?.branch(&self.base_branch).await.ok()??;
+        (now != self.base).then(|| {
+            format!("note: {} has moved on to {now}; the patch is for {}", self.base_branch, self.base)
+        })
+    }
+
+    /// A fresh tree with the patch, and what has to be readable beside it; `None`: there is no patch that applies.
+    pub(super) async fn tree(&self, place: &Path) -> Option<Result<(PathBuf, Vec<PathBuf>), String>> {
+        let (candidate, repository) = (self.candidate.get()?, self.repository.as_ref().ok()?);
+        let objects = [candidate.objects()];
+        let of = (self.base.as_str(), candidate.tree.as_str());
+        let made = PrivateClone::make(place, repository, of, "candidate", &objects).await;
+        Some(made.map_err(|why| why.to_string()).map(|clone| {
+            let beside = repository.objects.iter().cloned().chain(objects).collect();
+            (clone.tree, beside)
+        }))
+    }
+
+    /// Leaves the branch of a patch that every gate has passed; `None`: it leaves none.
+    pub(super) async fn branch(&self, workorder: &Workorder, bundle: &OutputBundle) -> Option<Evidence> {
+        let candidate = self.candidate.get().filter(|_| outcome(&bundle.metadata) == Outcome::Patch)?;
+        let name = workorder.branch_name.as_deref()?;
+        Some(match self.bring(candidate, name, workorder, bundle).await {
+            Ok((branch, commit)) => {
+                let log_tail = format!("{branch} at {commit}");
+                Evidence { result: Some(GateResult::Pass), log_tail, ..blank(BRANCH) }
+            }
+            Err(why) => trouble(BRANCH, &why),
+        })
+    }
+
+    async fn bring(
+        &self,
+        candidate: &Candidate,
+        name: &str,
+        workorder: &Workorder,
+        bundle: &OutputBundle,
+    ) -> Result<(String, String), String> {
+        if !is_branch_name(name) {
+            return Err(format!("{name} is no name of a branch"));
+        }
+        let repository = self.repository.as_ref().map_err(Clone::clone)?;
+        let message = format!(
+            "{}\n\nObjective: {}\nWorkorder: {}\nOutput: {}\n",
+            self.subject, workorder.objective_id, workorder.work_order_id, bundle.output_id
+        );
+        let author = bundle.metadata.get("executor").and_then(Value::as_str).unwrap_or("executor");
+        let author: String = author.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).take(64).collect();
+        let author = if author.is_empty() { "executor".into() } else { author };
+        let saying = Saying {
+            message: &message,
+            author: &author,
+            authored_at: workorder.created_at,
+            committed_at: bundle.created_at,
+        };
+        let commit = candidate.commit(&saying).await.map_err(|error| error.to_string())?;
+        let branch = candidate.bring(repository, &commit, name).await.map_err(|error| error.to_string())?;
+        Ok((branch, commit))
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn blank(gate: &str) -> Evidence {
+    Evidence { gate: gate.to_string(), ..Evidence::default() }
+}
+
+pub(super) fn trouble(gate: &str, why: &str) -> Evidence {
+    let why = said(why);
+    Evidence { log_tail: why.clone(), trouble: Some(why), ..blank(gate) }
+}
