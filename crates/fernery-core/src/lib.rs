@@ -11,6 +11,7 @@
 //! * [`retry`]: when to try again
 //! * [`artifact`]: what a run leaves behind, spelled as its schemas spell it
 //! * [`blueprint`]: what an azolla is made from, and every mistake in it
+//! * [`profile`]: coding agents as data, and what their output says
 //! * [`canonical`]: one spelling for one content, and its digest
 //! * [`patch`]: patches, read strictly, and what they may touch
 //! * [`pipeline`]: every decision from an approved objective to a judged run
@@ -36,18 +37,21 @@ pub mod names;
 mod parsed;
 pub mod patch;
 pub mod pipeline;
+pub mod profile;
 pub mod progress;
 pub mod report;
 pub mod retry;
 pub mod schema;
 pub mod settle;
 pub mod time;
+mod toml_file;
 
 pub use blueprint::Blueprint;
 pub use canonical::Digest;
 pub use job::{AttemptOutcome, JobStatus};
 pub use lease::{Holding, LeaseToken, TokenHash};
 pub use names::{AttemptId, BadName, JobId, StreamName, WorkerId};
+pub use profile::Profile;
 pub use progress::Progress;
 pub use schema::{Schema, Violation};
 pub use time::Timestamp;

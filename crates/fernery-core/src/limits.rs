@@ -119,6 +119,20 @@ pub const ARGV_MAX: usize = 256;
 pub const ARGV_BYTES_MAX: usize = 64 << 10;
 /// Names of the environment that one command may see.
 pub const ENV_NAMES_MAX: usize = 100;
+/// Files of a login that one agent may see.
+pub const LOGIN_FILES_MAX: usize = 50;
+/// Bytes of a prompt that is passed as an argument: the kernel takes no longer one.
+pub const PROMPT_ARGUMENT_BYTES_MAX: usize = (128 << 10) - 1;
+/// Bytes of one line of an agent's output; a longer one is skipped.
+pub const AGENT_LINE_BYTES_MAX: usize = 10 << 20;
+/// Bytes of an agent's last message; of a longer one the end is kept.
+pub const AGENT_MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// Characters of what an agent is shown to be doing.
+pub const AGENT_NOTE_CHARS_MAX: usize = 200;
+/// Bytes of an agent's output when its profile does not say.
+pub const AGENT_OUTPUT_BYTES_DEFAULT: u64 = 256 << 20;
+/// Bytes of an agent's output that a profile may allow.
+pub const AGENT_OUTPUT_BYTES_MAX: u64 = 16 << 30;
 /// Gates of one azolla.
 pub const GATES_MAX: usize = 50;
 /// Workorders that one process carries out at once for one executor.

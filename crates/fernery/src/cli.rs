@@ -4,6 +4,7 @@
 //! Commands change nothing on their own: what is not about this machine alone is a call to a server, which is
 //! authoritative.
 
+mod agent;
 mod azolla;
 mod azolla_list;
 mod backup;
@@ -20,11 +21,13 @@ mod export_journal;
 mod failure;
 mod fence;
 mod import;
+mod init;
 mod input;
 mod job;
 mod journal;
 mod log;
 mod man;
+mod mock_agent;
 mod pages;
 mod pause;
 mod process;
@@ -64,6 +67,7 @@ Environment:
 Exit codes: 0 ok, 1 failed, 2 called wrongly, 3 not found, 4 conflict.
 
 Examples:
+  fernery init                                                 set this repository up for an agent
   fernery up                                                   start the server in this directory
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job list --status QUEUED
@@ -103,6 +107,7 @@ struct Global {
 enum Command {
     /// Start the server: everything in one process
     Up(up::Up),
+    Init(init::Init),
     /// Write down, approve and follow tickets
     #[command(subcommand, visible_alias = "objective")]
     Ticket(ticket::Ticket),
@@ -139,6 +144,9 @@ enum Command {
     /// List azollas; check and show blueprints, which they are made from
     #[command(subcommand)]
     Azolla(azolla::Azolla),
+    /// List the coding agents there are, and check whether they can be used here
+    #[command(subcommand)]
+    Agent(agent::Agent),
     /// Check documents against the schemas of the artifacts
     #[command(subcommand)]
     Schema(schema::Schema),
@@ -148,6 +156,8 @@ enum Command {
     Fence(fence::Fence),
     #[command(name = GUARD_COMMAND, hide = true)]
     WorkerGuard(worker::WorkerGuard),
+    #[command(hide = true)]
+    MockAgent(mock_agent::MockAgent),
     Completions(completions::Completions),
     Man(man::ManArgs),
 }
@@ -183,6 +193,9 @@ fn run(cli: Cli) -> Outcome {
             Err(here) => azolla::run(here, screen),
             Ok(there) => with_server(&global, async |client| azolla_list::run(there, client, screen).await),
         },
+        Command::Agent(agent) => agent::run(agent, &global, screen),
+        Command::Init(init) => init::run(init, &global, screen),
+        Command::MockAgent(agent) => mock_agent::run(&agent),
         Command::Schema(schema) => schema::run(schema, screen),
         Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
         Command::Backup(command) => backup::run(command, &global, screen),

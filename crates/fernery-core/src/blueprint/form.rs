@@ -1,10 +1,12 @@
 //! The form of the file, table by table, with the rules that hold in each and between them.
 
-use super::reader::{Fields, Found, Reader};
-use super::tree::{self, Place};
-use super::{Blueprint, Envelope, Flaw, GateRetry, Limits, ReadableArtifact, Reads, Worker, WorkerKind};
+use super::{
+    Blueprint, Envelope, Flaw, GateRetry, Limits, MEC_TOML, Neighbours, ReadableArtifact, Reads, Worker,
+    WorkerKind,
+};
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveType};
 use crate::limits;
+use crate::toml_file::{Fields, Found, Place, Reader, tree};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,11 +16,13 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const TICKET_WORKERS: [WorkerKind; 4] =
     [WorkerKind::Readiness, WorkerKind::Scheduler, WorkerKind::Runner, WorkerKind::Gate];
 
-pub(super) fn read(text: &str, others: &dyn Fn(&str) -> Option<String>) -> Result<Blueprint, Vec<Flaw>> {
-    let (table, sources) = tree::read(text, others)?;
+const KIND: tree::Kind = tree::Kind { what: "blueprint", builtin: Some(("mec", MEC_TOML)), own: "azolla_id" };
+
+pub(super) fn read(text: &str, beside: &Neighbours<'_>) -> Result<Blueprint, Vec<Flaw>> {
+    let (table, sources) = tree::read(&KIND, text, beside.blueprint)?;
     let mut reader = Reader::new(sources);
     let mut file = reader.file(table);
-    let blueprint = reader.blueprint(&mut file);
+    let blueprint = reader.blueprint(&mut file, beside);
     reader.end(file);
     match (reader.flaws(), blueprint) {
         (flaws, Some(blueprint)) if flaws.is_empty() => Ok(blueprint),
@@ -28,7 +32,7 @@ pub(super) fn read(text: &str, others: &dyn Fn(&str) -> Option<String>) -> Resul
 
 impl Reader {
     /// `None` only where a flaw was noted.
-    fn blueprint(&mut self, file: &mut Fields) -> Option<Blueprint> {
+    fn blueprint(&mut self, file: &mut Fields, beside: &Neighbours<'_>) -> Option<Blueprint> {
         let azolla_id = self.required(file, "azolla_id", "the name of the azolla");
         let azolla_id = azolla_id.and_then(|found| self.parsed::<AzollaId>(found));
         let description = self.text(file, "description").map_or_else(String::new, |found| found.value);
@@ -42,7 +46,7 @@ impl Reader {
         let diazotroph_type = diazotroph_type.and_then(|found| self.parsed::<DiazotrophType>(found));
         let branch_prefix = self.branch_prefix(file);
         let workers = self.workers(file, objective_type);
-        let executors = self.executors(file, diazotroph_type.as_ref());
+        let executors = self.executors(file, diazotroph_type.as_ref(), beside);
         let (budget, budget_at) = self.budget(file);
         let envelope = self.envelope(file, budget, budget_at);
         let gates = self.gates(file);
@@ -67,18 +71,6 @@ impl Reader {
             urgency,
             reads,
         })
-    }
-
-    pub(super) fn required(
-        &mut self,
-        fields: &mut Fields,
-        key: &'static str,
-        what: &str,
-    ) -> Option<Found<String>> {
-        if !fields.has(key) {
-            self.missing(fields, key, what);
-        }
-        self.text(fields, key)
     }
 
     fn branch_prefix(&mut self, file: &mut Fields) -> Option<String> {

@@ -5,48 +5,25 @@
 //! with each workorder ([`Blueprint::to_json`]), so that a run is judged by what was in force when it began. Of it,
 //! [`Blueprint::decisive`] is what an approval covers.
 
+mod agents;
 mod form;
-mod millis;
+pub(crate) mod millis;
 mod programs;
-mod reader;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType, words};
 use crate::canonical::{self, Digest};
 use crate::patch::policy::PatchPolicy;
+use crate::profile::Profile;
+pub use crate::toml_file::Flaw;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 /// The commented file that `mec` is made from.
 pub const MEC_TOML: &str = include_str!("../../../../azollas/mec.toml");
-
-/// Something that is wrong with a blueprint, and where.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Flaw {
-    /// Its line, from one.
-    pub line: usize,
-    /// Its column in characters, from one.
-    pub column: usize,
-    /// The key it is about, like `gates[2].argv`; empty if it is about the file.
-    pub path: String,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: ", self.line, self.column)?;
-        if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
-        }
-        f.write_str(&self.message)
-    }
-}
 
 words!(
     /// The loops of the control plane that an azolla may have.
@@ -109,14 +86,17 @@ words!(
 pub struct Executor {
     /// How it is reached.
     pub kind: ExecutorKind,
-    /// The program and its arguments; empty unless it is a command.
+    /// The program and its arguments; empty unless it is a command: an agent's are in its profile.
     pub argv: Vec<String>,
-    /// The names of the environment that it may see.
+    /// The names of the environment that it may see; empty unless it is a command.
     pub env: Vec<String>,
     /// What contains it; if it does not say, the best that the machine has.
     pub sandbox: Option<Sandbox>,
     /// How many at once in this process.
     pub parallel: u32,
+    /// Of an agent: its profile as it was when the blueprint was read, with what the blueprint adds to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Profile>,
 }
 
 /// What one objective may use up over all its workorders. `None` is no bound.
@@ -274,11 +254,25 @@ pub struct Blueprint {
     pub reads: Reads,
 }
 
+/// The files beside a blueprint's own, asked for by name. What they do not answer may still be built in.
+#[derive(Clone, Copy)]
+pub struct Neighbours<'a> {
+    /// The text of a blueprint that another extends; `mec` is built in.
+    pub blueprint: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of an agent's profile, or why the file that is there has none; those of [`Profile::names`] are built in.
+    pub profile: &'a dyn Fn(&str) -> Result<Option<String>, String>,
+}
+
 impl Blueprint {
     /// Reads a file. `others` answers the text of a blueprint that this one or its parents extend; `mec` is known even if
-    /// it does not answer.
+    /// it does not answer. Profiles of agents are the built-in ones.
     pub fn parse(text: &str, others: &dyn Fn(&str) -> Option<String>) -> Result<Self, Vec<Flaw>> {
-        form::read(text, others)
+        Self::parse_beside(text, &Neighbours { blueprint: others, profile: &|_| Ok(None) })
+    }
+
+    /// Reads a file among its neighbours.
+    pub fn parse_beside(text: &str, beside: &Neighbours<'_>) -> Result<Self, Vec<Flaw>> {
+        form::read(text, beside)
     }
 
     /// The default.
@@ -346,6 +340,9 @@ impl Executor {
         if self.kind == ExecutorKind::Command {
             decisive["argv"] = json!(self.argv);
             decisive["env"] = json!(self.env);
+        }
+        if let Some(agent) = &self.agent {
+            decisive["agent"] = agent.decisive();
         }
         if let Some(sandbox) = self.sandbox {
             decisive["sandbox"] = json!(sandbox);

@@ -1,11 +1,10 @@
 //! The parts of the form that name programs: executors, and gates that are commands.
 
-use super::reader::{Fields, Found, Reader};
-use super::tree::{Node, Place};
-use super::{Executor, ExecutorKind, Gate, Sandbox};
+use super::{Executor, ExecutorKind, Gate, Neighbours, Sandbox};
 use crate::artifact::{DiazotrophType, check_id};
 use crate::limits;
 use crate::patch::policy::PatchPolicy;
+use crate::toml_file::{Fields, Found, Reader};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ impl Reader {
         &mut self,
         file: &mut Fields,
         needed: Option<&Found<DiazotrophType>>,
+        beside: &Neighbours<'_>,
     ) -> BTreeMap<DiazotrophType, Executor> {
         let mut executors = BTreeMap::new();
         let mut named = Vec::new();
@@ -27,7 +27,7 @@ impl Reader {
                 named.push(name);
                 let of = self.parsed::<DiazotrophType>(found);
                 let Some(fields) = self.fields(&path, entry.node) else { continue };
-                let executor = self.executor(fields);
+                let executor = self.executor(fields, beside);
                 if let (Some(of), Some(executor)) = (of, executor) {
                     executors.insert(of.value, executor);
                 }
@@ -47,27 +47,37 @@ impl Reader {
         executors
     }
 
-    fn executor(&mut self, mut fields: Fields) -> Option<Executor> {
-        let kind = self.required(&mut fields, "kind", "command or remote");
+    fn executor(&mut self, mut fields: Fields, beside: &Neighbours<'_>) -> Option<Executor> {
+        let kind = self.required(&mut fields, "kind", "agent, command or remote");
         let kind = kind.and_then(|found| self.word(found, ExecutorKind::ALL, ExecutorKind::as_str));
         let executor = match &kind {
             Some(Found { value: ExecutorKind::Command, .. }) => Some(self.command(&mut fields)),
+            Some(Found { value: ExecutorKind::Agent, .. }) => self.agent(&mut fields, beside),
             Some(Found { value: ExecutorKind::Remote, .. }) => {
-                for key in ["argv", "env", "sandbox", "parallel", "input"] {
+                for key in ["argv", "env", "sandbox", "parallel", "input", "profile", "args", "network"] {
                     if let Some((at, path)) = fields.drop(key) {
                         self.flaw(
                             at,
                             &path,
-                            "is for a command; a remote executor decides this where it runs",
+                            "is for a command or an agent; a remote executor decides this where it runs",
                         );
                     }
                 }
                 let (argv, env) = (Vec::new(), Vec::new());
-                Some(Executor { kind: ExecutorKind::Remote, argv, env, sandbox: None, parallel: 1 })
+                Some(Executor {
+                    kind: ExecutorKind::Remote,
+                    argv,
+                    env,
+                    sandbox: None,
+                    parallel: 1,
+                    agent: None,
+                })
             }
             Some(found) => {
-                let why =
-                    format!("`{}` is not available in this version; use command or remote", found.value);
+                let why = format!(
+                    "`{}` is not available in this version; use agent, command or remote",
+                    found.value
+                );
                 self.flaw(found.at, &found.path, why);
                 fields.entries();
                 None
@@ -83,7 +93,7 @@ impl Reader {
 
     fn command(&mut self, fields: &mut Fields) -> Executor {
         let argv = self.argv(fields);
-        let env = self.env(fields);
+        let env = self.env(fields, "env");
         let sandbox = self.text(fields, "sandbox");
         let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
         let parallel = self.small(fields, "parallel", 1..=limits::EXECUTOR_PARALLEL_MAX).unwrap_or(1);
@@ -96,55 +106,8 @@ impl Reader {
             env,
             sandbox: sandbox.map(|found| found.value),
             parallel,
+            agent: None,
         }
-    }
-
-    fn argv(&mut self, fields: &mut Fields) -> Vec<String> {
-        if !fields.has("argv") {
-            self.missing(fields, "argv", "the program and its arguments, like [\"make\", \"test\"]");
-        }
-        let Some(list) = self.list(fields, "argv") else { return Vec::new() };
-        if !(1..=limits::ARGV_MAX).contains(&list.value.len()) {
-            let why = format!("is a program and its arguments: 1 to {} texts", limits::ARGV_MAX);
-            self.flaw(list.at, &list.path, why);
-        }
-        let argv = self.texts(list);
-        if let Some((at, path, _)) = argv.iter().find(|(_, _, text)| text.len() > limits::ARGV_BYTES_MAX) {
-            self.flaw(*at, path, format!("has at most {} bytes", limits::ARGV_BYTES_MAX));
-        }
-        if let Some((at, path, _)) = argv.first().filter(|(_, _, program)| program.trim().is_empty()) {
-            self.flaw(*at, path, "is the program: it must not be empty");
-        }
-        argv.into_iter().map(|(_, _, text)| text).collect()
-    }
-
-    fn env(&mut self, fields: &mut Fields) -> Vec<String> {
-        let Some(list) = self.list(fields, "env") else { return Vec::new() };
-        if list.value.len() > limits::ENV_NAMES_MAX {
-            self.flaw(list.at, &list.path, format!("has at most {} names", limits::ENV_NAMES_MAX));
-        }
-        let mut names: Vec<String> = Vec::new();
-        for (at, path, name) in self.texts(list) {
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(plain) {
-                self.flaw(at, &path, "is the name of one variable of the environment: letters, digits and _");
-            } else if name.to_ascii_uppercase().starts_with("FERNERY_") {
-                self.flaw(at, &path, "Fernery's own variables hold tokens: no command may see them");
-            } else if names.contains(&name) {
-                self.flaw(at, &path, format!("`{name}` is there twice"));
-            }
-            names.push(name);
-        }
-        names
-    }
-
-    pub(super) fn texts(&mut self, list: Found<Vec<Node>>) -> Vec<(Place, String, String)> {
-        let mut texts = Vec::new();
-        for (nth, node) in list.value.into_iter().enumerate() {
-            let found = self.text_of(&format!("{}[{nth}]", list.path), node);
-            texts.extend(found.map(|found| (found.at, found.path, found.value)));
-        }
-        texts
     }
 
     pub(super) fn gates(&mut self, file: &mut Fields) -> Vec<Gate> {
@@ -214,7 +177,7 @@ impl Reader {
                 let argv = self.argv(&mut fields);
                 let timeout = self.duration(&mut fields, "timeout", limits::BUDGET_MIN..=limits::TIMEOUT_MAX);
                 let timeout = timeout.map_or(GATE_TIMEOUT_DEFAULT, |found| found.value);
-                let env = self.env(&mut fields);
+                let env = self.env(&mut fields, "env");
                 let sandbox = self.text(&mut fields, "sandbox");
                 let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
                 let sandbox = sandbox.map(|found| found.value);

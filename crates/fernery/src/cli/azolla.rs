@@ -4,9 +4,10 @@ use super::azolla_list::Hosted;
 use super::documents::{self, Unread};
 use super::failure::Outcome;
 use super::screen::{Cell, Screen, json_inert, plain};
+use crate::profiles;
 use clap::{Args, Subcommand};
 use fernery_core::artifact::AzollaId;
-use fernery_core::blueprint::{Blueprint, Envelope, Executor, Flaw, MEC_TOML};
+use fernery_core::blueprint::{Blueprint, Envelope, Executor, Flaw, MEC_TOML, Neighbours};
 use fernery_core::{duration, limits};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -37,7 +38,8 @@ impl Azolla {
 /// Check blueprints: the files that azollas are made from
 ///
 /// Names every mistake at once, with its line and column. A blueprint that a file extends is looked for beside it, as
-/// NAME.toml; `mec` is also built in.
+/// NAME.toml; `mec` is also built in. The profile of an agent is looked for as profiles/NAME.toml, then among the built-in
+/// ones.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit code 0 if all are right, 1 if one is not, 2 if a file cannot be read.
@@ -86,7 +88,11 @@ fn check(args: &Check, screen: Screen) -> Outcome {
     for path in &files {
         let file = documents::shown(path);
         let checked = match documents::read(path, limits::BLUEPRINT_BYTES_MAX) {
-            Ok(text) => Blueprint::parse(&text, &|name| beside(path, name)),
+            Ok(text) => {
+                let profile = |name: &str| profiles::beside(folder_of(path), name);
+                let beside = Neighbours { blueprint: &|name| beside(path, name), profile: &profile };
+                Blueprint::parse_beside(&text, &beside)
+            }
             Err(Unread { why, place, is_usage }) => {
                 unreadable += usize::from(is_usage);
                 let (line, column) = place.unwrap_or((1, 1));
@@ -138,8 +144,12 @@ fn told(file: &str, flaw: &Flaw) -> String {
 fn beside(path: &Path, name: &str) -> Option<String> {
     // A name is no path: a blueprint from elsewhere must not read files of its choice.
     AzollaId::new(name).ok()?;
-    let folder = if path == Path::new("-") { Path::new("") } else { path.parent().unwrap_or(Path::new("")) };
-    documents::read(&folder.join(format!("{name}.toml")), limits::BLUEPRINT_BYTES_MAX).ok()
+    documents::read(&folder_of(path).join(format!("{name}.toml")), limits::BLUEPRINT_BYTES_MAX).ok()
+}
+
+/// Where the neighbours of a file are; those of stdin are here.
+fn folder_of(path: &Path) -> &Path {
+    if path == Path::new("-") { Path::new("") } else { path.parent().unwrap_or(Path::new("")) }
 }
 
 fn show(args: &Show, screen: Screen) -> Outcome {
@@ -193,7 +203,11 @@ fn show(args: &Show, screen: Screen) -> Outcome {
 
 fn described(of: &str, executor: &Executor) -> String {
     let sandbox = executor.sandbox.map(|sandbox| format!(", sandbox {sandbox}")).unwrap_or_default();
-    format!("{of}: {} {}{sandbox}", executor.kind, executor.argv.join(" ")).trim_end().to_string()
+    let program = match &executor.agent {
+        Some(agent) => format!("{}: {}", agent.name, agent.argv.join(" ")),
+        None => executor.argv.join(" "),
+    };
+    format!("{of}: {} {program}{sandbox}", executor.kind).trim_end().to_string()
 }
 
 fn envelope(envelope: &Envelope) -> String {

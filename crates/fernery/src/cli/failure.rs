@@ -57,6 +57,11 @@ impl Failure {
         Self::failed("", "")
     }
 
+    /// It says all it has to say by its exit code.
+    pub(super) fn exited(exit: u8) -> Self {
+        Self { exit, ..Self::told() }
+    }
+
     /// The answer is printed and tells what can never work.
     pub(super) fn told_usage() -> Self {
         Self::usage("")

@@ -27,9 +27,10 @@ mod sealer;
 use crate::config::Repos;
 use crate::diazotroph::trash::Trash;
 use crate::http::PipelineView;
+use crate::profiles;
 use driver::{Driver, Turns};
 use fernery_core::artifact::AzollaId;
-use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Sandbox, WorkerKind};
+use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Neighbours, Sandbox, WorkerKind};
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::substrate::{Stage, azollas};
@@ -84,7 +85,8 @@ pub struct Pipeline {
     runner: Runner,
 }
 
-/// Reads blueprints: the files given, and the embedded `mec` unless one of them is that.
+/// Reads blueprints: the files given, and the embedded `mec` unless one of them is that, or carries out here the workorders
+/// that `mec` would leave to others.
 pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
     let folder_of = |file: &Path| file.parent().map(Path::to_owned).unwrap_or_default();
     let mut read = Vec::new();
@@ -95,14 +97,21 @@ pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
             Ok(text) => Some(text),
             Err(_) => (name == "mec").then(|| fernery_core::blueprint::MEC_TOML.to_string()),
         };
-        let parsed = Blueprint::parse(&text, &others).map_err(|flaws| {
+        let beside = Neighbours { blueprint: &others, profile: &|name| profiles::beside(&folder, name) };
+        let parsed = Blueprint::parse_beside(&text, &beside).map_err(|flaws| {
             let each: Vec<String> = flaws.iter().map(|flaw| format!("{}: {flaw}", file.display())).collect();
             each.join("\n")
         })?;
         read.push(parsed);
     }
-    if !read.iter().any(|blueprint| blueprint.azolla_id.as_str() == "mec") {
-        read.insert(0, Blueprint::mec());
+    let mec = Blueprint::mec();
+    let instead = |own: &Blueprint| {
+        let same_type = own.diazotroph_type == mec.diazotroph_type;
+        own.azolla_id == mec.azolla_id
+            || same_type && own.executor().map(|of| of.kind) != mec.executor().map(|of| of.kind)
+    };
+    if !read.iter().any(instead) {
+        read.insert(0, mec);
     }
     check_together(&read)?;
     Ok(read)

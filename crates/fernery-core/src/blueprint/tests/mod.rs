@@ -55,6 +55,9 @@ fn the_examples_in_the_comments_of_the_default_can_be_uncommented() {
     assert_eq!(own.envelope.attempts, Some(5), "a table is merged");
     assert_eq!(own.envelope.cost_usd_micros, Some(20_000_000));
     assert_eq!(own.gates.len(), 1, "a list is replaced");
+    let agent = "kind = \"agent\"\nprofile = \"claude\"\nargs = [\"--model\", \"opus\"]";
+    let own_agent = with(&format!("[executors.PATCH_DIAZOTROPH]\n{agent}\n")).unwrap();
+    assert_eq!(own_agent.executor().unwrap().agent.as_ref().unwrap().name, "claude");
     assert_eq!(own.gates[0].name(), "tests");
 }
 

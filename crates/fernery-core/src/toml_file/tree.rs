@@ -1,6 +1,6 @@
 //! The tree of a file with the place of everything in it, merged with those it extends.
 
-use super::{Flaw, MEC_TOML};
+use super::Flaw;
 use crate::limits;
 use crate::names::nearest;
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ struct Source {
     text: String,
 }
 
-/// All files that a blueprint comes from.
-pub(super) struct Sources {
+/// All files that one value comes from.
+pub(crate) struct Sources {
     sources: Vec<Source>,
     /// Where the given file says what it extends: flaws in the others are told there.
     extends: Place,
@@ -23,22 +23,22 @@ pub(super) struct Sources {
 
 /// Where something is written.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(crate) struct Place {
     source: usize,
     offset: usize,
 }
 
 /// A value and its place.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) at: Place,
-    pub(super) value: Shape,
+pub(crate) struct Node {
+    pub(crate) at: Place,
+    pub(crate) value: Shape,
 }
 
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     Text(String),
-    /// `None` if it is larger than any number that a blueprint may have.
+    /// `None` if it is larger than any number that a file may have.
     Whole(Option<i64>),
     /// As it is written.
     Fraction(String),
@@ -48,17 +48,17 @@ pub(super) enum Shape {
     Table(Table),
 }
 
-pub(super) type Table = BTreeMap<String, Entry>;
+pub(crate) type Table = BTreeMap<String, Entry>;
 
 /// A key and its value.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) key_at: Place,
-    pub(super) node: Node,
+pub(crate) struct Entry {
+    pub(crate) key_at: Place,
+    pub(crate) node: Node,
 }
 
 impl Shape {
-    pub(super) fn described(&self) -> &'static str {
+    pub(crate) fn described(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
             Self::Whole(_) => "a number",
@@ -73,7 +73,7 @@ impl Shape {
 
 impl Sources {
     /// A flaw at this place. In a file that the given one extends: at its `extends`, naming the other place.
-    pub(super) fn flaw(&self, at: Place, path: &str, message: String) -> Flaw {
+    pub(crate) fn flaw(&self, at: Place, path: &str, message: String) -> Flaw {
         let Some(name) = &self.sources[at.source].name else {
             let (line, column) = self.position(at);
             return Flaw { line, column, path: path.to_string(), message };
@@ -94,14 +94,27 @@ impl Sources {
     }
 }
 
+/// What a kind of file is, so far as it matters for reading it.
+pub(crate) struct Kind {
+    /// What people call it, like `blueprint`.
+    pub(crate) what: &'static str,
+    /// What it may extend by name though no file has it; `None` if such a file extends nothing.
+    pub(crate) builtin: Option<(&'static str, &'static str)>,
+    /// What each file says of itself and leaves to no other.
+    pub(crate) own: &'static str,
+}
+
 /// Reads a file and all that it extends, nearest last, into one table.
-pub(super) fn read(
+pub(crate) fn read(
+    kind: &Kind,
     text: &str,
     others: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Table, Sources), Vec<Flaw>> {
     let mut sources = Sources { sources: Vec::new(), extends: Place::default() };
-    let mut tables = vec![read_one(None, text.to_string(), &mut sources)?];
-    while let Some(parent) = tables.last_mut().and_then(|table| table.remove("extends")) {
+    let mut tables = vec![read_one(kind, None, text.to_string(), &mut sources)?];
+    while let Some((builtin, builtin_text)) = kind.builtin
+        && let Some(parent) = tables.last_mut().and_then(|table| table.remove("extends"))
+    {
         if sources.sources.len() == 1 {
             sources.extends = parent.node.at;
         }
@@ -109,7 +122,7 @@ pub(super) fn read(
             |sources: &Sources, why: String| Err(vec![sources.flaw(parent.node.at, "extends", why)]);
         let Shape::Text(name) = &parent.node.value else {
             let why =
-                format!("is the name of one blueprint in quotes, not {}", parent.node.value.described());
+                format!("is the name of one {} in quotes, not {}", kind.what, parent.node.value.described());
             return refused(&sources, why);
         };
         let chain = sources.sources.iter().filter_map(|source| source.name.as_deref());
@@ -121,31 +134,36 @@ pub(super) fn read(
             );
         }
         if sources.sources.len() > limits::BLUEPRINT_PARENTS_MAX {
-            let why = format!("more than {} blueprints extend each other", limits::BLUEPRINT_PARENTS_MAX);
+            let why = format!("more than {} {}s extend each other", limits::BLUEPRINT_PARENTS_MAX, kind.what);
             return refused(&sources, why);
         }
-        let known = || others(name).or_else(|| (name == "mec").then(|| MEC_TOML.to_string()));
+        let known = || others(name).or_else(|| (name == builtin).then(|| builtin_text.to_string()));
         let Some(text) = known() else {
-            let near = nearest(name, ["mec"].into_iter()).filter(|near| near != name);
+            let near = nearest(name, [builtin].into_iter()).filter(|near| near != name);
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return refused(&sources, format!("there is no blueprint `{}`{hint}", name.escape_debug()));
+            return refused(&sources, format!("there is no {} `{}`{hint}", kind.what, name.escape_debug()));
         };
-        let mut table = read_one(Some(name.clone()), text, &mut sources)?;
-        // Each file says whose it is: two azollas of one name would be an accident.
-        table.remove("azolla_id");
+        let mut table = read_one(kind, Some(name.clone()), text, &mut sources)?;
+        // Each file says whose it is: two of one name would be an accident.
+        table.remove(kind.own);
         tables.push(table);
     }
     let merged = tables.into_iter().rev().reduce(merge).unwrap_or_default();
     Ok((merged, sources))
 }
 
-fn read_one(name: Option<String>, text: String, sources: &mut Sources) -> Result<Table, Vec<Flaw>> {
+fn read_one(
+    kind: &Kind,
+    name: Option<String>,
+    text: String,
+    sources: &mut Sources,
+) -> Result<Table, Vec<Flaw>> {
     let source = sources.sources.len();
     let large = text.len() > limits::BLUEPRINT_BYTES_MAX;
     sources.sources.push(Source { name, text: text.clone() });
     let at = |offset| Place { source, offset };
     if large {
-        let why = format!("a blueprint has at most {} bytes", limits::BLUEPRINT_BYTES_MAX);
+        let why = format!("a {} has at most {} bytes", kind.what, limits::BLUEPRINT_BYTES_MAX);
         return Err(vec![sources.flaw(at(0), "", why)]);
     }
     let (table, errors) = DeTable::parse_recoverable(&text);

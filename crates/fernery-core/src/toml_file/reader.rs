@@ -9,13 +9,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Notes flaws. A value that has one is answered as `None`; so is one that is not there.
-pub(super) struct Reader {
+pub(crate) struct Reader {
     sources: Sources,
     flaws: Vec<Flaw>,
 }
 
 /// A table that is being read.
-pub(super) struct Fields {
+pub(crate) struct Fields {
     /// Its key, with a dot after it; empty for the file.
     prefix: String,
     at: Place,
@@ -24,10 +24,10 @@ pub(super) struct Fields {
 }
 
 /// A value with its place, for rules over more than one.
-pub(super) struct Found<T> {
-    pub(super) value: T,
-    pub(super) at: Place,
-    pub(super) path: String,
+pub(crate) struct Found<T> {
+    pub(crate) value: T,
+    pub(crate) at: Place,
+    pub(crate) path: String,
 }
 
 impl<T> Found<T> {
@@ -37,7 +37,7 @@ impl<T> Found<T> {
 }
 
 impl Fields {
-    pub(super) fn path(&self, key: &str) -> String {
+    pub(crate) fn path(&self, key: &str) -> String {
         format!("{}{}", self.prefix, key.escape_debug())
     }
 
@@ -47,17 +47,22 @@ impl Fields {
         Some((self.path(key), node))
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
 
+    /// Where a key's value is, if it is there.
+    pub(crate) fn place(&self, key: &str) -> Option<Place> {
+        self.entries.get(key).map(|entry| entry.node.at)
+    }
+
     /// Takes a key whose value does not matter; answers where it was.
-    pub(super) fn drop(&mut self, key: &'static str) -> Option<(Place, String)> {
+    pub(crate) fn drop(&mut self, key: &'static str) -> Option<(Place, String)> {
         self.take(key).map(|(path, node)| (node.at, path))
     }
 
     /// A text, left where it is.
-    pub(super) fn word(&self, key: &str) -> Option<&str> {
+    pub(crate) fn word(&self, key: &str) -> Option<&str> {
         match &self.entries.get(key)?.node.value {
             Shape::Text(text) => Some(text),
             _ => None,
@@ -65,33 +70,33 @@ impl Fields {
     }
 
     /// All that is left, when the keys are names of their own.
-    pub(super) fn entries(&mut self) -> Vec<(String, Entry)> {
+    pub(crate) fn entries(&mut self) -> Vec<(String, Entry)> {
         std::mem::take(&mut self.entries).into_iter().collect()
     }
 }
 
 impl Reader {
-    pub(super) fn new(sources: Sources) -> Self {
+    pub(crate) fn new(sources: Sources) -> Self {
         Self { sources, flaws: Vec::new() }
     }
 
-    pub(super) fn flaw(&mut self, at: Place, path: &str, message: impl Into<String>) {
+    pub(crate) fn flaw(&mut self, at: Place, path: &str, message: impl Into<String>) {
         if self.flaws.len() < limits::BLUEPRINT_FLAWS_MAX {
             self.flaws.push(self.sources.flaw(at, path, message.into()));
         }
     }
 
     /// Every flaw, in the order of the file.
-    pub(super) fn flaws(mut self) -> Vec<Flaw> {
+    pub(crate) fn flaws(mut self) -> Vec<Flaw> {
         self.flaws.sort_by_key(|flaw| (flaw.line, flaw.column));
         self.flaws
     }
 
-    pub(super) fn file(&self, entries: Table) -> Fields {
+    pub(crate) fn file(&self, entries: Table) -> Fields {
         Fields { prefix: String::new(), at: Place::default(), entries, asked: Vec::new() }
     }
 
-    pub(super) fn fields(&mut self, path: &str, node: Node) -> Option<Fields> {
+    pub(crate) fn fields(&mut self, path: &str, node: Node) -> Option<Fields> {
         match node.value {
             Shape::Table(entries) => {
                 Some(Fields { prefix: format!("{path}."), at: node.at, entries, asked: Vec::new() })
@@ -104,7 +109,7 @@ impl Reader {
     }
 
     /// Ends a table: a key that nobody asked for is a mistake.
-    pub(super) fn end(&mut self, mut fields: Fields) {
+    pub(crate) fn end(&mut self, mut fields: Fields) {
         for (key, entry) in fields.entries() {
             let asked = fields.asked.iter().copied();
             let path = fields.path(&key);
@@ -113,7 +118,7 @@ impl Reader {
     }
 
     /// A name that is not among the `known` ones.
-    pub(super) fn unknown<'a>(
+    pub(crate) fn unknown<'a>(
         &mut self,
         at: Place,
         path: &str,
@@ -129,17 +134,17 @@ impl Reader {
         self.flaw(at, path, format!("unknown {what} `{shown}`; {hint}"));
     }
 
-    pub(super) fn missing(&mut self, fields: &Fields, key: &str, what: &str) {
+    pub(crate) fn missing(&mut self, fields: &Fields, key: &str, what: &str) {
         let path = fields.path(key);
         self.flaw(fields.at, &path, format!("is missing: {what}"));
     }
 
-    pub(super) fn table(&mut self, fields: &mut Fields, key: &'static str) -> Option<Fields> {
+    pub(crate) fn table(&mut self, fields: &mut Fields, key: &'static str) -> Option<Fields> {
         let (path, node) = fields.take(key)?;
         self.fields(&path, node)
     }
 
-    pub(super) fn list(&mut self, fields: &mut Fields, key: &'static str) -> Option<Found<Vec<Node>>> {
+    pub(crate) fn list(&mut self, fields: &mut Fields, key: &'static str) -> Option<Found<Vec<Node>>> {
         let (path, node) = fields.take(key)?;
         match node.value {
             Shape::List(items) => Some(Found::new(items, node.at, &path)),
@@ -150,7 +155,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn text_of(&mut self, path: &str, node: Node) -> Option<Found<String>> {
+    pub(crate) fn text_of(&mut self, path: &str, node: Node) -> Option<Found<String>> {
         let Shape::Text(text) = node.value else {
             self.flaw(node.at, path, format!("is a text in quotes, not {}", node.value.described()));
             return None;
@@ -167,12 +172,12 @@ impl Reader {
         Some(Found::new(text, node.at, path))
     }
 
-    pub(super) fn text(&mut self, fields: &mut Fields, key: &'static str) -> Option<Found<String>> {
+    pub(crate) fn text(&mut self, fields: &mut Fields, key: &'static str) -> Option<Found<String>> {
         let (path, node) = fields.take(key)?;
         self.text_of(&path, node)
     }
 
-    pub(super) fn line(
+    pub(crate) fn line(
         &mut self,
         fields: &mut Fields,
         key: &'static str,
@@ -187,7 +192,7 @@ impl Reader {
     }
 
     /// A text with a form of its own.
-    pub(super) fn parsed<T: FromStr<Err: ToString>>(&mut self, found: Found<String>) -> Option<Found<T>> {
+    pub(crate) fn parsed<T: FromStr<Err: ToString>>(&mut self, found: Found<String>) -> Option<Found<T>> {
         match found.value.parse() {
             Ok(value) => Some(Found { value, at: found.at, path: found.path }),
             Err(why) => {
@@ -198,7 +203,7 @@ impl Reader {
     }
 
     /// One word of a closed set.
-    pub(super) fn word<T: Copy>(
+    pub(crate) fn word<T: Copy>(
         &mut self,
         found: Found<String>,
         known: &[T],
@@ -213,7 +218,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         fields: &mut Fields,
         key: &'static str,
@@ -233,7 +238,7 @@ impl Reader {
         number.map(|number| Found::new(number, node.at, &path))
     }
 
-    pub(super) fn flag(&mut self, fields: &mut Fields, key: &'static str) -> Option<bool> {
+    pub(crate) fn flag(&mut self, fields: &mut Fields, key: &'static str) -> Option<bool> {
         let (path, node) = fields.take(key)?;
         match node.value {
             Shape::Switch(on) => Some(on),
@@ -244,7 +249,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn small(
+    pub(crate) fn small(
         &mut self,
         fields: &mut Fields,
         key: &'static str,
@@ -254,7 +259,7 @@ impl Reader {
         self.number(fields, key, wide).and_then(|found| u32::try_from(found.value).ok())
     }
 
-    pub(super) fn duration(
+    pub(crate) fn duration(
         &mut self,
         fields: &mut Fields,
         key: &'static str,
@@ -284,7 +289,7 @@ impl Reader {
     }
 
     /// Dollars, exact to a millionth.
-    pub(super) fn dollars(&mut self, fields: &mut Fields, key: &'static str) -> Option<u64> {
+    pub(crate) fn dollars(&mut self, fields: &mut Fields, key: &'static str) -> Option<u64> {
         let (path, node) = fields.take(key)?;
         let written = match node.value {
             Shape::Whole(number) => number.map(|number| number.to_string()),

@@ -1,0 +1,62 @@
+//! `goose run --output-format stream-json`: pieces of messages, then `complete`.
+//!
+//! It completes, and with exit code 0, even where its model never answered: without one message that is no success.
+
+use super::{Finish, Hearing, Usage, count, tool_note};
+use serde_json::Value;
+
+pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
+    match event["type"].as_str() {
+        Some("message") if event["message"]["role"] == "assistant" => {
+            let id = event["message"]["id"].as_str().unwrap_or_default();
+            for part in parts(event) {
+                match part["type"].as_str() {
+                    Some("text") => {
+                        let text = part["text"].as_str().unwrap_or_default();
+                        match !id.is_empty() && hearing.piece_of.as_deref() == Some(id) {
+                            true => hearing.append(text),
+                            false => hearing.says(text),
+                        }
+                        hearing.piece_of = Some(id.to_string());
+                    }
+                    Some("actionRequired") => hearing.told.question = true,
+                    _ => {}
+                }
+            }
+            hearing.told.finished = None;
+        }
+        Some("error") => hearing.failed(event["error"].as_str()),
+        Some("complete") => {
+            let tokens = count(&event["total_tokens"]);
+            let usage = tokens.map(|tokens| Usage { tokens, ..Usage::default() });
+            hearing.told.usage = usage.or(hearing.told.usage);
+            match &hearing.told.finished {
+                Some(Finish::Error(_)) => {}
+                _ if hearing.told.message.is_none() => hearing.failed(Some("its model said nothing")),
+                _ => hearing.told.finished = Some(Finish::Success),
+            }
+        }
+        _ => {}
+    }
+}
+
+fn parts(event: &Value) -> impl Iterator<Item = &Value> {
+    event["message"]["content"].as_array().into_iter().flatten()
+}
+
+pub(super) fn note(event: &Value) -> Option<String> {
+    match event["type"].as_str()? {
+        "error" => event["error"].as_str().map(str::to_string),
+        "message" if event["message"]["role"] == "assistant" => parts(event)
+            .filter_map(|part| match part["type"].as_str()? {
+                "text" => part["text"].as_str().map(str::to_string),
+                "toolRequest" => {
+                    let call = &part["toolCall"]["value"];
+                    Some(tool_note(call["name"].as_str()?, &call["arguments"]))
+                }
+                _ => None,
+            })
+            .last(),
+        _ => None,
+    }
+}

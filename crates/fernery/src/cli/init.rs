@@ -1,0 +1,154 @@
+//! `fernery init`: a configuration and a blueprint for the repository that one is in.
+
+use super::Global;
+use super::failure::{Failure, Outcome};
+use super::screen::{Screen, json_inert, plain};
+use crate::init::{self, Repository, Seen};
+use crate::profiles::{self, Machine};
+use clap::Args;
+use fernery_core::profile::Profile;
+use serde_json::json;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const CONFIG: &str = "fernery.toml";
+const BLUEPRINT: &str = "azolla.toml";
+/// Bytes of a file that are looked at to find out how a repository is tested.
+const LOOKED_AT_MAX: u64 = 1 << 20;
+
+/// Set this repository up: write fernery.toml and azolla.toml
+///
+/// fernery.toml says which repository tickets are about and which branch patches are made against. azolla.toml says which
+/// agent works on them and which gates judge: the first agent that is installed and logged in, and the commands that this
+/// repository seems to be tested with. Both are commented, and meant to be read and changed. Nothing is overwritten and
+/// nothing is committed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 written, 2 this is no git repository, 4 one of the files is there already.
+
+Examples:
+  fernery init                                               then: fernery up
+  fernery init --json                                        files, azolla_id, base, agent
+  fernery azolla check azolla.toml                           after changing it")]
+pub(super) struct Init {}
+
+pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
+    if global.config.is_some() {
+        return Err(Failure::usage("--config: init writes fernery.toml in the root of the repository"));
+    }
+    let root = root()?;
+    let (config, blueprint) = (root.join(CONFIG), root.join(BLUEPRINT));
+    let there: Vec<String> = [&config, &blueprint]
+        .into_iter()
+        .filter(|file| file.symlink_metadata().is_ok())
+        .map(|file| file.display().to_string())
+        .collect();
+    if !there.is_empty() {
+        let (is, it) = if there.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let why = format!("{} {is} there already, and init overwrites nothing", there.join(" and "));
+        return Err(Failure::conflict(why).hint(format!("change {it}, or move {it} away and run it again")));
+    }
+    let base = branch(&root)?;
+    let agent = installed_agent()?;
+    let folder = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let repository = Repository { folder: &folder, base: &base, agent: agent.as_deref(), seen: seen(&root) };
+    // The configuration last: without it the blueprint alone does nothing.
+    write_new(&blueprint, &init::blueprint(&repository))?;
+    write_new(&config, &init::config(&repository, BLUEPRINT))?;
+    let azolla_id = init::name_of(&folder);
+    if screen.json {
+        let files = [config.display().to_string(), blueprint.display().to_string()];
+        let written = json!({"files": files, "azolla_id": azolla_id, "base": base, "agent": agent});
+        return screen.line(&json_inert(&written.to_string()));
+    }
+    for (file, what) in [
+        (&config, format!("repository {azolla_id}, base branch {base}")),
+        (
+            &blueprint,
+            match &agent {
+                Some(agent) => format!("azolla {azolla_id}, agent {agent}"),
+                None => format!(
+                    "azolla {azolla_id}, a scripted agent: `fernery agent check` tells how to get a real one"
+                ),
+            },
+        ),
+    ] {
+        screen.line(&plain(&format!("wrote {}: {what}", file.display())).replace('\n', " "))?;
+    }
+    screen.line("next: read both, then `fernery up`, and `fernery ticket new --help`")
+}
+
+/// The root of the work tree that this is in.
+fn root() -> Outcome<PathBuf> {
+    let said = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
+    said.map(PathBuf::from).ok_or_else(|| {
+        Failure::usage("this is no git repository").hint(
+            "run it inside of one, or make one: `git init`, then commit something, for patches are made against a commit",
+        )
+    })
+}
+
+/// The branch that is checked out.
+fn branch(root: &Path) -> Outcome<String> {
+    if git(root, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?.is_none() {
+        return Err(Failure::usage("this repository has no commit yet")
+            .hint("commit something first: patches are made against a commit"));
+    }
+    git(root, &["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
+        Failure::usage("no branch is checked out here")
+            .hint("`git switch` to the branch that patches are to be made against")
+    })
+}
+
+/// What git says; `None` if it says no.
+fn git(folder: &Path, args: &[&str]) -> Outcome<Option<String>> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(args).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::failed("no_git", "git was not found in PATH; install it first"),
+        _ => Failure::failed("no_git", format!("git cannot be started: {error}")),
+    })?;
+    let text = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_string();
+    Ok((output.status.success() && !text.is_empty()).then_some(text))
+}
+
+/// The first real agent that could be used here.
+fn installed_agent() -> Outcome<Option<String>> {
+    let machine = Machine::here()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let real = Profile::names().filter_map(Profile::builtin).filter(|profile| !profile.install.is_empty());
+    for profile in real {
+        if runtime.block_on(profiles::judged(&profile, &machine)).lacks.is_empty() {
+            return Ok(Some(profile.name));
+        }
+    }
+    Ok(None)
+}
+
+fn seen(root: &Path) -> Seen {
+    let has = |name: &str| root.join(name).is_file();
+    let text = |name: &str| {
+        let mut text = String::new();
+        let file = fs::File::open(root.join(name)).ok().filter(|_| has(name))?;
+        file.take(LOOKED_AT_MAX).read_to_string(&mut text).ok()?;
+        Some(text)
+    };
+    Seen {
+        cargo: has("Cargo.toml"),
+        package_json: text("package.json"),
+        makefile: ["GNUmakefile", "makefile", "Makefile"].into_iter().find_map(text),
+        python: ["pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini"].into_iter().any(has),
+        go: has("go.mod"),
+    }
+}
+
+/// Writes a file that is not there.
+fn write_new(file: &Path, text: &str) -> Outcome {
+    let refused = |error: std::io::Error| {
+        Failure::failed("not_written", format!("cannot write {}: {error}", file.display()))
+    };
+    let mut new = OpenOptions::new().write(true).create_new(true).open(file).map_err(refused)?;
+    new.write_all(text.as_bytes()).map_err(refused)
+}
