@@ -10,5 +10,6 @@ mod doctor;
 pub mod http;
 mod peers;
 pub mod pipeline;
+pub mod sandbox;
 pub mod transport;
 pub mod worker;
