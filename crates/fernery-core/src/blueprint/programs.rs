@@ -6,11 +6,30 @@ use super::{Executor, ExecutorKind, Gate, Sandbox};
 use crate::artifact::{DiazotrophType, check_id};
 use crate::limits;
 use crate::patch::policy::PatchPolicy;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 const GATE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10 * 60);
 const GATE_KINDS: [&str; 5] = ["schema", "outcome", "size", "patch", "command"];
+
+impl Executor {
+    /// All but how many of it run at once.
+    pub(super) fn decisive(&self) -> Value {
+        let mut decisive = json!({ "kind": self.kind });
+        if self.kind == ExecutorKind::Command {
+            decisive["argv"] = json!(self.argv);
+            decisive["env"] = json!(self.env);
+        }
+        if let Some(sandbox) = self.sandbox {
+            decisive["sandbox"] = json!(sandbox);
+        }
+        if self.network {
+            decisive["network"] = json!(true);
+        }
+        decisive
+    }
+}
 
 impl Reader {
     pub(super) fn executors(
@@ -53,7 +72,7 @@ impl Reader {
         let executor = match &kind {
             Some(Found { value: ExecutorKind::Command, .. }) => Some(self.command(&mut fields)),
             Some(Found { value: ExecutorKind::Remote, .. }) => {
-                for key in ["argv", "env", "sandbox", "parallel", "input"] {
+                for key in ["argv", "env", "sandbox", "network", "parallel", "input"] {
                     if let Some((at, path)) = fields.drop(key) {
                         self.flaw(
                             at,
@@ -63,7 +82,8 @@ impl Reader {
                     }
                 }
                 let (argv, env) = (Vec::new(), Vec::new());
-                Some(Executor { kind: ExecutorKind::Remote, argv, env, sandbox: None, parallel: 1 })
+                let (kind, sandbox, network) = (ExecutorKind::Remote, None, false);
+                Some(Executor { kind, argv, env, sandbox, network, parallel: 1 })
             }
             Some(found) => {
                 let why =
@@ -86,6 +106,7 @@ impl Reader {
         let env = self.env(fields);
         let sandbox = self.text(fields, "sandbox");
         let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
+        let network = self.flag(fields, "network").unwrap_or(false);
         let parallel = self.small(fields, "parallel", 1..=limits::EXECUTOR_PARALLEL_MAX).unwrap_or(1);
         if let Some(input) = self.text(fields, "input") {
             self.word(input, &["stdin"], |word| word);
@@ -95,6 +116,7 @@ impl Reader {
             argv,
             env,
             sandbox: sandbox.map(|found| found.value),
+            network,
             parallel,
         }
     }

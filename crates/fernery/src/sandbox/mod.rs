@@ -18,7 +18,7 @@ mod unveil;
 pub use cell::{Cell, CellLimits};
 pub use confine::{COMMAND, refusal};
 pub use fernery_core::blueprint::Sandbox as Tier;
-pub use probe::{Obstacle, Probe};
+pub use probe::{Obstacle, Probe, Probing};
 
 /// Programs and libraries of the system, which every program may read and run.
 const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

@@ -6,8 +6,10 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::Command;
+use tokio::sync::OnceCell;
 
 /// A tier that takes longer to start a program that does nothing does not work.
 const TRIAL_WITHIN: Duration = Duration::from_secs(20);
@@ -32,9 +34,20 @@ pub struct Obstacle {
 impl Probe {
     /// Tries each tier once.
     pub async fn look() -> Self {
-        let own = std::env::current_exe();
+        match std::env::current_exe() {
+            Ok(own) => Self::look_with(&own).await,
+            Err(error) => {
+                let why = format!("this program does not find itself: {error}");
+                let obstacle = Obstacle { why, remedy: "start it by its path".into() };
+                Self { found: CONTAINING.map(|tier| (tier, Err(obstacle.clone()))).into() }
+            }
+        }
+    }
+
+    /// As [`Self::look`], where `own` is this program.
+    pub async fn look_with(own: &Path) -> Self {
         let (bubblewrap, landlock) =
-            tokio::join!(attempt(&own, Tier::Bubblewrap), attempt(&own, Tier::Landlock));
+            tokio::join!(attempt(own, Tier::Bubblewrap), attempt(own, Tier::Landlock));
         Self { found: vec![(Tier::Bubblewrap, bubblewrap), (Tier::Landlock, landlock)] }
     }
 
@@ -65,11 +78,29 @@ impl Probe {
     }
 }
 
+/// A probe that is made once, when it is first asked for: most servers start no program.
+#[derive(Clone, Debug, Default)]
+pub struct Probing(Arc<OnceCell<Probe>>);
+
+impl Probing {
+    /// What was found.
+    pub async fn probe(&self) -> &Probe {
+        self.0.get_or_init(Probe::look).await
+    }
+
+    /// As [`Probe::choose`]; what need not be contained needs no probe.
+    pub async fn choose(&self, wanted: Option<Tier>) -> Result<Tier, String> {
+        match wanted {
+            Some(Tier::Unconfined) => Ok(Tier::Unconfined),
+            _ => self.probe().await.choose(wanted),
+        }
+    }
+}
+
 /// Runs a program that does nothing.
-async fn attempt(own: &io::Result<std::path::PathBuf>, tier: Tier) -> Result<(), Obstacle> {
+async fn attempt(own: &Path, tier: Tier) -> Result<(), Obstacle> {
     let failed = |why: String| Machine::look().obstacle(tier, why);
     let tried = async {
-        let own = own.as_ref().map_err(|error| error.to_string())?;
         let place = tempfile::tempdir().map_err(|error| error.to_string())?;
         trial(own, place.path(), tier).await
     };

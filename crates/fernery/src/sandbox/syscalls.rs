@@ -154,6 +154,8 @@ fn without_calls(sockets: Sockets) -> Filter {
         typing.push(SeccompRule::new(vec![argument(1, SeccompCmpOp::Eq, request)?])?);
     }
     rules.insert(libc::SYS_ioctl, typing);
+    // Limits of its own are its own to lower; with those of another process of its user it could end that one.
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![argument(0, SeccompCmpOp::Ne, 0)?])?]);
     let Sockets::Internet { unix } = sockets else {
         rules.insert(libc::SYS_socket, Vec::new());
         rules.insert(libc::SYS_socketpair, pairs_of_messages()?);
