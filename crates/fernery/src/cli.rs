@@ -48,6 +48,7 @@ mod up;
 mod worker;
 
 use crate::bench::{self, BenchArgs, ReaderLeft};
+use crate::sandbox;
 use crate::worker::process::GUARD_COMMAND;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
@@ -165,6 +166,10 @@ enum Command {
 /// The whole program.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    // It stands between a guard and every program, twice: nothing else is set up for it.
+    if args.get(1).is_some_and(|command| command == sandbox::COMMAND) {
+        return sandbox::confine::main(&args[2..]);
+    }
     let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let outcome = match Cli::try_parse_from(&args) {
         Ok(cli) => run(cli),

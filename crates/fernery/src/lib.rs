@@ -15,5 +15,6 @@ mod mock_agent;
 mod peers;
 pub mod pipeline;
 mod profiles;
+pub mod sandbox;
 pub mod transport;
 pub mod worker;

@@ -92,6 +92,9 @@ pub struct Executor {
     pub env: Vec<String>,
     /// What contains it; if it does not say, the best that the machine has.
     pub sandbox: Option<Sandbox>,
+    /// Whether it may reach the network where it is contained.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
     /// How many at once in this process.
     pub parallel: u32,
     /// Of an agent: its profile as it was when the blueprint was read, with what the blueprint adds to it.
@@ -330,23 +333,5 @@ impl Blueprint {
     /// How often a loop looks by itself; `None` if it does not run for this azolla.
     pub fn interval(&self, worker: WorkerKind) -> Option<Duration> {
         self.workers.get(&worker).map(|worker| worker.interval)
-    }
-}
-
-impl Executor {
-    /// All but how many of it run at once.
-    fn decisive(&self) -> Value {
-        let mut decisive = json!({ "kind": self.kind });
-        if self.kind == ExecutorKind::Command {
-            decisive["argv"] = json!(self.argv);
-            decisive["env"] = json!(self.env);
-        }
-        if let Some(agent) = &self.agent {
-            decisive["agent"] = agent.decisive();
-        }
-        if let Some(sandbox) = self.sandbox {
-            decisive["sandbox"] = json!(sandbox);
-        }
-        decisive
     }
 }

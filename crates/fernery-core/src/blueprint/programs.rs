@@ -5,11 +5,33 @@ use crate::artifact::{DiazotrophType, check_id};
 use crate::limits;
 use crate::patch::policy::PatchPolicy;
 use crate::toml_file::{Fields, Found, Reader};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 const GATE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10 * 60);
 const GATE_KINDS: [&str; 6] = ["schema", "outcome", "size", "patch", "applies", "command"];
+
+impl Executor {
+    /// All but how many of it run at once.
+    pub(super) fn decisive(&self) -> Value {
+        let mut decisive = json!({ "kind": self.kind });
+        if self.kind == ExecutorKind::Command {
+            decisive["argv"] = json!(self.argv);
+            decisive["env"] = json!(self.env);
+        }
+        if let Some(sandbox) = self.sandbox {
+            decisive["sandbox"] = json!(sandbox);
+        }
+        if let Some(agent) = &self.agent {
+            decisive["agent"] = agent.decisive();
+        }
+        if self.network {
+            decisive["network"] = json!(true);
+        }
+        decisive
+    }
+}
 
 impl Reader {
     pub(super) fn executors(
@@ -64,14 +86,8 @@ impl Reader {
                     }
                 }
                 let (argv, env) = (Vec::new(), Vec::new());
-                Some(Executor {
-                    kind: ExecutorKind::Remote,
-                    argv,
-                    env,
-                    sandbox: None,
-                    parallel: 1,
-                    agent: None,
-                })
+                let (kind, sandbox, network) = (ExecutorKind::Remote, None, false);
+                Some(Executor { kind, argv, env, sandbox, network, parallel: 1, agent: None })
             }
             Some(found) => {
                 let why = format!(
@@ -96,6 +112,7 @@ impl Reader {
         let env = self.env(fields, "env");
         let sandbox = self.text(fields, "sandbox");
         let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
+        let network = self.flag(fields, "network").unwrap_or(false);
         let parallel = self.small(fields, "parallel", 1..=limits::EXECUTOR_PARALLEL_MAX).unwrap_or(1);
         if let Some(input) = self.text(fields, "input") {
             self.word(input, &["stdin"], |word| word);
@@ -105,6 +122,7 @@ impl Reader {
             argv,
             env,
             sandbox: sandbox.map(|found| found.value),
+            network,
             parallel,
             agent: None,
         }

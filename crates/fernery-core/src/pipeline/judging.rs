@@ -8,7 +8,7 @@ use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
 use super::scheduling::{again, first_line};
 use crate::artifact::{BlockerKind, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason};
-use crate::blueprint::{Blueprint, Gate};
+use crate::blueprint::{Blueprint, Gate, Sandbox};
 use crate::limits;
 use crate::names::showable;
 use crate::patch;
@@ -23,6 +23,9 @@ pub struct Evidence {
     pub gate: String,
     /// What it ran, if it ran a program.
     pub command: Option<Vec<String>>,
+    /// What that was contained by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
     /// How that exited; `None`: by a signal, or not at all.
     pub exit: Option<i32>,
     /// How long it took.
@@ -41,6 +44,7 @@ impl Evidence {
         Self {
             gate: gate.name().to_string(),
             command: None,
+            sandbox: None,
             exit: None,
             ms: 0,
             result: Some(if fault.is_some() { GateResult::Fail } else { GateResult::Pass }),

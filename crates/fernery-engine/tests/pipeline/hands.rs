@@ -204,6 +204,7 @@ impl Hands {
         let found = Evidence {
             gate: "schema".into(),
             command: None,
+            sandbox: None,
             exit: None,
             ms: 1,
             log_tail: "no room on the disk".into(),

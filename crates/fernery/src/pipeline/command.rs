@@ -1,30 +1,46 @@
-//! Runs a program of the blueprint's under a guard: own process group, emptied environment, a folder of its own, and an
-//! end that is certain.
+//! Runs a program of the blueprint's under a guard and in a cell: own process group, emptied environment, a folder and a home
+//! of its own, and an end that is certain.
 
+use crate::sandbox::{self, Cell, Tier};
 use crate::worker::link::Exit;
 use crate::worker::process::{Guards, Input, NotRun, Ran};
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// How long a program may take to end on TERM.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
+/// What a blueprint may name to have it as the operator has it, instead of as every cell has it.
+const OPERATORS_OWN: [&str; 4] = ["PATH", "LANG", "TERM", "NO_COLOR"];
 
 /// A program to run.
 pub(super) struct Command {
     guards: Guards,
-    folder: PathBuf,
+    tier: Tier,
+    env: Vec<(String, String)>,
+}
+
+/// The cell of a program in a place of its own, which is removed after it: no network, no login.
+pub(super) fn cell(place: &Path, run: &str) -> Cell {
+    Cell { uid: Cell::spare_uid(run), ..Cell::new(place.join("work"), place.join("home")) }
 }
 
 impl Command {
     /// Starts nothing yet. `env` are the names that it may see.
-    pub(super) fn new(argv: &[String], env: &[String], folder: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(folder)?;
-        let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
-        let guards = Guards::new(std::env::current_exe()?, argv, GRACE).within(folder, env);
-        Ok(Self { guards, folder: folder.to_owned() })
+    pub(super) fn new(argv: &[String], env: &[String], cell: &Cell, tier: Tier) -> io::Result<Self> {
+        std::fs::create_dir_all(&cell.folder)?;
+        let mut argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
+        let mut own = Vec::new();
+        if tier != Tier::Unconfined {
+            cell.hand_over([&cell.folder])?;
+            argv = cell.wrap(tier, &argv)?;
+            own = cell.environment();
+            own.retain(|(name, _)| !OPERATORS_OWN.contains(&name.as_str()) || !env.contains(name));
+        }
+        let guards = Guards::new(std::env::current_exe()?, argv, GRACE).within(&cell.folder, env);
+        Ok(Self { guards, tier, env: own })
     }
 
     /// Runs it once.
@@ -36,13 +52,18 @@ impl Command {
         hang_max: Duration,
         stops: UnboundedReceiver<Duration>,
     ) -> Result<Ran, NotRun> {
-        self.guards.run(Input { env, stdin, ends_when_full, listener: None, hang_max }, stops).await
+        let env = self.env.iter().cloned().chain(env).collect();
+        let ran = self.guards.run(Input { env, stdin, ends_when_full, listener: None, hang_max }, stops).await?;
+        let refusal = match self.tier {
+            Tier::Unconfined => None,
+            _ => sandbox::refusal(exit_code(&ran.seen.exit), &ran.seen.stderr.text()),
+        };
+        refusal.map_or(Ok(ran), |why| Err(NotRun::NoCommand(why)))
     }
 
     /// Waits until all that it started has ended.
     pub(super) async fn close(&self) {
         self.guards.close().await;
-        let _ = std::fs::remove_dir(&self.folder);
     }
 }
 

@@ -4,10 +4,11 @@
 //! Commands run outside any transaction while the claim is renewed; a renewal that is refused stops them, and nothing is
 //! written.
 
-use super::command::{Command, exit_code};
+use super::command::{Command, cell, exit_code};
 use super::driver::{Pass, PollingWorker};
 use super::leftovers::gate_folder;
 use super::{Context, stop_watch};
+use crate::sandbox::{Probing, Tier};
 use crate::worker::process::NotRun;
 use async_trait::async_trait;
 use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
@@ -42,6 +43,7 @@ struct Judge {
     substrate: Substrate,
     by: Claimer,
     work: PathBuf,
+    probing: Probing,
     programs: Semaphore,
 }
 
@@ -49,7 +51,8 @@ impl Gates {
     pub(super) fn new(context: &Context) -> Self {
         let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
         let (substrate, work) = (context.engine.substrate(), context.work.clone());
-        let judge = Judge { substrate, by, work, programs: Semaphore::new(PROGRAMS_MAX) };
+        let (probing, programs) = (context.probing.clone(), Semaphore::new(PROGRAMS_MAX));
+        let judge = Judge { substrate, by, work, probing, programs };
         Self { judge: Arc::new(judge), judging: Mutex::default() }
     }
 }
@@ -179,18 +182,23 @@ impl Judge {
         (gate, version): (&Gate, i64),
         mut stops: mpsc::UnboundedReceiver<Duration>,
     ) -> Evidence {
-        let Gate::Command { name, argv, timeout, env, .. } = gate else {
+        let Gate::Command { name, argv, timeout, env, sandbox } = gate else {
             return trouble(gate.name(), None, "this gate runs no program".into());
+        };
+        let tier = match self.probing.choose(*sandbox).await {
+            Ok(tier) => tier,
+            Err(why) => return trouble(name, None, why),
         };
         let Some(_turn) = turn(&self.programs, &mut stops).await else {
             return trouble(name, None, "it was stopped before it began".into());
         };
         let folder = gate_folder(&self.work, id.as_str(), name, version);
         let since = stop_watch();
-        let ran = run_gate(&folder, docket, argv, env, *timeout, stops).await;
+        let program = Program { argv, env, tier, timeout: *timeout };
+        let ran = run_gate(&folder, docket, program, stops).await;
         let _ = std::fs::remove_dir_all(&folder);
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Evidence { ms, gate: name.clone(), command: Some(argv.clone()), ..ran }
+        Evidence { ms, gate: name.clone(), command: Some(argv.clone()), sandbox: Some(tier), ..ran }
     }
 }
 
@@ -211,6 +219,7 @@ fn trouble(gate: &str, exit: Option<i32>, why: String) -> Evidence {
     Evidence {
         gate: gate.to_string(),
         command: None,
+        sandbox: None,
         exit,
         ms: 0,
         log_tail: why.clone(),
@@ -219,23 +228,30 @@ fn trouble(gate: &str, exit: Option<i32>, why: String) -> Evidence {
     }
 }
 
-async fn run_gate(
-    folder: &Path,
-    docket: &Docket,
-    argv: &[String],
-    env: &[String],
+/// What a gate runs.
+struct Program<'a> {
+    argv: &'a [String],
+    env: &'a [String],
+    tier: Tier,
     timeout: Duration,
+}
+
+async fn run_gate(
+    place: &Path,
+    docket: &Docket,
+    Program { argv, env, tier, timeout }: Program<'_>,
     mut stops: mpsc::UnboundedReceiver<Duration>,
 ) -> Evidence {
-    let bundle = folder.join("output_bundle.json");
-    let content = folder.join("content");
-    let written = std::fs::create_dir_all(folder)
+    let cell = cell(place, &place.to_string_lossy());
+    let bundle = cell.folder.join("output_bundle.json");
+    let content = cell.folder.join("content");
+    let written = std::fs::create_dir_all(&cell.folder)
         .and_then(|()| std::fs::write(&bundle, serde_json::to_vec_pretty(&docket.bundle)?))
         .and_then(|()| std::fs::write(&content, &docket.bundle.content));
     if let Err(error) = written {
         return trouble("", None, format!("the bundle could not be written down: {error}"));
     }
-    let command = match Command::new(argv, env, folder) {
+    let command = match Command::new(argv, env, &cell, tier) {
         Ok(command) => command,
         Err(error) => return trouble("", None, format!("no folder for it: {error}")),
     };
@@ -275,6 +291,7 @@ async fn run_gate(
             Evidence {
                 gate: String::new(),
                 command: None,
+                sandbox: None,
                 exit,
                 ms: 0,
                 log_tail: log,

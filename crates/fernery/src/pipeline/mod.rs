@@ -28,9 +28,10 @@ use crate::config::Repos;
 use crate::diazotroph::trash::Trash;
 use crate::http::PipelineView;
 use crate::profiles;
+use crate::sandbox::Probing;
 use driver::{Driver, Turns};
 use fernery_core::artifact::AzollaId;
-use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Neighbours, Sandbox, WorkerKind};
+use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Neighbours, WorkerKind};
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::substrate::{Stage, azollas};
@@ -60,6 +61,8 @@ pub(crate) struct Context {
     pub(crate) repos: Arc<Repos>,
     /// Where folders of runs go that are over.
     pub(crate) trash: Trash,
+    /// What this machine can hold a program to.
+    pub(crate) probing: Probing,
 }
 
 impl Context {
@@ -129,29 +132,35 @@ fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
         let Some(executor) = blueprint.executor() else {
             return Err(format!("azolla {id} has no executor for {}", blueprint.diazotroph_type));
         };
-        if executor.kind == ExecutorKind::Command && executor.sandbox != Some(Sandbox::Unconfined) {
-            return Err(format!(
-                "azolla {id}: this version contains no command; where that is acceptable, say so: sandbox = \"none\" \
-                 in [executors.{}]",
-                blueprint.diazotroph_type
-            ));
-        }
-        for gate in &blueprint.gates {
-            if let Gate::Command { name, sandbox, .. } = gate
-                && *sandbox != Some(Sandbox::Unconfined)
-            {
-                return Err(format!(
-                    "azolla {id}: gate {name} runs a command, which may run what an executor wrote, and this version \
-                     contains none; where that is acceptable, say so: sandbox = \"none\" in that gate"
-                ));
-            }
-        }
         let other = kinds.entry(&blueprint.diazotroph_type).or_insert((executor.kind, id));
         if other.0 != executor.kind {
             return Err(format!(
                 "azollas {} and {id} both make workorders for {}, one remote and one not: name another type",
                 other.1, blueprint.diazotroph_type
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the programs of these blueprints can be contained here as they say. Nothing is tried out where none is to be.
+async fn check_contained(blueprints: &[Blueprint], probing: &Probing) -> Result<(), String> {
+    for blueprint in blueprints {
+        let id = &blueprint.azolla_id;
+        let command = blueprint.executor().filter(|executor| executor.kind == ExecutorKind::Command);
+        let executor =
+            command.map(|found| (format!("[executors.{}]", blueprint.diazotroph_type), found.sandbox));
+        let gates = blueprint.gates.iter().filter_map(|gate| match gate {
+            Gate::Command { name, sandbox, .. } => Some((format!("gate {name}"), *sandbox)),
+            _ => None,
+        });
+        for (program, wanted) in executor.into_iter().chain(gates) {
+            if let Err(why) = probing.choose(wanted).await {
+                return Err(format!(
+                    "azolla {id}: {program} runs a program that has to be contained, and {why}. Where it need not be, say \
+                     so there: sandbox = \"none\""
+                ));
+            }
         }
     }
     Ok(())
@@ -175,11 +184,13 @@ impl Pipeline {
         let known = engine.substrate().read(azollas::all).await?;
         let known: Vec<Blueprint> = known.iter().map(|known| (*known.blueprint).clone()).collect();
         check_together(&known).map_err(StoreError::Refused)?;
+        let probing = Probing::default();
+        check_contained(&blueprints, &probing).await.map_err(StoreError::Refused)?;
         let owner = format!("fernery-{}", chance.process_id());
         let work = leftovers::work_of(&data, &engine).await?;
-        let trash = Trash::of(&data);
-        let context =
-            Arc::new(Context { engine, blueprints, owner, lease_ttl, data, work, repos: Arc::new(repos), trash });
+        let (trash, repos) = (Trash::of(&data), Arc::new(repos));
+        let context = Context { engine, blueprints, owner, lease_ttl, data, work, repos, trash, probing };
+        let context = Arc::new(context);
         context.host().await?;
         // Before anything is taken over.
         let left = leftovers::Leftovers::of(&context.work, context.trash.clone());

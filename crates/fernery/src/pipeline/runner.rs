@@ -2,10 +2,11 @@
 //! run its program under a guard, heartbeat, and hand in what came out. They take the road of a worker elsewhere: the same
 //! claim, the same lease, the same membrane.
 
-use super::command::{Command, GRACE, exit_code};
+use super::command::{Command, GRACE, cell, exit_code};
 use super::driver::caught;
 use super::leftovers::run_folder;
 use super::{Context, stop_watch};
+use crate::sandbox::{Cell, Tier};
 use crate::worker::link::Stopped;
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun, Ran};
 use fernery_core::artifact::{WorkorderId, WorkorderStatus};
@@ -150,8 +151,14 @@ impl Slot {
         if let Some(profile) = &executor.agent {
             return self.run_agent(job, executor, profile).await;
         }
-        let folder = run_folder(&self.context.work, id.as_str(), &job.attempt_id.to_string());
-        let command = match Command::new(&executor.argv, &executor.env, &folder) {
+        let tier = match self.context.probing.choose(executor.sandbox).await {
+            Ok(tier) => tier,
+            Err(why) => return self.fail(job, "no_sandbox", &why).await,
+        };
+        let attempt = job.attempt_id.to_string();
+        let folder = run_folder(&self.context.work, id.as_str(), &attempt);
+        let cell = Cell { network: executor.network, ..cell(&folder, &attempt) };
+        let command = match Command::new(&executor.argv, &executor.env, &cell, tier) {
             Ok(command) => command,
             Err(error) => return self.fail(job, "no_folder", &error.to_string()).await,
         };
@@ -176,7 +183,7 @@ impl Slot {
                 self.fail(job, "host_hung", "this process hung for longer than its lease").await
             }
             (Ok(ran), Some(Why::ShuttingDown)) if ran.stopped.is_some() => self.release(job).await,
-            (Ok(ran), why) => self.hand_in(job, parts(executor, ran, why, ms)).await,
+            (Ok(ran), why) => self.hand_in(job, parts((executor, tier), ran, why, ms)).await,
             (Err(NotRun::NoCommand(said)), _) => self.fail(job, "no_command", &said).await,
             (Err(NotRun::NotStarted(said)), _) => self.fail(job, "cannot_start", &said).await,
             (Err(NotRun::NoGuard(said)), _) => self.fail(job, "guard_died", &said).await,
@@ -319,12 +326,12 @@ fn raw(value: &Value) -> Box<RawValue> {
 }
 
 /// What a program that ran hands in: the parts that it wrote as JSON, or its text as content.
-fn parts(executor: &Executor, ran: Ran, why: Option<Why>, ms: u64) -> Value {
+fn parts((executor, tier): (&Executor, Tier), ran: Ran, why: Option<Why>, ms: u64) -> Value {
     let exit = exit_code(&ran.seen.exit);
     let stopped = ran.stopped.is_some();
     let complaints = showable(&ran.seen.stderr.text());
     let (cut, bytes) = (ran.seen.stdout.is_cut(), ran.seen.stdout.kept());
-    let facts = |outcome: Outcome| json!({"outcome": outcome.as_str(), "executor": executor.argv.first(), "exit": exit, "wall_ms": ms});
+    let facts = |outcome: Outcome| json!({"outcome": outcome.as_str(), "executor": executor.argv.first(), "sandbox": tier, "exit": exit, "wall_ms": ms});
     let plain = |outcome: Outcome, title: &str, content: &str, notes: &str| json!({"title": title, "content": content, "notes": notes, "metadata": facts(outcome)});
     let text = String::from_utf8_lossy(&bytes).replace('\0', "\u{fffd}");
     // Bytes that are no text grow when they are replaced.

@@ -1,0 +1,180 @@
+//! What a hostile program may try. A script that ends with 0 has got through.
+
+use rustix::process::geteuid;
+
+/// One thing to try.
+pub(crate) struct Attempt {
+    pub(crate) name: &'static str,
+    pub(crate) script: &'static str,
+    /// It is tried with a network.
+    pub(crate) network: bool,
+    /// No rule of Landlock covers it: the guide says so.
+    pub(crate) known_in_landlock: bool,
+    pub(crate) control: Control,
+}
+
+/// Where it can be shown that the script would get through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    Always,
+    /// Where the kernel lets a process look into others of its user.
+    WithoutYama,
+    /// Where a program could be prepared that makes root of whoever runs it.
+    AsRoot,
+    /// Where the kernel was built with it.
+    WhereBuilt(&'static str),
+    /// Not at all: for the test that there is none.
+    #[allow(dead_code, reason = "no attempt may have it")]
+    Never,
+}
+
+impl Control {
+    pub(crate) fn is_possible(self) -> bool {
+        let number =
+            |file: &str| std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
+        match self {
+            Self::Always => true,
+            Self::WithoutYama => number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0) == 0,
+            Self::AsRoot => geteuid().is_root(),
+            Self::WhereBuilt("io_uring") => number("/proc/sys/kernel/io_uring_disabled") == Some(0),
+            Self::WhereBuilt(file) => std::path::Path::new(file).exists(),
+            Self::Never => false,
+        }
+    }
+}
+
+const fn attempt(name: &'static str, script: &'static str) -> Attempt {
+    Attempt { name, script, network: false, known_in_landlock: false, control: Control::Always }
+}
+
+const fn where_possible(control: Control, name: &'static str, script: &'static str) -> Attempt {
+    Attempt { control, ..attempt(name, script) }
+}
+
+const fn known_in_landlock(name: &'static str, script: &'static str) -> Attempt {
+    Attempt { known_in_landlock: true, ..attempt(name, script) }
+}
+
+const YAMA: Control = Control::WithoutYama;
+
+pub(crate) const ATTEMPTS: &[Attempt] = &[
+    // Files.
+    attempt("a file outside is read", "cat $WORLD/secret"),
+    attempt("a folder outside is listed", "ls $WORLD/open"),
+    attempt("a file outside is made", "echo x > $WORLD/open/made"),
+    attempt("a file outside is changed", "echo x >> $WORLD/open/file"),
+    attempt("a file outside is removed", "rm $WORLD/open/file"),
+    attempt("a program outside is run", "$WORLD/open/tool"),
+    attempt(
+        "the system is changed through its root",
+        "ls /var/lib /home /root /srv >/dev/null || ls -d /var/lib/dpkg/. && ls /var/lib",
+    ),
+    attempt("operator.token by its path", "cat $WORLD/data/operator.token"),
+    attempt("operator.token by the way up", "cat ../../../operator.token"),
+    attempt("the folder of another run", "cat $WORLD/data/work/other/content"),
+    attempt("the next run's configuration", "echo x >> $WORLD/data/fernery.toml"),
+    attempt("the operator's shell is given a line", "echo x >> $WORLD/home/.profile"),
+    attempt("an ssh key", "cat $WORLD/home/.ssh/id_ed25519"),
+    attempt("a hook in the operator's repository", "echo x > $WORLD/repo/.git/hooks/pre-commit"),
+    attempt("the configuration of the operator's repository", "echo x >> $WORLD/repo/.git/config"),
+    attempt("a link out, read", "ln -s $WORLD/secret out && cat out"),
+    attempt("a link out, written", "ln -s $WORLD/open/file out && echo x > out"),
+    attempt("a link out that was there before", "cat $WORLD/tools/link"),
+    attempt("a hard link in", "ln $WORLD/open/file in && cat in"),
+    attempt("a rename in", "mv $WORLD/open/file in"),
+    attempt("a rename out", "echo x > mine && mv mine $WORLD/open/theirs"),
+    attempt("what may only be read is written", "echo x >> $WORLD/tools/notes"),
+    attempt("shared memory of others", "cat /dev/shm/$NAME"),
+    attempt("a file that was left open", "cat <&9"),
+    known_in_landlock("the mode of a file outside", "chmod 600 $WORLD/home/.ssh/id_ed25519"),
+    // Processes.
+    attempt("a signal to another process", "kill -TERM $VICTIM"),
+    attempt("a signal to another group", "kill -TERM -$VICTIM"),
+    attempt("limits of another process", "prlimit --pid $VICTIM --cpu=1:1"),
+    attempt("the command line of another process", "cat /proc/$VICTIM/cmdline"),
+    attempt("the environment of another process", "grep -q hunter2 /proc/$VICTIM/environ"),
+    attempt("the open files of another process", "ls /proc/$VICTIM/fd"),
+    attempt("the root of another process", "cat /proc/$VICTIM/root$WORLD/secret"),
+    where_possible(
+        YAMA,
+        "the memory of another process",
+        "exec perl -e 'open(M,\"<\",\"/proc/$ENV{VICTIM}/mem\") or exit 1'",
+    ),
+    where_possible(
+        YAMA,
+        "another process is traced",
+        "exec perl -e 'exit(syscall($ENV{NR_ptrace},16,$ENV{VICTIM}+0,0,0)!=0)'",
+    ),
+    attempt("tracing at all", "exec perl -e 'exit(syscall($ENV{NR_ptrace},0,0,0,0)!=0)'"),
+    attempt(
+        "memory across processes",
+        "exec perl -e 'exit(syscall($ENV{NR_process_vm_readv},$ENV{VICTIM}+0,0,0,0,0,0)!=0)'",
+    ),
+    // The network.
+    attempt(
+        "TCP to this machine",
+        "exec perl -MSocket -e 'socket(S,PF_INET,SOCK_STREAM,0) && connect(S,pack_sockaddr_in($ENV{TCP},inet_aton(\"127.0.0.1\"))) or exit 1'",
+    ),
+    attempt(
+        "UDP to this machine",
+        "exec perl -MSocket -e 'alarm 5; socket(S,PF_INET,SOCK_DGRAM,0) && connect(S,pack_sockaddr_in($ENV{UDP},inet_aton(\"127.0.0.1\"))) && send(S,\"hi\",0) && defined(recv(S,$b,9,0)) && $b eq \"hi\" or exit 1'",
+    ),
+    attempt(
+        "a socket with an abstract name",
+        "exec perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0) && connect(S,pack(\"Sa*\",AF_UNIX,\"\\0$ENV{NAME}\")) or exit 1'",
+    ),
+    Attempt {
+        network: true,
+        ..attempt(
+            "a socket with an abstract name, with a network",
+            "exec perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0) && connect(S,pack(\"Sa*\",AF_UNIX,\"\\0$ENV{NAME}\")) or exit 1'",
+        )
+    },
+    attempt(
+        "a socket with a path",
+        "exec perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0) && connect(S,pack_sockaddr_un(\"$ENV{WORLD}/open/socket\")) or exit 1'",
+    ),
+    attempt("what the kernel tells of devices", "exec perl -e 'socket(S,16,3,15) or exit 1'"),
+    // The kernel.
+    attempt("a user namespace", "unshare -U true"),
+    attempt("a mount", "unshare -Urm mount -t tmpfs none /usr"),
+    attempt("a bind mount", "unshare -Urm mount --bind $WORLD/data ."),
+    attempt("another root", "unshare -Ur chroot / true"),
+    attempt(
+        "a user namespace by clone",
+        "exec perl -e '$p=syscall($ENV{NR_clone},0x10000011,0,0,0,0); exit($p==-1)'",
+    ),
+    attempt("a copy of a mount", "unshare -Urm perl -e 'exit(syscall($ENV{NR_open_tree},-100,\"/\",1)<0)'"),
+    where_possible(
+        Control::AsRoot,
+        "a program that makes root of its user",
+        "test \"$($WORLD/tools/id -u)\" = 0",
+    ),
+    where_possible(
+        Control::WhereBuilt("/proc/keys"),
+        "keys of the user",
+        "exec perl -e 'exit(syscall($ENV{NR_keyctl},0,-4,1)<0)'",
+    ),
+    where_possible(
+        Control::WhereBuilt("io_uring"),
+        "io_uring",
+        "exec perl -e '$b=\"\\0\"x120; exit(syscall($ENV{NR_io_uring_setup},1,$b)<0)'",
+    ),
+    where_possible(
+        Control::WhereBuilt("/proc/sys/vm/unprivileged_userfaultfd"),
+        "userfaultfd",
+        "exec perl -e 'exit(syscall($ENV{NR_userfaultfd},1)<0)'",
+    ),
+    // Errors that say that the kernel would at least have looked at the question.
+    attempt("typing into a terminal", "exec perl -e '$c=\"x\"; ioctl(STDIN,0x5412,$c); exit($!{EPERM}?1:0)'"),
+    // Limits.
+    attempt(
+        "too many processes",
+        "exec perl -e 'for(1..100){$p=fork; defined $p or kill(9,@p),exit 1; if(!$p){close STDOUT;close STDERR;sleep 9;exit} push @p,$p} kill 9,@p'",
+    ),
+    attempt("too large a file", "head -c 3000000 /dev/zero > large"),
+    attempt("too much memory", "exec perl -e '$x=\"a\"x(200<<20); exit(length($x)==0)'"),
+    attempt("too many open files", "exec perl -e 'for(1..100){open($f[$_],\"<\",\"/dev/null\") or exit 1}'"),
+    attempt("too long on a processor", "exec perl -e '$t=(times)[0]; 1 while (times)[0]-$t<2.6'"),
+    attempt("a core file", "ulimit -c unlimited"),
+];

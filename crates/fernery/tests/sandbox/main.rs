@@ -1,0 +1,207 @@
+//! What a contained program cannot do, each time shown to be possible without the sandbox; and what it still can.
+
+mod attempts;
+mod world;
+
+use attempts::{ATTEMPTS, Control};
+use fernery::sandbox::{Cell, CellLimits, Probe, Tier};
+use fernery::worker::process::{ATTEMPT_VARIABLE, Guards, Input};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use std::ffi::OsString;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use world::{Ran, World, fernery};
+
+const TIERS: [Tier; 2] = [Tier::Bubblewrap, Tier::Landlock];
+
+/// Small enough to be reached in a moment, large enough for a shell.
+const TIGHT: CellLimits = CellLimits {
+    processes: 40,
+    file_bytes: 1 << 20,
+    open_files: 64,
+    memory_bytes: 128 << 20,
+    cpu_seconds: 2,
+};
+
+fn attempt_all(tier: Tier) {
+    let mut wrong = Vec::new();
+    for attempt in ATTEMPTS {
+        let world = World::new();
+        let mut cell = world.cell();
+        (cell.limits, cell.network) = (TIGHT, attempt.network);
+        cell.read = vec![world.path("tools")];
+        let ran = world.run(&cell, tier, attempt.script);
+        let known = tier == Tier::Landlock && attempt.known_in_landlock;
+        let as_it_should = ran.began() && ran.succeeded() == known;
+        if !as_it_should {
+            wrong.push(format!("{}: {ran:?}", attempt.name));
+        }
+    }
+    assert!(wrong.is_empty(), "in {tier}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn bubblewrap_stops_every_attempt() {
+    attempt_all(Tier::Bubblewrap);
+}
+
+#[test]
+fn landlock_stops_every_attempt_but_those_that_are_known() {
+    attempt_all(Tier::Landlock);
+}
+
+#[test]
+fn every_attempt_succeeds_where_nothing_stops_it() {
+    let mut wrong = Vec::new();
+    for attempt in ATTEMPTS.iter().filter(|attempt| attempt.control.is_possible()) {
+        let world = World::new();
+        let cell = Cell { network: attempt.network, ..world.cell() };
+        let ran = world.run(&cell, Tier::Unconfined, attempt.script);
+        if !ran.began() || !ran.succeeded() {
+            wrong.push(format!("{}: {ran:?}", attempt.name));
+        }
+    }
+    assert!(wrong.is_empty(), "without a sandbox:\n{}", wrong.join("\n"));
+    assert!(ATTEMPTS.len() >= 30 && ATTEMPTS.iter().all(|attempt| attempt.control != Control::Never));
+}
+
+#[test]
+fn a_contained_program_can_do_its_work() {
+    for tier in TIERS {
+        let world = World::new();
+        let mut cell = world.cell();
+        cell.read = vec![world.path("tools")];
+        cell.write = vec![world.path("open")];
+        let script = r#"set -e
+            test "$(pwd)" = "$FOLDER"
+            echo 'echo built' > tool && chmod +x tool && ./tool | grep -q built
+            mkdir -p a/b && echo x > a/b/c && mv a/b/c d && ln -s d e && cat e && rm -r a
+            test -d "$HOME" && echo x > "$HOME/note" && echo x > "$TMPDIR/note"
+            cat "$WORLD/tools/notes" && echo x > "$WORLD/open/made"
+            (sleep 0 & wait) && echo a | cat | grep -q a
+            perl -MSocket -e 'socketpair(A,B,AF_UNIX,SOCK_STREAM,0) or die $!'
+            test -n "$FERNERY_JOB_ATTEMPT_ID""#;
+        let ran = world.run(&cell, tier, script);
+        assert!(ran.succeeded(), "{tier}: {ran:?}");
+        assert!(world.path("open/made").exists(), "{tier}: what it may write is outside too");
+    }
+}
+
+#[test]
+fn with_a_network_it_reaches_servers_and_still_no_other_process() {
+    for tier in TIERS {
+        let world = World::new();
+        let cell = Cell { network: true, ..world.cell() };
+        for (name, is_reached) in [("TCP to this machine", true), ("a socket with an abstract name", false)] {
+            let attempt = ATTEMPTS.iter().find(|attempt| attempt.name == name).expect("it is in the list");
+            let ran = world.run(&cell, tier, attempt.script);
+            assert_eq!(ran.succeeded(), is_reached, "{tier}, {name}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_from_one_that_fails() {
+    let world = World::new();
+    for tier in TIERS {
+        for (program, code) in [("nothere", 127), ("/etc", 126), ("/bin/false", 1)] {
+            let ran = world.run_argv(&world.cell(), tier, &[program.into()]);
+            assert_eq!(ran.code, Some(code), "{tier}: {ran:?}");
+            let told = fernery::sandbox::refusal(ran.code, &ran.stderr);
+            assert_eq!(told.is_some(), code != 1, "{tier}: {ran:?}");
+        }
+        let cell = Cell { read: vec!["/nowhere/at/all".into()], ..world.cell() };
+        let ran = world.run_argv(&cell, tier, &["/bin/true".into()]);
+        let told = fernery::sandbox::refusal(ran.code, &ran.stderr).unwrap_or_default();
+        assert!(told.contains("/nowhere/at/all"), "{tier}: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_stopped_has_its_time_to_end() {
+    for tier in TIERS {
+        let world = World::new();
+        let cell = world.cell();
+        let ready = cell.folder.join("ready");
+        mknodat(CWD, &ready, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        cell.hand_over([&cell.folder]).unwrap();
+        let script = "trap 'echo ended well; exit 3' TERM; echo > ready; while :; do sleep 0.01; done";
+        let ran = guarded(&world, &cell, tier, script, Duration::from_secs(20)).await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), "ended well\n"), "{tier}: {ran:?}");
+        assert!(
+            world.run_argv(&cell, tier, &["/bin/true".into()]).succeeded(),
+            "{tier}: the place is free again"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_a_program_starts_outlives_it() {
+    for tier in TIERS {
+        let world = World::new();
+        let cell = world.cell();
+        let ready = cell.folder.join("ready");
+        mknodat(CWD, &ready, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        cell.hand_over([&cell.folder]).unwrap();
+        let script =
+            "trap '' TERM; (trap '' TERM; setsid sleep 1000 >/dev/null 2>&1 &); echo > ready; sleep 1000";
+        guarded(&world, &cell, tier, script, Duration::ZERO).await;
+        assert_eq!(world.marked(), Vec::<i32>::new(), "{tier}");
+    }
+}
+
+/// Runs a script under a guard, and stops it once it has written to `ready`.
+async fn guarded(world: &World, cell: &Cell, tier: Tier, script: &str, grace: Duration) -> Ran {
+    let argv = world.wrapped(cell, tier, &["/bin/sh".into(), "-c".into(), OsString::from(script)]);
+    let guards = Guards::new(fernery(), argv, Duration::from_secs(5)).within(&cell.folder, &[]);
+    let mut env = cell.environment();
+    env.push((ATTEMPT_VARIABLE.into(), world.mark.clone()));
+    let (stop, stops) = mpsc::unbounded_channel();
+    let ready = cell.folder.join("ready");
+    let run = async {
+        let hang_max = Duration::from_secs(60);
+        guards.run(Input { env, stdin: b"", ends_when_full: false, hang_max }, stops).await
+    };
+    let stopping = async {
+        tokio::task::spawn_blocking(move || std::fs::read(ready)).await.unwrap().unwrap();
+        stop.send(grace).unwrap();
+    };
+    let (ran, ()) = tokio::join!(run, stopping);
+    let ran = ran.unwrap();
+    guards.close().await;
+    assert!(ran.immortal.is_empty(), "{:?}", ran.immortal);
+    let code = match ran.seen.exit {
+        fernery::worker::link::Exit::Code(code) => Some(code),
+        _ => None,
+    };
+    let stdout = String::from_utf8_lossy(&ran.seen.stdout.kept()).into_owned();
+    Ran { code, stdout, stderr: ran.seen.stderr.text() }
+}
+
+#[test]
+fn the_operators_login_is_found_at_home_and_stays_as_it_is() {
+    for tier in TIERS {
+        let world = World::new();
+        let cell = Cell { login: vec![world.path("home/.agent")], ..world.cell() };
+        let script = "cat ~/.agent/login && (echo changed > ~/.agent/login; true)";
+        let ran = world.run_at_home(&cell, tier, script);
+        assert!(ran.succeeded() && ran.stdout.contains("my login"), "{tier}: {ran:?}");
+        assert_eq!(std::fs::read_to_string(world.path("home/.agent/login")).unwrap(), "my login\n", "{tier}");
+    }
+}
+
+#[tokio::test]
+async fn a_machine_that_cannot_contain_says_what_to_do() {
+    // This program is no fernery: whatever it is told to run, nothing is contained.
+    let probe = Probe::look_with("/bin/false".as_ref()).await;
+    let why = probe.choose(None).unwrap_err();
+    assert!(
+        why.contains("bubblewrap does not work here") && why.contains("landlock does not work here"),
+        "{why}"
+    );
+    assert_eq!(probe.choose(Some(Tier::Unconfined)), Ok(Tier::Unconfined));
+    let probe = Probe::look_with(&fernery()).await;
+    for tier in TIERS {
+        assert_eq!(probe.choose(Some(tier)), Ok(tier), "these tests need both");
+    }
+}

@@ -1,0 +1,244 @@
+//! What there is to steal and to break around a cell: an operator's files, a server's data, other processes and sockets. All of it
+//! is open to the program's own user, so that nothing but the sandbox can stop it.
+
+use fernery::sandbox::{Cell, Tier};
+use fernery::worker::process::ATTEMPT_VARIABLE;
+use nix::libc;
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// The program.
+pub(crate) fn fernery() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_fernery"))
+}
+
+pub(crate) struct World {
+    dir: TempDir,
+    pub(crate) mark: String,
+    uid: Option<u32>,
+    /// A process of the same user.
+    victim: Child,
+    tcp: TcpListener,
+    udp: UdpSocket,
+    _by_name: UnixListener,
+    _by_path: UnixListener,
+    shared: PathBuf,
+}
+
+/// What a script came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// It was run at all: what never began was not stopped.
+    pub(crate) fn began(&self) -> bool {
+        self.stdout.starts_with("began\n")
+    }
+
+    pub(crate) fn succeeded(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let mark = root.file_name().unwrap().to_string_lossy().into_owned();
+        let uid = Cell::spare_uid(&mark);
+        for (file, text) in [
+            ("secret", "hunter2\n"),
+            ("open/file", "precious\n"),
+            ("open/tool", "#!/bin/sh\ntrue\n"),
+            ("repo/.git/config", "[core]\n"),
+            ("repo/.git/hooks/README", "hooks\n"),
+            ("data/operator.token", "token\n"),
+            ("data/fernery.toml", "# next run\n"),
+            ("data/work/other/content", "other\n"),
+            ("home/.ssh/id_ed25519", "key\n"),
+            ("home/.agent/login", "my login\n"),
+            ("tools/notes", "notes\n"),
+        ] {
+            let file = root.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+        }
+        fs::create_dir_all(root.join("data/work/run/work")).unwrap();
+        fs::copy("/usr/bin/id", root.join("tools/id")).unwrap();
+        symlink(root.join("secret"), root.join("tools/link")).unwrap();
+        open_up(root);
+        // The program's own, to do with as it likes.
+        let own = Cell { uid, ..Cell::new("/", "/") };
+        own.hand_over([root.join("data/work/run"), root.join("open"), root.join("home/.ssh")]).unwrap();
+        if uid.is_some() {
+            fs::set_permissions(root.join("tools/id"), Permissions::from_mode(0o4755)).unwrap();
+        }
+        let mut victim = Command::new("sleep");
+        victim.arg("1000").env("SECRET", "hunter2").process_group(0).stdout(Stdio::null());
+        become_user(&mut victim, uid);
+        let name = SocketAddr::from_abstract_name(mark.as_bytes()).unwrap();
+        let by_path = UnixListener::bind(root.join("open/socket")).unwrap();
+        fs::set_permissions(root.join("open/socket"), Permissions::from_mode(0o777)).unwrap();
+        let shared = Path::new("/dev/shm").join(&mark);
+        fs::write(&shared, "shared\n").unwrap();
+        Self {
+            mark,
+            uid,
+            victim: victim.spawn().unwrap(),
+            tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
+            udp: UdpSocket::bind("127.0.0.1:0").unwrap(),
+            _by_name: UnixListener::bind_addr(&name).unwrap(),
+            _by_path: by_path,
+            shared,
+            dir,
+        }
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    pub(crate) fn cell(&self) -> Cell {
+        let place = self.path("data/work/run");
+        Cell { uid: self.uid, ..Cell::new(place.join("work"), place.join("home")) }
+    }
+
+    /// The command line that runs this in a cell, by the program under test.
+    pub(crate) fn wrapped(&self, cell: &Cell, tier: Tier, argv: &[OsString]) -> Vec<OsString> {
+        let mut wrapped = cell.wrap(tier, argv).unwrap();
+        if tier != Tier::Unconfined {
+            wrapped[0] = fernery().into();
+        }
+        wrapped
+    }
+
+    /// Runs a script, which says first that it has begun.
+    pub(crate) fn run(&self, cell: &Cell, tier: Tier, script: &str) -> Ran {
+        let script = format!("echo began\n{script}");
+        self.run_argv(cell, tier, &["/bin/sh".into(), "-c".into(), script.into()])
+    }
+
+    pub(crate) fn run_argv(&self, cell: &Cell, tier: Tier, argv: &[OsString]) -> Ran {
+        self.start(cell, tier, self.wrapped(cell, tier, argv))
+    }
+
+    /// As [`Self::run`], by an operator whose home is the one of this world: the tester's own is left alone.
+    pub(crate) fn run_at_home(&self, cell: &Cell, tier: Tier, script: &str) -> Ran {
+        let home = self.path("home");
+        let place = |login: &PathBuf| cell.home.join(login.strip_prefix(&home).unwrap());
+        let logins: Vec<(&PathBuf, PathBuf)> = cell.login.iter().map(|login| (login, place(login))).collect();
+        let homeless = Cell { login: Vec::new(), ..cell.clone() };
+        let mut wrapped = self.wrapped(&homeless, tier, &["/bin/sh".into(), "-c".into(), script.into()]);
+        let mut order: serde_json::Value = serde_json::from_str(wrapped[2].to_str().unwrap()).unwrap();
+        order["logins"] = serde_json::to_value(logins).unwrap();
+        wrapped[2] = order.to_string().into();
+        self.start(cell, tier, wrapped)
+    }
+
+    fn start(&self, cell: &Cell, tier: Tier, wrapped: Vec<OsString>) -> Ran {
+        let mut command = Command::new("/bin/sh");
+        // Whoever started this program may have left files open.
+        command.args(["-c", "exec 9<\"$WORLD/secret\"; exec \"$@\"", "sh"]).args(wrapped);
+        command.env_clear().envs(cell.environment()).envs(self.told(cell));
+        command.current_dir(&cell.folder).stdin(Stdio::null());
+        if tier == Tier::Unconfined {
+            become_user(&mut command, self.uid);
+        }
+        let output = std::thread::scope(|threads| {
+            threads.spawn(|| self.echo());
+            let output = command.output().unwrap();
+            // The echo ends with a word from here, if it has had none.
+            UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"end", self.udp.local_addr().unwrap()).unwrap();
+            output
+        });
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ran { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    fn echo(&self) {
+        let mut word = [0; 16];
+        while let Ok((n, from)) = self.udp.recv_from(&mut word) {
+            if &word[..n] == b"end" {
+                return;
+            }
+            let _ = self.udp.send_to(&word[..n], from);
+        }
+    }
+
+    /// What the scripts know of this world.
+    fn told(&self, cell: &Cell) -> Vec<(String, String)> {
+        let mut told: Vec<(String, String)> = [
+            (ATTEMPT_VARIABLE, self.mark.clone()),
+            ("WORLD", self.dir.path().display().to_string()),
+            ("FOLDER", cell.folder.display().to_string()),
+            ("VICTIM", self.victim.id().to_string()),
+            ("NAME", self.mark.clone()),
+            ("TCP", self.tcp.local_addr().unwrap().port().to_string()),
+            ("UDP", self.udp.local_addr().unwrap().port().to_string()),
+        ]
+        .map(|(name, value)| (name.to_string(), value))
+        .into();
+        for (name, number) in [
+            ("ptrace", libc::SYS_ptrace),
+            ("process_vm_readv", libc::SYS_process_vm_readv),
+            ("keyctl", libc::SYS_keyctl),
+            ("clone", libc::SYS_clone),
+            ("io_uring_setup", libc::SYS_io_uring_setup),
+            ("userfaultfd", libc::SYS_userfaultfd),
+            ("perf_event_open", libc::SYS_perf_event_open),
+            ("bpf", libc::SYS_bpf),
+            ("open_tree", libc::SYS_open_tree),
+        ] {
+            told.push((format!("NR_{name}"), number.to_string()));
+        }
+        told
+    }
+
+    /// Processes that bear this world's mark.
+    pub(crate) fn marked(&self) -> Vec<i32> {
+        let wanted = format!("{ATTEMPT_VARIABLE}={}", self.mark);
+        let bears = |pid: &i32| {
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))
+        };
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(bears).collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.victim.kill();
+        let _ = self.victim.wait();
+        let _ = fs::remove_file(&self.shared);
+    }
+}
+
+fn become_user(command: &mut Command, uid: Option<u32>) {
+    if let Some(uid) = uid {
+        command.uid(uid).gid(uid);
+    }
+}
+
+/// Lets everybody read and write everything below.
+fn open_up(path: &Path) {
+    if path.symlink_metadata().unwrap().is_symlink() {
+        return;
+    }
+    fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| open_up(&entry.unwrap().path()));
+    }
+}
