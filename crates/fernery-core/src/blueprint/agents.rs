@@ -53,6 +53,7 @@ impl Reader {
             argv: Vec::new(),
             env: Vec::new(),
             sandbox: sandbox.map(|found| found.value).or(agent.sandbox),
+            network: agent.network,
             parallel,
             agent: Some(agent),
         })

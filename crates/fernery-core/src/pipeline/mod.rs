@@ -20,6 +20,7 @@ pub mod exhibits;
 pub mod judging;
 pub mod lifecycle;
 pub mod membrane;
+pub mod patching;
 pub mod prompt;
 pub mod scheduling;
 pub mod waiting;

@@ -49,7 +49,9 @@ pub struct Seen<'a> {
 pub fn outcome(seen: &Seen<'_>) -> (Outcome, String) {
     let of = |outcome, title: &str| (outcome, title.to_string());
     match seen.left {
-        Left::Unknown(why) => return (Outcome::Infra, format!("What the agent left could not be captured: {why}")),
+        Left::Unknown(why) => {
+            return (Outcome::Infra, format!("What the agent left could not be captured: {why}"));
+        }
         Left::Unfit(why) => return (Outcome::Protocol, format!("What the agent left is no patch: {why}")),
         Left::Nothing | Left::Change => {}
     }
@@ -57,7 +59,9 @@ pub fn outcome(seen: &Seen<'_>) -> (Outcome, String) {
         Some(Cut::Cancelled) => return of(Outcome::Cancelled, "Cancelled"),
         Some(Cut::Budget) => return of(Outcome::Budget, "The budget is spent"),
         Some(Cut::Flood) => return of(Outcome::Protocol, "The agent wrote more than its profile allows"),
-        Some(Cut::Silence) => return of(Outcome::Protocol, "The agent fell silent for longer than its profile allows"),
+        Some(Cut::Silence) => {
+            return of(Outcome::Protocol, "The agent fell silent for longer than its profile allows");
+        }
         None => {}
     }
     if seen.told.question {
@@ -89,7 +93,8 @@ mod tests {
     fn success_needs_the_last_word_and_something_to_show() {
         let told = |finished| Told { finished, ..Told::default() };
         let good = told(Some(Finish::Success));
-        let seen = Seen { dialect: Dialect::Claude, exit: Some(0), cut: None, told: &good, left: Left::Change };
+        let seen =
+            Seen { dialect: Dialect::Claude, exit: Some(0), cut: None, told: &good, left: Left::Change };
         let of = |seen: Seen<'_>| outcome(&seen).0;
         assert_eq!(of(seen), Outcome::Patch);
         assert_eq!(of(Seen { left: Left::Nothing, ..seen }), Outcome::NoChange);

@@ -30,7 +30,11 @@ const ON_A_REPOSITORY: &str = "
 ";
 
 /// The whole prompt of work on a repository.
-pub fn full_text_on_repository(objective: &Objective, note: Option<&str>, earlier: Option<&EarlierRun>) -> String {
+pub fn full_text_on_repository(
+    objective: &Objective,
+    note: Option<&str>,
+    earlier: Option<&EarlierRun>,
+) -> String {
     full_text(objective, note, earlier) + ON_A_REPOSITORY
 }
 

@@ -57,8 +57,13 @@ pub(super) async fn run_true(runs: usize) -> Result<(Vec<f64>, Vec<f64>)> {
         plain.push(started.elapsed().as_secs_f64() * 1e3);
         let started = stop_watch();
         let (_stop, stops) = mpsc::unbounded_channel();
-        let input =
-            Input { env: Vec::new(), stdin: b"{}", ends_when_full: true, listener: None, hang_max: Duration::from_secs(60) };
+        let input = Input {
+            env: Vec::new(),
+            stdin: b"{}",
+            ends_when_full: true,
+            listener: None,
+            hang_max: Duration::from_secs(60),
+        };
         let ran = guards.run(input, stops).await;
         ensure!(ran.is_ok(), "true did not run: {ran:?}");
         guarded.push(started.elapsed().as_secs_f64() * 1e3);

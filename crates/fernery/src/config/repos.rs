@@ -73,7 +73,10 @@ pub(super) fn texts_of(table: &DeTable<'_>) -> Result<Vec<String>, String> {
             }
             DeValue::Table(fields) => fields,
             other => {
-                return Err(format!("`repos.{name}` is a table with path and base, not {}", described(other)));
+                return Err(format!(
+                    "`repos.{name}` is a table with path and base, not {}",
+                    described(other)
+                ));
             }
         };
         let text = |key: &str| match fields.get(key).map(|value| value.get_ref()) {

@@ -12,13 +12,13 @@ use crate::git::repository::Repository;
 use crate::sandbox::{Cell, Tier, refusal};
 use crate::worker::link::{Exit, Stopped};
 use crate::worker::process::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran};
+use fernery_core::Digest;
 use fernery_core::artifact::{ContextSnapshot, Workorder};
 use fernery_core::names::showable;
 use fernery_core::patch::{Body, read};
 use fernery_core::pipeline::membrane::Outcome;
 use fernery_core::pipeline::patching::{self, Cut, Left, Seen};
 use fernery_core::profile::{Places, Profile, PromptBy, Told};
-use fernery_core::Digest;
 use fernery_engine::door;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -118,7 +118,10 @@ impl Errand {
                 Done::Infrastructure("host_hung", "this process hung for longer than its lease".into())
             }
             Ended::With(cut) => {
-                let kept = found.is_err().then(|| self.place.keep(false, "what it left could not be captured")).flatten();
+                let kept = found
+                    .is_err()
+                    .then(|| self.place.keep(false, "what it left could not be captured"))
+                    .flatten();
                 let seen = Evidence { ran, cut, told, found, wall_ms, kept, version: program.version };
                 Done::HandIn(self.parts(seen))
             }
@@ -133,7 +136,8 @@ impl Errand {
         preflight::ground(&repository, &base).await.map_err(unready)?;
         self.place.make(&base).map_err(|why| Done::Infrastructure("no_folder", why.to_string()))?;
         preflight::disk(self.place.folder()).map_err(unready)?;
-        let program = preflight::program(&self.profile, &self.argv().map_err(unready)?, &self.place.fernery()).await;
+        let program =
+            preflight::program(&self.profile, &self.argv().map_err(unready)?, &self.place.fernery()).await;
         let program = program.map_err(unready)?;
         let branch = self.workorder.branch_name.clone().unwrap_or_else(|| "work".into());
         let of = (base.as_str(), base.as_str());
@@ -148,7 +152,8 @@ impl Errand {
 
     fn argv(&self) -> Result<Vec<String>, String> {
         let (fernery, file) = (self.place.fernery(), self.place.prompt_file().display().to_string());
-        let places = Places { fernery: &fernery, prompt: &self.snapshot.full_prompt_text, prompt_file: &file };
+        let places =
+            Places { fernery: &fernery, prompt: &self.snapshot.full_prompt_text, prompt_file: &file };
         self.profile.command(&places).map_err(|why| why.to_string())
     }
 
@@ -157,7 +162,8 @@ impl Errand {
         cell.read = self.repository.iter().flat_map(|repository| repository.objects.clone()).collect();
         cell.read.extend(program.folders.clone());
         let home = std::env::home_dir().unwrap_or_default();
-        cell.login = self.profile.login.iter().map(|login| home.join(login)).filter(|login| login.exists()).collect();
+        cell.login =
+            self.profile.login.iter().map(|login| home.join(login)).filter(|login| login.exists()).collect();
         cell.network = self.profile.network;
         cell.uid = Cell::spare_uid(self.place.attempt_id());
         cell
@@ -180,12 +186,23 @@ impl Errand {
             cell.hand_over([&clone.tree, &self.place.home()]).map_err(|why| no(why.to_string()))?;
         }
         let wrapped = cell.wrap(self.tier, &argv).map_err(|why| no(why.to_string()))?;
-        let stdin = if self.profile.prompt == PromptBy::Stdin { self.snapshot.full_prompt_text.as_bytes() } else { b"" };
-        let names: Vec<String> = self.profile.env.iter().chain(&self.env).cloned().collect();
-        let guards = Guards::new(PathBuf::from(self.place.fernery()), wrapped, GRACE).within(&clone.tree, &names);
+        let stdin = if self.profile.prompt == PromptBy::Stdin {
+            self.snapshot.full_prompt_text.as_bytes()
+        } else {
+            b""
+        };
+        let names: Vec<String> =
+            self.profile.visible_env().map(str::to_string).chain(self.env.clone()).collect();
+        let guards =
+            Guards::new(PathBuf::from(self.place.fernery()), wrapped, GRACE).within(&clone.tree, &names);
         let hear = |from, bytes: &[u8]| listening.take(from, bytes);
-        let input =
-            Input { env: self.environment(&cell, program), stdin, ends_when_full: false, listener: Some(&hear), hang_max: self.hang_max };
+        let input = Input {
+            env: self.environment(&cell, program),
+            stdin,
+            ends_when_full: false,
+            listener: Some(&hear),
+            hang_max: self.hang_max,
+        };
         let (stop, stops) = mpsc::unbounded_channel();
         let mut cut = None;
         let ran = {
@@ -224,7 +241,11 @@ impl Errand {
                     return Err(no(why));
                 }
                 // Who had the last word before it was told to end was not ended.
-                let cut = if ran.stopped.is_some() { cut.unwrap_or(None).map_or(Ended::ByOthers, |cut| Ended::With(Some(cut))) } else { Ended::With(None) };
+                let cut = if ran.stopped.is_some() {
+                    cut.unwrap_or(None).map_or(Ended::ByOthers, |cut| Ended::With(Some(cut)))
+                } else {
+                    Ended::With(None)
+                };
                 Ok((ran, cut))
             }
             Err(NotRun::NoCommand(why) | NotRun::NotStarted(why)) => Err(no(why)),
@@ -266,7 +287,10 @@ impl Errand {
         let patch = seen.found.as_ref().map(|found| found.patch.as_str()).unwrap_or_default();
         let (files, insertions, deletions) = counted(patch);
         let title = match outcome {
-            Outcome::Patch => format!("A patch of {files} files, +{insertions} −{deletions}"),
+            Outcome::Patch => {
+                let files = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
+                format!("A patch of {files}, +{insertions} −{deletions}")
+            }
             _ => title,
         };
         let mut notes = cut_at(told.message.as_deref().unwrap_or_default(), MESSAGE_BYTES_MAX).to_string();
@@ -361,9 +385,11 @@ fn cut_at(text: &str, bytes: usize) -> &str {
 /// Files, lines that come and lines that go. Of what the strict reader refuses only the files are counted.
 fn counted(patch: &str) -> (usize, u64, u64) {
     match read(patch) {
-        Ok(patch) => patch.files.iter().fold((patch.files.len(), 0, 0), |(files, plus, minus), file| match &file.body {
-            Body::Text { insertions, deletions, .. } => (files, plus + insertions, minus + deletions),
-            _ => (files, plus, minus),
+        Ok(patch) => patch.files.iter().fold((patch.files.len(), 0, 0), |(files, plus, minus), file| {
+            match &file.body {
+                Body::Text { insertions, deletions, .. } => (files, plus + insertions, minus + deletions),
+                _ => (files, plus, minus),
+            }
         }),
         Err(_) => (patch.lines().filter(|line| line.starts_with("diff --git ")).count(), 0, 0),
     }

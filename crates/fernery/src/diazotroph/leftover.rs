@@ -7,8 +7,8 @@ use super::trash::Trash;
 use crate::git::capture::capture;
 use crate::git::clone::Clone as PrivateClone;
 use crate::sandbox::Cell;
-use crate::worker::process::bears;
 use crate::worker::process::ATTEMPT_VARIABLE;
+use crate::worker::process::bears;
 use crate::worker::tree::{self, Process};
 use rustix::process::{Signal, getpid};
 use std::os::unix::fs::MetadataExt;
@@ -55,8 +55,10 @@ fn survivors(attempts: &[String], users: &[u32]) -> Vec<i32> {
         let user = entry.metadata().ok()?.uid();
         Some((pid, user))
     });
-    let marks: Vec<_> = attempts.iter().map(|attempt| (ATTEMPT_VARIABLE.to_string(), attempt.clone())).collect();
-    let is_left = |(pid, user): &(i32, u32)| users.contains(user) || marks.iter().any(|mark| bears(*pid, mark));
+    let marks: Vec<_> =
+        attempts.iter().map(|attempt| (ATTEMPT_VARIABLE.to_string(), attempt.clone())).collect();
+    let is_left =
+        |(pid, user): &(i32, u32)| users.contains(user) || marks.iter().any(|mark| bears(*pid, mark));
     let found = pids.filter(|(pid, _)| *pid != me).filter(is_left).map(|(pid, _)| pid);
     found.filter(|pid| Process::look(*pid).is_some_and(|process| !process.zombie)).collect()
 }
@@ -66,7 +68,9 @@ pub(crate) async fn rescue(folder: &Path, trash: &Trash, (work_order_id, attempt
     let Some(left) = LeftPlace::look(folder) else { return false };
     let clone = PrivateClone::left_in(&left.folder, &left.base);
     let (captured, why) = match capture(&clone).await {
-        Ok(found) if found.patch.is_empty() => (true, "its process died; nothing had changed yet".to_string()),
+        Ok(found) if found.patch.is_empty() => {
+            (true, "its process died; nothing had changed yet".to_string())
+        }
         Ok(found) => match left.write_patch(&found.patch) {
             Ok(()) => (false, "its process died; what it had changed is in captured.patch".to_string()),
             Err(error) => (false, format!("its process died; its patch could not be written: {error}")),
@@ -75,8 +79,12 @@ pub(crate) async fn rescue(folder: &Path, trash: &Trash, (work_order_id, attempt
     };
     let _ = std::fs::remove_dir_all(left.folder.join("home"));
     match trash.take(&left.folder, (work_order_id, attempt_id), captured, &why) {
-        Ok(place) => tracing::info!(place = %place.display(), %why, "the folder of a dead run is in the trash"),
-        Err(error) => tracing::warn!(%error, folder = %folder.display(), "the folder of a dead run stays where it is"),
+        Ok(place) => {
+            tracing::info!(place = %place.display(), %why, "the folder of a dead run is in the trash")
+        }
+        Err(error) => {
+            tracing::warn!(%error, folder = %folder.display(), "the folder of a dead run stays where it is")
+        }
     }
     true
 }

@@ -4,8 +4,8 @@
 //! whoever runs it, this process or a worker elsewhere, does so under a lease that it renews.
 
 mod errand;
-mod listening;
 pub(crate) mod leftover;
+mod listening;
 mod place;
 mod preflight;
 pub mod trash;

@@ -26,7 +26,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn new(folder: PathBuf, log: PathBuf, trash: Trash, (work_order_id, attempt_id): (&str, &str)) -> io::Result<Self> {
+    pub(crate) fn new(
+        folder: PathBuf,
+        log: PathBuf,
+        trash: Trash,
+        (work_order_id, attempt_id): (&str, &str),
+    ) -> io::Result<Self> {
         let fernery = std::env::current_exe()?;
         let (work_order_id, attempt_id) = (work_order_id.to_string(), attempt_id.to_string());
         Ok(Self { folder, log, trash, work_order_id, attempt_id, fernery, lock: Arc::default() })

@@ -31,12 +31,14 @@ pub(super) struct Program {
 /// Finds the program of a profile, and asks for its version.
 pub(super) async fn program(profile: &Profile, argv: &[String], fernery: &str) -> Result<Program, String> {
     let word = argv.first().map(String::as_str).unwrap_or_default();
-    let file = program::find(OsStr::new(word), std::env::var_os("PATH").as_deref()).map_err(|why| {
-        match profile.install.is_empty() {
+    let file =
+        program::find(OsStr::new(word), std::env::var_os("PATH").as_deref()).map_err(|why| match profile
+            .install
+            .is_empty()
+        {
             true => why,
             false => format!("{why}; to install it: {}", profile.install),
-        }
-    })?;
+        })?;
     let file = std::path::absolute(&file).unwrap_or(file);
     let version = version(&file, &profile.version_command(fernery)).await;
     Ok(Program { folders: folders(&file), file, version })
@@ -50,10 +52,17 @@ fn folders(file: &Path) -> Vec<PathBuf> {
     for place in [Some(file.to_owned()), file.canonicalize().ok()].into_iter().flatten() {
         let Some(folder) = place.parent() else { continue };
         let beside = folder.parent().filter(|beside| {
-            folder.ends_with("bin") && *beside != home && *beside != home.join(".local") && beside.parent().is_some()
+            folder.ends_with("bin")
+                && *beside != home
+                && *beside != home.join(".local")
+                && beside.parent().is_some()
         });
         // Of this program itself nothing but the file is shown.
-        let shown = if std::env::current_exe().is_ok_and(|own| own == place) { &place } else { beside.unwrap_or(folder) };
+        let shown = if std::env::current_exe().is_ok_and(|own| own == place) {
+            &place
+        } else {
+            beside.unwrap_or(folder)
+        };
         if !found.iter().any(|known| known == shown) {
             found.push(shown.to_owned());
         }
@@ -73,7 +82,9 @@ async fn version(file: &Path, command: &[String]) -> Option<String> {
     }
     let mut asked = tokio::process::Command::new(file);
     asked.args(args).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    asked.env_clear().envs(["PATH", "HOME", "LANG"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    asked
+        .env_clear()
+        .envs(["PATH", "HOME", "LANG"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     let said = tokio::time::timeout(VERSION_WITHIN, asked.output()).await.ok()?.ok();
     let said = said.filter(|said| said.status.success()).and_then(|said| {
         let text = fernery_core::names::showable(&String::from_utf8_lossy(&said.stdout));
@@ -98,7 +109,12 @@ pub(super) fn disk(folder: &Path) -> Result<(), String> {
     let Ok(stat) = rustix::fs::statvfs(folder) else { return Ok(()) };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     match free < DISK_BYTES_MIN {
-        true => Err(format!("{} MiB are free at {}; a run needs {}", free >> 20, folder.display(), DISK_BYTES_MIN >> 20)),
+        true => Err(format!(
+            "{} MiB are free at {}; a run needs {}",
+            free >> 20,
+            folder.display(),
+            DISK_BYTES_MIN >> 20
+        )),
         false => Ok(()),
     }
 }

@@ -101,7 +101,10 @@ impl Trash {
             return Err(io::Error::new(io::ErrorKind::NotFound, format!("{name} is not in the trash")));
         }
         if to.symlink_metadata().is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is there already", to.display())));
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                format!("{} is there already", to.display()),
+            ));
         }
         fs::rename(from, to)
     }
@@ -164,7 +167,10 @@ mod tests {
         let place = trash.take(&run, ("w", "a"), false, "its process died").expect("taken");
         assert!(place.join("work").exists() && !run.exists());
         let listed = trash.list().expect("listed");
-        assert_eq!((listed.len(), listed[0].captured, listed[0].why.as_str()), (1, false, "its process died"));
+        assert_eq!(
+            (listed.len(), listed[0].captured, listed[0].why.as_str()),
+            (1, false, "its process died")
+        );
         assert_eq!(trash.empty().expect("emptied"), 0);
         for bad in ["", "..", "a/b", "nothing"] {
             assert!(trash.restore(bad, &data.path().join("back")).is_err(), "{bad}");

@@ -4,6 +4,7 @@ use super::leftovers::{log_file, run_folder};
 use super::runner::{Slot, Why};
 use crate::diazotroph::{Done, EndOrder, Errand, Place};
 use crate::git::repository::Repository;
+use crate::sandbox::Probe;
 use fernery_core::artifact::{ContextSnapshot, Workorder};
 use fernery_core::blueprint::Executor;
 use fernery_core::limits;
@@ -46,14 +47,17 @@ impl Slot {
         executor: &Executor,
         profile: &Profile,
     ) -> Result<(), StoreError> {
-        let errand = match self.errand(job, executor, profile) {
+        let probe = self.context.probing.probe().await;
+        let errand = match self.errand(job, executor, profile, &probe) {
             Ok(errand) => errand,
             Err((code, why)) => return self.fail(job, code, &why).await,
         };
         let place = errand.place().clone();
         let (order, orders) = mpsc::unbounded_channel();
         let (note, notes) = mpsc::unbounded_channel();
-        let tell = |why: Why, grace| drop(order.send(EndOrder { grace, cut: why.cut() }));
+        let tell = |why: Why, grace| {
+            let _ = order.send(EndOrder { grace, cut: why.cut() });
+        };
         let work = async {
             tokio::select! {
                 done = errand.carry_out(orders, note) => done,
@@ -82,12 +86,13 @@ impl Slot {
         job: &Claimed,
         executor: &Executor,
         profile: &Profile,
+        probe: &Probe,
     ) -> Result<Errand, (&'static str, String)> {
         let unreadable = |error: serde_json::Error| ("unreadable", format!("its payload: {error}"));
         let Payload { workorder, context_snapshot: snapshot } =
             serde_json::from_str(job.payload.get()).map_err(unreadable)?;
         let wanted = executor.sandbox.or(profile.sandbox);
-        let tier = self.context.probe.choose(wanted).map_err(|why| ("no_sandbox", why))?;
+        let tier = probe.choose(wanted).map_err(|why| ("no_sandbox", why))?;
         let name = snapshot.metadata.get("repo_ref").and_then(Value::as_str).unwrap_or_default();
         let repository = match self.context.repos.get(name) {
             Some(repo) => Repository::open(&repo.path),

@@ -53,7 +53,8 @@ impl Command {
         stops: UnboundedReceiver<Duration>,
     ) -> Result<Ran, NotRun> {
         let env = self.env.iter().cloned().chain(env).collect();
-        let ran = self.guards.run(Input { env, stdin, ends_when_full, listener: None, hang_max }, stops).await?;
+        let ran =
+            self.guards.run(Input { env, stdin, ends_when_full, listener: None, hang_max }, stops).await?;
         let refusal = match self.tier {
             Tier::Unconfined => None,
             _ => sandbox::refusal(exit_code(&ran.seen.exit), &ran.seen.stderr.text()),

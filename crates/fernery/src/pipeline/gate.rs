@@ -7,16 +7,18 @@
 use super::command::{Command, cell, exit_code};
 use super::driver::{Pass, PollingWorker};
 use super::leftovers::gate_folder;
+use super::trial::{PatchedTree, Trial, trouble};
 use super::{Context, stop_watch};
+use crate::config::Repos;
 use crate::sandbox::{Probing, Tier};
-use crate::worker::process::NotRun;
+use crate::worker::process::{ATTEMPT_VARIABLE, NotRun};
 use async_trait::async_trait;
 use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
 use fernery_core::blueprint::Gate;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence, said};
-use fernery_engine::substrate::Stage;
+use fernery_core::pipeline::judging::{Evidence, plain_evidence};
 use fernery_engine::substrate::claims::{self, Claimer, Held};
 use fernery_engine::substrate::judging::{self, Docket, Judged};
+use fernery_engine::substrate::{Stage, reading};
 use fernery_engine::{StoreError, Substrate, door};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +46,7 @@ struct Judge {
     by: Claimer,
     work: PathBuf,
     probing: Probing,
+    repos: Arc<Repos>,
     programs: Semaphore,
 }
 
@@ -52,7 +55,7 @@ impl Gates {
         let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
         let (substrate, work) = (context.engine.substrate(), context.work.clone());
         let (probing, programs) = (context.probing.clone(), Semaphore::new(PROGRAMS_MAX));
-        let judge = Judge { substrate, by, work, probing, programs };
+        let judge = Judge { substrate, by, work, probing, repos: context.repos.clone(), programs };
         Self { judge: Arc::new(judge), judging: Mutex::default() }
     }
 }
@@ -124,10 +127,11 @@ impl Judge {
         mut held: Held,
     ) -> Result<Option<(Vec<Evidence>, Held)>, StoreError> {
         let mut found = Vec::new();
+        let trial = self.trial(id, docket, held.claim_version).await?;
         for gate in &docket.blueprint.gates {
             let evidence = match plain_evidence(gate, &docket.bundle) {
                 Some(evidence) => evidence,
-                None => match self.run_renewing(id, docket, gate, held).await? {
+                None => match self.run_renewing(docket, trial.as_ref(), gate, held).await? {
                     Some((evidence, renewed)) => {
                         held = renewed;
                         evidence
@@ -138,21 +142,45 @@ impl Judge {
             let passed = evidence.result == Some(GateResult::Pass) && evidence.trouble.is_none();
             found.push(evidence);
             if !passed {
-                break;
+                return Ok(Some((found, held)));
             }
         }
+        let Some(trial) = trial else { return Ok(Some((found, held))) };
+        // Whoever has lost the claim leaves no branch.
+        let (mine, ttl) = (held, self.by.ttl);
+        let renewed = self.substrate.transact(move |sql| claims::renew(sql, &mine, ttl)).await?;
+        let Some(held) = renewed else { return Ok(None) };
+        door::failpoint("gate-passed");
+        found.extend(trial.branch(&docket.workorder.workorder, &docket.bundle).await);
+        door::failpoint("gate-branched");
         Ok(Some((found, held)))
+    }
+
+    /// Where the patch of a workorder is tried; `None`: it is not about a repository.
+    async fn trial(
+        &self,
+        id: &WorkorderId,
+        docket: &Docket,
+        version: i64,
+    ) -> Result<Option<Trial>, StoreError> {
+        if !docket.blueprint.gates.contains(&Gate::Applies) {
+            return Ok(None);
+        }
+        let of = docket.workorder.workorder.context_snapshot_id.clone();
+        let snapshot = self.substrate.read(move |sql| reading::snapshot(sql, &of)).await?;
+        let dir = gate_folder(&self.work, id.as_str(), "candidate.git", version);
+        Ok(Some(Trial::new(snapshot.as_ref(), &self.repos, dir)))
     }
 
     async fn run_renewing(
         &self,
-        id: &WorkorderId,
         docket: &Docket,
+        trial: Option<&Trial>,
         gate: &Gate,
         mut held: Held,
     ) -> Result<Option<(Evidence, Held)>, StoreError> {
         let (stop, stops) = mpsc::unbounded_channel();
-        let running = self.run(id, docket, (gate, held.claim_version), stops);
+        let running = self.run(docket, trial, (gate, held.claim_version), stops);
         tokio::pin!(running);
         let mut lost = false;
         loop {
@@ -177,28 +205,34 @@ impl Judge {
 
     async fn run(
         &self,
-        id: &WorkorderId,
         docket: &Docket,
+        trial: Option<&Trial>,
         (gate, version): (&Gate, i64),
         mut stops: mpsc::UnboundedReceiver<Duration>,
     ) -> Evidence {
-        let Gate::Command { name, argv, timeout, env, sandbox } = gate else {
-            return trouble(gate.name(), None, "this gate runs no program".into());
+        let since = stop_watch();
+        let ms = || u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (name, argv, timeout, env, sandbox) = match (gate, trial) {
+            (Gate::Command { name, argv, timeout, env, sandbox }, _) => (name, argv, timeout, env, sandbox),
+            (Gate::Applies, Some(trial)) => {
+                let evidence = trial.applies(&docket.bundle).await;
+                return Evidence { ms: ms(), ..evidence };
+            }
+            _ => return trouble(gate.name(), "this gate runs no program"),
         };
         let tier = match self.probing.choose(*sandbox).await {
             Ok(tier) => tier,
-            Err(why) => return trouble(name, None, why),
+            Err(why) => return trouble(name, &why),
         };
         let Some(_turn) = turn(&self.programs, &mut stops).await else {
-            return trouble(name, None, "it was stopped before it began".into());
+            return trouble(name, "it was stopped before it began");
         };
+        let id = &docket.workorder.workorder.work_order_id;
         let folder = gate_folder(&self.work, id.as_str(), name, version);
-        let since = stop_watch();
         let program = Program { argv, env, tier, timeout: *timeout };
-        let ran = run_gate(&folder, docket, program, stops).await;
+        let ran = run_gate(&folder, docket, trial, program, stops).await;
         let _ = std::fs::remove_dir_all(&folder);
-        let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Evidence { ms, gate: name.clone(), command: Some(argv.clone()), sandbox: Some(tier), ..ran }
+        Evidence { ms: ms(), gate: name.clone(), command: Some(argv.clone()), sandbox: Some(tier), ..ran }
     }
 }
 
@@ -214,20 +248,6 @@ async fn turn<'a>(
     }
 }
 
-fn trouble(gate: &str, exit: Option<i32>, why: String) -> Evidence {
-    let why = said(&why);
-    Evidence {
-        gate: gate.to_string(),
-        command: None,
-        sandbox: None,
-        exit,
-        ms: 0,
-        log_tail: why.clone(),
-        result: None,
-        trouble: Some(why),
-    }
-}
-
 /// What a gate runs.
 struct Program<'a> {
     argv: &'a [String],
@@ -239,23 +259,41 @@ struct Program<'a> {
 async fn run_gate(
     place: &Path,
     docket: &Docket,
+    trial: Option<&Trial>,
     Program { argv, env, tier, timeout }: Program<'_>,
     mut stops: mpsc::UnboundedReceiver<Duration>,
 ) -> Evidence {
-    let cell = cell(place, &place.to_string_lossy());
-    let bundle = cell.folder.join("output_bundle.json");
-    let content = cell.folder.join("content");
-    let written = std::fs::create_dir_all(&cell.folder)
+    let mut cell = cell(place, &mark_of(place));
+    let (mut beside, mut ours) = (cell.folder.clone(), Vec::new());
+    // What a patch makes is judged where it is: in a fresh tree, with the bundle out of its way.
+    match trial {
+        None => {}
+        Some(trial) => match trial.tree(place).await {
+            None => {}
+            Some(Err(why)) => return trouble("", &why),
+            Some(Ok(PatchedTree { tree, borrowed, brought })) => {
+                beside = place.join("bundle");
+                cell.folder = tree;
+                cell.read.extend(borrowed.into_iter().chain([brought, beside.clone()]));
+                ours = cell.read[cell.read.len() - 2..].to_vec();
+            }
+        },
+    }
+    let (bundle, content) = (beside.join("output_bundle.json"), beside.join("content"));
+    let written = std::fs::create_dir_all(&beside)
         .and_then(|()| std::fs::write(&bundle, serde_json::to_vec_pretty(&docket.bundle)?))
         .and_then(|()| std::fs::write(&content, &docket.bundle.content));
+    let written =
+        written.and_then(|()| if tier == Tier::Unconfined { Ok(()) } else { cell.hand_over(&ours) });
     if let Err(error) = written {
-        return trouble("", None, format!("the bundle could not be written down: {error}"));
+        return trouble("", &format!("the bundle could not be written down: {error}"));
     }
     let command = match Command::new(argv, env, &cell, tier) {
         Ok(command) => command,
-        Err(error) => return trouble("", None, format!("no folder for it: {error}")),
+        Err(error) => return trouble("", &format!("no folder for it: {error}")),
     };
     let told = vec![
+        (ATTEMPT_VARIABLE.to_string(), mark_of(place)),
         ("FERNERY_OUTPUT_BUNDLE".to_string(), bundle.display().to_string()),
         ("FERNERY_OUTPUT_CONTENT".to_string(), content.display().to_string()),
         ("FERNERY_OBJECTIVE_ID".to_string(), docket.bundle.objective_id.to_string()),
@@ -299,12 +337,15 @@ async fn run_gate(
                 trouble: ended_by_others.then(|| "it was stopped".to_string()),
             }
         }
-        Err(NotRun::NoCommand(why) | NotRun::NotStarted(why) | NotRun::NoGuard(why)) => {
-            trouble("", None, why)
-        }
+        Err(NotRun::NoCommand(why) | NotRun::NotStarted(why) | NotRun::NoGuard(why)) => trouble("", &why),
     };
     command.close().await;
     evidence
+}
+
+/// What processes of a gate are found by if this one dies.
+fn mark_of(place: &Path) -> String {
+    place.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The end of a log, as text that can be shown.

@@ -40,6 +40,13 @@ impl PollingWorker for Keeper {
         for azolla in context.azollas() {
             strand(context, azolla, &mut pass).await?;
         }
+        let emptied = context.trash.clone();
+        let emptied = tokio::task::spawn_blocking(move || emptied.empty()).await;
+        match emptied {
+            Ok(Ok(emptied)) => pass.count("trash_emptied", emptied),
+            Ok(Err(error)) => tracing::warn!(%error, "the trash could not be emptied"),
+            Err(error) => tracing::warn!(%error, "the trash could not be emptied"),
+        }
         let removed = self.leftovers.lock().await.remove(&context.engine).await?;
         pass.count("folders_removed", removed);
         Ok(pass)

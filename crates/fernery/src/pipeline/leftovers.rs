@@ -68,6 +68,8 @@ pub(super) struct Leftovers {
 struct Left {
     work_order_id: String,
     attempt_id: String,
+    /// What its processes bear in their environment.
+    mark: String,
     path: PathBuf,
 }
 
@@ -77,21 +79,20 @@ impl Leftovers {
         let found = entries.filter(|entry| entry.file_type().is_ok_and(|of| of.is_dir()));
         let ours = found.filter_map(|entry| {
             let name = entry.file_name();
-            let (id, attempt) = workorder_of(name.to_str()?)?;
-            Some(Left { work_order_id: id.into(), attempt_id: attempt.into(), path: entry.path() })
+            let name = name.to_str()?;
+            let (id, attempt) = workorder_of(name)?;
+            let mark = if name.starts_with("gate-") { name } else { attempt };
+            let (work_order_id, attempt_id, mark) = (id.into(), attempt.into(), mark.into());
+            Some(Left { work_order_id, attempt_id, mark, path: entry.path() })
         });
         Self { left: ours.collect(), trash, looked: false, removing: None }
     }
 
     /// Ends what still runs of them.
     pub(super) async fn end_survivors(&self) {
-        let attempts: Vec<String> = self
-            .left
-            .iter()
-            .filter(|left| !in_use(&left.path))
-            .map(|left| left.attempt_id.clone())
-            .collect();
-        leftover::end_survivors(&attempts).await;
+        let marks: Vec<String> =
+            self.left.iter().filter(|left| !in_use(&left.path)).map(|left| left.mark.clone()).collect();
+        leftover::end_survivors(&marks).await;
     }
 
     /// Has some of those removed whose workorder nobody holds; answers how many.

@@ -23,6 +23,7 @@ mod readiness;
 mod runner;
 mod scheduler;
 mod sealer;
+mod trial;
 
 use crate::config::Repos;
 use crate::diazotroph::trash::Trash;
@@ -177,15 +178,22 @@ impl Pipeline {
         // Programs are started in their own folders.
         let data = std::path::absolute(&data).unwrap_or(data);
         let StoreSettings { lease_ttl, chance, .. } = engine.settings().store.clone();
+        // What others host claims from the same streams. One file is one process's: nobody else hosts anything there.
+        let (known, hosting) =
+            engine.substrate().read(|sql| Ok((azollas::all(sql)?, azollas::hosting(sql)?))).await?;
+        let is_others = |known: &Blueprint| {
+            let ours = blueprints.iter().any(|own| own.azolla_id == known.azolla_id);
+            !ours && hosting.is_hosted(&known.azolla_id) && engine.store().backend() != "sqlite"
+        };
+        let known = known.iter().map(|known| (*known.blueprint).clone());
+        let all: Vec<Blueprint> = blueprints.iter().cloned().chain(known.filter(is_others)).collect();
+        check_together(&all).map_err(StoreError::Refused)?;
+        let probing = Probing::default();
+        check_contained(&blueprints, &probing).await.map_err(StoreError::Refused)?;
         for blueprint in &blueprints {
             let blueprint = blueprint.clone();
             engine.substrate().transact(move |sql| azollas::register(sql, &blueprint)).await?;
         }
-        let known = engine.substrate().read(azollas::all).await?;
-        let known: Vec<Blueprint> = known.iter().map(|known| (*known.blueprint).clone()).collect();
-        check_together(&known).map_err(StoreError::Refused)?;
-        let probing = Probing::default();
-        check_contained(&blueprints, &probing).await.map_err(StoreError::Refused)?;
         let owner = format!("fernery-{}", chance.process_id());
         let work = leftovers::work_of(&data, &engine).await?;
         let (trash, repos) = (Trash::of(&data), Arc::new(repos));

@@ -169,7 +169,9 @@ impl Slot {
         ];
         let (stop, stops) = mpsc::unbounded_channel();
         let run = command.run(job.payload.get().as_bytes(), env, true, self.context.lease_ttl, stops);
-        let tell = |_: Why, grace| drop(stop.send(grace));
+        let tell = |_: Why, grace| {
+            let _ = stop.send(grace);
+        };
         let (ran, why) = self.attend(job, RESERVE_MAX, run, tell).await;
         door::failpoint("workorder-ran");
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);

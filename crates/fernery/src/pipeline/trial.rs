@@ -28,6 +28,15 @@ pub(super) struct Trial {
     candidate: OnceCell<Candidate>,
 }
 
+/// A tree with a patch, and where the objects of its git directory are.
+pub(super) struct PatchedTree {
+    pub(super) tree: PathBuf,
+    /// The operator's.
+    pub(super) borrowed: Vec<PathBuf>,
+    /// Those that the patch brings, which are ours.
+    pub(super) brought: PathBuf,
+}
+
 impl Trial {
     /// Of what a workorder was made for.
     pub(super) fn new(snapshot: Option<&ContextSnapshot>, repos: &Repos, dir: PathBuf) -> Self {
@@ -40,8 +49,10 @@ impl Trial {
             Some(repo) => Repository::open(&repo.path),
             None => Err(format!("repository {name} is not in [repos] of this process's configuration")),
         };
-        let title = snapshot.and_then(|snapshot| snapshot.full_prompt_text.lines().next()).unwrap_or_default();
-        let subject = showable(title.trim_start_matches('#').trim()).chars().take(SUBJECT_CHARS_MAX).collect();
+        let title =
+            snapshot.and_then(|snapshot| snapshot.full_prompt_text.lines().next()).unwrap_or_default();
+        let subject =
+            showable(title.trim_start_matches('#').trim()).chars().take(SUBJECT_CHARS_MAX).collect();
         let (base, base_branch) = (said("commit_sha"), said("base_branch"));
         Self { repository, base, base_branch, subject, dir, candidate: OnceCell::new() }
     }
@@ -94,15 +105,18 @@ impl Trial {
         })
     }
 
-    /// A fresh tree with the patch, and what has to be readable beside it; `None`: there is no patch that applies.
-    pub(super) async fn tree(&self, place: &Path) -> Option<Result<(PathBuf, Vec<PathBuf>), String>> {
+    /// A fresh tree with the patch; `None`: there is no patch that applies.
+    pub(super) async fn tree(&self, place: &Path) -> Option<Result<PatchedTree, String>> {
         let (candidate, repository) = (self.candidate.get()?, self.repository.as_ref().ok()?);
         let objects = [candidate.objects()];
         let of = (self.base.as_str(), candidate.tree.as_str());
         let made = PrivateClone::make(place, repository, of, "candidate", &objects).await;
-        Some(made.map_err(|why| why.to_string()).map(|clone| {
-            let beside = repository.objects.iter().cloned().chain(objects).collect();
-            (clone.tree, beside)
+        let [brought] = objects;
+        let borrowed = repository.objects.clone();
+        Some(made.map_err(|why| why.to_string()).map(|clone| PatchedTree {
+            tree: clone.tree,
+            borrowed,
+            brought,
         }))
     }
 
@@ -135,7 +149,8 @@ impl Trial {
             self.subject, workorder.objective_id, workorder.work_order_id, bundle.output_id
         );
         let author = bundle.metadata.get("executor").and_then(Value::as_str).unwrap_or("executor");
-        let author: String = author.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).take(64).collect();
+        let author: String =
+            author.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).take(64).collect();
         let author = if author.is_empty() { "executor".into() } else { author };
         let saying = Saying {
             message: &message,

@@ -74,7 +74,7 @@ pub enum Heard {
 }
 
 /// Hears what a job writes.
-pub type Listener = dyn Fn(Heard, &[u8]) + Send + Sync;
+pub type Listener<'a> = dyn Fn(Heard, &[u8]) + Send + Sync + 'a;
 
 /// One job to run.
 pub struct Input<'a> {
@@ -85,7 +85,7 @@ pub struct Input<'a> {
     /// Whether it is ended once it has written more than may be kept.
     pub ends_when_full: bool,
     /// Who hears all that it writes, when it writes it.
-    pub listener: Option<&'a Listener>,
+    pub listener: Option<&'a Listener<'a>>,
     /// If this process hangs for so long, the job is killed: nobody renews its lease then.
     pub hang_max: Duration,
 }

@@ -160,7 +160,7 @@ async fn guarded(world: &World, cell: &Cell, tier: Tier, script: &str, grace: Du
     let ready = cell.folder.join("ready");
     let run = async {
         let hang_max = Duration::from_secs(60);
-        guards.run(Input { env, stdin: b"", ends_when_full: false, hang_max }, stops).await
+        guards.run(Input { env, stdin: b"", ends_when_full: false, listener: None, hang_max }, stops).await
     };
     let stopping = async {
         tokio::task::spawn_blocking(move || std::fs::read(ready)).await.unwrap().unwrap();

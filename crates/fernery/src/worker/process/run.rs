@@ -1,8 +1,8 @@
 //! One job under way, from the order to start it to the guard's word that it is over: stdin is fed, what it writes is kept
 //! within bounds, and its guard is kept awake.
 
-use super::{Heard, Listener, NotRun};
 use super::send_off::{WAKE_EVERY, wake};
+use super::{Heard, Listener, NotRun};
 use crate::worker::capture::{Head, Tail};
 use crate::worker::link::{Ended, Exit, Link, Order, Report};
 use crate::worker::outcome::Seen;
@@ -32,7 +32,7 @@ pub(super) struct Run<'g> {
     written: Head,
     written_end: Tail,
     complaints: Tail,
-    pub(super) listener: Option<&'g Listener>,
+    pub(super) listener: Option<&'g Listener<'g>>,
 }
 
 impl<'g> Run<'g> {
