@@ -31,7 +31,10 @@ async fn run_with(
     let env = vec![(ATTEMPT_VARIABLE.to_string(), mark.value().to_string())];
     let both = async {
         tokio::join!(
-            guards.run(Input { env, stdin, ends_when_full: true, hang_max: PATIENCE }, receiver),
+            guards.run(
+                Input { env, stdin, ends_when_full: true, listener: None, hang_max: PATIENCE },
+                receiver
+            ),
             stops(sender)
         )
         .0
@@ -205,7 +208,7 @@ async fn a_run_that_is_dropped_leaves_nothing() {
     let (_stops, receiver) = unbounded_channel();
     let env = vec![(ATTEMPT_VARIABLE.to_string(), mark.value().to_string())];
     tokio::select! {
-        ran = guards.run(Input { env, stdin: b"", ends_when_full: true, hang_max: PATIENCE }, receiver) => panic!("{ran:?}"),
+        ran = guards.run(Input { env, stdin: b"", ends_when_full: true, listener: None, hang_max: PATIENCE }, receiver) => panic!("{ran:?}"),
         () = mark.appears("sleep") => {}
     }
     mark.gone_within(PATIENCE).await;
@@ -230,7 +233,8 @@ async fn a_guard_that_its_job_has_stopped_still_notices_the_end() {
     let (_stops, receiver) = unbounded_channel();
     let env = vec![(ATTEMPT_VARIABLE.to_string(), mark.value().to_string())];
     // Its guard hears of this process four times in that time.
-    let input = Input { env, stdin: b"", ends_when_full: true, hang_max: Duration::from_secs(4) };
+    let input =
+        Input { env, stdin: b"", ends_when_full: true, listener: None, hang_max: Duration::from_secs(4) };
     let ran = timeout(PATIENCE, guards.run(input, receiver)).await.expect("it ends").expect("it ran");
     assert_eq!(result(ran), Ok("1".into()));
     guards.close().await;
@@ -252,7 +256,7 @@ async fn a_guard_that_its_job_stops_again_and_again_ends_with_it() {
         processes::with_argument(&long, 1, PATIENCE).await;
     };
     tokio::select! {
-        ran = guards.run(Input { env, stdin: b"", ends_when_full: true, hang_max: PATIENCE }, receiver) => panic!("{ran:?}"),
+        ran = guards.run(Input { env, stdin: b"", ends_when_full: true, listener: None, hang_max: PATIENCE }, receiver) => panic!("{ran:?}"),
         () = started => {}
     }
     guards.close().await;

@@ -1,0 +1,147 @@
+//! Each way in which an agent may behave ends in the right outcome, verdict and pause, and leaves nothing behind.
+
+use crate::yard::{GATES, Yard, blueprint, eventually, git, lay_out, marked};
+use serde_json::{Value, json};
+use std::fs;
+
+/// What came of a ticket, in short.
+fn short(objective: &Value) -> Value {
+    let last =
+        |list: &str| objective[list].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
+    json!([
+        last("output_bundles")["metadata"]["outcome"],
+        last("runs")["gate_result"],
+        objective["objective"]["status"],
+        last("pauses")["reason"],
+    ])
+}
+
+#[test]
+fn every_behaviour_ends_in_the_right_outcome_verdict_and_pause() {
+    let dir = lay_out(&blueprint(GATES));
+    // An operator's own profile of the same name wins over the one that is built in.
+    fs::create_dir(dir.path().join("profiles")).unwrap();
+    let profile = include_str!("../../../../profiles/mock.toml")
+        .replace("[limits]\n", "[limits]\noutput_bytes = 2_000_000\n");
+    fs::write(dir.path().join("profiles/mock.toml"), profile).unwrap();
+    let yard = Yard::open_in(dir);
+    let before =
+        (git(&yard.repo(), &["rev-parse", "HEAD^{tree}"]), git(&yard.repo(), &["status", "--porcelain"]));
+    let done = json!(["PATCH", "PASS", "DONE", "RUN_COMPLETE"]);
+    let failed = |outcome: &str| json!([outcome, "FAIL", "BLOCKED", "GATE_FAILED"]);
+    let spent = json!(["BUDGET", "FAIL", "BLOCKED", "BUDGET_EXHAUSTED"]);
+    let ways = [
+        ("ok", "yard", "mock: ok", done.clone()),
+        ("empty", "yard", "mock: empty", failed("NO_CHANGE")),
+        ("no-change", "yard", "mock: no-change it is so already", failed("NO_CHANGE")),
+        ("flood", "yard", "mock: flood 16\nmock: hang", failed("PROTOCOL")),
+        ("daemon", "yard", "mock: write d.txt d\nmock: daemon", done.clone()),
+        ("symlink", "yard", "mock: symlink out /etc/passwd", failed("PATCH")),
+        ("huge", "yard", "mock: sparse big.bin 100", failed("PROTOCOL")),
+        ("binary", "yard", "mock: binary b.bin", done.clone()),
+        ("commits", "yard", "mock: write c.txt c\nmock: commit mine", done.clone()),
+        ("no-git", "yard", "mock: write g.txt g\nmock: delete-git", done),
+        ("partial", "yard", "mock: write p.txt p\nmock: partial", failed("PROTOCOL")),
+        ("crash", "yard", "mock: write x.txt x\nmock: crash", failed("FAILED")),
+        ("fails", "yard", "mock: fail it is too hard", failed("FAILED")),
+        ("asks", "yard", "mock: ask which one?", failed("BLOCKED")),
+        ("hangs", "quick", "mock: write h.txt h\nmock: hang", spent.clone()),
+        ("deaf", "quick", "mock: write h.txt h\nmock: deaf", spent),
+    ];
+    for (id, azolla, script, _) in &ways {
+        yard.ticket(azolla, id, script);
+    }
+    for (id, _, script, wanted) in &ways {
+        let objective = yard.judged(id);
+        assert_eq!(short(&objective), *wanted, "{id}: {objective:#}");
+        let bundle = &objective["output_bundles"][0];
+        let said = &bundle["metadata"];
+        assert!(
+            ["bubblewrap", "landlock"].contains(&said["sandbox"].as_str().unwrap_or("")),
+            "{id}: {bundle}"
+        );
+        // What was changed before it ended badly is not lost.
+        if script.contains("write ") {
+            assert!(bundle["content"].as_str().unwrap().starts_with("diff --git"), "{id}: {bundle}");
+        }
+        let actions = objective["pauses"][0]["prioritized_actions"].as_array().unwrap().len();
+        assert!((1..=3).contains(&actions), "{id}");
+        assert_eq!(said["tokens"].is_null(), *id == "x", "{id}: {said}");
+    }
+    let huge = yard.objective("huge")["output_bundles"][0].clone();
+    let kept = huge["metadata"]["quarantine"].as_str().expect("where it is kept");
+    assert_eq!(fs::metadata(format!("{kept}/tree/big.bin")).unwrap().len(), 100 << 20);
+    assert!(huge["notes"].as_str().unwrap().contains(kept), "{huge}");
+    let trash = yard.server.run(["trash", "list", "--json"]).exits(0).json();
+    assert!(trash.to_string().contains("could not be captured"), "{trash}");
+
+    let mut branches = yard.branches();
+    branches.sort();
+    let passed = ["binary", "commits", "daemon", "no-git", "ok"];
+    assert_eq!(branches, passed.map(|id| format!("refs/heads/azolla/{id}")));
+    let after =
+        (git(&yard.repo(), &["rev-parse", "HEAD^{tree}"]), git(&yard.repo(), &["status", "--porcelain"]));
+    assert_eq!(after, before, "the operator's files are as they were");
+    git(&yard.repo(), &["fsck", "--strict"]);
+    assert_eq!(git(&yard.repo(), &["show", "azolla/commits:c.txt"]), "c");
+    let data = yard.server.data().display().to_string();
+    assert!(eventually(|| marked(&format!("HOME={data}")).is_empty()), "nothing outlives its run");
+    for (id, _, _, _) in &ways {
+        let run = yard.objective(id)["runs"][0]["run_id"].as_str().unwrap().to_string();
+        yard.server.run(["run", "replay", &run]).exits(0);
+    }
+}
+
+#[test]
+fn a_failed_gate_is_told_to_the_next_attempt_which_passes() {
+    let gates = "gates = [{ kind = \"outcome\" }, { kind = \"patch\" }, { kind = \"applies\" }, \
+                 { kind = \"command\", name = \"check\", argv = [\"sh\", \"check.sh\"], timeout = \"20s\" }]\n";
+    let yard = Yard::open(&blueprint(gates).replace("gate_failures = 0", "gate_failures = 1"));
+    yard.ticket(
+        "yard",
+        "t",
+        "mock: first write other.txt x\nmock: again replace greeting.txt Hello => Goodbye",
+    );
+    let done = yard.until("t", "done", |objective| objective["objective"]["status"] == "DONE");
+    let verdicts: Vec<&Value> =
+        done["runs"].as_array().unwrap().iter().map(|run| &run["gate_result"]).collect();
+    assert_eq!(verdicts, ["FAIL", "PASS"]);
+    assert_eq!(git(&yard.repo(), &["show", "azolla/t:greeting.txt"]), "Goodbye");
+    assert_eq!(yard.branches(), ["refs/heads/azolla/t"]);
+    // Done again after a person had a look: another branch, and the first stays as it is.
+    let first = git(&yard.repo(), &["rev-parse", "azolla/t"]);
+    yard.server.run(["ticket", "reopen", "t", "--note", "mock: append greeting.txt Again\\n"]).exits(0);
+    yard.until("t", "done again", |objective| {
+        objective["runs"].as_array().unwrap().len() == 3 && objective["objective"]["status"] == "DONE"
+    });
+    assert_eq!(git(&yard.repo(), &["rev-parse", "azolla/t"]), first);
+    assert_eq!(yard.branches(), ["refs/heads/azolla/t", "refs/heads/azolla/t-2"]);
+}
+
+#[test]
+fn what_can_be_known_to_fail_blocks_a_ticket_before_anything_is_spent() {
+    let yard = Yard::open(&blueprint(GATES));
+    let mut nowhere = crate::yard::new_ticket("yard", "nowhere", "mock: ok");
+    nowhere["metadata"] = json!({});
+    let mut unknown = crate::yard::new_ticket("yard", "unknown", "mock: ok");
+    unknown["metadata"] = json!({"repo_ref": "../repo"});
+    for (ticket, why) in [(nowhere, "names no repository"), (unknown, "not in [repos]")] {
+        let id = ticket["objective_id"].as_str().unwrap().to_string();
+        yard.post("/v1/objectives", ticket);
+        yard.approve(&id);
+        let blocked = yard.until(&id, "blocked", |objective| objective["objective"]["status"] == "BLOCKED");
+        assert!(blocked["objective"]["blocked_reason"].as_str().unwrap().contains(why), "{blocked:#}");
+        assert_eq!(blocked["workorders"].as_array().unwrap().len(), 0, "no attempt is spent");
+    }
+    git(&yard.repo(), &["checkout", "-q", "-b", "other"]);
+    git(&yard.repo(), &["branch", "-D", "main"]);
+    yard.ticket("yard", "no-base", "mock: ok");
+    let blocked = yard.until("no-base", "blocked", |objective| objective["objective"]["status"] == "BLOCKED");
+    assert!(
+        blocked["objective"]["blocked_reason"].as_str().unwrap().contains("no branch main"),
+        "{blocked:#}"
+    );
+    git(&yard.repo(), &["branch", "main", "other"]);
+    yard.server.run(["ticket", "unblock", "no-base", "--all"]).exits(0);
+    yard.until("no-base", "done", |objective| objective["objective"]["status"] == "DONE");
+}

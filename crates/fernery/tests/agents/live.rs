@@ -1,0 +1,27 @@
+//! What can be seen and done while an agent runs.
+
+use crate::yard::{GATES, PATIENCE, Yard, blueprint, eventually, marked};
+use fernery_engine::door::stop_watch;
+use std::time::Duration;
+
+#[test]
+fn a_cancelled_run_is_gone_within_seconds_and_its_work_is_captured() {
+    let yard = Yard::open(&blueprint(GATES));
+    yard.ticket("yard", "t", "mock: write new.txt new\\n\nmock: say now I wait\nmock: deaf");
+    let running = || {
+        let objective = yard.objective("t");
+        objective.to_string().contains("now I wait")
+    };
+    assert!(eventually(running), "what it does can be seen: {:#}", yard.objective("t"));
+    let home = format!("HOME={}", yard.server.data().display());
+    assert!(!marked(&home).is_empty());
+    let since = stop_watch();
+    yard.server.run(["ticket", "cancel", "t"]).exits(0);
+    assert!(eventually(|| marked(&home).is_empty()));
+    let took = since.elapsed();
+    assert!(took < Duration::from_secs(9), "it took {took:?} of {PATIENCE:?}");
+    let ended = yard.judged("t");
+    assert_eq!(ended["output_bundles"][0]["metadata"]["outcome"], "CANCELLED", "{ended:#}");
+    assert!(ended["output_bundles"][0]["content"].as_str().unwrap().contains("+new"));
+    assert!(yard.branches().is_empty());
+}
