@@ -2,6 +2,8 @@
 //!
 //! A file `profiles/NAME.toml` beside a blueprint's own wins over the built-in profile of that name.
 
+#[cfg(test)]
+mod page;
 mod usable;
 
 use fernery_core::blueprint::Flaw;

@@ -289,6 +289,21 @@ fn a_profile_beside_the_blueprint_wins_and_its_mistakes_are_told() {
     }
 }
 
+/// Two kinds of executor cannot have the workorders of one type.
+#[test]
+fn the_built_in_azolla_stays_away_where_its_workorders_are_carried_out_here() {
+    let dir = tempfile::tempdir().unwrap();
+    let hosted = |lines: &str| {
+        let file = dir.path().join("own.toml");
+        fs::write(&file, format!("extends = \"mec\"\nazolla_id = \"own\"\n{lines}")).unwrap();
+        let blueprints = fernery::pipeline::blueprints(&[file]).unwrap();
+        blueprints.iter().map(|blueprint| blueprint.azolla_id.to_string()).collect::<Vec<_>>()
+    };
+    let agent = "[executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"mock\"\nsandbox = \"none\"\n";
+    assert_eq!(hosted(agent), ["own"]);
+    assert_eq!(hosted(""), ["mec", "own"]);
+}
+
 #[test]
 fn init_writes_two_files_that_work_and_overwrites_none() {
     let machine = Machine::new(&[("codex", "echo codex 1"), ("claude", "echo claude 1")]);

@@ -55,7 +55,9 @@ impl Reader {
         let files = self.files_of_home(file, "files");
         let network = self.flag(file, "network").unwrap_or(false);
         let sandbox = self.text(file, "sandbox");
-        let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
+        // That nothing contains an agent is said by a blueprint, where people look for it.
+        let tiers = [Sandbox::Bubblewrap, Sandbox::Landlock];
+        let sandbox = sandbox.and_then(|found| self.word(found, &tiers, Sandbox::as_str));
         let limits = self.profile_limits(file);
         Some(Profile {
             name: name?.value,

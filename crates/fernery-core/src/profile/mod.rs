@@ -114,7 +114,7 @@ pub struct Profile {
     pub files: Vec<String>,
     /// Whether it may reach the network.
     pub network: bool,
-    /// The least that must contain it.
+    /// The least that must contain it; never nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
     /// What ends it before its budget does.
@@ -187,6 +187,14 @@ impl Profile {
                 return refused(
                     "would end the flags, and with them those that the profile needs".to_string(),
                 );
+            }
+            let strange = [ARGS, FERNERY]
+                .into_iter()
+                .chain((self.prompt != PromptBy::Argument).then_some(PROMPT))
+                .chain((self.prompt != PromptBy::File).then_some(PROMPT_FILE))
+                .find(|place| arg.contains(place));
+            if let Some(place) = strange {
+                return refused(format!("`{place}` is a place that this profile has no use for here"));
             }
             if let Some(kept) = self.keeps(arg) {
                 return refused(format!("`{kept}` is the profile's own: its protocol needs it as it is"));

@@ -87,6 +87,10 @@ fn mistakes_about_agents_are_told_with_their_place() {
             "profile = \"claude\"\nargs = [\"--model\", \"x\", \"--output-format=text\"]",
             "args[2]: `--output-format` is the profile's own",
         ),
+        (
+            "profile = \"claude\"\nargs = [\"{prompt}\"]",
+            "args[0]: `{prompt}` is a place that this profile has no use",
+        ),
         ("profile = \"claude\"\nargs = [\"-p\"]", "args[0]: `-p` is the profile's own"),
         ("profile = \"claude\"\nargs = [\"--\"]", "args[0]: would end the flags"),
         ("profile = \"claude\"\nargs = [\"a\\u0000\"]", "args[0]: holds the character"),
@@ -134,6 +138,11 @@ fn mistakes_in_a_profile_are_told_with_their_place() {
         ),
         ("dialect = \"text\"", &format!("dialect = \"text\"\n{files}"), "login: has at most 50 files"),
         ("dialect = \"text\"", "dialect = \"text\"\nextends = \"claude\"", "unknown key `extends`"),
+        (
+            "dialect = \"text\"",
+            "dialect = \"text\"\nsandbox = \"none\"",
+            "unknown word `none`; known: bubblewrap, landlock",
+        ),
         ("dialect = \"text\"", "dialect = \"text\"\n[set]\nA = 1", "set.A: is a text in quotes"),
         ("dialect = \"text\"", "dialect = \"text\"\n[set]\nFERNERY_URL = \"x\"", "no command may see them"),
         (

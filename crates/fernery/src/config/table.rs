@@ -55,7 +55,8 @@ impl Setting {
 }
 
 /// Names in the environment that are no settings: they tell the command line where to look, or are secrets.
-pub const OTHER_ENV: &[&str] = &["FERNERY_CONFIG", "FERNERY_URL", "FERNERY_TOKEN", "FERNERY_CA"];
+pub const OTHER_ENV: &[&str] =
+    &["FERNERY_CONFIG", "FERNERY_URL", "FERNERY_TOKEN", "FERNERY_CA", "FERNERY_MOCK"];
 
 const fn one(key: &'static str, value_name: &'static str, fallback: Fallback, help: &'static str) -> Setting {
     Setting { key, value_name, form: Form::One, fallback, help }

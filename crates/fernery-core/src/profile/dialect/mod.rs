@@ -123,6 +123,9 @@ impl Hearing {
             self.line(&rest);
         }
         let mut told = self.told;
+        if let Some(message) = &mut told.message {
+            keep_end(message);
+        }
         told.message = told.message.map(|text| showable(text.trim())).filter(|text| !text.is_empty());
         let last = told.message.as_deref().and_then(|text| text.lines().last()).unwrap_or_default();
         told.question |= last.starts_with("QUESTION:");
@@ -161,9 +164,9 @@ impl Hearing {
     fn append(&mut self, text: &str) {
         let message = self.told.message.get_or_insert_default();
         message.push_str(text);
-        if message.len() > limits::AGENT_MESSAGE_BYTES_MAX {
-            let from = message.ceil_char_boundary(message.len() - limits::AGENT_MESSAGE_BYTES_MAX);
-            message.drain(..from);
+        // Cut only now and then: a long output comes in many pieces.
+        if message.len() > 2 * limits::AGENT_MESSAGE_BYTES_MAX {
+            keep_end(message);
         }
     }
 
@@ -200,6 +203,12 @@ impl Dialect {
         };
         shown(&note?)
     }
+}
+
+/// Of a message that is too long, its end.
+fn keep_end(message: &mut String) {
+    let from = message.len().saturating_sub(limits::AGENT_MESSAGE_BYTES_MAX);
+    message.drain(..message.ceil_char_boundary(from));
 }
 
 /// An event is an object on one line; whatever else there is, is none.
