@@ -162,8 +162,8 @@ impl Errand {
         cell.read = self.repository.iter().flat_map(|repository| repository.objects.clone()).collect();
         cell.read.extend(program.folders.clone());
         let home = std::env::home_dir().unwrap_or_default();
-        cell.login =
-            self.profile.login.iter().map(|login| home.join(login)).filter(|login| login.exists()).collect();
+        let shown = self.profile.visible_files().map(|file| home.join(file));
+        cell.login = shown.filter(|file| file.exists()).collect();
         cell.network = self.profile.network;
         cell.uid = Cell::spare_uid(self.place.attempt_id());
         cell

@@ -110,6 +110,10 @@ max_content_bytes = 1_048_576
 [[gates]]
 kind = "patch"
 max_files = 50
+
+# It applies to the commit that the work started from, in a clone that nobody worked in.
+[[gates]]
+kind = "applies"
 "#,
     );
     let suggested = suggested(&repository.seen);
