@@ -8,6 +8,8 @@ use fernery::sandbox::{Cell, CellLimits, Probe, Tier};
 use fernery::worker::process::{ATTEMPT_VARIABLE, Guards, Input};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::ffi::OsString;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use world::{Ran, World, fernery};
@@ -97,6 +99,20 @@ fn a_contained_program_can_do_its_work() {
         let ran = world.run(&cell, tier, script);
         assert!(ran.succeeded(), "{tier}: {ran:?}");
         assert!(world.path("open/made").exists(), "{tier}: what it may write is outside too");
+    }
+}
+
+#[test]
+fn a_folder_that_only_the_server_may_enter_is_shown_to_the_program_and_nothing_else_of_it() {
+    for tier in TIERS {
+        let world = World::new();
+        std::fs::set_permissions(world.path("data"), Permissions::from_mode(0o700)).unwrap();
+        std::fs::set_permissions(world.path("data/work"), Permissions::from_mode(0o700)).unwrap();
+        let script = "set -e; echo x > made; echo x > $TMPDIR/made; test \"$(realpath .)\" = \"$FOLDER\"; \
+                      for other in operator.token work/other/content; do ! cat $WORLD/data/$other; done";
+        let ran = world.run(&world.cell(), tier, script);
+        assert!(ran.succeeded(), "{tier}: {ran:?}");
+        assert!(world.cell().folder.join("made").exists(), "{tier}");
     }
 }
 
