@@ -185,6 +185,6 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     attempt("too large a file", "head -c 3000000 /dev/zero > large"),
     attempt("too much memory", "exec perl -e '$x=\"a\"x(200<<20); exit(length($x)==0)'"),
     attempt("too many open files", "exec perl -e 'for(1..100){open($f[$_],\"<\",\"/dev/null\") or exit 1}'"),
-    attempt("too long on a processor", "exec perl -e '$t=(times)[0]; 1 while (times)[0]-$t<1.6'"),
+    attempt("too long on a processor", "exec perl -e '1 while do{my($u,$s)=times;$u+$s<1.6}'"),
     attempt("a core file", "ulimit -c unlimited"),
 ];
