@@ -328,7 +328,7 @@ fn what_contains_programs_is_tried_and_what_nothing_contains_is_named() {
     let dir = folder();
     let seen = findings(&run_in(dir.path(), ["doctor", "--json"]).exits(0));
     expect(&seen, "sandbox", "ok", "bubblewrap");
-    let blueprint = "extends = \"mec\"\nazolla_id = \"free\"\n[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\n\
+    let blueprint = "extends = \"mec\"\nazolla_id = \"free\"\ndiazotroph_type = \"FREE_DIAZOTROPH\"\n[executors.FREE_DIAZOTROPH]\nkind = \"command\"\n\
                      argv = [\"true\"]\nsandbox = \"none\"\n";
     fs::write(dir.path().join("free.toml"), blueprint).unwrap();
     let seen = findings(&run_in(dir.path(), ["doctor", "--json", "--azolla", "free.toml"]).exits(0));

@@ -79,7 +79,7 @@ async fn a_redis_is_found_healthy_spoilt_or_away() {
 async fn a_redis_without_a_password_is_no_neighbour_of_a_program_with_a_network() {
     let database = fresh_database::fresh_database().await;
     let mut redis = OwnRedis::start().await;
-    let azolla = "extends = \"mec\"\nazolla_id = \"out\"\n[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\n\
+    let azolla = "extends = \"mec\"\nazolla_id = \"out\"\ndiazotroph_type = \"OUT_DIAZOTROPH\"\n[executors.OUT_DIAZOTROPH]\nkind = \"command\"\n\
                   argv = [\"true\"]\nnetwork = true\n";
     let alone = azolla.replace("network = true\n", "");
     let open = |seen: &[(String, String, String)]| seen.iter().any(|(check, ..)| check == "open_server");

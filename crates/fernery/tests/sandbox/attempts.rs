@@ -185,6 +185,9 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     attempt("too large a file", "head -c 3000000 /dev/zero > large"),
     attempt("too much memory", "exec perl -e '$x=\"a\"x(200<<20); exit(length($x)==0)'"),
     attempt("too many open files", "exec perl -e 'for(1..100){open($f[$_],\"<\",\"/dev/null\") or exit 1}'"),
-    attempt("too long on a processor", "exec perl -e '1 while do{my($u,$s)=times;$u+$s<1.6}'"),
+    attempt(
+        "too long on a processor",
+        "exec perl -e 'for(;;){$x++ for 1..1000000; my($u,$s)=times; last if $u+$s>3}'",
+    ),
     attempt("a core file", "ulimit -c unlimited"),
 ];
