@@ -7,11 +7,10 @@ use async_trait::async_trait;
 use fernery_core::artifact::{AzollaId, SnapshotId, TerminalReason};
 use fernery_engine::substrate::azollas;
 use fernery_engine::substrate::claims::{self, Claimer};
-use fernery_engine::substrate::scheduling::{self, Ids, Room, Scheduled};
-use fernery_engine::{StoreError, door};
-use tokio::task::JoinSet;
+use fernery_engine::substrate::scheduling::{self, Claimed, Ids, Room, Scheduled};
+use fernery_engine::{StoreError, Substrate, door};
 
-/// Events claimed at once: each is a transaction, and they share commits.
+/// Events claimed at once, and dealt with in one transaction.
 const BATCH: i64 = 64;
 
 pub(super) struct Scheduler;
@@ -38,26 +37,39 @@ impl PollingWorker for Scheduler {
         let taken = substrate.transact(move |sql| claims::take_events(sql, &of, &by, limit)).await?;
         door::failpoint("event-claimed");
         pass.again = taken.len() as i64 == limit && limit > 0;
-        let mut scheduling = JoinSet::new();
         let chance = context.engine.settings().store.chance;
-        for (event, held) in taken {
-            let substrate = substrate.clone();
-            let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
-            scheduling.spawn(async move {
-                substrate.transact(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await
-            });
-        }
+        let ids = || Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
+        let claimed: Vec<Claimed> =
+            taken.into_iter().map(|(event, held)| Claimed { event, held, ids: ids() }).collect();
         let mut failed = None;
-        while let Some(done) = scheduling.join_next().await {
-            match done {
-                Ok(Ok(scheduled)) => tally(&scheduled, &mut pass),
-                Ok(Err(error)) => failed = Some(error),
-                Err(panicked) => failed = Some(StoreError::Unavailable(panicked.to_string())),
+        match schedule(&substrate, azolla, claimed.clone()).await {
+            Ok(done) => done.iter().for_each(|scheduled| tally(scheduled, &mut pass)),
+            // One of them may be to blame: each alone, so that it keeps nobody else waiting.
+            Err(error) if claimed.len() > 1 && error.is_of_one_call() => {
+                for one in claimed {
+                    match schedule(&substrate, azolla, vec![one]).await {
+                        Ok(done) => done.iter().for_each(|scheduled| tally(scheduled, &mut pass)),
+                        Err(error) => failed = Some(error),
+                    }
+                }
             }
+            Err(error) => failed = Some(error),
         }
         door::failpoint("event-scheduled");
         failed.map_or(Ok(pass), Err)
     }
+}
+
+async fn schedule(
+    substrate: &Substrate,
+    azolla: &AzollaId,
+    claimed: Vec<Claimed>,
+) -> Result<Vec<Scheduled>, StoreError> {
+    if claimed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let of = azolla.clone();
+    substrate.transact(move |sql| scheduling::schedule_all(sql, &of, &claimed)).await
 }
 
 fn left(room: Room, pass: &mut Pass) -> Option<i64> {
