@@ -193,7 +193,9 @@ fn show(args: &Show, screen: Screen) -> Outcome {
 
 fn described(of: &str, executor: &Executor) -> String {
     let sandbox = executor.sandbox.map(|sandbox| format!(", sandbox {sandbox}")).unwrap_or_default();
-    format!("{of}: {} {}{sandbox}", executor.kind, executor.argv.join(" ")).trim_end().to_string()
+    let network = if executor.network { ", with a network" } else { "" };
+    let shown = format!("{of}: {} {}{sandbox}{network}", executor.kind, executor.argv.join(" "));
+    shown.trim_end().to_string()
 }
 
 fn envelope(envelope: &Envelope) -> String {
