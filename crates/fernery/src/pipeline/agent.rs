@@ -22,6 +22,13 @@ use tokio::sync::mpsc;
 /// Kept of the budget for stopping the agent, capturing what it left and handing it in.
 const RESERVE_MAX: Duration = Duration::from_secs(15);
 
+/// And at least this, if there is so much.
+const RESERVE_MIN: Duration = Duration::from_secs(2);
+
+fn reserve(budget: Duration) -> Duration {
+    (budget / 10).clamp(RESERVE_MIN.min(budget / 2), RESERVE_MAX)
+}
+
 /// What a workorder's job carries.
 #[derive(Deserialize)]
 struct Payload {
@@ -64,7 +71,7 @@ impl Slot {
                 never = self.say_all(job, notes) => match never {},
             }
         };
-        let (done, why) = self.attend(job, RESERVE_MAX, work, tell).await;
+        let (done, why) = self.attend(job, reserve, work, tell).await;
         door::failpoint("workorder-ran");
         match (done, why) {
             // Not the holder any more: not one write (invariant 11).
