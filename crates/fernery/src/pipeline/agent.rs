@@ -2,7 +2,7 @@
 
 use super::leftovers::{log_file, run_folder};
 use super::runner::{Slot, Why};
-use crate::diazotroph::{Done, EndOrder, Errand, Place};
+use crate::diazotroph::{Done, EndOrder, Errand, Place, reserve};
 use crate::git::repository::Repository;
 use crate::sandbox::Probe;
 use fernery_core::artifact::{ContextSnapshot, Workorder};
@@ -16,18 +16,7 @@ use fernery_engine::store::{Beat, Claimed};
 use fernery_engine::{StoreError, door};
 use serde::Deserialize;
 use serde_json::Value;
-use std::time::Duration;
 use tokio::sync::mpsc;
-
-/// Kept of the budget for stopping the agent, capturing what it left and handing it in.
-const RESERVE_MAX: Duration = Duration::from_secs(15);
-
-/// And at least this, if there is so much.
-const RESERVE_MIN: Duration = Duration::from_secs(2);
-
-fn reserve(budget: Duration) -> Duration {
-    (budget / 10).clamp(RESERVE_MIN.min(budget / 2), RESERVE_MAX)
-}
 
 /// What a workorder's job carries.
 #[derive(Deserialize)]

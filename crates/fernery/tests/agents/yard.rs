@@ -62,7 +62,11 @@ impl Yard {
     }
 
     pub(crate) fn open_in(dir: TempDir) -> Self {
-        Self { server: Server::start_in(dir, &FLAGS) }
+        Self::open_in_with(dir, &[])
+    }
+
+    pub(crate) fn open_in_with(dir: TempDir, more: &[&str]) -> Self {
+        Self { server: Server::start_in(dir, &[&FLAGS[..], more].concat()) }
     }
 
     pub(crate) fn repo(&self) -> PathBuf {
