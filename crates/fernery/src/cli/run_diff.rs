@@ -33,7 +33,8 @@ pub(super) struct Diff {
 
 pub(super) async fn run(diff: Diff, client: &Client, screen: Screen) -> Outcome {
     let id = &diff.id;
-    let Some(bundle) = run_of::workorder(client, id).await?.output_bundle else {
+    let work = run_of::workorder(client, id).await?;
+    let Some(bundle) = work.output_bundle else {
         return Err(Failure::not_found(format!("nothing has come of {id} yet"))
             .hint(format_args!("fernery run logs {id} -f shows what is done")));
     };
@@ -42,11 +43,13 @@ pub(super) async fn run(diff: Diff, client: &Client, screen: Screen) -> Outcome 
     if !patch.is_empty() && !patch.starts_with("diff --git ") {
         return Err(Failure::failed("no_patch", format!("what came of {id} is {outcome}, and no patch")));
     }
+    let about = json!({ "work_order_id": work.workorder["work_order_id"], "output_id": bundle["output_id"],
+        "outcome": outcome });
     if diff.stat {
-        return stat(&bundle, patch, screen);
+        return stat(about, patch, screen);
     }
     if screen.json {
-        return tell(screen, &bundle, json!({ "outcome": outcome, "patch": patch }));
+        return tell(screen, about, [("patch", patch.into())]);
     }
     if patch.is_empty() {
         remark(&format!("{id} changed nothing ({outcome})"));
@@ -56,11 +59,11 @@ pub(super) async fn run(diff: Diff, client: &Client, screen: Screen) -> Outcome 
 }
 
 /// One object that says what it is about.
-fn tell(screen: Screen, bundle: &Value, mut of: Value) -> Outcome {
-    for name in ["work_order_id", "output_id"] {
-        of[name] = bundle[name].clone();
+fn tell<const N: usize>(screen: Screen, mut about: Value, more: [(&str, Value); N]) -> Outcome {
+    for (name, value) in more {
+        about[name] = value;
     }
-    screen.line(&json_inert(&of.to_string()))
+    screen.line(&json_inert(&about.to_string()))
 }
 
 fn painted(patch: &str, screen: Screen) -> String {
@@ -101,7 +104,7 @@ fn counts(file: &FileChange) -> (u64, u64, Option<u64>) {
     }
 }
 
-fn stat(bundle: &Value, patch: &str, screen: Screen) -> Outcome {
+fn stat(about: Value, patch: &str, screen: Screen) -> Outcome {
     let unread = |flaw: patch::Flaw| Failure::failed("no_patch", format!("the patch cannot be read: {flaw}"));
     let files = patch::read(patch).map_err(unread)?.files;
     let total = files.iter().map(counts).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
@@ -111,7 +114,9 @@ fn stat(bundle: &Value, patch: &str, screen: Screen) -> Outcome {
             json!({ "path": file.path, "insertions": insertions, "deletions": deletions, "binary_bytes": binary_bytes })
         };
         let files: Vec<Value> = files.iter().map(each).collect();
-        return tell(screen, bundle, json!({ "files": files, "insertions": total.0, "deletions": total.1 }));
+        let (insertions, deletions) = (total.0.into(), total.1.into());
+        let more = [("files", files.into()), ("insertions", insertions), ("deletions", deletions)];
+        return tell(screen, about, more);
     }
     let row = |file: &FileChange| -> Vec<Cell> {
         let change = match (&file.before, &file.after, counts(file)) {
