@@ -23,6 +23,13 @@ pub enum StoreError {
 /// What every verb of the store answers with.
 pub type StoreResult<T> = Result<T, StoreError>;
 
+impl StoreError {
+    /// Whether one call among those that shared a transaction can be at fault: each alone may succeed.
+    pub fn is_of_one_call(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Busy(_) | Self::Corrupt(_))
+    }
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -322,3 +322,17 @@ fn a_full_disk_is_told() {
     expect(&seen, "file_system", "problem", "lives in memory");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "the disk outside was not touched");
 }
+
+#[test]
+fn what_contains_programs_is_tried_and_what_nothing_contains_is_named() {
+    let dir = folder();
+    let seen = findings(&run_in(dir.path(), ["doctor", "--json"]).exits(0));
+    expect(&seen, "sandbox", "ok", "bubblewrap");
+    let blueprint = "extends = \"mec\"\nazolla_id = \"free\"\ndiazotroph_type = \"FREE_DIAZOTROPH\"\n[executors.FREE_DIAZOTROPH]\nkind = \"command\"\n\
+                     argv = [\"true\"]\nsandbox = \"none\"\n";
+    fs::write(dir.path().join("free.toml"), blueprint).unwrap();
+    let seen = findings(&run_in(dir.path(), ["doctor", "--json", "--azolla", "free.toml"]).exits(0));
+    expect(&seen, "containment", "warning", "azolla free");
+    let seen = findings(&run_in(dir.path(), ["doctor", "--json", "--azolla", "nothere.toml"]).exits(1));
+    expect(&seen, "azollas", "problem", "nothere.toml");
+}

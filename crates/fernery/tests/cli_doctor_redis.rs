@@ -14,8 +14,16 @@ use serde_json::Value;
 
 /// Level and words of each check about Redis.
 fn doctor(database: &str, redis: &str, exit: i32) -> Vec<(String, String, String)> {
+    doctor_hosting("", database, redis, exit)
+}
+
+fn doctor_hosting(azolla: &str, database: &str, redis: &str, exit: i32) -> Vec<(String, String, String)> {
     let dir = tempfile::tempdir().expect("a folder");
-    let flags = ["doctor", "--json", "--database", database, "--redis", redis];
+    std::fs::write(dir.path().join("out.toml"), azolla).expect("a file");
+    let mut flags = vec!["doctor", "--json", "--database", database, "--redis", redis];
+    if !azolla.is_empty() {
+        flags.extend(["--azolla", "out.toml"]);
+    }
     let answer = run_in(dir.path(), flags).exits(exit);
     assert!(!answer.stdout.contains("s3cret"), "{answer:?}");
     let Value::Array(findings) = answer.json() else { panic!("no array: {answer:?}") };
@@ -23,7 +31,7 @@ fn doctor(database: &str, redis: &str, exit: i32) -> Vec<(String, String, String
     findings
         .iter()
         .map(|f| (text(f, "check"), text(f, "level"), text(f, "found")))
-        .filter(|(check, ..)| check.starts_with("redis"))
+        .filter(|(check, ..)| check.starts_with("redis") || check == "open_server")
         .collect()
 }
 
@@ -65,4 +73,21 @@ async fn a_redis_is_found_healthy_spoilt_or_away() {
 
     redis.kill().await;
     expect(&doctor(&database.url(), &redis.url(), 1), "redis", "problem", "cannot be reached");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_without_a_password_is_no_neighbour_of_a_program_with_a_network() {
+    let database = fresh_database::fresh_database().await;
+    let mut redis = OwnRedis::start().await;
+    let azolla = "extends = \"mec\"\nazolla_id = \"out\"\ndiazotroph_type = \"OUT_DIAZOTROPH\"\n[executors.OUT_DIAZOTROPH]\nkind = \"command\"\n\
+                  argv = [\"true\"]\nnetwork = true\n";
+    let alone = azolla.replace("network = true\n", "");
+    let open = |seen: &[(String, String, String)]| seen.iter().any(|(check, ..)| check == "open_server");
+    assert!(!open(&doctor_hosting(&alone, &database.url(), &redis.url(), 0)));
+    let seen = doctor_hosting(azolla, &database.url(), &redis.url(), 1);
+    expect(&seen, "open_server", "problem", "redis://");
+    let _: String = redis.ask(&["CONFIG", "SET", "requirepass", "s3cret"]).await;
+    let closed = redis.url().replace("redis://", "redis://:s3cret@");
+    assert!(!open(&doctor_hosting(azolla, &database.url(), &closed, 0)));
+    redis.kill().await;
 }

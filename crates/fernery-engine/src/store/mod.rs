@@ -175,6 +175,11 @@ pub trait Store: Send + Sync + 'static {
     async fn transact(&self, _work: Work) -> StoreResult<()> {
         Err(StoreError::Refused("this store has no substrate".into()))
     }
+    /// As `transact`, of work on one objective and what hangs on it, which may share its transaction with others: it fails
+    /// alone, and locks nothing of another objective.
+    async fn act(&self, _subject: String, work: Work) -> StoreResult<()> {
+        self.transact(work).await
+    }
     /// Runs work of the pipeline that only reads, in one snapshot.
     async fn consult(&self, _work: Work) -> StoreResult<()> {
         Err(StoreError::Refused("this store has no substrate".into()))

@@ -1,6 +1,7 @@
 //! An act that an operator asks for, under an id of theirs: asked for again it is answered as it was, and nothing is done
 //! twice (invariant 19).
 
+use super::journal::Entry;
 use super::operating::{Actor, Answer, Refusal};
 use super::{Sql, journal};
 use crate::error::StoreResult;
@@ -21,12 +22,17 @@ impl Asked<'_> {
     /// Whether this very act was carried out before: its answer was lost, and it is asked for again. An id that was given
     /// to anything else, be it by somebody else, is taken.
     pub(super) fn is_repeat(&self, sql: &mut dyn Sql) -> Answer<bool> {
-        let Some(entry) = journal::by_id(sql, self.record_id.as_str())? else { return Ok(Ok(false)) };
+        Ok(self.is_repeat_of(journal::by_id(sql, self.record_id.as_str())?))
+    }
+
+    /// As [`Asked::is_repeat`], where the entry under its id has been read.
+    pub(super) fn is_repeat_of(&self, entry: Option<Entry>) -> Result<bool, Refusal> {
+        let Some(entry) = entry else { return Ok(false) };
         let same = entry.act == self.act
             && entry.subject == self.id.as_str()
             && entry.actor == self.actor.0
             && self.what.iter().all(|(field, value)| entry.why.get(field) == Some(value));
-        Ok(if same { Ok(true) } else { Err(Refusal::Taken) })
+        if same { Ok(true) } else { Err(Refusal::Taken) }
     }
 
     /// Writes down that it was carried out, with what it came to.

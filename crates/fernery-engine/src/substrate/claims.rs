@@ -2,7 +2,7 @@
 //!
 //! The version travels with the event or the workorder, so that an old number never becomes true again (invariant 9).
 
-use super::{Cell, Sql};
+use super::{Cell, Question, Sql};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{AzollaId, ClaimRecord, Event, EventId, ResourceType, WorkorderId};
 use fernery_core::lease::FENCE_STEP;
@@ -75,9 +75,10 @@ pub(super) fn take(
     let now = sql.now();
     // The resource before its claim, everywhere: it is there to be locked, and its version says whether somebody had it
     // since it was read, be it that their claim is gone again.
-    let versions: Vec<Vec<Cell<'_>>> =
-        seen.iter().map(|(id, version)| vec![(*id).into(), (*version).into()]).collect();
-    let raised = sql.query_each(version_statement(resource_type), &versions)?;
+    let raising = version_statement(resource_type);
+    let versions: Vec<Question<'_>> =
+        seen.iter().map(|(id, version)| (raising, vec![(*id).into(), (*version).into()])).collect();
+    let raised = sql.query_all(&versions)?;
     let mut held = Vec::with_capacity(seen.len());
     for ((id, _), row) in seen.iter().zip(&raised) {
         let Some(row) = row.first() else {
@@ -89,8 +90,8 @@ pub(super) fn take(
         check_form(&mine, now, by.ttl)?;
         held.push(Some(mine));
     }
-    let claims: Vec<Vec<Cell<'_>>> = held.iter().flatten().map(|held| acquire(held, now, by.ttl)).collect();
-    let mut taken = sql.query_each(include_str!("sql/claim_acquire.sql"), &claims)?.into_iter();
+    let claims: Vec<Question<'_>> = held.iter().flatten().map(|held| acquire(held, now, by.ttl)).collect();
+    let mut taken = sql.query_all(&claims)?.into_iter();
     drop(claims);
     for mine in &mut held {
         // One that was raised was asked for, in this order.
@@ -101,15 +102,16 @@ pub(super) fn take(
     Ok(held)
 }
 
-fn acquire(held: &Held, now: Timestamp, ttl: Duration) -> Vec<Cell<'_>> {
-    vec![
+fn acquire(held: &Held, now: Timestamp, ttl: Duration) -> Question<'_> {
+    let cells = vec![
         held.resource_type.as_str().into(),
         (&held.resource_id).into(),
         (&held.owner_id).into(),
         now.after(ttl).into(),
         now.into(),
         held.claim_version.into(),
-    ]
+    ];
+    (include_str!("sql/claim_acquire.sql"), cells)
 }
 
 /// Raises the version that travels with the resource; `None`: it is no longer the one that was read.
@@ -145,13 +147,19 @@ pub fn renew(sql: &mut dyn Sql, held: &Held, ttl: Duration) -> StoreResult<Optio
 
 /// Gives it back; `false`: somebody has taken over, and nothing may be written with it.
 pub fn release(sql: &mut dyn Sql, held: &Held) -> StoreResult<bool> {
-    let cells: [Cell<'_>; 4] = [
+    let (statement, cells) = releasing(held);
+    Ok(sql.touched(statement, &cells)? == 1)
+}
+
+/// What gives it back: answers with one row, or none where somebody has taken over.
+pub(super) fn releasing(held: &Held) -> Question<'_> {
+    let cells = vec![
         held.resource_type.as_str().into(),
         (&held.resource_id).into(),
         (&held.owner_id).into(),
         held.claim_version.into(),
     ];
-    Ok(sql.touched(include_str!("sql/claim_release.sql"), &cells)? == 1)
+    (include_str!("sql/claim_release.sql"), cells)
 }
 
 /// After a restore: no claim that was given out since the backup can match, and everything is free.

@@ -2,10 +2,10 @@
 
 use super::asking::{Asked, fields};
 use super::difference::since;
-use super::objectives::{self, Shown, Standing, shown_now};
+use super::objectives::{self, Shown, Standing, shown, shown_now};
 use super::operating::{Actor, Answer, Refusal, check_note, locked};
 use super::reading::{self, Decision};
-use super::{Cell, Sql, Stage};
+use super::{Cell, Sql, Stage, azollas, journal};
 use crate::error::StoreResult;
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::{self, Digest};
@@ -54,11 +54,24 @@ fn by_record(sql: &mut dyn Sql, record_id: &RecordId) -> StoreResult<Option<Deci
 pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
     accepted!(check_note(deciding.note.as_deref()));
     let asked = deciding.asked(actor, "approve", id, None);
-    let mut standing = accepted!(locked(sql, id)?);
-    if let Some(before) = accepted!(decided(sql, &asked)?) {
+    let mut questions = objectives::locking(id.as_str()).to_vec();
+    questions.push((include_str!("sql/journal_by_id.sql"), vec![deciding.record_id.as_str().into()]));
+    questions.push((include_str!("sql/azolla_of_objective.sql"), vec![id.as_str().into()]));
+    let mut answers = sql.query_all(&questions)?.into_iter();
+    let Some(mut standing) = objectives::loaded(&mut answers)? else { return Ok(Err(Refusal::Unknown)) };
+    let entry = answers.next().unwrap_or_default().first().map(|row| journal::entry(row, 0)).transpose()?;
+    if accepted!(asked.is_repeat_of(entry))
+        && let Some(before) = by_record(sql, &deciding.record_id)?
+    {
         return Ok(Ok(before));
     }
-    let Some(now) = shown_now(sql, &standing.objective)? else { return Ok(Err(Refusal::Unknown)) };
+    let Some(in_force) = answers.next().unwrap_or_default().into_iter().next() else {
+        return Ok(Err(Refusal::Unknown));
+    };
+    let Some(registered) = azollas::by_digest(sql, &in_force.word(0)?)? else {
+        return Ok(Err(Refusal::Unknown));
+    };
+    let now = shown(&standing.objective, &registered.blueprint);
     if let Some(digest) = &deciding.digest
         && *digest != now.digest
     {

@@ -49,7 +49,7 @@ pub(super) fn edits(sql: &mut dyn Sql, objective_id: &str, limit: i64) -> StoreR
         .collect()
 }
 
-fn entry(row: &Row, from: usize) -> StoreResult<Entry> {
+pub(super) fn entry(row: &Row, from: usize) -> StoreResult<Entry> {
     Ok(Entry {
         entry_id: row.text(from)?.to_string(),
         created_at: row.at(from + 1)?,

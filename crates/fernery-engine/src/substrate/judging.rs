@@ -5,13 +5,15 @@
 //! claim was taken over or a run record is there.
 
 use super::claims::{self, Held};
-use super::objectives;
+use super::objectives::{self, Standing};
 use super::reading::{self, WorkorderView};
 use super::scheduling::{pause_key_of_run, write_pause};
-use super::{Cell, Sql, Stage, azollas, journal};
+use super::{Cell, Question, Sql, Stage, azollas, journal};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
-use fernery_core::artifact::{ObjectiveStatus, OutputBundle, PauseState, RunId, RunRecord, WorkorderId};
+use fernery_core::artifact::{
+    ContextSnapshot, ObjectiveStatus, OutputBundle, PauseState, RunId, RunRecord, WorkorderId,
+};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical;
 use fernery_core::pipeline::exhibits::Exhibits;
@@ -20,6 +22,7 @@ use fernery_core::pipeline::judging::{
 };
 use fernery_core::pipeline::lifecycle::{Step, after};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,19 +39,31 @@ pub struct Docket {
 
 /// Reads what there is to judge; `None` where there is nothing, or a verdict already.
 pub fn docket(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Docket>> {
-    match reading::workorder_by_id(sql, id)? {
-        Some(workorder) => docket_of(sql, workorder),
-        None => Ok(None),
-    }
+    Ok(dockets(sql, std::slice::from_ref(id))?.pop().flatten())
 }
 
-fn docket_of(sql: &mut dyn Sql, workorder: WorkorderView) -> StoreResult<Option<Docket>> {
-    let id = &workorder.workorder.work_order_id;
-    let Some(bundle) = reading::bundle(sql, id)? else { return Ok(None) };
-    let Some(registered) = azollas::by_digest(sql, &workorder.blueprint)? else {
-        return Err(StoreError::Corrupt(format!("the blueprint of workorder {id} is gone")));
-    };
-    Ok(Some(Docket { workorder, bundle, blueprint: registered.blueprint }))
+/// As [`docket`], of each of these.
+fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option<Docket>>> {
+    let mut asked: Vec<Question<'_>> = Vec::with_capacity(ids.len() * 2);
+    for id in ids {
+        asked.push((include_str!("sql/workorder_by_id.sql"), vec![id.as_str().into()]));
+        asked.push((include_str!("sql/bundle_of_workorder.sql"), vec![id.as_str().into()]));
+    }
+    let mut answers = sql.query_all(&asked)?.into_iter();
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let (work, bundle) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
+        let (Some(work), Some(bundle)) = (work.first(), bundle.first()) else {
+            found.push(None);
+            continue;
+        };
+        let (workorder, bundle) = (reading::workorder(work)?, bundle.json(0)?);
+        let Some(registered) = azollas::by_digest(sql, &workorder.blueprint)? else {
+            return Err(StoreError::Corrupt(format!("the blueprint of workorder {id} is gone")));
+        };
+        found.push(Some(Docket { workorder, bundle, blueprint: registered.blueprint }));
+    }
+    Ok(found)
 }
 
 /// What became of a judging.
@@ -64,41 +79,93 @@ pub enum Judged {
     ClaimLost,
 }
 
-/// Judges by gates that need nothing but the bundle, and writes the verdict; `None`, and nothing is written: a program must
-/// run first.
-pub fn conclude_plainly(sql: &mut dyn Sql, held: &Held) -> StoreResult<Option<Judged>> {
-    let Some(docket) = docket(sql, &WorkorderId::stored(&held.resource_id))? else {
-        claims::release(sql, held)?;
-        return Ok(Some(Judged::Before));
-    };
-    match plain_evidence_of_all(&docket.blueprint.gates, &docket.bundle) {
-        Some(evidence) => conclude(sql, held, &evidence).map(Some),
-        None => Ok(None),
+/// Judges each of these by gates that need nothing but the bundle, and writes the verdicts; `None`, and nothing is written of
+/// it: a program must run first.
+pub fn conclude_plainly(sql: &mut dyn Sql, held: &[Held]) -> StoreResult<Vec<Option<Judged>>> {
+    let ids: Vec<WorkorderId> = held.iter().map(|held| WorkorderId::stored(&held.resource_id)).collect();
+    let mut judged: Vec<Option<Judged>> = vec![None; held.len()];
+    let (mut places, mut cases) = (Vec::new(), Vec::new());
+    for (n, (held, docket)) in held.iter().zip(dockets(sql, &ids)?).enumerate() {
+        let Some(docket) = docket else {
+            claims::release(sql, held)?;
+            judged[n] = Some(Judged::Before);
+            continue;
+        };
+        if let Some(evidence) = plain_evidence_of_all(&docket.blueprint.gates, &docket.bundle) {
+            places.push(n);
+            cases.push(Heard { held, docket, evidence: evidence.into() });
+        }
     }
+    for (n, done) in places.into_iter().zip(conclude_all(sql, cases)?) {
+        judged[n] = Some(done);
+    }
+    Ok(judged)
 }
 
 /// Writes the verdict over `evidence`.
 pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreResult<Judged> {
     let id = WorkorderId::stored(&held.resource_id);
-    let Some(known) = reading::workorder_by_id(sql, &id)? else { return Ok(Judged::ClaimLost) };
-    // In this order everywhere: objective, workorder, claim. Whoever cancels comes from the objective.
-    let Some(mut standing) = objectives::load(sql, &known.workorder.objective_id, true)? else {
-        return Err(StoreError::Corrupt(format!("the objective of workorder {id} is gone")));
-    };
-    let row = sql.one(include_str!("sql/workorder_lock.sql"), &[id.as_str().into()])?;
-    let Some(work) = row.map(|row| reading::workorder(&row)).transpose()? else {
-        return Ok(Judged::ClaimLost);
-    };
-    if !claims::release(sql, held)? {
-        return Ok(Judged::ClaimLost);
+    let Some(docket) = docket(sql, &id)? else { return Ok(Judged::ClaimLost) };
+    let heard = Heard { held, docket, evidence: evidence.into() };
+    let judged = conclude_all(sql, vec![heard])?.pop();
+    judged.ok_or_else(|| StoreError::Corrupt(format!("workorder {id} without an answer")))
+}
+
+/// A workorder whose gates have been heard.
+struct Heard<'a> {
+    held: &'a Held,
+    docket: Docket,
+    evidence: Cow<'a, [Evidence]>,
+}
+
+/// Writes the verdicts over these workorders; answers for each, in their order.
+fn conclude_all(sql: &mut dyn Sql, mut heard: Vec<Heard<'_>>) -> StoreResult<Vec<Judged>> {
+    // In this order everywhere: objective, workorder, claim. Whoever cancels comes from the objective. Batches lock in the
+    // order of ids.
+    let mut order: Vec<usize> = (0..heard.len()).collect();
+    order.sort_by_key(|n| &heard[*n].docket.workorder.workorder.objective_id);
+    let mut asked: Vec<Question<'_>> = Vec::with_capacity(heard.len() * 5);
+    let works = || order.iter().map(|n| &heard[*n].docket.workorder.workorder);
+    asked.extend(works().flat_map(|work| objectives::locking(work.objective_id.as_str())));
+    for (n, work) in order.iter().zip(works()) {
+        asked.push((include_str!("sql/workorder_lock.sql"), vec![work.work_order_id.as_str().into()]));
+        asked.push(claims::releasing(heard[*n].held));
+        asked.push((include_str!("sql/snapshot_by_id.sql"), vec![work.context_snapshot_id.as_str().into()]));
     }
+    let mut answers = sql.query_all(&asked)?.into_iter();
+    drop(asked);
+    let mut standings = Vec::with_capacity(heard.len());
+    for n in &order {
+        let id = &heard[*n].held.resource_id;
+        let gone = || StoreError::Corrupt(format!("the objective of workorder {id} is gone"));
+        standings.push(objectives::loaded(&mut answers)?.ok_or_else(gone)?);
+    }
+    let mut judged = vec![Judged::ClaimLost; heard.len()];
+    for (n, standing) in order.into_iter().zip(standings) {
+        let mut next = || answers.next().unwrap_or_default().into_iter().next();
+        let (work, released, snapshot) = (next(), next(), next());
+        let (Some(work), Some(_)) = (work, released) else { continue };
+        let Heard { docket, evidence, .. } = &mut heard[n];
+        docket.workorder = reading::workorder(&work)?;
+        let snapshot = snapshot.map(|row| row.json(0)).transpose()?;
+        judged[n] = conclude_one(sql, docket, standing, snapshot, evidence)?;
+    }
+    Ok(judged)
+}
+
+/// Writes the verdict over one whose claim was still there, under lock.
+fn conclude_one(
+    sql: &mut dyn Sql,
+    docket: &Docket,
+    mut standing: Standing,
+    snapshot: Option<ContextSnapshot>,
+    evidence: &[Evidence],
+) -> StoreResult<Judged> {
+    let (work, id) = (&docket.workorder, &docket.workorder.workorder.work_order_id);
     if work.judged {
         return Ok(Judged::Before);
     }
     let tries = work.gate_tries + 1;
-    let Some(docket) = docket_of(sql, work)? else {
-        return Err(StoreError::Corrupt(format!("executed workorder {id} has no bundle")));
-    };
     let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
     let again = tries < docket.blueprint.retry.infrastructure.max(1);
     // Of what nobody wants any more the verdict decides nothing: it is not worth another try.
@@ -129,7 +196,7 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
         gate_reason: judgement.reason.clone(),
         created_at: sql.now(),
     };
-    write_record(sql, &record, &docket, evidence)?;
+    write_record(sql, &record, docket, evidence)?;
     move_objective(sql, &mut standing, &judgement)?;
     let pause = PauseState {
         objective_id: record.objective_id.clone(),
@@ -138,8 +205,7 @@ pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreR
         prioritized_actions: judgement.actions.clone(),
         created_at: sql.now(),
     };
-    write_pause(sql, &pause_key_of_run(&id), &pause)?;
-    let snapshot = reading::snapshot(sql, &docket.workorder.workorder.context_snapshot_id)?;
+    write_pause(sql, &pause_key_of_run(id), &pause)?;
     let workorder = &docket.workorder.workorder;
     let exhibits = Exhibits { workorder, snapshot: snapshot.as_ref(), bundle: &docket.bundle, evidence };
     let why = json!({"run_id": record.run_id, "work_order_id": id, "gate_result": record.gate_result,
@@ -172,11 +238,7 @@ fn write_record(
     sql.write(work, include_str!("sql/workorder_judged.sql"), &[work.into()])
 }
 
-fn move_objective(
-    sql: &mut dyn Sql,
-    standing: &mut objectives::Standing,
-    judgement: &Judgement,
-) -> StoreResult<()> {
+fn move_objective(sql: &mut dyn Sql, standing: &mut Standing, judgement: &Judgement) -> StoreResult<()> {
     let now = sql.now();
     if let Some((kind, description)) = &judgement.blocker {
         objectives::block_on(sql, standing, None, *kind, description)?;

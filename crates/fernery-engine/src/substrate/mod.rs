@@ -43,12 +43,13 @@ pub mod scheduling;
 mod sql;
 pub mod stranding;
 
-pub use sql::{Cell, Row, Sql, Work};
+pub use sql::{Cell, Question, Row, Sql, Work};
 pub(crate) use sql::{Value, check_written};
 
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
 use crate::store::Store;
+use fernery_core::artifact::ObjectiveId;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Who looks once something is durable.
@@ -91,6 +92,17 @@ impl Substrate {
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
         self.store.transact(work).await?;
+        answer.told()
+    }
+
+    /// As [`Self::transact`], of a verb on one objective, which may share its transaction with those on others.
+    pub async fn act<T: Send + 'static>(
+        &self,
+        on: &ObjectiveId,
+        verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let (work, answer) = answering(verb);
+        self.store.act(on.to_string(), work).await?;
         answer.told()
     }
 

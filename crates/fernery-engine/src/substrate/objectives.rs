@@ -1,6 +1,6 @@
 //! An objective with what the control plane keeps beside it.
 
-use super::{Cell, Row, Sql, azollas};
+use super::{Cell, Question, Row, Sql, azollas};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -31,12 +31,30 @@ pub struct Standing {
 /// Reads one; locks it for the rest of the transaction if it is `to_change`.
 pub fn load(sql: &mut dyn Sql, id: &ObjectiveId, to_change: bool) -> StoreResult<Option<Standing>> {
     let statement = match to_change {
-        true => include_str!("sql/objective_lock.sql"),
+        true => LOCK,
         false => include_str!("sql/objective_by_id.sql"),
     };
-    let Some(row) = sql.one(statement, &[id.as_str().into()])? else { return Ok(None) };
-    let blocked_on = blockers(sql, id)?;
-    standing(&row, blocked_on).map(Some)
+    let read = sql.query_all(&[(statement, vec![id.as_str().into()]), blockers(id.as_str())])?;
+    loaded(&mut read.into_iter())
+}
+
+const LOCK: &str = include_str!("sql/objective_lock.sql");
+
+/// What [`load`] asks to lock one, for [`loaded`]. What is in its way comes after the lock, in a statement of its own: in the
+/// same one it would be as it was before whoever had the lock.
+pub(super) fn locking(id: &str) -> [Question<'_>; 2] {
+    [(LOCK, vec![id.into()]), blockers(id)]
+}
+
+fn blockers(id: &str) -> Question<'_> {
+    (include_str!("sql/blockers_of_objective.sql"), vec![id.into()])
+}
+
+/// The answers to an objective and what is in its way.
+pub(super) fn loaded(answers: &mut impl Iterator<Item = Vec<Row>>) -> StoreResult<Option<Standing>> {
+    let (found, blocked_on) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
+    let Some(row) = found.first() else { return Ok(None) };
+    standing(row, blocked_on.iter().map(blocker).collect::<StoreResult<_>>()?).map(Some)
 }
 
 pub(super) fn standing(row: &Row, blocked_on: Vec<BlockerRef>) -> StoreResult<Standing> {
@@ -67,13 +85,6 @@ pub(super) fn standing(row: &Row, blocked_on: Vec<BlockerRef>) -> StoreResult<St
             cost_usd_micros: row.count(19)?,
         },
     })
-}
-
-fn blockers(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Vec<BlockerRef>> {
-    sql.query(include_str!("sql/blockers_of_objective.sql"), &[id.as_str().into()])?
-        .iter()
-        .map(blocker)
-        .collect()
 }
 
 pub(super) fn blocker(row: &Row) -> StoreResult<BlockerRef> {
@@ -162,6 +173,12 @@ pub(super) fn block_on(
 }
 
 impl Standing {
+    /// One that was just written down.
+    pub(super) fn new(objective: Objective) -> Self {
+        let spent = Spent::default();
+        Self { objective, entry: 0, approval: None, unconfirmed: false, failures: 0, spent }
+    }
+
     /// Puts it into TODO: a new entry, for which one event will be emitted.
     pub(super) fn enter_todo(&mut self, now: Timestamp) {
         self.objective.status = ObjectiveStatus::Todo;

@@ -93,6 +93,7 @@ pub fn create(
         let digest = objectives::shown(&objective, &registered.blueprint).digest;
         let why = json!({"title": objective.title, "azolla_id": azolla_id, "digest": digest});
         journal::note(sql, &actor.0, "created", id.as_str(), &why)?;
+        return Ok(Ok(Standing::new(objective)));
     }
     let Some(standing) = objectives::load(sql, id, false)? else { return Ok(Err(Refusal::Unknown)) };
     let same =

@@ -7,21 +7,22 @@
 use super::azollas::{self, Registered};
 use super::claims::{self, Held};
 use super::objectives::{self, Standing, shown};
-use super::{Cell, Sql, Stage, journal, reading};
+use super::{Cell, Question, Row, Sql, Stage, journal, reading};
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, Event, GateResult, ObjectiveId, ObjectiveStatus, PauseState, SnapshotId,
-    TerminalReason, Workorder, WorkorderId, WorkorderStatus,
+    AzollaId, ContextSnapshot, Event, GateResult, ObjectiveStatus, PauseState, SnapshotId, TerminalReason,
+    Workorder, WorkorderId, WorkorderStatus,
 };
 use fernery_core::blueprint::Limits;
 use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::pipeline::envelope;
 use fernery_core::pipeline::prompt::{self, EarlierRun};
-use fernery_core::pipeline::scheduling::{Ground, Scheduling, Seen, Stop, decide, groundless, repo_ref};
+use fernery_core::pipeline::scheduling::{self, Ground, Scheduling, Stop, decide, groundless, repo_ref};
 use fernery_core::{JobId, StreamName, canonical};
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 /// What became of an event.
@@ -87,55 +88,137 @@ pub struct Ids {
     pub snapshot_id: SnapshotId,
 }
 
-/// Deals with one claimed event. `ground` is where its work starts, if its azolla works on repositories.
-pub fn schedule(
+/// An event in a scheduler's hands.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// Which.
+    pub event: Event,
+    /// The claim.
+    pub held: Held,
+    /// What its workorder is called if one is made.
+    pub ids: Ids,
+    /// Where its work starts, if its azolla works on repositories.
+    pub ground: Option<Ground>,
+}
+
+/// Deals with one claimed event of an azolla that works on no repository.
+pub fn schedule(sql: &mut dyn Sql, event: &Event, held: &Held, ids: &Ids) -> StoreResult<Scheduled> {
+    let claimed = [Claimed { event: event.clone(), held: held.clone(), ids: ids.clone(), ground: None }];
+    let done = schedule_all(sql, &event.azolla_id, &claimed)?.pop();
+    done.ok_or_else(|| StoreError::Corrupt("an event without an answer".into()))
+}
+
+/// Deals with claimed events of one azolla, in this order; answers for each.
+pub fn schedule_all(
     sql: &mut dyn Sql,
-    event: &Event,
-    held: &Held,
-    ids: &Ids,
-    ground: Option<&Ground>,
-) -> StoreResult<Scheduled> {
-    let gone = || StoreError::Corrupt(format!("azolla {} has no blueprint", event.azolla_id));
-    let mut registered = azollas::in_force(sql, &event.azolla_id)?.ok_or_else(gone)?;
+    azolla_id: &AzollaId,
+    claimed: &[Claimed],
+) -> StoreResult<Vec<Scheduled>> {
+    let gone = || StoreError::Corrupt(format!("azolla {azolla_id} has no blueprint"));
+    let mut registered = azollas::in_force(sql, azolla_id)?.ok_or_else(gone)?;
     // In this order everywhere: azolla, event, objective. Where room has no bounds nobody needs to wait for anybody.
     if registered.blueprint.limits != (Limits { concurrency: 0, review_limit: 0 }) {
-        sql.query(include_str!("sql/azolla_lock.sql"), &[event.azolla_id.as_str().into()])?;
-        registered = azollas::in_force(sql, &event.azolla_id)?.ok_or_else(gone)?;
+        sql.query(include_str!("sql/azolla_lock.sql"), &[azolla_id.as_str().into()])?;
+        registered = azollas::in_force(sql, azolla_id)?.ok_or_else(gone)?;
     }
-    let stored = sql.one(include_str!("sql/event_lock.sql"), &[event.event_id.as_str().into()])?;
-    let Some(stored) = stored else { return Ok(Scheduled::ClaimLost) };
-    if stored.flag(5)? {
-        claims::release(sql, held)?;
-        return Ok(Scheduled::Before(stored.word(7)?));
-    }
-    match room(sql, &registered)? {
-        Room::Left(_) => {}
-        none => {
-            claims::release(sql, held)?;
-            return Ok(Scheduled::NoRoom(none));
+    let mut room = room(sql, &registered)?;
+    let mut done: BTreeMap<usize, Scheduled> = BTreeMap::new();
+    while done.len() < claimed.len() {
+        // Of two events of one objective the second meets what became of the first.
+        let mut objectives = HashSet::new();
+        let next: Vec<usize> = (0..claimed.len())
+            .filter(|n| !done.contains_key(n) && objectives.insert(claimed[*n].event.resource_id.as_str()))
+            .collect();
+        let cases = load_all(sql, claimed, &next)?;
+        for (n, case) in next.into_iter().zip(cases) {
+            let scheduled = schedule_one(sql, &claimed[n], case, &registered, room)?;
+            if let (Scheduled::Workorder(_), Room::Left(left)) = (&scheduled, room) {
+                room = if left > 1 { Room::Left(left - 1) } else { Room::Concurrency };
+            }
+            done.insert(n, scheduled);
         }
     }
-    if !claims::release(sql, held)? {
+    Ok(done.into_values().collect())
+}
+
+/// What is there of a claimed event, under lock.
+struct Seen {
+    stored: Option<Row>,
+    /// The claim was still there, and is given back.
+    released: bool,
+    standing: Option<Standing>,
+    approval: Option<reading::Decision>,
+    last_run: Option<reading::Run>,
+}
+
+/// Looks at these of the claimed events, each of another objective, and locks what is theirs.
+fn load_all(sql: &mut dyn Sql, claimed: &[Claimed], of: &[usize]) -> StoreResult<Vec<Seen>> {
+    // Batches lock in the order of ids.
+    let mut by_event = of.to_vec();
+    by_event.sort_by_key(|n| &claimed[*n].event.event_id);
+    let mut by_objective = of.to_vec();
+    by_objective.sort_by_key(|n| &claimed[*n].event.resource_id);
+    let mut asked: Vec<Question<'_>> = Vec::with_capacity(of.len() * 6);
+    for n in &by_event {
+        let event_id = claimed[*n].event.event_id.as_str();
+        asked.push((include_str!("sql/event_lock.sql"), vec![event_id.into()]));
+        asked.push(claims::releasing(&claimed[*n].held));
+    }
+    for n in &by_objective {
+        let id = claimed[*n].event.resource_id.as_str();
+        asked.extend(objectives::locking(id));
+        asked.push((include_str!("sql/decision_in_force.sql"), vec![id.into()]));
+        asked.push((include_str!("sql/run_last_of_objective.sql"), vec![id.into()]));
+    }
+    let mut answers = sql.query_all(&asked)?.into_iter();
+    let mut events = HashMap::new();
+    for n in by_event {
+        let stored = answers.next().unwrap_or_default().into_iter().next();
+        events.insert(n, (stored, answers.next().unwrap_or_default().len() == 1));
+    }
+    let mut seen = HashMap::new();
+    for n in by_objective {
+        let (stored, released) = events.remove(&n).unwrap_or_default();
+        let standing = objectives::loaded(&mut answers)?;
+        let approval = answers.next().unwrap_or_default().first().map(reading::decision).transpose()?;
+        let last_run = answers.next().unwrap_or_default().first().map(reading::run).transpose()?;
+        seen.insert(n, Seen { stored, released, standing, approval, last_run });
+    }
+    Ok(of.iter().filter_map(|n| seen.remove(n)).collect())
+}
+
+fn schedule_one(
+    sql: &mut dyn Sql,
+    claimed: &Claimed,
+    seen: Seen,
+    registered: &Registered,
+    room: Room,
+) -> StoreResult<Scheduled> {
+    let (event, ids) = (&claimed.event, &claimed.ids);
+    let Some(stored) = seen.stored else { return Ok(Scheduled::ClaimLost) };
+    if stored.flag(5)? {
+        return Ok(Scheduled::Before(stored.word(7)?));
+    }
+    if !matches!(room, Room::Left(_)) {
+        return Ok(Scheduled::NoRoom(room));
+    }
+    if !seen.released {
         return Ok(Scheduled::ClaimLost);
     }
-    let objective_id = event.resource_id.parse().ok();
-    let mut standing = match &objective_id {
-        Some(id) => objectives::load(sql, id, true)?.filter(|s| s.objective.azolla_id == event.azolla_id),
-        None => None,
-    };
+    let mut standing = seen.standing.filter(|s| s.objective.azolla_id == event.azolla_id);
     let approval = match &standing {
-        Some(standing) => covering(sql, standing, &registered)?,
+        Some(standing) => seen.approval.filter(|decision| covers(decision, standing, registered)),
         None => None,
     };
-    let seen = Seen {
+    let looked_at = scheduling::Seen {
         objective: standing.as_ref().map(|standing| &standing.objective),
         approved: approval.is_some(),
         envelope: &registered.blueprint.envelope,
         spent: standing.as_ref().map(|standing| standing.spent).unwrap_or_default(),
     };
-    match (decide(&seen), &mut standing) {
+    match (decide(&looked_at), &mut standing) {
         (Scheduling::Schedule, Some(standing)) => {
-            let base = match grounded(standing, &registered, ground) {
+            let base = match grounded(standing, registered, claimed.ground.as_ref()) {
                 Grounded::On(base) => base,
                 Grounded::Elsewhere => return Ok(Scheduled::Changed),
                 Grounded::Nowhere(why) => {
@@ -146,7 +229,8 @@ pub fn schedule(
                 }
             };
             let note = approval.as_ref().and_then(|decision| decision.note.as_deref());
-            let workorder = make(sql, event, standing, &registered, (note, base), ids)?;
+            let earlier = earlier_run(sql, seen.last_run)?;
+            let workorder = make(sql, event, standing, registered, (note, earlier, base), ids)?;
             close(sql, event, TerminalReason::Scheduled, Some(&workorder))?;
             Ok(Scheduled::Workorder(workorder))
         }
@@ -199,18 +283,10 @@ fn grounded<'a>(standing: &Standing, registered: &Registered, ground: Option<&'a
     }
 }
 
-/// The decision that an objective names, if it covers exactly what is there now (invariant 10).
-fn covering(
-    sql: &mut dyn Sql,
-    standing: &Standing,
-    registered: &Registered,
-) -> StoreResult<Option<reading::Decision>> {
-    let Some(approval) = &standing.approval else { return Ok(None) };
-    let row = sql.one(include_str!("sql/decision_by_id.sql"), &[approval.as_str().into()])?;
-    let Some(decision) = row.map(|row| reading::decision(&row)).transpose()? else { return Ok(None) };
+/// Whether the decision that an objective names covers exactly what is there now (invariant 10).
+fn covers(decision: &reading::Decision, standing: &Standing, registered: &Registered) -> bool {
     let now = shown(&standing.objective, &registered.blueprint);
-    let covers = decision.objective_id == standing.objective.objective_id && decision.digest == now.digest;
-    Ok(covers.then_some(decision))
+    decision.objective_id == standing.objective.objective_id && decision.digest == now.digest
 }
 
 fn close(
@@ -281,9 +357,9 @@ pub(super) fn pause_key_of_run(work: &WorkorderId) -> String {
 /// The last run, if it failed, and here. What gates of another instance said came in with a folder: no approval of this
 /// instance was shown it, so no executor is told it. Whatever is judged here has its pause under its workorder's name,
 /// which stays for ever; pauses that came in have other names.
-fn earlier_run(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<EarlierRun>> {
+fn earlier_run(sql: &mut dyn Sql, last: Option<reading::Run>) -> StoreResult<Option<EarlierRun>> {
     let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
-    let Some(run) = reading::last_run(sql, id)?.filter(failed) else { return Ok(None) };
+    let Some(run) = last.filter(failed) else { return Ok(None) };
     let key = pause_key_of_run(&run.record.work_order_id);
     let judged_here = sql.one(include_str!("sql/pause_by_key.sql"), &[(&key).into()])?.is_some();
     Ok(judged_here.then(|| EarlierRun {
@@ -298,12 +374,11 @@ fn make(
     event: &Event,
     standing: &mut Standing,
     registered: &Registered,
-    (note, base): (Option<&str>, Option<(&str, &str)>),
+    (note, earlier, base): (Option<&str>, Option<EarlierRun>, Option<(&str, &str)>),
     ids: &Ids,
 ) -> StoreResult<WorkorderId> {
     let (now, blueprint) = (sql.now(), &registered.blueprint);
     let objective = &standing.objective;
-    let earlier = earlier_run(sql, &objective.objective_id)?;
     let mut metadata = objective.metadata.clone();
     metadata.insert("azolla_id".into(), json!(objective.azolla_id));
     metadata.insert("attempt".into(), json!(standing.spent.attempts + 1));

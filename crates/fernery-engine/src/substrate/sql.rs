@@ -149,6 +149,9 @@ impl Row {
     }
 }
 
+/// A statement with its parameters.
+pub type Question<'a> = (&'static str, Vec<Cell<'a>>);
+
 /// A transaction in which statements run. What is written is durable once the work returns and the commit succeeds.
 pub trait Sql {
     /// Runs one statement; a write answers with its RETURNING rows.
@@ -160,9 +163,10 @@ pub trait Sql {
     /// Once this is durable, these workers look.
     fn wakes(&mut self, stage: super::Stage);
 
-    /// Runs a statement once for each of `rows`, in order, and answers for each.
-    fn query_each(&mut self, statement: &'static str, rows: &[Vec<Cell<'_>>]) -> StoreResult<Vec<Vec<Row>>> {
-        rows.iter().map(|cells| self.query(statement, cells)).collect()
+    /// Runs statements that do not need each other's answers, in order, and answers for each. What one of them has locked
+    /// those after it see as it is.
+    fn query_all(&mut self, asked: &[Question<'_>]) -> StoreResult<Vec<Vec<Row>>> {
+        asked.iter().map(|(statement, cells)| self.query(statement, cells)).collect()
     }
 
     /// Runs a write that touches one row of `what`; the transaction fails where it does not. It may be sent later, with

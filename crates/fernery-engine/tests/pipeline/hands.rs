@@ -126,7 +126,22 @@ impl Hands {
     pub(crate) async fn schedule(&self, event: fernery_core::artifact::Event, held: Held) -> Scheduled {
         let chance = door::Chance::default();
         let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
-        self.insist(move |sql| scheduling::schedule(sql, &event, &held, &ids, None)).await
+        self.insist(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await
+    }
+
+    /// As [`Self::schedule`], of all of these in one transaction.
+    pub(crate) async fn schedule_all(
+        &self,
+        taken: Vec<(fernery_core::artifact::Event, Held)>,
+    ) -> Vec<Scheduled> {
+        let chance = door::Chance::default();
+        let ids = || Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
+        let claimed: Vec<scheduling::Claimed> = taken
+            .into_iter()
+            .map(|(event, held)| scheduling::Claimed { event, held, ids: ids(), ground: None })
+            .collect();
+        let azolla = self.azolla.clone();
+        self.insist(move |sql| scheduling::schedule_all(sql, &azolla, &claimed)).await
     }
 
     /// A pass of readiness and one of the scheduler.
@@ -197,6 +212,11 @@ impl Hands {
             }
         }
         self.insist(move |sql| judging::conclude(sql, &held, &evidence)).await
+    }
+
+    /// As [`Self::judge_one`], of all of these in one transaction.
+    pub(crate) async fn judge_all(&self, held: Vec<Held>) -> Vec<Option<Judged>> {
+        self.insist(move |sql| judging::conclude_plainly(sql, &held)).await
     }
 
     /// As [`Self::judge_one`], by a gate that cannot run.

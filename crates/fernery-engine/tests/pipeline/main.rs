@@ -24,6 +24,7 @@ macro_rules! on_backend {
 }
 
 mod acts;
+mod batches;
 mod envelopes;
 mod hands;
 mod history;

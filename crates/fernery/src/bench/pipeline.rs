@@ -167,10 +167,11 @@ fn draft() -> Draft {
 async fn approved(substrate: &Substrate, id: ObjectiveId) -> Result<()> {
     let (who, azolla) = (Actor("bench".into()), AzollaId::stored("bench"));
     let (by, of, draft) = (who.clone(), id.clone(), draft());
-    let made = substrate.transact(move |sql| operating::create(sql, &by, &of, &azolla, &draft)).await;
+    let made = substrate.act(&id, move |sql| operating::create(sql, &by, &of, &azolla, &draft)).await;
     made.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
     let deciding = Deciding { record_id: RecordId::stored(&door::artifact_id()), digest: None, note: None };
-    let approved = substrate.transact(move |sql| operating::approve(sql, &who, &id, &deciding)).await;
+    let of = id.clone();
+    let approved = substrate.act(&id, move |sql| operating::approve(sql, &who, &of, &deciding)).await;
     approved.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
     Ok(())
 }

@@ -107,6 +107,19 @@ pub fn mask(text: &str) -> String {
     format!("{scheme}://{address}{mark}{parameters}")
 }
 
+/// The URL of somebody who knows all but the password.
+pub fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_string() };
+    let (user, after) = rest.rsplit_once('@').unwrap_or(("", rest));
+    let user = user.split_once(':').map_or(user, |(name, _)| name);
+    let (address, parameters) = split_parameters(after);
+    let secret = |parameter: &&str| parameter.to_ascii_lowercase().contains("password=");
+    let parameters: Vec<&str> = parameters.split('&').filter(|p| !p.is_empty() && !secret(p)).collect();
+    let at = if user.is_empty() { "" } else { "@" };
+    let mark = if parameters.is_empty() { "" } else { "?" };
+    format!("{scheme}://{user}{at}{address}{mark}{}", parameters.join("&"))
+}
+
 fn split_parameters(text: &str) -> (&str, &str) {
     text.split_once('?').unwrap_or((text, ""))
 }
@@ -137,6 +150,18 @@ mod tests {
             ("sqlite:a/b.db", "sqlite:a/b.db"),
         ] {
             assert_eq!(mask(url), shown);
+        }
+    }
+
+    #[test]
+    fn a_url_without_its_password_is_the_same_otherwise() {
+        for (url, without) in [
+            ("postgres://fern:s3cret@db/x?sslmode=require", "postgres://fern@db/x?sslmode=require"),
+            ("postgres://db/x?user=f&password=s3cret", "postgres://db/x?user=f"),
+            ("redis://:s3cret@127.0.0.1:6379/1", "redis://127.0.0.1:6379/1"),
+            ("redis://127.0.0.1", "redis://127.0.0.1"),
+        ] {
+            assert_eq!(without_password(url), without);
         }
     }
 

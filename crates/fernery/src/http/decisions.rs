@@ -50,7 +50,7 @@ async fn decide(
     let _writing = call.writing()?;
     let (who, named) = (actor(&call), id.clone());
     let substrate = call.server.engine().substrate();
-    let decided = substrate.transact(move |sql| {
+    let decided = substrate.act(&id, move |sql| {
         let decision = match verb(sql, &who, &named)? {
             Ok(decision) => decision,
             Err(refusal) => return Ok(Err(refusal)),
@@ -135,7 +135,7 @@ async fn act(
     let _writing = call.writing()?;
     let (who, named) = (actor(&call), id.clone());
     let substrate = call.server.engine().substrate();
-    let done = substrate.transact(move |sql| {
+    let done = substrate.act(&id, move |sql| {
         let done = verb(sql, &who, &named)?;
         door::failpoint("act-written");
         Ok(done)

@@ -37,7 +37,7 @@ pub async fn create(call: Call) -> Replied {
         let id = objective_id.clone().unwrap_or_else(|| made_up(&azolla_id));
         let (who, azolla_id, draft, named) = (who.clone(), azolla_id.clone(), draft.clone(), id.clone());
         let substrate = call.server.engine().substrate();
-        let made = substrate.transact(move |sql| {
+        let made = substrate.act(&id, move |sql| {
             let was_there = objectives::load(sql, &named, false)?.is_some();
             let made = operating::create(sql, &who, &named, &azolla_id, &draft)?;
             Ok(made.map(|standing| (standing, was_there)))
@@ -127,7 +127,7 @@ pub async fn edit(call: Call) -> Replied {
     let _writing = call.writing()?;
     let (who, named) = (actor(&call), id.clone());
     let substrate = call.server.engine().substrate();
-    let edited = substrate.transact(move |sql| {
+    let edited = substrate.act(&id, move |sql| {
         // Under the lock that the edit takes, so that parts which are not named stay as they are.
         let Some(standing) = objectives::load(sql, &named, true)? else { return Ok(Err(Refusing::Unknown)) };
         let (o, new) = (standing.objective, request.clone());

@@ -38,7 +38,7 @@ fn the_blueprint_has_the_agent_that_was_found_or_a_mock() {
         let blueprint = written("x", found, Seen::default());
         assert_eq!(blueprint.executor().unwrap().agent.as_ref().unwrap().name, profile);
         let gates: Vec<_> = blueprint.gates.iter().map(Gate::name).collect();
-        assert_eq!(gates, ["schema", "outcome", "size", "patch"]);
+        assert_eq!(gates, ["schema", "outcome", "size", "patch", "applies"]);
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) struct Command {
 
 /// The cell of a program in a place of its own, which is removed after it: no network, no login.
 pub(super) fn cell(place: &Path, run: &str) -> Cell {
+    let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
     Cell { uid: Cell::spare_uid(run), ..Cell::new(place.join("work"), place.join("home")) }
 }
 

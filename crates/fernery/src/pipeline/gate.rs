@@ -74,7 +74,8 @@ impl PollingWorker for Gates {
             self.judge.substrate.transact(move |sql| claims::take_executed(sql, &of, &by, room)).await?;
         door::failpoint("gate-claimed");
         let mut pass = Pass { again: room > 0 && taken.len() as i64 == room, ..Pass::default() };
-        for (id, held) in taken {
+        let mut failed = None;
+        for (id, held) in self.judge.plainly(taken, &mut pass, &mut failed).await {
             let judge = self.judge.clone();
             judging.spawn(async move {
                 let judged = judge.judge(id, held).await;
@@ -83,13 +84,9 @@ impl PollingWorker for Gates {
                 judged
             });
         }
-        let mut failed = None;
         while let Ok(Some(done)) = tokio::time::timeout(MOMENT, judging.join_next()).await {
             match done {
-                Ok(Ok(Judged::Recorded(run))) => pass.count(run.gate_result.as_str(), 1),
-                Ok(Ok(Judged::Before)) => pass.count("judged_before", 1),
-                Ok(Ok(Judged::Later)) => pass.count("gate_could_not_run", 1),
-                Ok(Ok(Judged::ClaimLost)) => pass.count("claim_lost", 1),
+                Ok(Ok(judged)) => tally(&judged, &mut pass),
                 Ok(Err(error)) => failed = Some(error),
                 Err(panicked) => failed = Some(StoreError::Unavailable(panicked.to_string())),
             }
@@ -99,14 +96,57 @@ impl PollingWorker for Gates {
     }
 }
 
+fn tally(judged: &Judged, pass: &mut Pass) {
+    match judged {
+        Judged::Recorded(run) => pass.count(run.gate_result.as_str(), 1),
+        Judged::Before => pass.count("judged_before", 1),
+        Judged::Later => pass.count("gate_could_not_run", 1),
+        Judged::ClaimLost => pass.count("claim_lost", 1),
+    }
+}
+
 impl Judge {
-    async fn judge(&self, id: WorkorderId, held: Held) -> Result<Judged, StoreError> {
-        let mine = held.clone();
-        if let Some(judged) =
-            self.substrate.transact(move |sql| judging::conclude_plainly(sql, &mine)).await?
-        {
-            return Ok(judged);
+    /// Judges those whose gates need no program, in one transaction; answers the others.
+    async fn plainly(
+        &self,
+        taken: Vec<(WorkorderId, Held)>,
+        pass: &mut Pass,
+        failed: &mut Option<StoreError>,
+    ) -> Vec<(WorkorderId, Held)> {
+        let mut others = Vec::new();
+        match self.conclude(&taken).await {
+            Ok(judged) => {
+                for (one, judged) in taken.into_iter().zip(judged) {
+                    match judged {
+                        Some(judged) => tally(&judged, pass),
+                        None => others.push(one),
+                    }
+                }
+            }
+            // One of them may be to blame: each alone, so that it keeps nobody else waiting.
+            Err(error) if taken.len() > 1 && error.is_of_one_call() => {
+                for one in taken {
+                    match self.conclude(std::slice::from_ref(&one)).await.map(|mut judged| judged.pop()) {
+                        Ok(Some(Some(judged))) => tally(&judged, pass),
+                        Ok(_) => others.push(one),
+                        Err(error) => *failed = Some(error),
+                    }
+                }
+            }
+            Err(error) => *failed = Some(error),
         }
+        others
+    }
+
+    async fn conclude(&self, taken: &[(WorkorderId, Held)]) -> Result<Vec<Option<Judged>>, StoreError> {
+        if taken.is_empty() {
+            return Ok(Vec::new());
+        }
+        let held: Vec<Held> = taken.iter().map(|(_, held)| held.clone()).collect();
+        self.substrate.transact(move |sql| judging::conclude_plainly(sql, &held)).await
+    }
+
+    async fn judge(&self, id: WorkorderId, held: Held) -> Result<Judged, StoreError> {
         let of = id.clone();
         let Some(docket) = self.substrate.read(move |sql| judging::docket(sql, &of)).await? else {
             self.substrate.transact(move |sql| claims::release(sql, &held)).await?;

@@ -9,12 +9,12 @@ use async_trait::async_trait;
 use fernery_core::artifact::{AzollaId, ObjectiveId, SnapshotId, TerminalReason};
 use fernery_core::pipeline::scheduling::{Ground, repo_ref};
 use fernery_engine::substrate::claims::{self, Claimer};
-use fernery_engine::substrate::scheduling::{self, Ids, Room, Scheduled};
-use fernery_engine::substrate::{Sql, azollas, objectives};
+use fernery_engine::substrate::scheduling::{self, Claimed, Ids, Room, Scheduled};
+use fernery_engine::substrate::{azollas, objectives};
 use fernery_engine::{StoreError, Substrate, door};
-use tokio::task::JoinSet;
+use std::collections::HashMap;
 
-/// Events claimed at once: each is a transaction, and they share commits.
+/// Events claimed at once, and dealt with in one transaction.
 const BATCH: i64 = 64;
 
 pub(super) struct Scheduler;
@@ -43,43 +43,56 @@ impl PollingWorker for Scheduler {
         let taken = substrate.transact(move |sql| claims::take_events(sql, &of, &by, limit)).await?;
         door::failpoint("event-claimed");
         pass.again = taken.len() as i64 == limit && limit > 0;
-        let mut scheduling = JoinSet::new();
         let chance = context.engine.settings().store.chance;
+        let ids = || Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
+        let mut claimed = Vec::with_capacity(taken.len());
+        let mut bases = HashMap::new();
         for (event, held) in taken {
-            let substrate = substrate.clone();
-            let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
-            let repos = on_repositories.then(|| context.repos.clone());
-            scheduling.spawn(async move {
-                let ground = match repos {
-                    Some(repos) => ground(&substrate, &repos, &event.resource_id).await?,
-                    None => None,
-                };
-                let schedule =
-                    move |sql: &mut dyn Sql| scheduling::schedule(sql, &event, &held, &ids, ground.as_ref());
-                substrate.transact(schedule).await
-            });
+            let ground = match on_repositories {
+                true => ground(&substrate, &context.repos, &mut bases, &event.resource_id).await?,
+                false => None,
+            };
+            claimed.push(Claimed { event, held, ids: ids(), ground });
         }
         let mut failed = None;
-        while let Some(done) = scheduling.join_next().await {
-            match done {
-                Ok(Ok(scheduled)) => tally(&scheduled, &mut pass),
-                Ok(Err(error)) => failed = Some(error),
-                Err(panicked) => failed = Some(StoreError::Unavailable(panicked.to_string())),
+        match schedule(&substrate, azolla, claimed.clone()).await {
+            Ok(done) => done.iter().for_each(|scheduled| tally(scheduled, &mut pass)),
+            // One of them may be to blame: each alone, so that it keeps nobody else waiting.
+            Err(error) if claimed.len() > 1 && error.is_of_one_call() => {
+                for one in claimed {
+                    match schedule(&substrate, azolla, vec![one]).await {
+                        Ok(done) => done.iter().for_each(|scheduled| tally(scheduled, &mut pass)),
+                        Err(error) => failed = Some(error),
+                    }
+                }
             }
+            Err(error) => failed = Some(error),
         }
         door::failpoint("event-scheduled");
         failed.map_or(Ok(pass), Err)
     }
 }
 
+/// What is known of base branches, by the names of their repositories.
+type Bases = HashMap<Option<String>, Result<(String, String), String>>;
+
 /// Looks where the work of an objective starts; `None`: there is no such objective.
-async fn ground(substrate: &Substrate, repos: &Repos, objective: &str) -> Result<Option<Ground>, StoreError> {
+async fn ground(
+    substrate: &Substrate,
+    repos: &Repos,
+    bases: &mut Bases,
+    objective: &str,
+) -> Result<Option<Ground>, StoreError> {
     let Ok(id) = objective.parse::<ObjectiveId>() else { return Ok(None) };
     let found = substrate.read(move |sql| objectives::load(sql, &id, false)).await?;
     let Some(standing) = found else { return Ok(None) };
-    let name = repo_ref(&standing.objective).map(str::to_string);
-    let base = base(repos, name.as_deref()).await;
-    Ok(Some(Ground { repo_ref: name, base }))
+    let repo_ref = repo_ref(&standing.objective).map(str::to_string);
+    let base = match bases.get(&repo_ref) {
+        Some(known) => known.clone(),
+        None => base(repos, repo_ref.as_deref()).await,
+    };
+    bases.insert(repo_ref.clone(), base.clone());
+    Ok(Some(Ground { repo_ref, base }))
 }
 
 async fn base(repos: &Repos, name: Option<&str>) -> Result<(String, String), String> {
@@ -96,6 +109,18 @@ async fn base(repos: &Repos, name: Option<&str>) -> Result<(String, String), Str
         Some(commit) => Ok((repo.base.clone(), commit)),
         None => Err(format!("repository {name} has no branch {} with a commit", repo.base)),
     }
+}
+
+async fn schedule(
+    substrate: &Substrate,
+    azolla: &AzollaId,
+    claimed: Vec<Claimed>,
+) -> Result<Vec<Scheduled>, StoreError> {
+    if claimed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let of = azolla.clone();
+    substrate.transact(move |sql| scheduling::schedule_all(sql, &of, &claimed)).await
 }
 
 fn left(room: Room, pass: &mut Pass) -> Option<i64> {

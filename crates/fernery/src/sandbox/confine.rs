@@ -8,7 +8,8 @@ use super::{Cell, Tier, bubblewrap, cell, rights, syscalls, unveil};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::SigSet;
 use nix::unistd::{Gid, Uid, close, setgroups, setresgid, setresuid};
-use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
+use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit, umask};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -85,6 +86,8 @@ fn become_next(args: &[OsString]) -> Result<std::convert::Infallible, Refused> {
         return inside(&order, argv);
     }
     close_others();
+    // The server's own may keep others out of what it makes, and a spare user is one of them.
+    umask(Mode::from_raw_mode(0o022));
     furnish(&order)?;
     let cell = &order.cell;
     if let Some(uid) = cell.uid {

@@ -39,7 +39,7 @@ impl Probe {
             Err(error) => {
                 let why = format!("this program does not find itself: {error}");
                 let obstacle = Obstacle { why, remedy: "start it by its path".into() };
-                Self { found: CONTAINING.map(|tier| (tier, Err(obstacle.clone()))).into() }
+                Self::found(Err(obstacle.clone()), Err(obstacle))
             }
         }
     }
@@ -48,6 +48,11 @@ impl Probe {
     pub async fn look_with(own: &Path) -> Self {
         let (bubblewrap, landlock) =
             tokio::join!(attempt(own, Tier::Bubblewrap), attempt(own, Tier::Landlock));
+        Self::found(bubblewrap, landlock)
+    }
+
+    /// Where this was found out of each.
+    pub(crate) fn found(bubblewrap: Result<(), Obstacle>, landlock: Result<(), Obstacle>) -> Self {
         Self { found: vec![(Tier::Bubblewrap, bubblewrap), (Tier::Landlock, landlock)] }
     }
 
@@ -175,7 +180,8 @@ impl Machine {
             _ => Obstacle {
                 why,
                 remedy: "in a container, let it make namespaces and mounts (Docker: --security-opt seccomp=unconfined \
-                         --security-opt apparmor=unconfined --security-opt systempaths=unconfined); or use landlock"
+                         --security-opt apparmor=unconfined --security-opt systempaths=unconfined), as a service too \
+                         (systemd: RestrictNamespaces=no, SystemCallFilter=@mount); or use landlock"
                     .into(),
             },
         }
@@ -190,15 +196,11 @@ mod tests {
         Err(Obstacle { why: why.into(), remedy: format!("mend {why}") })
     }
 
-    fn probe(bubblewrap: Result<(), Obstacle>, landlock: Result<(), Obstacle>) -> Probe {
-        Probe { found: vec![(Tier::Bubblewrap, bubblewrap), (Tier::Landlock, landlock)] }
-    }
-
     #[test]
     fn the_best_tier_is_taken_and_none_only_where_it_is_said() {
-        assert_eq!(probe(Ok(()), Ok(())).choose(None), Ok(Tier::Bubblewrap));
-        assert_eq!(probe(obstacle("x"), Ok(())).choose(None), Ok(Tier::Landlock));
-        let nothing = probe(obstacle("x"), obstacle("y"));
+        assert_eq!(Probe::found(Ok(()), Ok(())).choose(None), Ok(Tier::Bubblewrap));
+        assert_eq!(Probe::found(obstacle("x"), Ok(())).choose(None), Ok(Tier::Landlock));
+        let nothing = Probe::found(obstacle("x"), obstacle("y"));
         let why = nothing.choose(None).unwrap_err();
         assert_eq!(
             why,
@@ -210,9 +212,9 @@ mod tests {
 
     #[test]
     fn a_tier_that_is_named_is_never_replaced() {
-        let why = probe(obstacle("x"), Ok(())).choose(Some(Tier::Bubblewrap)).unwrap_err();
+        let why = Probe::found(obstacle("x"), Ok(())).choose(Some(Tier::Bubblewrap)).unwrap_err();
         assert_eq!(why, "bubblewrap does not work here: x (mend x)");
-        assert_eq!(probe(Ok(()), Ok(())).choose(Some(Tier::Landlock)), Ok(Tier::Landlock));
+        assert_eq!(Probe::found(Ok(()), Ok(())).choose(Some(Tier::Landlock)), Ok(Tier::Landlock));
     }
 
     #[test]

@@ -52,8 +52,6 @@ pub(super) fn unveil(paths: &[PathBuf], hidden: &[PathBuf]) -> io::Result<()> {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("tmpfs", folder, "tmpfs", flags, c"mode=0755,size=1m")?;
     }
-    // Whoever started this may keep what it makes to itself; these the other user must pass through.
-    rustix::process::umask(Mode::from_raw_mode(0o022));
     // A folder comes before what is in it.
     for (file, path, is_folder) in kept {
         if !path.exists() {

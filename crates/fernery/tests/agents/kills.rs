@@ -19,8 +19,11 @@ const STEPS: [&str; 10] = [
     "gate-judged",
 ];
 
+const SCRIPT: &str = "mock: write new.txt new\\n";
+
 fn comes_to_one_end(dir: tempfile::TempDir, step: &str) -> Yard {
     let yard = Yard::open_in(dir);
+    yard.ticket("yard", "t", SCRIPT);
     let done = yard.until("t", step, |objective| objective["objective"]["status"] == "DONE");
     assert_eq!(done["runs"].as_array().unwrap().len(), 1, "killed at {step}: {done:#}");
     assert_eq!(done["output_bundles"].as_array().unwrap().len(), 1, "killed at {step}");
@@ -38,7 +41,7 @@ fn campaign_agents_killed_at_every_step_come_to_one_end() {
     for step in STEPS {
         let dir = lay_out(&blueprint(GATES));
         let mut doomed = Doomed::start(step, dir.path());
-        doomed.ticket(dir.path(), "yard", "t", "mock: write new.txt new\\n");
+        doomed.ticket(dir.path(), "yard", "t", SCRIPT);
         assert!(eventually(|| doomed.is_dead()), "it never came to {step}");
         comes_to_one_end(dir, step);
     }

@@ -161,25 +161,14 @@ impl Doomed {
 
     /// Has the operator's command line write a ticket down and approve it.
     pub(crate) fn ticket(&self, dir: &Path, azolla: &str, id: &str, script: &str) {
+        // It may die before it has answered.
         let act = |args: &[&str]| {
             let mut command = fernery();
-            let answer = command.current_dir(dir).args(args).stdin(Stdio::null()).output().unwrap();
-            assert!(answer.status.success(), "{args:?}: {}", String::from_utf8_lossy(&answer.stderr));
+            command.current_dir(dir).args(args).stdin(Stdio::null()).output().expect("the program starts")
         };
-        act(&[
-            "ticket",
-            "new",
-            "--azolla",
-            azolla,
-            "--id",
-            id,
-            "--title",
-            "Do it",
-            "--criteria",
-            script,
-            "--meta",
-            "repo_ref=app",
-        ]);
+        let (title, repo) = (["--title", "Do it"], ["--meta", "repo_ref=app"]);
+        let ticket = ["ticket", "new", "--azolla", azolla, "--id", id, "--criteria", script];
+        act(&[&ticket[..], &title, &repo].concat());
         act(&["ticket", "approve", id, "--yes"]);
     }
 

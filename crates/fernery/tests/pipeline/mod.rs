@@ -41,7 +41,7 @@ pub async fn schedule(server: &TestServer) {
     for (event, held) in taken.expect("claims") {
         let chance = door::Chance::default();
         let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
-        let done = substrate.transact(move |sql| scheduling::schedule(sql, &event, &held, &ids, None)).await;
+        let done = substrate.transact(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await;
         done.expect("scheduled");
     }
 }

@@ -3,7 +3,7 @@
 use crate::shop::{Shop, blueprint, eventually};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const REMOTE: &str = "extends = \"mec\"\nazolla_id = \"shop\"\n";
 
@@ -78,6 +78,67 @@ fn an_azolla_that_nobody_hosts_is_shown_so_and_its_tickets_can_be_ended() {
     }
 }
 
+/// The database of a server that has ended, whose workorders can be changed at will.
+fn without_triggers(dir: &Path) -> rusqlite::Connection {
+    let db = rusqlite::Connection::open(dir.join(".fernery/fernery.db")).unwrap();
+    let triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'workorders'";
+    let triggers: Vec<String> = {
+        let mut found = db.prepare(triggers).unwrap();
+        found.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    for trigger in triggers {
+        db.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
+    }
+    db
+}
+
+#[test]
+fn a_damaged_objective_keeps_no_other_from_being_scheduled() {
+    let shop = Shop::open(&format!("{REMOTE}[limits]\nconcurrency = 1\n"), &[]);
+    shop.ticket("first");
+    shop.until_status("first", "IN_PROGRESS");
+    for ticket in ["damaged", "sound"] {
+        shop.ticket(ticket);
+        shop.until(ticket, "its event", |objective| !objective["events"].as_array().unwrap().is_empty());
+    }
+    shop.server.signal(Signal::TERM);
+    let (_, dir) = shop.server.ended();
+    let db = without_triggers(dir.path());
+    db.execute_batch("UPDATE objectives SET metadata = '[]' WHERE objective_id = 'damaged'").unwrap();
+    drop(db);
+
+    let shop = Shop::open_in(dir, &format!("{REMOTE}[limits]\nconcurrency = 0\n"), &[]);
+    shop.until_status("sound", "IN_PROGRESS");
+}
+
+#[test]
+fn a_damaged_workorder_keeps_no_other_from_its_verdict() {
+    let shop = Shop::open(REMOTE, &[]);
+    for ticket in ["damaged", "sound"] {
+        shop.ticket(ticket);
+        shop.until_status(ticket, "IN_PROGRESS");
+    }
+    shop.server.signal(Signal::TERM);
+    let (_, dir) = shop.server.ended();
+    let db = without_triggers(dir.path());
+    db.execute_batch(&format!(
+        "INSERT INTO bundles (output_id, work_order_id, objective_id, created_at, document)
+         SELECT 'o-' || objective_id, work_order_id, objective_id, created_at,
+                json_object('output_id', 'o-' || objective_id, 'objective_id', objective_id, 'title', 'done',
+                            'metadata', json('{{\"outcome\": \"OUTPUT\"}}'), 'content', 'the output', 'notes', '',
+                            'created_at', '2026-01-01T00:00:00Z')
+         FROM workorders;
+         UPDATE workorders SET status = 'EXECUTED', executed_at = created_at, output_id = 'o-' || objective_id;
+         UPDATE workorders SET blueprint = '{}' WHERE objective_id = 'damaged'",
+        "0".repeat(64)
+    ))
+    .unwrap();
+    drop(db);
+
+    let shop = Shop::open_in(dir, REMOTE, &[]);
+    shop.until_status("sound", "DONE");
+}
+
 #[test]
 fn a_damaged_workorder_keeps_no_other_from_its_end() {
     let shop = Shop::open(REMOTE, &[]);
@@ -88,15 +149,7 @@ fn a_damaged_workorder_keeps_no_other_from_its_end() {
     });
     shop.server.signal(Signal::TERM);
     let (_, dir) = shop.server.ended();
-    let db = rusqlite::Connection::open(dir.path().join(".fernery/fernery.db")).unwrap();
-    let triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'workorders'";
-    let triggers: Vec<String> = {
-        let mut found = db.prepare(triggers).unwrap();
-        found.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
-    };
-    for trigger in triggers {
-        db.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
-    }
+    let db = without_triggers(dir.path());
     db.execute_batch(&format!(
         "PRAGMA foreign_keys = OFF;
          UPDATE workorders SET blueprint = '{}' WHERE objective_id = '{damaged}';

@@ -1,6 +1,7 @@
 //! Tickets through the real program: approved over HTTP, executed by programs and by workers elsewhere, judged, paused;
 //! and the program killed at every step of the way.
 
+mod contained;
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "only a part of it is used")]
 mod fresh_database;

@@ -166,7 +166,7 @@ fn a_blueprint_that_does_not_fit_is_told_before_anything_is_served() {
     for (blueprint, said) in [
         ("azolla_id = 1", "azolla_id"),
         ("extends = \"mec\"\nazolla_id = \"shop\"\n[limits]\nconurrency = 1\n", "concurrency"),
-        (&blueprint(HELLO, "").replace("sandbox = \"none\"\n", ""), "sandbox = \"none\""),
+        (&blueprint(HELLO, "").replace("sandbox = \"none\"\n", "sandbox = \"docker\"\n"), "sandbox"),
     ] {
         crate::shop::write(dir.path(), blueprint);
         let answer =

@@ -6,6 +6,8 @@ use rustix::process::geteuid;
 pub(crate) struct Attempt {
     pub(crate) name: &'static str,
     pub(crate) script: &'static str,
+    /// It has got through once something outside has changed.
+    pub(crate) changes: bool,
     /// It is tried with a network.
     pub(crate) network: bool,
     /// No rule of Landlock covers it: the guide says so.
@@ -19,13 +21,10 @@ pub(crate) enum Control {
     Always,
     /// Where the kernel lets a process look into others of its user.
     WithoutYama,
-    /// Where a program could be prepared that makes root of whoever runs it.
+    /// Where a program could be prepared that makes root of whoever runs it, and where the program is a user of its own.
     AsRoot,
     /// Where the kernel was built with it.
     WhereBuilt(&'static str),
-    /// Not at all: for the test that there is none.
-    #[allow(dead_code, reason = "no attempt may have it")]
-    Never,
 }
 
 impl Control {
@@ -38,21 +37,28 @@ impl Control {
             Self::AsRoot => geteuid().is_root(),
             Self::WhereBuilt("io_uring") => number("/proc/sys/kernel/io_uring_disabled") == Some(0),
             Self::WhereBuilt(file) => std::path::Path::new(file).exists(),
-            Self::Never => false,
         }
     }
 }
 
 const fn attempt(name: &'static str, script: &'static str) -> Attempt {
-    Attempt { name, script, network: false, known_in_landlock: false, control: Control::Always }
+    Attempt {
+        name,
+        script,
+        changes: false,
+        network: false,
+        known_in_landlock: false,
+        control: Control::Always,
+    }
 }
 
 const fn where_possible(control: Control, name: &'static str, script: &'static str) -> Attempt {
     Attempt { control, ..attempt(name, script) }
 }
 
-const fn known_in_landlock(name: &'static str, script: &'static str) -> Attempt {
-    Attempt { known_in_landlock: true, ..attempt(name, script) }
+/// It changes something outside.
+const fn change(name: &'static str, script: &'static str) -> Attempt {
+    Attempt { changes: true, ..attempt(name, script) }
 }
 
 const YAMA: Control = Control::WithoutYama;
@@ -61,32 +67,32 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     // Files.
     attempt("a file outside is read", "cat $WORLD/secret"),
     attempt("a folder outside is listed", "ls $WORLD/open"),
-    attempt("a file outside is made", "echo x > $WORLD/open/made"),
-    attempt("a file outside is changed", "echo x >> $WORLD/open/file"),
-    attempt("a file outside is removed", "rm $WORLD/open/file"),
+    change("a file outside is made", "echo x > $WORLD/open/made"),
+    change("a file outside is changed", "echo x >> $WORLD/open/file"),
+    change("a file outside is removed", "rm $WORLD/open/file"),
     attempt("a program outside is run", "$WORLD/open/tool"),
-    attempt(
-        "the system is changed through its root",
-        "ls /var/lib /home /root /srv >/dev/null || ls -d /var/lib/dpkg/. && ls /var/lib",
-    ),
+    attempt("what else the system has", "ls /var/lib/dpkg"),
     attempt("operator.token by its path", "cat $WORLD/data/operator.token"),
     attempt("operator.token by the way up", "cat ../../../operator.token"),
     attempt("the folder of another run", "cat $WORLD/data/work/other/content"),
-    attempt("the next run's configuration", "echo x >> $WORLD/data/fernery.toml"),
-    attempt("the operator's shell is given a line", "echo x >> $WORLD/home/.profile"),
+    change("the next run's configuration", "echo x >> $WORLD/data/fernery.toml"),
+    change("the operator's shell is given a line", "echo x >> $WORLD/home/.profile"),
     attempt("an ssh key", "cat $WORLD/home/.ssh/id_ed25519"),
-    attempt("a hook in the operator's repository", "echo x > $WORLD/repo/.git/hooks/pre-commit"),
-    attempt("the configuration of the operator's repository", "echo x >> $WORLD/repo/.git/config"),
+    change("a hook in the operator's repository", "echo x > $WORLD/repo/.git/hooks/pre-commit"),
+    change("the configuration of the operator's repository", "echo x >> $WORLD/repo/.git/config"),
     attempt("a link out, read", "ln -s $WORLD/secret out && cat out"),
-    attempt("a link out, written", "ln -s $WORLD/open/file out && echo x > out"),
+    change("a link out, written", "ln -s $WORLD/open/file out && echo x > out"),
     attempt("a link out that was there before", "cat $WORLD/tools/link"),
     attempt("a hard link in", "ln $WORLD/open/file in && cat in"),
-    attempt("a rename in", "mv $WORLD/open/file in"),
-    attempt("a rename out", "echo x > mine && mv mine $WORLD/open/theirs"),
-    attempt("what may only be read is written", "echo x >> $WORLD/tools/notes"),
+    change("a rename in", "mv $WORLD/open/file in"),
+    change("a rename out", "echo x > mine && mv mine $WORLD/open/theirs"),
+    change("what may only be read is written", "echo x >> $WORLD/tools/notes"),
     attempt("shared memory of others", "cat /dev/shm/$NAME"),
     attempt("a file that was left open", "cat <&9"),
-    known_in_landlock("the mode of a file outside", "chmod 600 $WORLD/home/.ssh/id_ed25519"),
+    Attempt {
+        known_in_landlock: true,
+        ..change("the mode of a file outside", "chmod 600 $WORLD/home/.ssh/id_ed25519")
+    },
     // Processes.
     attempt("a signal to another process", "kill -TERM $VICTIM"),
     attempt("a signal to another group", "kill -TERM -$VICTIM"),
@@ -144,7 +150,10 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         "a user namespace by clone",
         "exec perl -e '$p=syscall($ENV{NR_clone},0x10000011,0,0,0,0); exit($p==-1)'",
     ),
-    attempt("a copy of a mount", "unshare -Urm perl -e 'exit(syscall($ENV{NR_open_tree},-100,\"/\",1)<0)'"),
+    attempt(
+        "a copy of a mount",
+        "unshare -Urm perl -e '$r=\"/\"; exit(syscall($ENV{NR_open_tree},-100,$r,0x8001)<0)'",
+    ),
     where_possible(
         Control::AsRoot,
         "a program that makes root of its user",
@@ -168,13 +177,17 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     // Errors that say that the kernel would at least have looked at the question.
     attempt("typing into a terminal", "exec perl -e '$c=\"x\"; ioctl(STDIN,0x5412,$c); exit($!{EPERM}?1:0)'"),
     // Limits.
-    attempt(
+    where_possible(
+        Control::AsRoot,
         "too many processes",
         "exec perl -e 'for(1..100){$p=fork; defined $p or kill(9,@p),exit 1; if(!$p){close STDOUT;close STDERR;sleep 9;exit} push @p,$p} kill 9,@p'",
     ),
     attempt("too large a file", "head -c 3000000 /dev/zero > large"),
     attempt("too much memory", "exec perl -e '$x=\"a\"x(200<<20); exit(length($x)==0)'"),
     attempt("too many open files", "exec perl -e 'for(1..100){open($f[$_],\"<\",\"/dev/null\") or exit 1}'"),
-    attempt("too long on a processor", "exec perl -e '$t=(times)[0]; 1 while (times)[0]-$t<2.6'"),
+    attempt(
+        "too long on a processor",
+        "exec perl -e 'for(;;){$x++ for 1..1000000; my($u,$s)=times; last if $u+$s>3}'",
+    ),
     attempt("a core file", "ulimit -c unlimited"),
 ];

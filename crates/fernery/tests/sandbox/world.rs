@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -197,13 +197,18 @@ impl World {
             ("clone", libc::SYS_clone),
             ("io_uring_setup", libc::SYS_io_uring_setup),
             ("userfaultfd", libc::SYS_userfaultfd),
-            ("perf_event_open", libc::SYS_perf_event_open),
-            ("bpf", libc::SYS_bpf),
             ("open_tree", libc::SYS_open_tree),
         ] {
             told.push((format!("NR_{name}"), number.to_string()));
         }
         told
+    }
+
+    /// All that there is outside of the cell, as it is now.
+    pub(crate) fn outside(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        list(self.dir.path(), &self.path("data/work/run"), &mut found);
+        found
     }
 
     /// Processes that bear this world's mark.
@@ -229,6 +234,17 @@ impl Drop for World {
 fn become_user(command: &mut Command, uid: Option<u32>) {
     if let Some(uid) = uid {
         command.uid(uid).gid(uid);
+    }
+}
+
+fn list(path: &Path, but: &Path, found: &mut Vec<String>) {
+    let meta = path.symlink_metadata().unwrap();
+    found.push(format!("{} {:o} {}", path.display(), meta.mode(), meta.len()));
+    if meta.is_dir() && path != but {
+        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+        let mut entries: Vec<PathBuf> = entries.collect();
+        entries.sort();
+        entries.iter().for_each(|entry| list(entry, but, found));
     }
 }
 

@@ -11,7 +11,7 @@ use super::pool::Session;
 use super::trouble::{Tries, Trouble};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Enqueued, JobBrief, NewJob, Start};
-use fernery_core::{JobId, JobStatus, Timestamp};
+use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -249,15 +249,19 @@ impl Enqueue {
     }
 }
 
-/// Stores a job within a transaction; `false`: it is there already.
+/// Stores jobs within a transaction, except what is there already; answers the stream of each that it stored.
 pub(super) async fn store_within(
     session: &Session<'_>,
     shared: &Shared,
-    job: NewJob,
-) -> Result<bool, Trouble> {
-    let entry = Entry::new(job, shared.settings.chance);
-    let columns = Columns::of(&[&entry]);
-    Ok(!session.query(include_str!("sql/enqueue.sql"), &columns.params()).await?.is_empty())
+    jobs: Vec<NewJob>,
+) -> Result<Vec<StreamName>, Trouble> {
+    let chance = shared.settings.chance;
+    let entries: Vec<Entry> = jobs.into_iter().map(|job| Entry::new(job, chance)).collect();
+    let columns = Columns::of(&entries.iter().collect::<Vec<_>>());
+    let rows = session.query(include_str!("sql/enqueue.sql"), &columns.params()).await?;
+    let stored: HashSet<JobId> = rows.iter().map(|row| job_id(row, 0)).collect::<StoreResult<_>>()?;
+    let stored = entries.into_iter().filter(|entry| stored.contains(&entry.job_id));
+    Ok(stored.map(|entry| entry.job.stream).collect())
 }
 
 /// The batch column by column, as the statement takes it.

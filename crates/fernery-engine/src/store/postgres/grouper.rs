@@ -152,7 +152,7 @@ impl<V: Verb> Inner<V> {
                     let _ = sender.send(Ok(answer));
                 }
             }
-            Err(error) if calls.len() > 1 && is_of_one_call(&error) => {
+            Err(error) if calls.len() > 1 && error.is_of_one_call() => {
                 let since = crate::door::stop_watch();
                 for (call, sender) in calls.iter().zip(replies) {
                     let answer = if since.elapsed() > ONE_BY_ONE_MAX {
@@ -175,11 +175,6 @@ impl<V: Verb> Inner<V> {
             }
         }
     }
-}
-
-/// Whether the error can be the fault of one call among those that shared the batch.
-fn is_of_one_call(error: &StoreError) -> bool {
-    matches!(error, StoreError::Refused(_) | StoreError::Busy(_) | StoreError::Corrupt(_))
 }
 
 type Batch<V> = (Vec<<V as Verb>::Call>, Vec<oneshot::Sender<StoreResult<<V as Verb>::Reply>>>);

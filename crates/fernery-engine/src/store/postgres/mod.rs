@@ -46,6 +46,7 @@ use self::pool::Pool;
 use self::post::Post;
 use self::report::{Complete, Heartbeat, Settle};
 use self::settle::Which;
+use self::substrate::{Act, Acts};
 use self::target::Target;
 use self::trouble::Trouble;
 use crate::error::StoreResult;
@@ -75,6 +76,7 @@ pub struct PostgresStore {
     completes: Grouper<Complete>,
     fails: Grouper<Settle<Failure>>,
     releases: Grouper<Settle<Proof>>,
+    acts: Grouper<Acts>,
     taking_back: Mutex<Option<JoinHandle<()>>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -125,6 +127,7 @@ impl PostgresStore {
             completes: Grouper::new(Complete(shared.clone())),
             fails: Grouper::new(Settle::new(shared.clone())),
             releases: Grouper::new(Settle::new(shared.clone())),
+            acts: Grouper::new(Acts(shared.clone())),
             shared,
             taking_back: Mutex::new(Some(taking_back)),
             tasks: Mutex::new(tasks),
@@ -275,6 +278,10 @@ impl Store for PostgresStore {
 
     async fn transact(&self, work: Work) -> StoreResult<()> {
         self.transact_work("BEGIN", work).await
+    }
+
+    async fn act(&self, subject: String, work: Work) -> StoreResult<()> {
+        self.acts.call(Act::new(subject, work)).await
     }
 
     async fn consult(&self, work: Work) -> StoreResult<()> {

@@ -140,7 +140,7 @@ impl Shared {
             let mut after = After { ended: vec![id], ..After::default() };
             if columns::stream(row, 0)?.is_workorders() {
                 let ending = Ending::of_waiting(id, cell(row, 1)?, instant(row, 2)?);
-                after.stages.extend(super::substrate::end_workorder(&session, &ending).await?);
+                after.stages.extend(super::substrate::end_workorders(&session, &[ending]).await?);
             }
             session.commit().await?;
             self.announce(after);

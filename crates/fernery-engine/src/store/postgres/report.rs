@@ -162,46 +162,69 @@ impl Complete {
             }
         }
         self.0.announce(after);
-        for (answer, item) in answers.iter_mut().zip(items).filter(|(answer, _)| answer.is_none()) {
-            *answer = self.complete_workorder(item).await?;
-        }
+        self.complete_workorders(items, &mut answers).await?;
         self.0.answer_unmatched(Reported::Success, items.iter().map(|item| item.proof), answers).await
     }
 }
 
 impl Complete {
-    /// Ends a workorder's attempt, with its bundle; `None`: it is not one, or not this holder's.
-    async fn complete_workorder(&self, item: &Completion) -> Result<Option<Answer>, Trouble> {
-        let (id, proof) = (item.proof.job_id.uuid(), item.proof);
+    /// Ends attempts of workorders, with their bundles. Those that are none, or not this holder's, stay without an answer.
+    async fn complete_workorders(
+        &self,
+        items: &[&Completion],
+        answers: &mut [Option<Answer>],
+    ) -> Result<(), Trouble> {
+        let open: Vec<usize> = (0..items.len()).filter(|n| answers[*n].is_none()).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
         let session = self.0.pool.session().await?;
-        let sql = include_str!("sql/leases_locked.sql");
-        let rows = session.begin_with("BEGIN", sql, &[&[id].as_slice()]).await?;
-        let held =
-            rows.first().map(|row| Ok::<_, StoreError>((columns::holding(row)?, cell::<At>(row, 19)?)));
-        let ours = |held: &Holding| {
-            held.stream.is_workorders() && key(&proof) == (held.job_id, held.attempt_id, held.token_hash)
-        };
-        let Some((held, now)) = held.transpose()?.filter(|(held, _)| ours(held)) else {
-            session.rollback().await?;
-            return Ok(None);
-        };
-        let Ok(parts) = execution::admit(&item.result) else {
-            session.rollback().await?;
-            return Ok(Some(Answer::Unfit));
-        };
+        let ids: Vec<Uuid> = open.iter().map(|n| items[*n].proof.job_id.uuid()).collect();
+        let rows = session.begin_with("BEGIN", include_str!("sql/leases_locked.sql"), &[&ids]).await?;
+        let mut held: HashMap<_, (Holding, At)> = HashMap::with_capacity(rows.len());
+        for row in &rows {
+            let (holding, now) = (columns::holding(row)?, cell(row, 19)?);
+            if holding.stream.is_workorders() {
+                held.insert((holding.job_id, holding.attempt_id, holding.token_hash), (holding, now));
+            }
+        }
         let settings = &self.0.settings;
-        let settlement = settle(&held, Ending::Completed, now.0, &settings.retry, settings.chance.fraction());
-        let ending = execution::Ending::of_attempt(&held, &settlement, now.0, Some(parts), None);
-        let stages = super::substrate::end_workorder(&session, &ending).await?.into_iter().collect();
-        let (attempts, hashes) = ([proof.attempt_id.uuid()], [proof.token_hash.0.as_slice()]);
-        let (attempts, hashes, results) = (attempts.as_slice(), hashes.as_slice(), vec![Json(&item.result)]);
-        let ids = vec![id];
+        let (mut endings, mut ended, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+        for n in open {
+            let Some((held, now)) = held.get(&key(&items[n].proof)) else { continue };
+            let Ok(parts) = execution::admit(&items[n].result) else {
+                answers[n] = Some(Answer::Unfit);
+                continue;
+            };
+            // Of the same report twice the first one stands; the other finds it closed.
+            if !seen.insert(held.job_id) {
+                continue;
+            }
+            let (completed, chance) = (Ending::Completed, settings.chance.fraction());
+            let settlement = settle(held, completed, now.0, &settings.retry, chance);
+            endings.push(execution::Ending::of_attempt(held, &settlement, now.0, Some(parts), None));
+            ended.push(n);
+        }
+        if ended.is_empty() {
+            session.rollback().await?;
+            return Ok(());
+        }
+        let stages = super::substrate::end_workorders(&session, &endings).await?;
+        let of_ended = || ended.iter().map(|n| items[*n]);
+        let ids: Vec<Uuid> = of_ended().map(|item| item.proof.job_id.uuid()).collect();
+        let attempts: Vec<Uuid> = of_ended().map(|item| item.proof.attempt_id.uuid()).collect();
+        let hashes: Vec<&[u8]> = of_ended().map(|item| item.proof.token_hash.0.as_slice()).collect();
+        let results: Vec<Json<'_>> = of_ended().map(|item| Json(&item.result)).collect();
         let params: [Param<'_>; 5] = [&ids, &attempts, &hashes, &results, &true];
         let rows = session.commit_with(include_str!("sql/complete.sql"), &params).await?;
         let messages =
             rows.iter().filter_map(|row| columns::message(row, 3).transpose()).collect::<StoreResult<_>>()?;
-        self.0.announce(After { ended: vec![proof.job_id], stages, messages, ..After::default() });
-        Ok(Some(Answer::Accepted { status: JobStatus::Succeeded }))
+        for n in &ended {
+            answers[*n] = Some(Answer::Accepted { status: JobStatus::Succeeded });
+        }
+        let ended = of_ended().map(|item| item.proof.job_id).collect();
+        self.0.announce(After { ended, stages, messages, ..After::default() });
+        Ok(())
     }
 }
 

@@ -14,7 +14,6 @@ use fernery_core::settle::{BuryReason, Ending, Next, Settlement, settle};
 use fernery_core::{Holding, Timestamp};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashSet;
 use uuid::Uuid;
 
 /// What the holder says about the end.
@@ -59,12 +58,14 @@ pub(super) async fn apply_and_commit(
     session: &Session<'_>,
     decided: &[Decided<'_>],
 ) -> Result<After, Trouble> {
-    let mut stages = HashSet::new();
-    for one in decided.iter().filter(|one| one.held.stream.is_workorders()) {
-        let error = one.error.as_deref();
-        let ending = execution::Ending::of_attempt(&one.held, &one.settlement, one.now, None, error);
-        stages.extend(super::substrate::end_workorder(session, &ending).await?);
-    }
+    let of_workorders = decided.iter().filter(|one| one.held.stream.is_workorders());
+    let endings: Vec<execution::Ending> = of_workorders
+        .map(|one| {
+            let error = one.error.as_deref();
+            execution::Ending::of_attempt(&one.held, &one.settlement, one.now, None, error)
+        })
+        .collect();
+    let stages = super::substrate::end_workorders(session, &endings).await?;
     let each = || decided.iter();
     let ids: Vec<Uuid> = each().map(|d| d.held.job_id.uuid()).collect();
     let versions: Vec<i64> = each().map(|d| d.held.claim_version).collect();

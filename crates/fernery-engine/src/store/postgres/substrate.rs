@@ -5,17 +5,20 @@
 
 use super::after::After;
 use super::columns::{At, Param, cell, instant, job_id, rows_limit};
+use super::grouper::Verb;
 use super::pool::Session;
 use super::trouble::{Tries, Trouble};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
 use crate::substrate::execution::{self, Ending};
-use crate::substrate::{Cell, Row, Sql, Stage, Value, Work, check_written};
+use crate::substrate::{Cell, Question, Row, Sql, Stage, Value, Work, check_written};
 use bytes::{BufMut, BytesMut};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{ClaimRecord, ObjectiveId, ResourceType};
+use std::collections::HashSet;
 use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Handle;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -105,19 +108,21 @@ struct Transaction<'a> {
     now: Timestamp,
     after: After,
     unsent: Vec<Unsent>,
+    /// Jobs that are stored at the end, in one statement.
+    jobs: Vec<NewJob>,
     /// What a statement ran into; the work itself only sees that it failed.
     trouble: Option<Trouble>,
 }
 
 impl Transaction<'_> {
-    /// Sends what is unsent and a statement for each of `rows`, in one go, and answers for the latter.
-    fn send(&mut self, statement: &'static str, rows: &[&[Cell<'_>]]) -> StoreResult<Vec<Vec<Row>>> {
+    /// Sends what is unsent and what is asked, in one go, and answers for the latter.
+    fn send(&mut self, asked: &[(&'static str, &[Cell<'_>])]) -> StoreResult<Vec<Vec<Row>>> {
         let unsent = std::mem::take(&mut self.unsent);
         let cells: Vec<Vec<Cell<'_>>> =
             unsent.iter().map(|write| write.cells.iter().map(Kept::cell).collect()).collect();
         let params = |cells| -> Vec<Param<'_>> { as_params(cells) };
         let writes = unsent.iter().zip(&cells).map(|(write, cells)| (write.statement, params(cells)));
-        let asked = rows.iter().map(|cells| (statement, params(cells)));
+        let asked = asked.iter().map(|(statement, cells)| (*statement, params(cells)));
         let statements: Vec<_> = writes.chain(asked).collect();
         if statements.is_empty() {
             return Ok(Vec::new());
@@ -127,7 +132,8 @@ impl Transaction<'_> {
         for write in &unsent {
             let written = answers.next().map_or(0, |rows| rows.len());
             if let Some(what) = &write.what {
-                check_written(what, written, 1)?;
+                let checked = check_written(what, written, 1).map_err(Trouble::Final);
+                self.noted(checked)?;
             }
         }
         answers.map(|rows| rows.iter().map(row).collect()).collect()
@@ -135,7 +141,21 @@ impl Transaction<'_> {
 
     fn keep(&mut self, statement: &'static str, cells: &[Cell<'_>], what: Option<String>) -> StoreResult<()> {
         self.unsent.push(Unsent { statement, cells: cells.iter().map(Kept::new).collect(), what });
-        if self.unsent.len() < UNSENT_MAX { Ok(()) } else { self.send("", &[]).map(drop) }
+        if self.unsent.len() < UNSENT_MAX { Ok(()) } else { self.send(&[]).map(drop) }
+    }
+
+    /// Sends whatever is left.
+    fn finish(&mut self) -> StoreResult<()> {
+        self.send(&[])?;
+        let jobs = std::mem::take(&mut self.jobs);
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let answer = self.runtime.block_on(super::enqueue::store_within(self.session, self.shared, jobs));
+        for stream in self.noted(answer)? {
+            self.after.waits(&stream, None);
+        }
+        Ok(())
     }
 
     fn noted<T>(&mut self, answer: Result<T, Trouble>) -> StoreResult<T> {
@@ -152,11 +172,12 @@ impl Transaction<'_> {
 
 impl Sql for Transaction<'_> {
     fn query(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Vec<Row>> {
-        Ok(self.send(statement, &[cells])?.pop().unwrap_or_default())
+        Ok(self.send(&[(statement, cells)])?.pop().unwrap_or_default())
     }
 
-    fn query_each(&mut self, statement: &'static str, rows: &[Vec<Cell<'_>>]) -> StoreResult<Vec<Vec<Row>>> {
-        self.send(statement, &rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    fn query_all(&mut self, asked: &[Question<'_>]) -> StoreResult<Vec<Vec<Row>>> {
+        let asked: Vec<_> = asked.iter().map(|(statement, cells)| (*statement, cells.as_slice())).collect();
+        self.send(&asked)
     }
 
     fn write(&mut self, what: &str, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
@@ -172,12 +193,7 @@ impl Sql for Transaction<'_> {
     }
 
     fn enqueue(&mut self, job: NewJob) -> StoreResult<()> {
-        self.send("", &[])?;
-        let stream = job.stream.clone();
-        let answer = self.runtime.block_on(super::enqueue::store_within(self.session, self.shared, job));
-        if self.noted(answer)? {
-            self.after.waits(&stream, None);
-        }
+        self.jobs.push(job);
         Ok(())
     }
 
@@ -186,29 +202,50 @@ impl Sql for Transaction<'_> {
     }
 }
 
-/// What the end of an attempt, or of a job that waited, means for its workorder; in the transaction that ends it.
-pub(super) async fn end_workorder(session: &Session<'_>, ending: &Ending) -> Result<Option<Stage>, Trouble> {
-    let id: Cell<'_> = ending.work_order_id.as_str().into();
-    // Without a workorder there is nothing to end: the job was not the scheduler's.
-    let found = session.query(execution::FIND, &[&id]).await?;
-    let Some(row) = found.first() else { return Ok(None) };
-    let objective_id: String = cell(row, 1)?;
-    let Some(bundle) = ending.bundle(ObjectiveId::stored(&objective_id)) else {
-        let (spent, version) = (Cell::Int(ending.spent_ms), Cell::Int(ending.claim_version));
-        let left = session.query(execution::REQUEUED, &[&id, &spent, &version]).await?;
-        if let (Some(left), Some(job_id)) = (left.first(), ending.work_order_id.job_id()) {
-            let left = cell::<i64>(left, 0)?.max(1);
-            session.query(include_str!("sql/job_budget.sql"), &[&job_id.uuid(), &left]).await?;
+/// What the ends of attempts, or of jobs that waited, mean for their workorders; in the transaction that ends them.
+pub(super) async fn end_workorders(
+    session: &Session<'_>,
+    endings: &[Ending],
+) -> Result<HashSet<Stage>, Trouble> {
+    // Batches lock in the order of ids.
+    let mut endings: Vec<&Ending> = endings.iter().collect();
+    endings.sort_by_key(|ending| &ending.work_order_id);
+    let ids: Vec<Cell<'_>> = endings.iter().map(|ending| ending.work_order_id.as_str().into()).collect();
+    let asked: Vec<_> = ids.iter().map(|id| (execution::FIND, vec![id as Param<'_>])).collect();
+    let found = session.query_all(&asked).await?;
+    let mut bundles = Vec::with_capacity(endings.len());
+    for (ending, rows) in endings.iter().zip(&found) {
+        // Without a workorder there is nothing to end: the job was not the scheduler's.
+        let Some(row) = rows.first() else { continue };
+        let objective_id: String = cell(row, 1)?;
+        match ending.bundle(ObjectiveId::stored(&objective_id)) {
+            Some(bundle) => bundles.push((*ending, execution::document(&bundle), bundle)),
+            None => requeue_workorder(session, ending).await?,
         }
-        return Ok(None);
-    };
-    let document = execution::document(&bundle);
-    let cells = execution::bundle_cells(ending, &bundle, &document);
-    session.query(execution::BUNDLE, &cells.each_ref().map(|cell| cell as Param<'_>)).await?;
-    let cells = execution::executed_cells(ending, &bundle);
-    session.query(execution::EXECUTED, &cells.each_ref().map(|cell| cell as Param<'_>)).await?;
+    }
+    let mut writes = Vec::with_capacity(bundles.len() * 2);
+    for (ending, document, bundle) in &bundles {
+        writes.push((execution::BUNDLE, execution::bundle_cells(ending, bundle, document)));
+        writes.push((execution::EXECUTED, execution::executed_cells(ending, bundle)));
+    }
+    let writes: Vec<_> = writes.iter().map(|(statement, cells)| (*statement, as_params(cells))).collect();
+    session.query_all(&writes).await?;
+    if bundles.is_empty() {
+        return Ok(HashSet::new());
+    }
     crate::door::failpoint("bundle-written");
-    Ok(Some(Stage::Gate))
+    Ok(HashSet::from([Stage::Gate]))
+}
+
+async fn requeue_workorder(session: &Session<'_>, ending: &Ending) -> Result<(), Trouble> {
+    let id: Cell<'_> = ending.work_order_id.as_str().into();
+    let (spent, version) = (Cell::Int(ending.spent_ms), Cell::Int(ending.claim_version));
+    let left = session.query(execution::REQUEUED, &[&id, &spent, &version]).await?;
+    if let (Some(left), Some(job_id)) = (left.first(), ending.work_order_id.job_id()) {
+        let left = cell::<i64>(left, 0)?.max(1);
+        session.query(include_str!("sql/job_budget.sql"), &[&job_id.uuid(), &left]).await?;
+    }
+    Ok(())
 }
 
 impl PostgresStore {
@@ -227,29 +264,78 @@ impl PostgresStore {
         self.read(include_str!("sql/leases_of_workorders.sql"), &[&limit]).await?.iter().map(record).collect()
     }
 
-    pub(super) async fn transact_work(&self, begin: &'static str, mut work: Work) -> StoreResult<()> {
-        let (shared, runtime) = (self.shared.clone(), Handle::current());
-        let done = tokio::task::spawn_blocking(move || {
-            let mut tries = Tries::new(shared.settings.chance);
-            loop {
-                match once(&shared, &runtime, begin, &mut work) {
-                    Ok(()) => return Ok(()),
-                    Err(trouble) => runtime.block_on(tries.again(trouble))?,
-                }
-            }
-        });
-        done.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the work was given up".into())))
+    pub(super) async fn transact_work(&self, begin: &'static str, work: Work) -> StoreResult<()> {
+        transact(self.shared.clone(), begin, vec![Arc::new(Mutex::new(work))]).await
     }
 }
 
-fn once(shared: &Shared, runtime: &Handle, begin: &'static str, work: &mut Work) -> Result<(), Trouble> {
+/// An act on one objective.
+pub(super) struct Act {
+    subject: String,
+    work: Arc<Mutex<Work>>,
+}
+
+impl Act {
+    pub(super) fn new(subject: String, work: Work) -> Self {
+        Self { subject, work: Arc::new(Mutex::new(work)) }
+    }
+}
+
+/// Acts share transactions: each is a few short statements, and most of what one costs alone is to begin and to commit.
+pub(super) struct Acts(pub(super) Arc<Shared>);
+
+impl Verb for Acts {
+    type Call = Act;
+    type Reply = ();
+
+    /// Of a whole act, in items of a plain call.
+    fn items(_: &Act) -> usize {
+        16
+    }
+
+    async fn run(&self, calls: &[Act]) -> StoreResult<Vec<()>> {
+        // Batches lock in the order of ids; of two acts on one objective the first comes first.
+        let mut sorted: Vec<&Act> = calls.iter().collect();
+        sorted.sort_by_key(|act| &act.subject);
+        let works = sorted.iter().map(|act| act.work.clone()).collect();
+        transact(self.0.clone(), "BEGIN", works).await?;
+        Ok(vec![(); calls.len()])
+    }
+}
+
+/// Runs these one after the other in one transaction: all of them are durable when this answers, or none.
+async fn transact(shared: Arc<Shared>, begin: &'static str, works: Vec<Arc<Mutex<Work>>>) -> StoreResult<()> {
+    let runtime = Handle::current();
+    let done = tokio::task::spawn_blocking(move || {
+        let mut tries = Tries::new(shared.settings.chance);
+        loop {
+            match once(&shared, &runtime, begin, &works) {
+                Ok(()) => return Ok(()),
+                Err(trouble) => runtime.block_on(tries.again(trouble))?,
+            }
+        }
+    });
+    done.await.unwrap_or_else(|given_up| match given_up.is_panic() {
+        true => Err(StoreError::Corrupt("the work panicked".into())),
+        false => Err(StoreError::Unavailable("the work was given up".into())),
+    })
+}
+
+fn once(
+    shared: &Shared,
+    runtime: &Handle,
+    begin: &'static str,
+    works: &[Arc<Mutex<Work>>],
+) -> Result<(), Trouble> {
     let session = runtime.block_on(shared.pool.session())?;
     let rows = runtime.block_on(session.begin_with(begin, include_str!("sql/now.sql"), &[]))?;
     let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))?;
     let now = cell::<At>(row, 0)?.0;
-    let (after, unsent) = (After::default(), Vec::new());
-    let mut within = Transaction { runtime, session: &session, shared, now, after, unsent, trouble: None };
-    let worked = work(&mut within).and_then(|()| within.send("", &[]).map(drop));
+    let (after, unsent, jobs) = (After::default(), Vec::new(), Vec::new());
+    let mut within =
+        Transaction { runtime, session: &session, shared, now, after, unsent, jobs, trouble: None };
+    let mut works = works.iter().map(|work| work.lock().unwrap_or_else(PoisonError::into_inner));
+    let worked = works.try_for_each(|mut work| work(&mut within)).and_then(|()| within.finish());
     // A statement that failed has ended the transaction, whatever the work made of it: its commit would roll back and
     // say nothing.
     let trouble = within.trouble.take().or_else(|| worked.err().map(Trouble::Final));

@@ -5,5 +5,6 @@ pub(super) mod peers;
 pub(super) mod postgres;
 pub(super) mod process;
 pub(super) mod redis;
+pub(super) mod sandbox;
 pub(super) mod settings;
 pub(super) mod sqlite;

@@ -1,0 +1,107 @@
+//! Containment: what holds programs here, and what they would find open.
+
+use super::super::finding::{Finding, Level};
+use crate::sandbox::{Obstacle, Probe, Tier};
+
+const CHECK: &str = "sandbox";
+
+/// A program that a blueprint names.
+pub(crate) struct Program {
+    /// Whose it is.
+    pub(crate) name: String,
+    /// The tier that it asks for; `None`: the best one.
+    pub(crate) wanted: Option<Tier>,
+    /// Whether it reaches the network.
+    pub(crate) network: bool,
+}
+
+/// What programs are contained by here.
+pub(crate) fn tiers(probe: &Probe, programs: &[Program]) -> Finding {
+    let refused = programs.iter().find_map(|program| {
+        let why = probe.choose(program.wanted).err()?;
+        Some(format!("{} cannot be contained: {why}", program.name))
+    });
+    let (bubblewrap, landlock) = (probe.of(Tier::Bubblewrap).err(), probe.of(Tier::Landlock).err());
+    let (found, level) = match (&bubblewrap, &landlock) {
+        (None, None) => ("bubblewrap and landlock work here".to_string(), Level::Ok),
+        (None, Some(of)) => (format!("bubblewrap works here; landlock does not: {}", of.why), Level::Ok),
+        (Some(of), None) => (
+            format!(
+                "programs are contained by landlock, which holds less: bubblewrap does not work: {}",
+                of.why
+            ),
+            Level::Warning,
+        ),
+        (Some(one), Some(other)) => (
+            format!("nothing contains programs: bubblewrap: {}; landlock: {}", one.why, other.why),
+            Level::Warning,
+        ),
+    };
+    let remedies: Vec<String> =
+        [bubblewrap, landlock].into_iter().flatten().map(|Obstacle { remedy, .. }| remedy).collect();
+    let remedy = remedies.join("; or: ");
+    match refused {
+        Some(found) => Finding::problem(CHECK, found, remedy),
+        None => Finding::at(level, CHECK, found, remedy),
+    }
+}
+
+/// Programs that nothing contains, by their blueprint's own word.
+pub(crate) fn uncontained(programs: &[Program]) -> Option<Finding> {
+    let free = programs.iter().filter(|program| program.wanted == Some(Tier::Unconfined));
+    let free: Vec<&str> = free.map(|program| program.name.as_str()).collect();
+    (!free.is_empty()).then(|| {
+        Finding::warning(
+            "containment",
+            format!("not promised, by sandbox = \"none\": {}: it can read operator.token and approve its own work", free.join(", ")),
+            "leave `sandbox` out of the blueprint: the best tier that works here is taken then",
+        )
+    })
+}
+
+/// A server of Fernery's own that lets anybody in, in reach of a program.
+pub(crate) fn open(server: &str, program: &str) -> Finding {
+    Finding::problem(
+        "open_server",
+        format!(
+            "{server} lets anybody in without a password, and {program} can reach it: it could approve its own work"
+        ),
+        "give the server a password (PostgreSQL: scram-sha-256 instead of trust in pg_hba.conf; Redis: requirepass), or take \
+         the network from the program",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(wanted: Option<Tier>) -> Program {
+        Program { name: "azolla x: gate t".into(), wanted, network: false }
+    }
+
+    fn broken(why: &str) -> Result<(), Obstacle> {
+        Err(Obstacle { why: why.into(), remedy: format!("mend {why}") })
+    }
+
+    #[test]
+    fn what_does_not_work_is_bad_only_where_it_is_asked_for() {
+        let probe = Probe::found(broken("b"), broken("l"));
+        let nobody_asks = tiers(&probe, &[program(Some(Tier::Unconfined))]);
+        assert_eq!(
+            (nobody_asks.level, nobody_asks.remedy.as_deref()),
+            (Level::Warning, Some("mend b; or: mend l"))
+        );
+        assert_eq!(tiers(&probe, &[program(None)]).level, Level::Problem);
+        let probe = Probe::found(broken("b"), Ok(()));
+        assert_eq!(tiers(&probe, &[program(None)]).level, Level::Warning);
+        assert_eq!(tiers(&probe, &[program(Some(Tier::Bubblewrap))]).level, Level::Problem);
+        assert_eq!(tiers(&Probe::found(Ok(()), broken("l")), &[program(None)]).level, Level::Ok);
+    }
+
+    #[test]
+    fn what_nothing_contains_is_named() {
+        assert!(uncontained(&[program(None)]).is_none());
+        let finding = uncontained(&[program(Some(Tier::Unconfined))]).unwrap();
+        assert!(finding.found.contains("azolla x: gate t"), "{finding:?}");
+    }
+}

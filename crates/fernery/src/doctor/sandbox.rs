@@ -1,0 +1,68 @@
+//! Looks at what contains programs: the tiers that work here, the blueprints that ask for them, and the servers that a program
+//! with a network would find open.
+
+use super::finding::Finding;
+use super::judge::sandbox as judge;
+use crate::config::{Settings, database};
+use crate::pipeline;
+use crate::sandbox::{Probe, Tier};
+use crate::transport::health as redis_health;
+use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate};
+use fernery_engine::Database;
+use fernery_engine::store::postgres::health as server_health;
+
+/// What can be said of containment.
+pub(super) async fn examine(settings: &Settings) -> Vec<Finding> {
+    let blueprints = match pipeline::blueprints(&settings.azollas) {
+        Ok(blueprints) => blueprints,
+        Err(why) => {
+            let remedy = "correct the file; `fernery azolla check` names every mistake at once";
+            return vec![Finding::problem("azollas", why, remedy)];
+        }
+    };
+    let programs: Vec<judge::Program> = blueprints.iter().flat_map(programs).collect();
+    let probe = Probe::look().await;
+    let mut findings = vec![judge::tiers(&probe, &programs)];
+    findings.extend(judge::uncontained(&programs));
+    if let Some(program) = programs.iter().find(|program| program.network) {
+        let open = open_servers(settings).await;
+        findings.extend(open.iter().map(|server| judge::open(server, &program.name)));
+    }
+    findings
+}
+
+/// The programs that this process would start for a blueprint.
+fn programs(blueprint: &Blueprint) -> Vec<judge::Program> {
+    let id = &blueprint.azolla_id;
+    let executor = blueprint.executor().filter(|executor| executor.kind == ExecutorKind::Command);
+    let executor = executor.map(|executor| judge::Program {
+        name: format!("azolla {id}: the executor of {}", blueprint.diazotroph_type),
+        wanted: executor.sandbox,
+        network: executor.network || executor.sandbox == Some(Tier::Unconfined),
+    });
+    let gates = blueprint.gates.iter().filter_map(|gate| match gate {
+        Gate::Command { name, sandbox, .. } => Some(judge::Program {
+            name: format!("azolla {id}: gate {name}"),
+            wanted: *sandbox,
+            network: *sandbox == Some(Tier::Unconfined),
+        }),
+        _ => None,
+    });
+    executor.into_iter().chain(gates).collect()
+}
+
+/// The servers of Fernery's own that let anybody in.
+async fn open_servers(settings: &Settings) -> Vec<String> {
+    let mut open = Vec::new();
+    if let Database::Postgres(url) = &settings.database
+        && server_health::look(&database::without_password(url)).await.is_ok()
+    {
+        open.push(database::mask(url));
+    }
+    if let Some(transport) = &settings.transport
+        && redis_health::look(&database::without_password(&transport.url)).await.is_ok()
+    {
+        open.push(database::mask(&transport.url));
+    }
+    open
+}
