@@ -59,7 +59,7 @@ fn a_demo_goes_from_a_failing_test_to_a_gated_patch_and_leaves_all_of_it() {
     }
 
     let demo = dir.path().join("fernery-demo");
-    assert_eq!(entries(dir.path()), [demo.clone()]);
+    assert_eq!(entries(dir.path()), std::slice::from_ref(&demo));
     let repo = demo.join("repo");
     assert_eq!(git(&repo, &["for-each-ref", "--format=%(refname:short)"]), "azolla/demo-1\nmain");
     assert_eq!(git(&repo, &["status", "--porcelain"]), "");
@@ -111,6 +111,23 @@ fn what_a_demo_leaves_is_served_again() {
     server.wait().unwrap();
     assert!(confirmed.exits(0).stdout.contains("demo-1 is confirmed"));
     verified.exits(0);
+}
+
+/// git keeps the paths of clones' objects in lines, and takes one that begins with # for a comment.
+#[test]
+fn a_demo_that_comes_to_no_patch_says_why_and_what_to_do() {
+    let dir = empty();
+    let answer = run_in(dir.path(), ["demo", "--yes", "--json", "--dir", "it's #1"]).exits(1);
+    let told = answer.json();
+    assert_eq!(
+        (told["status"].as_str(), told["pause"]["reason"].as_str(), told["runs"].as_array().map(Vec::len)),
+        (Some("BLOCKED"), Some("GATE_FAILED"), Some(0))
+    );
+    assert!(told["branch"].is_null() && told["patch"].is_null(), "{told}");
+    let answer = run_in(dir.path(), ["demo", "--yes", "--dir", "it's #2"]).exits(1);
+    assert!(answer.stdout.contains("cannot be shared with a clone"), "{answer:?}");
+    assert!(answer.stdout.contains(r"cd 'it'\''s #2' && "), "{answer:?}");
+    assert!(answer.stderr.contains("demo-1 is BLOCKED"), "{answer:?}");
 }
 
 #[test]

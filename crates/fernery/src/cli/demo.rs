@@ -69,7 +69,8 @@ pub(super) fn run(demo: Demo, global: &Global, screen: Screen) -> Outcome {
         Ok(())
     })?;
     told.unwrap_or_else(|| {
-        let why = format!("ended before it was done; {} stays as it is", folder.shown());
+        let why =
+            format!("ended before it was done; {} stays: delete it, or `fernery up` in it", folder.shown());
         Err(Failure::failed("ended_early", why))
     })
 }

@@ -70,8 +70,11 @@ fn folders(file: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// What programs have said, by their files and when those were changed.
+type Versions = BTreeMap<(PathBuf, Option<SystemTime>), Option<String>>;
+
 /// Versions that programs have said, as long as their files are the same.
-static VERSIONS: Mutex<BTreeMap<(PathBuf, Option<SystemTime>), Option<String>>> = Mutex::new(BTreeMap::new());
+static VERSIONS: Mutex<Versions> = Mutex::new(BTreeMap::new());
 
 async fn version(file: &Path, command: &[String]) -> Option<String> {
     let (_, args) = command.split_first()?;

@@ -48,7 +48,7 @@ impl Slot {
         profile: &Profile,
     ) -> Result<(), StoreError> {
         let probe = self.context.probing.probe().await;
-        let errand = match self.errand(job, executor, profile, &probe) {
+        let errand = match self.errand(job, executor, profile, probe) {
             Ok(errand) => errand,
             Err((code, why)) => return self.fail(job, code, &why).await,
         };

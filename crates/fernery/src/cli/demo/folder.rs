@@ -26,7 +26,8 @@ pub(super) struct Folder {
 impl Folder {
     /// Makes it, with everything that a server needs to start.
     pub(super) async fn make(root: &Path, sandbox: Option<Tier>) -> Outcome<Self> {
-        let folder = Self { root: root.to_path_buf() };
+        // Without a slash at the end, which would be shown twice.
+        let folder = Self { root: root.components().collect() };
         let shown = folder.shown();
         let no_git = |error: GitError| Failure::failed("git", error.to_string());
         Git::at(root).call(&["version"], b"").await.map_err(no_git)?;
@@ -75,6 +76,14 @@ impl Folder {
         self.root.display().to_string()
     }
 
+    /// As a shell reads it, with what is below it.
+    pub(super) fn typed(&self, below: &str) -> String {
+        let path = self.root.join(below).display().to_string();
+        let path = path.trim_end_matches('/');
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+');
+        if path.chars().all(plain) { path.to_string() } else { format!("'{}'", path.replace('\'', r"'\''")) }
+    }
+
     /// The repository that the ticket is about.
     pub(super) fn repo(&self) -> PathBuf {
         self.root.join("repo")
@@ -93,5 +102,19 @@ impl Folder {
     /// Where all that came of it goes.
     pub(super) fn export(&self) -> PathBuf {
         self.root.join("export")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_can_be_pasted_into_a_shell() {
+        let typed = |root: &str| Folder { root: root.into() }.typed("repo");
+        assert_eq!(typed("fernery-demo"), "fernery-demo/repo");
+        assert_eq!(typed("my demo"), "'my demo/repo'");
+        assert_eq!(typed("it's; rm"), r"'it'\''s; rm/repo'");
+        assert_eq!(Folder { root: "a".into() }.typed(""), "a");
     }
 }

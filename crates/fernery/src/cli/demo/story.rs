@@ -17,6 +17,7 @@ use fernery_client::wire::{
     ApproveRequest, DecisionResponse, NewObjectiveRequest, ObjectiveDetail, ObjectiveView,
 };
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
+use fernery_core::pipeline::judging::BRANCH;
 use fernery_engine::door;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -102,7 +103,7 @@ impl Story<'_> {
             let asked = tokio::task::spawn_blocking(move || ticket_approve::confirmed(&question));
             let answer = asked.await.map_err(|error| Failure::failed("not_asked", error.to_string()))?;
             answer.map_err(|failure| {
-                failure.hint(format_args!("{} stays; delete it, or `fernery up` in it", self.folder.shown()))
+                failure.hint(format_args!("{} stays: delete it, or `fernery up` in it", self.folder.shown()))
             })?;
         }
         let request = ApproveRequest { digest: approval.digest, note: None, record_id: ticket_act::record() };
@@ -158,22 +159,22 @@ impl Story<'_> {
             self.headed("the patch")?;
             self.say(patch.trim_end())?;
         }
-        let (shown, fernery) = (self.folder.shown(), program_name());
+        let (typed, fernery) = (|below: &str| self.folder.typed(below), program_name());
         let status = whole.standing.objective.status;
         self.headed(&format!("{} is {status}; the server stops, and all of it stays", demo::TICKET))?;
         if let Some(branch) = branch(whole) {
-            self.say(&format!("git -C {shown}/repo show {branch}"))?;
+            self.say(&format!("git -C {} show {branch}", typed("repo")))?;
             self.say("    the patch, as a branch of its own; main is as it was")?;
         }
-        self.say(&format!("ls {shown}/export"))?;
+        self.say(&format!("ls {}", typed("export")))?;
         self.say(&format!(
             "    what was asked, told, handed in, found and decided: {} files of JSON",
             exported.count()
         ))?;
-        self.say(&format!("cd {shown} && {fernery} up"))?;
+        self.say(&format!("cd {} && {fernery} up", typed("")))?;
         self.say("    the same server again; then, in another terminal there:")?;
         for action in whole.pauses.last().into_iter().flat_map(|pause| &pause.prioritized_actions) {
-            self.say(&format!("    {action}"))?;
+            self.say(&format!("    {}", action.replace("fernery ", &format!("{fernery} "))))?;
         }
         self.say(&format!("{fernery} init"))?;
         self.say("    in a repository of your own: an agent that is installed, and gates for your tests")
@@ -195,14 +196,16 @@ impl Story<'_> {
     }
 }
 
-/// What passed.
+/// What the last attempt handed in.
 fn patch(whole: &ObjectiveDetail) -> Option<&str> {
     whole.output_bundles.last()?["content"].as_str().filter(|patch| !patch.is_empty())
 }
 
-/// The branch that it was left as.
+/// The branch that it was left as, if it passed.
 fn branch(whole: &ObjectiveDetail) -> Option<&str> {
-    whole.output_bundles.last()?["metadata"]["branch_name"].as_str()
+    let mut evidence = whole.runs.last()?["evidence"].as_array()?.iter();
+    let left = evidence.find(|found| found["gate"] == BRANCH && found["result"] == "PASS")?;
+    left["log_tail"].as_str()?.split(' ').next()
 }
 
 /// How a person calls this program from elsewhere.
