@@ -14,6 +14,7 @@ mod tests;
 
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType, words};
 use crate::canonical::{self, Digest};
+use crate::names::{RESERVED_STREAM_PREFIX, StreamName};
 use crate::patch::policy::PatchPolicy;
 use crate::profile::Profile;
 pub use crate::toml_file::Flaw;
@@ -328,6 +329,15 @@ impl Blueprint {
     /// Whether its workorders start from a commit of a repository that their objective names.
     pub fn needs_repository(&self) -> bool {
         self.gates.contains(&Gate::Applies) || self.executor().is_some_and(|e| e.kind == ExecutorKind::Agent)
+    }
+
+    /// Where executors of its kind claim its workorders: of those that work on a repository, only who has that one does.
+    pub fn stream(&self, repo_ref: Option<&str>) -> StreamName {
+        let of = &self.diazotroph_type;
+        match repo_ref.filter(|_| self.needs_repository()) {
+            Some(repo) => StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}:{repo}")),
+            None => StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}")),
+        }
     }
 
     /// How often a loop looks by itself; `None` if it does not run for this azolla.

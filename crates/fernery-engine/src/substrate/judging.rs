@@ -12,7 +12,7 @@ use super::{Cell, Question, Sql, Stage, azollas, journal};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
-    ContextSnapshot, ObjectiveStatus, OutputBundle, PauseState, RunId, RunRecord, WorkorderId,
+    AzollaId, ContextSnapshot, ObjectiveStatus, OutputBundle, PauseState, RunId, RunRecord, WorkorderId,
 };
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical;
@@ -22,7 +22,6 @@ use fernery_core::pipeline::judging::{
 };
 use fernery_core::pipeline::lifecycle::{Step, after};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ pub fn docket(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Docket>
 }
 
 /// As [`docket`], of each of these.
-fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option<Docket>>> {
+pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option<Docket>>> {
     let mut asked: Vec<Question<'_>> = Vec::with_capacity(ids.len() * 2);
     for id in ids {
         asked.push((include_str!("sql/workorder_by_id.sql"), vec![id.as_str().into()]));
@@ -79,47 +78,36 @@ pub enum Judged {
     ClaimLost,
 }
 
-/// Judges each of these by gates that need nothing but the bundle, and writes the verdicts; `None`, and nothing is written of
-/// it: a program must run first.
-pub fn conclude_plainly(sql: &mut dyn Sql, held: &[Held]) -> StoreResult<Vec<Option<Judged>>> {
-    let ids: Vec<WorkorderId> = held.iter().map(|held| WorkorderId::stored(&held.resource_id)).collect();
-    let mut judged: Vec<Option<Judged>> = vec![None; held.len()];
-    let (mut places, mut cases) = (Vec::new(), Vec::new());
-    for (n, (held, docket)) in held.iter().zip(dockets(sql, &ids)?).enumerate() {
-        let Some(docket) = docket else {
-            claims::release(sql, held)?;
-            judged[n] = Some(Judged::Before);
-            continue;
-        };
-        if let Some(evidence) = plain_evidence_of_all(&docket.blueprint.gates, &docket.bundle) {
-            places.push(n);
-            cases.push(Heard { held, docket, evidence: evidence.into() });
-        }
-    }
-    for (n, done) in places.into_iter().zip(conclude_all(sql, cases)?) {
-        judged[n] = Some(done);
-    }
-    Ok(judged)
-}
-
 /// Writes the verdict over `evidence`.
 pub fn conclude(sql: &mut dyn Sql, held: &Held, evidence: &[Evidence]) -> StoreResult<Judged> {
     let id = WorkorderId::stored(&held.resource_id);
     let Some(docket) = docket(sql, &id)? else { return Ok(Judged::ClaimLost) };
-    let heard = Heard { held, docket, evidence: evidence.into() };
-    let judged = conclude_all(sql, vec![heard])?.pop();
+    let heard = Heard { held: held.clone(), docket, evidence: evidence.to_vec() };
+    let judged = conclude_all(sql, &[heard])?.pop();
     judged.ok_or_else(|| StoreError::Corrupt(format!("workorder {id} without an answer")))
 }
 
 /// A workorder whose gates have been heard.
-struct Heard<'a> {
-    held: &'a Held,
-    docket: Docket,
-    evidence: Cow<'a, [Evidence]>,
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// The claim.
+    pub held: Held,
+    /// What was judged.
+    pub docket: Docket,
+    /// What the gates found, up to the first that did not pass.
+    pub evidence: Vec<Evidence>,
 }
 
-/// Writes the verdicts over these workorders; answers for each, in their order.
-fn conclude_all(sql: &mut dyn Sql, mut heard: Vec<Heard<'_>>) -> StoreResult<Vec<Judged>> {
+impl Heard {
+    /// By gates that need nothing but the bundle; `None`: a program must run first.
+    pub fn plainly(held: &Held, docket: Docket) -> Option<Self> {
+        let evidence = plain_evidence_of_all(&docket.blueprint.gates, &docket.bundle)?;
+        Some(Self { held: held.clone(), docket, evidence })
+    }
+}
+
+/// Writes the verdicts over these workorders, each of another objective; answers for each, in their order.
+pub fn conclude_all(sql: &mut dyn Sql, heard: &[Heard]) -> StoreResult<Vec<Judged>> {
     // In this order everywhere: objective, workorder, claim. Whoever cancels comes from the objective. Batches lock in the
     // order of ids.
     let mut order: Vec<usize> = (0..heard.len()).collect();
@@ -129,11 +117,10 @@ fn conclude_all(sql: &mut dyn Sql, mut heard: Vec<Heard<'_>>) -> StoreResult<Vec
     asked.extend(works().flat_map(|work| objectives::locking(work.objective_id.as_str())));
     for (n, work) in order.iter().zip(works()) {
         asked.push((include_str!("sql/workorder_lock.sql"), vec![work.work_order_id.as_str().into()]));
-        asked.push(claims::releasing(heard[*n].held));
+        asked.push(claims::releasing(&heard[*n].held));
         asked.push((include_str!("sql/snapshot_by_id.sql"), vec![work.context_snapshot_id.as_str().into()]));
     }
     let mut answers = sql.query_all(&asked)?.into_iter();
-    drop(asked);
     let mut standings = Vec::with_capacity(heard.len());
     for n in &order {
         let id = &heard[*n].held.resource_id;
@@ -145,23 +132,22 @@ fn conclude_all(sql: &mut dyn Sql, mut heard: Vec<Heard<'_>>) -> StoreResult<Vec
         let mut next = || answers.next().unwrap_or_default().into_iter().next();
         let (work, released, snapshot) = (next(), next(), next());
         let (Some(work), Some(_)) = (work, released) else { continue };
-        let Heard { docket, evidence, .. } = &mut heard[n];
-        docket.workorder = reading::workorder(&work)?;
-        let snapshot = snapshot.map(|row| row.json(0)).transpose()?;
-        judged[n] = conclude_one(sql, docket, standing, snapshot, evidence)?;
+        let (work, snapshot) = (reading::workorder(&work)?, snapshot.map(|row| row.json(0)).transpose()?);
+        judged[n] = conclude_one(sql, &heard[n], &work, standing, snapshot)?;
     }
     Ok(judged)
 }
 
-/// Writes the verdict over one whose claim was still there, under lock.
+/// Writes the verdict over one whose claim was still there, as it is under lock.
 fn conclude_one(
     sql: &mut dyn Sql,
-    docket: &Docket,
+    heard: &Heard,
+    work: &WorkorderView,
     mut standing: Standing,
     snapshot: Option<ContextSnapshot>,
-    evidence: &[Evidence],
 ) -> StoreResult<Judged> {
-    let (work, id) = (&docket.workorder, &docket.workorder.workorder.work_order_id);
+    let Heard { docket, evidence, .. } = heard;
+    let id = &work.workorder.work_order_id;
     if work.judged {
         return Ok(Judged::Before);
     }
@@ -169,14 +155,14 @@ fn conclude_one(
     let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
     let again = tries < docket.blueprint.retry.infrastructure.max(1);
     // Of what nobody wants any more the verdict decides nothing: it is not worth another try.
-    if matches!(verdict, Verdict::Trouble(_)) && again && !docket.workorder.cancelled {
+    if matches!(verdict, Verdict::Trouble(_)) && again && !work.cancelled {
         let wait = Duration::from_secs(1 << tries.min(8));
         let cells = [id.as_str().into(), sql.now().after(wait).into()];
         sql.touched(include_str!("sql/workorder_gate_later.sql"), &cells)?;
         return Ok(Judged::Later);
     }
     let used = |name: &str| docket.bundle.metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
-    standing.spent.wall_ms = standing.spent.wall_ms.saturating_add(docket.workorder.spent_ms);
+    standing.spent.wall_ms = standing.spent.wall_ms.saturating_add(work.spent_ms);
     standing.spent.tokens = standing.spent.tokens.saturating_add(used("tokens"));
     standing.spent.cost_usd_micros = standing.spent.cost_usd_micros.saturating_add(used("cost_usd_micros"));
     let case = Case {
@@ -196,7 +182,7 @@ fn conclude_one(
         gate_reason: judgement.reason.clone(),
         created_at: sql.now(),
     };
-    write_record(sql, &record, docket, evidence)?;
+    write_record(sql, &record, &work.azolla_id, evidence)?;
     move_objective(sql, &mut standing, &judgement)?;
     let pause = PauseState {
         objective_id: record.objective_id.clone(),
@@ -206,7 +192,7 @@ fn conclude_one(
         created_at: sql.now(),
     };
     write_pause(sql, &pause_key_of_run(id), &pause)?;
-    let workorder = &docket.workorder.workorder;
+    let workorder = &work.workorder;
     let exhibits = Exhibits { workorder, snapshot: snapshot.as_ref(), bundle: &docket.bundle, evidence };
     let why = json!({"run_id": record.run_id, "work_order_id": id, "gate_result": record.gate_result,
                      "gate_reason": record.gate_reason, "status": standing.objective.status,
@@ -220,7 +206,7 @@ fn conclude_one(
 fn write_record(
     sql: &mut dyn Sql,
     record: &RunRecord,
-    docket: &Docket,
+    azolla_id: &AzollaId,
     evidence: &[Evidence],
 ) -> StoreResult<()> {
     let (document, evidence) = (canonical::text_of(record), canonical::text_of(evidence));
@@ -228,7 +214,7 @@ fn write_record(
         record.run_id.as_str().into(),
         record.work_order_id.as_str().into(),
         record.objective_id.as_str().into(),
-        docket.workorder.azolla_id.as_str().into(),
+        azolla_id.as_str().into(),
         record.created_at.into(),
         (&document).into(),
         (&evidence).into(),

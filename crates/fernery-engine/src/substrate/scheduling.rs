@@ -15,11 +15,10 @@ use fernery_core::artifact::{
     Workorder, WorkorderId, WorkorderStatus,
 };
 use fernery_core::blueprint::Limits;
-use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::pipeline::envelope;
 use fernery_core::pipeline::prompt::{self, EarlierRun};
 use fernery_core::pipeline::scheduling::{self, Ground, Scheduling, Stop, decide, groundless, repo_ref};
-use fernery_core::{JobId, StreamName, canonical};
+use fernery_core::{JobId, canonical};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -419,11 +418,12 @@ fn make(
     sql.write_new(include_str!("sql/snapshot_insert.sql"), &cells)?;
     insert_workorder(sql, &workorder, event, &objective.azolla_id, registered)?;
     let payload = json!({"workorder": workorder, "context_snapshot": snapshot});
+    let stream = blueprint.stream(base.and(repo_ref(objective)));
     sql.enqueue(NewJob {
         job_id: Some(ids.job_id),
         max_attempts: blueprint.retry.infrastructure.max(1),
         timeout: Some(Duration::from_millis(budget_ms)),
-        ..NewJob::new(stream(&workorder), raw(&payload)?)
+        ..NewJob::new(stream, raw(&payload)?)
     })?;
     standing.objective.status = ObjectiveStatus::InProgress;
     standing.objective.updated_at = now;
@@ -453,11 +453,6 @@ fn insert_workorder(
         (&digest).into(),
     ];
     sql.write(workorder.work_order_id.as_str(), include_str!("sql/workorder_insert.sql"), &cells)
-}
-
-/// Where executors of its kind claim it.
-fn stream(workorder: &Workorder) -> StreamName {
-    StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{}", workorder.diazotroph_type))
 }
 
 fn raw(value: &serde_json::Value) -> StoreResult<Box<RawValue>> {

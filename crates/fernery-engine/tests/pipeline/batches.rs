@@ -95,13 +95,13 @@ async fn a_batch_of_verdicts_has_each_its_own<B: Backend>() {
     assert_eq!(held.len(), 3);
     held[2].claim_version -= 1;
     let judged = world.judge_all(held.clone()).await;
-    let result = |judged: &Option<Judged>| match judged {
-        Some(Judged::Recorded(run)) => Some(run.gate_result),
+    let result = |judged: &Judged| match judged {
+        Judged::Recorded(run) => Some(run.gate_result),
         _ => None,
     };
     assert_eq!(result(&judged[0]), Some(GateResult::Pass));
     assert_eq!(result(&judged[1]), Some(GateResult::Fail));
-    assert_eq!(judged[2], Some(Judged::ClaimLost));
+    assert_eq!(judged[2], Judged::ClaimLost);
     let mut runs = 0;
     for ticket in &tickets {
         runs += world.chain(ticket).await.runs.len();
@@ -109,7 +109,7 @@ async fn a_batch_of_verdicts_has_each_its_own<B: Backend>() {
     assert_eq!(runs, 2);
     held[2].claim_version += 1;
     let judged = world.judge_all(held).await;
-    assert_eq!(judged[..2], [Some(Judged::ClaimLost), Some(Judged::ClaimLost)], "their claims are gone");
+    assert_eq!(judged[..2], [Judged::ClaimLost, Judged::ClaimLost], "their claims are gone");
     assert_eq!(result(&judged[2]), Some(GateResult::Pass));
 }
 

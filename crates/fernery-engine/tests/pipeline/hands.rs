@@ -10,7 +10,7 @@ use fernery_core::report::Answer;
 use fernery_core::{StreamName, TokenHash};
 use fernery_engine::store::{Ask, Claimed, Completion, Failure, Proof, Store};
 use fernery_engine::substrate::claims::{self, Claimer, Held};
-use fernery_engine::substrate::judging::{self, Judged};
+use fernery_engine::substrate::judging::{self, Heard, Judged};
 use fernery_engine::substrate::objectives::Standing;
 use fernery_engine::substrate::operating::{self, Actor, Deciding, Refusal};
 use fernery_engine::substrate::reading::{self, Chain, Decision, chain};
@@ -215,8 +215,16 @@ impl Hands {
     }
 
     /// As [`Self::judge_one`], of all of these in one transaction.
-    pub(crate) async fn judge_all(&self, held: Vec<Held>) -> Vec<Option<Judged>> {
-        self.insist(move |sql| judging::conclude_plainly(sql, &held)).await
+    pub(crate) async fn judge_all(&self, held: Vec<Held>) -> Vec<Judged> {
+        let ids: Vec<_> =
+            held.iter().map(|held| fernery_core::artifact::WorkorderId::stored(&held.resource_id)).collect();
+        let dockets = self.substrate.read(move |sql| judging::dockets(sql, &ids)).await.expect("read");
+        let heard: Vec<Heard> = held
+            .iter()
+            .zip(dockets)
+            .map(|(held, docket)| Heard::plainly(held, docket.expect("a docket")).expect("plain gates"))
+            .collect();
+        self.insist(move |sql| judging::conclude_all(sql, &heard)).await
     }
 
     /// As [`Self::judge_one`], by a gate that cannot run.

@@ -84,7 +84,7 @@ impl Bench {
         let engine = Engine::open(&database, EngineSettings::default()).await.map_err(|e| anyhow!("{e}"))?;
         let parsed = Blueprint::parse(BLUEPRINT, &|name| (name == "mec").then(|| MEC_TOML.to_string()));
         let blueprint = parsed.map_err(|flaws| anyhow!("{flaws:?}"))?;
-        let stream = StreamName::stored(&format!("diazotroph:{}", blueprint.diazotroph_type));
+        let stream = blueprint.stream(None);
         let pipeline = Pipeline::start(engine.clone(), vec![blueprint], data, Default::default())
             .await
             .map_err(|e| anyhow!("{e}"))?;

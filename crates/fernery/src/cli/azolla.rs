@@ -207,7 +207,8 @@ fn described(of: &str, executor: &Executor) -> String {
         Some(agent) => format!("{}: {}", agent.name, agent.argv.join(" ")),
         None => executor.argv.join(" "),
     };
-    format!("{of}: {} {program}{sandbox}", executor.kind).trim_end().to_string()
+    let network = if executor.network { ", with a network" } else { "" };
+    format!("{of}: {} {program}{sandbox}{network}", executor.kind).trim_end().to_string()
 }
 
 fn envelope(envelope: &Envelope) -> String {

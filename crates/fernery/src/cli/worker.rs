@@ -3,6 +3,7 @@
 //! The server is authoritative about jobs, the client's loop about leases and reports, the guards about processes; here
 //! the three are only put together, and signals turned into their end.
 
+mod diazotroph;
 mod place;
 mod show;
 
@@ -18,6 +19,8 @@ use crate::worker::process::Guards;
 use crate::worker::program;
 use clap::Args;
 use fernery_client::worker::{Summary, Worker, WorkerError};
+use fernery_core::artifact::DiazotrophType;
+use fernery_core::blueprint::Sandbox;
 use fernery_core::{StreamName, WorkerId, limits};
 use place::Place;
 use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
@@ -67,10 +70,16 @@ Examples:
   fernery worker --stream mail -- ./send-mail
   fernery worker --stream urgent --stream build --concurrency 4 -- make -C /src all
   fernery worker --stream thumbs --no-retry-exit 2,64-78 -- sh -c 'jq -r .url | xargs curl -fsS | convert - thumb.jpg'
+  fernery worker --diazotroph PATCH_DIAZOTROPH --profile claude
   FERNERY_URL=https://fernery.example:8443 FERNERY_TOKEN=… fernery worker --stream gpu -- python3 train.py")]
 pub(super) struct WorkerArgs {
     /// Stream to claim from; repeatable, earlier ones go first
-    #[arg(long = "stream", value_name = "NAME", required = true)]
+    #[arg(
+        long = "stream",
+        value_name = "NAME",
+        required_unless_present = "diazotroph",
+        conflicts_with = "diazotroph"
+    )]
     streams: Vec<StreamName>,
     /// Jobs to run at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=CONCURRENCY_MAX as i64))]
@@ -94,8 +103,25 @@ pub(super) struct WorkerArgs {
     /// fernery/spool in XDG_STATE_HOME where the server is named by its URL]
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
+    /// Carry out workorders of this kind with an agent instead, for the repositories in [repos] of this machine
+    #[arg(long, value_name = "TYPE", requires = "profile")]
+    diazotroph: Option<DiazotrophType>,
+    /// The agent's profile; a file profiles/NAME.toml here wins over the one that is built in
+    #[arg(long, value_name = "NAME", requires = "diazotroph")]
+    profile: Option<String>,
+    /// An argument for the agent; repeatable
+    #[arg(long = "agent-arg", value_name = "ARG", requires = "diazotroph", allow_hyphen_values = true)]
+    agent_args: Vec<String>,
+    /// What contains the agent [default: the best that this machine has]
+    #[arg(long, value_name = "TIER", requires = "diazotroph")]
+    sandbox: Option<Sandbox>,
     /// The command and its arguments, after --
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(
+        last = true,
+        required_unless_present = "diazotroph",
+        conflicts_with = "diazotroph",
+        value_name = "COMMAND"
+    )]
     command: Vec<OsString>,
 }
 
@@ -121,15 +147,20 @@ pub(super) fn run(args: WorkerArgs, global: &Global, screen: Screen) -> Outcome 
     if let Some(base) = &args.spool {
         place::make_base(base)?;
     }
-    let path = std::env::var_os("PATH");
-    program::find(&args.command[0], path.as_deref()).map_err(Failure::usage)?;
+    if let Some(program) = args.command.first() {
+        let path = std::env::var_os("PATH");
+        program::find(program, path.as_deref()).map_err(Failure::usage)?;
+    }
     // A job of the same user must not read the token out of this process.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     // The orphans of a guard that died come here to be ended.
     set_child_subreaper(Some(getpid())).map_err(std::io::Error::from)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let show = Arc::new(Show::new(screen));
-    let outcome = runtime.block_on(work(args, global, show.clone()));
+    let outcome = match args.diazotroph.clone() {
+        Some(of) => runtime.block_on(diazotroph::work(args, of, global, show.clone())),
+        None => runtime.block_on(work(args, global, show.clone())),
+    };
     runtime.shutdown_background();
     show.close();
     outcome
@@ -214,7 +245,7 @@ async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {
     // Nothing of a job outlives the worker, however short of time whoever ends it is.
     handler.guards.close().await;
     match outcome {
-        Some(outcome) => finish(outcome, &handler, &server, &show),
+        Some(outcome) => summed_up(outcome, handler.broken.get(), &server, &show),
         None => Err(Failure::failed("ended_at_once", "ended at once; what was not reported is in the spool")),
     }
 }
@@ -289,11 +320,16 @@ fn place(args: &WorkerArgs, server: &Server, show: &Show) -> Outcome<Place> {
     Ok(place)
 }
 
-fn finish(outcome: Result<Summary, WorkerError>, handler: &Handler, server: &Server, show: &Show) -> Outcome {
+fn summed_up(
+    outcome: Result<Summary, WorkerError>,
+    broken: Option<&str>,
+    server: &Server,
+    show: &Show,
+) -> Outcome {
     match outcome {
         Ok(summary) => {
             show.end(summary);
-            verdict(&summary, handler.broken.get())
+            verdict(&summary, broken)
         }
         Err(WorkerError::Refused { error, summary }) => {
             show.end(*summary);

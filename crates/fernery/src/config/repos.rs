@@ -5,6 +5,7 @@
 use super::file::described;
 use crate::git::repository::is_branch_name;
 use fernery_core::artifact::check_id;
+use fernery_core::limits::CLAIM_STREAMS_MAX;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,9 @@ pub fn parse(texts: &[String], from: &Path) -> Result<Repos, String> {
         if repos.insert(name.to_string(), repo).is_some() {
             return Err(format!("repository {name} is there twice"));
         }
+    }
+    if repos.len() > CLAIM_STREAMS_MAX {
+        return Err(format!("{} repositories; one process has at most {CLAIM_STREAMS_MAX}", repos.len()));
     }
     Ok(repos)
 }

@@ -8,7 +8,20 @@ pub(crate) mod leftover;
 mod listening;
 mod place;
 mod preflight;
+pub(crate) mod remote;
 pub mod trash;
 
 pub(crate) use errand::{Done, EndOrder, Errand};
 pub(crate) use place::Place;
+
+use std::time::Duration;
+
+/// Kept of the budget for stopping the agent, capturing what it left and handing it in.
+const RESERVE_MAX: Duration = Duration::from_secs(15);
+/// And at least this, if there is so much.
+const RESERVE_MIN: Duration = Duration::from_secs(2);
+
+/// What is kept of a budget for what comes after the agent.
+pub(crate) fn reserve(budget: Duration) -> Duration {
+    (budget / 10).clamp(RESERVE_MIN.min(budget / 2), RESERVE_MAX)
+}

@@ -5,7 +5,6 @@ use super::answer::Call;
 use super::problem::{Code, Refusal, Refused};
 use fernery_core::artifact::WorkorderId;
 use fernery_core::blueprint::{Blueprint, ExecutorKind};
-use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::{JobId, StreamName};
 use fernery_engine::store::{Claimed, Proof};
 use fernery_engine::substrate::{azollas, reading, stranding};
@@ -53,9 +52,14 @@ pub(super) async fn may_be_claimed_elsewhere(server: &Server, streams: &[StreamN
     let open: HashSet<String> = known
         .iter()
         .filter(|registered| is_remote(&registered.blueprint))
-        .map(|registered| format!("{RESERVED_STREAM_PREFIX}{}", registered.blueprint.diazotroph_type))
+        .map(|registered| registered.blueprint.stream(None).to_string())
         .collect();
-    match streams.iter().find(|asked| asked.is_workorders() && !open.contains(asked.as_str())) {
+    let is_open = |asked: &StreamName| {
+        let mut parts = asked.as_str().splitn(3, ':');
+        let of = [parts.next(), parts.next()].map(Option::unwrap_or_default).join(":");
+        open.contains(&of)
+    };
+    match streams.iter().find(|asked| asked.is_workorders() && !is_open(asked)) {
         None => Ok(()),
         Some(stream) => {
             let detail = format!("no blueprint in force has workorders of {stream} executed elsewhere");

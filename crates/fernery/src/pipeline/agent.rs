@@ -2,7 +2,7 @@
 
 use super::leftovers::{log_file, run_folder};
 use super::runner::{Slot, Why};
-use crate::diazotroph::{Done, EndOrder, Errand, Place};
+use crate::diazotroph::{Done, EndOrder, Errand, Place, reserve};
 use crate::git::repository::Repository;
 use crate::sandbox::Probe;
 use fernery_core::artifact::{ContextSnapshot, Workorder};
@@ -16,11 +16,7 @@ use fernery_engine::store::{Beat, Claimed};
 use fernery_engine::{StoreError, door};
 use serde::Deserialize;
 use serde_json::Value;
-use std::time::Duration;
 use tokio::sync::mpsc;
-
-/// Kept of the budget for stopping the agent, capturing what it left and handing it in.
-const RESERVE_MAX: Duration = Duration::from_secs(15);
 
 /// What a workorder's job carries.
 #[derive(Deserialize)]
@@ -64,7 +60,7 @@ impl Slot {
                 never = self.say_all(job, notes) => match never {},
             }
         };
-        let (done, why) = self.attend(job, RESERVE_MAX, work, tell).await;
+        let (done, why) = self.attend(job, reserve, work, tell).await;
         door::failpoint("workorder-ran");
         match (done, why) {
             // Not the holder any more: not one write (invariant 11).

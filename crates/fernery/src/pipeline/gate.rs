@@ -17,7 +17,7 @@ use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
 use fernery_core::blueprint::Gate;
 use fernery_core::pipeline::judging::{Evidence, plain_evidence};
 use fernery_engine::substrate::claims::{self, Claimer, Held};
-use fernery_engine::substrate::judging::{self, Docket, Judged};
+use fernery_engine::substrate::judging::{self, Docket, Heard, Judged};
 use fernery_engine::substrate::{Stage, reading};
 use fernery_engine::{StoreError, Substrate, door};
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ use tokio::task::JoinSet;
 
 /// Workorders claimed at once.
 const BATCH: i64 = 64;
+/// Workorders judged in one transaction: as many bundles are in memory at once.
+const TOGETHER_MAX: usize = 16;
 /// Gate programs at once: they are builds and tests, and have the machine's cores to themselves.
 const PROGRAMS_MAX: usize = 2;
 /// How long a pass waits for gates that need no program.
@@ -106,7 +108,7 @@ fn tally(judged: &Judged, pass: &mut Pass) {
 }
 
 impl Judge {
-    /// Judges those whose gates need no program, in one transaction; answers the others.
+    /// Judges those whose gates need no program, a few in one transaction; answers the others.
     async fn plainly(
         &self,
         taken: Vec<(WorkorderId, Held)>,
@@ -114,36 +116,49 @@ impl Judge {
         failed: &mut Option<StoreError>,
     ) -> Vec<(WorkorderId, Held)> {
         let mut others = Vec::new();
-        match self.conclude(&taken).await {
-            Ok(judged) => {
-                for (one, judged) in taken.into_iter().zip(judged) {
-                    match judged {
-                        Some(judged) => tally(&judged, pass),
-                        None => others.push(one),
+        for some in taken.chunks(TOGETHER_MAX) {
+            match self.judge_plainly(some, pass).await {
+                Ok(rest) => others.extend(rest),
+                // One of them may be to blame: each alone, so that it keeps nobody else waiting.
+                Err(error) if some.len() > 1 && error.is_of_one_call() => {
+                    for one in some {
+                        match self.judge_plainly(std::slice::from_ref(one), pass).await {
+                            Ok(rest) => others.extend(rest),
+                            Err(error) => *failed = Some(error),
+                        }
                     }
                 }
+                Err(error) => *failed = Some(error),
             }
-            // One of them may be to blame: each alone, so that it keeps nobody else waiting.
-            Err(error) if taken.len() > 1 && error.is_of_one_call() => {
-                for one in taken {
-                    match self.conclude(std::slice::from_ref(&one)).await.map(|mut judged| judged.pop()) {
-                        Ok(Some(Some(judged))) => tally(&judged, pass),
-                        Ok(_) => others.push(one),
-                        Err(error) => *failed = Some(error),
-                    }
-                }
-            }
-            Err(error) => *failed = Some(error),
         }
         others
     }
 
-    async fn conclude(&self, taken: &[(WorkorderId, Held)]) -> Result<Vec<Option<Judged>>, StoreError> {
-        if taken.is_empty() {
-            return Ok(Vec::new());
+    async fn judge_plainly(
+        &self,
+        taken: &[(WorkorderId, Held)],
+        pass: &mut Pass,
+    ) -> Result<Vec<(WorkorderId, Held)>, StoreError> {
+        let ids: Vec<WorkorderId> = taken.iter().map(|(id, _)| id.clone()).collect();
+        let dockets = self.substrate.read(move |sql| judging::dockets(sql, &ids)).await?;
+        let taken = taken.to_vec();
+        // A patch takes a while to read: neither in a transaction nor where others wait for their turn.
+        let hearing = tokio::task::spawn_blocking(move || {
+            let (mut heard, mut others) = (Vec::new(), Vec::new());
+            for ((id, held), docket) in taken.into_iter().zip(dockets) {
+                match docket.and_then(|docket| Heard::plainly(&held, docket)) {
+                    Some(one) => heard.push(one),
+                    None => others.push((id, held)),
+                }
+            }
+            (heard, others)
+        });
+        let (heard, others) = hearing.await.map_err(|e| StoreError::Corrupt(format!("a gate: {e}")))?;
+        if !heard.is_empty() {
+            let judged = self.substrate.transact(move |sql| judging::conclude_all(sql, &heard)).await?;
+            judged.iter().for_each(|judged| tally(judged, pass));
         }
-        let held: Vec<Held> = taken.iter().map(|(_, held)| held.clone()).collect();
-        self.substrate.transact(move |sql| judging::conclude_plainly(sql, &held)).await
+        Ok(others)
     }
 
     async fn judge(&self, id: WorkorderId, held: Held) -> Result<Judged, StoreError> {

@@ -31,8 +31,10 @@ use crate::http::PipelineView;
 use crate::profiles;
 use crate::sandbox::Probing;
 use driver::{Driver, Turns};
+use fernery_core::StreamName;
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Neighbours, WorkerKind};
+use fernery_core::limits::CLAIM_STREAMS_MAX;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::substrate::{Stage, azollas};
@@ -75,6 +77,16 @@ impl Context {
     async fn host(&self) -> Result<(), StoreError> {
         let hosted: Vec<AzollaId> = self.azollas().cloned().collect();
         self.engine.substrate().transact(move |sql| azollas::attend(sql, &hosted)).await
+    }
+
+    /// Where its workorders are claimed here: those on repositories only for the repositories that this process has.
+    fn streams_of(&self, blueprint: &Blueprint) -> Vec<StreamName> {
+        match blueprint.needs_repository() {
+            true => {
+                self.repos.keys().take(CLAIM_STREAMS_MAX).map(|repo| blueprint.stream(Some(repo))).collect()
+            }
+            false => vec![blueprint.stream(None)],
+        }
     }
 
     pub(crate) fn azollas(&self) -> impl Iterator<Item = &AzollaId> {

@@ -11,7 +11,7 @@ use crate::worker::link::Stopped;
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun, Ran};
 use fernery_core::artifact::{WorkorderId, WorkorderStatus};
 use fernery_core::blueprint::{Executor, ExecutorKind};
-use fernery_core::names::{RESERVED_STREAM_PREFIX, showable};
+use fernery_core::names::showable;
 use fernery_core::pipeline::membrane::{self, Outcome};
 use fernery_core::report::Answer;
 use fernery_core::{StreamName, WorkerId};
@@ -44,19 +44,17 @@ impl Runner {
     pub(super) fn start(context: &Arc<Context>) -> Self {
         let ending = watch::channel(false).0;
         let mut slots = JoinSet::new();
-        let mut parallel: BTreeMap<StreamName, u32> = BTreeMap::new();
+        let mut parallel: BTreeMap<Vec<StreamName>, u32> = BTreeMap::new();
         for blueprint in &context.blueprints {
             if let Some(executor) = blueprint.executor().filter(|e| runs_here(e.kind)) {
-                let stream =
-                    StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{}", blueprint.diazotroph_type));
-                *parallel.entry(stream).or_default() += executor.parallel;
+                *parallel.entry(context.streams_of(blueprint)).or_default() += executor.parallel;
             }
         }
-        for (stream, slots_of) in parallel {
+        for (streams, slots_of) in parallel.into_iter().filter(|(streams, _)| !streams.is_empty()) {
             for n in 0..slots_of {
                 let slot = Slot {
                     context: context.clone(),
-                    stream: stream.clone(),
+                    streams: streams.clone(),
                     worker_id: WorkerId::stored(&format!("{}-{n}", context.owner)),
                     ending: ending.subscribe(),
                 };
@@ -77,7 +75,7 @@ impl Runner {
 /// One program at a time.
 pub(super) struct Slot {
     pub(super) context: Arc<Context>,
-    stream: StreamName,
+    streams: Vec<StreamName>,
     worker_id: WorkerId,
     ending: watch::Receiver<bool>,
 }
@@ -98,7 +96,7 @@ fn runs_here(kind: ExecutorKind) -> bool {
 
 impl Slot {
     async fn run(mut self) {
-        let ask = Ask { worker_id: self.worker_id.clone(), streams: [self.stream.clone()].into(), max: 1 };
+        let ask = Ask { worker_id: self.worker_id.clone(), streams: self.streams.clone().into(), max: 1 };
         loop {
             let claimed = tokio::select! {
                 claimed = self.context.engine.claim(ask.clone(), CLAIM_WAIT) => claimed,
@@ -172,7 +170,7 @@ impl Slot {
         let tell = |_: Why, grace| {
             let _ = stop.send(grace);
         };
-        let (ran, why) = self.attend(job, RESERVE_MAX, run, tell).await;
+        let (ran, why) = self.attend(job, |budget| RESERVE_MAX.min(budget / 10), run, tell).await;
         door::failpoint("workorder-ran");
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         command.close().await;
@@ -196,7 +194,7 @@ impl Slot {
     pub(super) async fn attend<T>(
         &self,
         job: &Claimed,
-        reserve_max: Duration,
+        reserve: fn(Duration) -> Duration,
         work: impl Future<Output = T>,
         tell: impl Fn(Why, Duration),
     ) -> (T, Option<Why>) {
@@ -205,7 +203,7 @@ impl Slot {
         let mut beats = Beats::start(self.context.clone(), job);
         let mut trusted = tokio::time::Instant::now() + ttl;
         let budget = job.timeout_at.map_or(Duration::MAX / 2, |at| at.since(job.claimed_at));
-        let reserve = reserve_max.min(budget / 10);
+        let reserve = reserve(budget);
         let deadline = tokio::time::sleep(budget.saturating_sub(reserve));
         tokio::pin!(deadline);
         let mut why = None;

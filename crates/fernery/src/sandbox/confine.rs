@@ -142,6 +142,11 @@ fn furnish(order: &Order) -> Result<(), Refused> {
         make_folder(&folder, cell.uid).map_err(|error| Refused::new(folder.display(), error))?;
     }
     for (login, place) in &order.logins {
+        // The home may be an earlier program's: through a link of its making nothing is written, least of all by root.
+        if place.ancestors().skip(1).take_while(|folder| folder.starts_with(&cell.home)).any(Path::is_symlink)
+        {
+            return Err(Refused::new(place.display(), "it would lie behind a link"));
+        }
         let shown = match cell.uid {
             // What only root may read, a spare user cannot be shown: it gets a copy.
             Some(uid) => copy_login(login, place, &cell.home, uid),

@@ -6,4 +6,5 @@ mod kills;
 mod live;
 #[path = "../program/mod.rs"]
 mod program;
+mod remote;
 mod yard;

@@ -43,7 +43,7 @@ pub(crate) fn lay_out(blueprint: &str) -> TempDir {
     git(&repo, &["add", "-A"]);
     git(&repo, &["commit", "-q", "-m", "base"]);
     fs::write(dir.path().join("yard.toml"), blueprint).unwrap();
-    let quick = "extends = \"yard\"\nazolla_id = \"quick\"\n[budget]\nworkorder = \"3s\"\n";
+    let quick = "extends = \"yard\"\nazolla_id = \"quick\"\n[budget]\nworkorder = \"5s\"\n";
     fs::write(dir.path().join("quick.toml"), quick).unwrap();
     dir
 }
@@ -62,7 +62,11 @@ impl Yard {
     }
 
     pub(crate) fn open_in(dir: TempDir) -> Self {
-        Self { server: Server::start_in(dir, &FLAGS) }
+        Self::open_in_with(dir, &[])
+    }
+
+    pub(crate) fn open_in_with(dir: TempDir, more: &[&str]) -> Self {
+        Self { server: Server::start_in(dir, &[&FLAGS[..], more].concat()) }
     }
 
     pub(crate) fn repo(&self) -> PathBuf {

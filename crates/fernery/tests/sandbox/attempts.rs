@@ -187,7 +187,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     attempt("too many open files", "exec perl -e 'for(1..100){open($f[$_],\"<\",\"/dev/null\") or exit 1}'"),
     attempt(
         "too long on a processor",
-        "exec perl -e 'for(;;){$x++ for 1..1000000; my($u,$s)=times; last if $u+$s>3}'",
+        "exec perl -e 'for(;;){$x++ for 1..1000000; my($u,$s)=times; last if $u+$s>2.2}'",
     ),
     attempt("a core file", "ulimit -c unlimited"),
 ];

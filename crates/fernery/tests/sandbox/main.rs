@@ -88,7 +88,7 @@ fn a_contained_program_can_do_its_work() {
         cell.read = vec![world.path("tools")];
         cell.write = vec![world.path("open")];
         let script = r#"set -e
-            test "$(pwd)" = "$FOLDER"
+            test "$(pwd)" = "$FOLDER" && test "$(id -u)" != 0
             echo 'echo built' > tool && chmod +x tool && ./tool | grep -q built
             mkdir -p a/b && echo x > a/b/c && mv a/b/c d && ln -s d e && cat e && rm -r a
             test -d "$HOME" && echo x > "$HOME/note" && echo x > "$TMPDIR/note"
@@ -216,6 +216,20 @@ fn the_operators_login_is_found_at_home_and_stays_as_it_is() {
         let ran = world.run_at_home(&cell, tier, script);
         assert!(ran.succeeded() && ran.stdout.contains("my login"), "{tier}: {ran:?}");
         assert_eq!(std::fs::read_to_string(world.path("home/.agent/login")).unwrap(), "my login\n", "{tier}");
+    }
+}
+
+#[test]
+fn a_login_is_not_written_through_a_link_that_a_program_has_left() {
+    for tier in TIERS {
+        let world = World::new();
+        let cell = Cell { login: vec![world.path("home/.agent/login")], ..world.cell() };
+        let ran = world.run(&world.cell(), tier, "ln -s $WORLD/open ~/.agent");
+        assert!(ran.succeeded(), "{tier}: {ran:?}");
+        let before = world.outside();
+        let ran = world.run_at_home(&cell, tier, "true");
+        assert!(fernery::sandbox::refusal(ran.code, &ran.stderr).is_some(), "{tier}: {ran:?}");
+        assert_eq!(world.outside(), before, "{tier}");
     }
 }
 

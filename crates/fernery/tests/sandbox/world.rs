@@ -1,5 +1,5 @@
-//! What there is to steal and to break around a cell: an operator's files, a server's data, other processes and sockets. All of it
-//! is open to the program's own user, so that nothing but the sandbox can stop it.
+//! What there is to steal and to break around a cell: an operator's files, a server's data, other processes and sockets. All of
+//! it is open to the program's own user, so that nothing but the sandbox can stop it.
 
 use fernery::sandbox::{Cell, Tier};
 use fernery::worker::process::ATTEMPT_VARIABLE;

@@ -136,6 +136,7 @@ fn the_digest_covers_what_decides_and_nothing_else() {
         "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a b\"]",
         "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]\nsandbox = \"none\"",
         "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]\nenv = [\"PATH\"]",
+        "[executors.PATCH_DIAZOTROPH]\nkind = \"command\"\nargv = [\"a\", \"b\"]\nnetwork = true",
         "[executors.OTHER_DIAZOTROPH]\nkind = \"remote\"",
         "branch_prefix = \"\"",
     ] {

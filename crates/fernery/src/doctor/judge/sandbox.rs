@@ -53,7 +53,10 @@ pub(crate) fn uncontained(programs: &[Program]) -> Option<Finding> {
     (!free.is_empty()).then(|| {
         Finding::warning(
             "containment",
-            format!("not promised, by sandbox = \"none\": {}: it can read operator.token and approve its own work", free.join(", ")),
+            format!(
+                "not promised, by sandbox = \"none\": {}: it can read operator.token and approve its own work",
+                free.join(", ")
+            ),
             "leave `sandbox` out of the blueprint: the best tier that works here is taken then",
         )
     })

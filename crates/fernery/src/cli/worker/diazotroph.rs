@@ -1,0 +1,126 @@
+//! `fernery worker --diazotroph`: an agent on this machine, for tickets of a server elsewhere.
+
+use super::{EndSignals, KILL_MARGIN, LAST_WORDS, WorkerArgs, find_server, place, summed_up};
+use crate::cli::Global;
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::settings::in_force;
+use crate::cli::worker::show::Show;
+use crate::config::Settings;
+use crate::diazotroph::leftover;
+use crate::diazotroph::remote::RemotePatches;
+use crate::diazotroph::trash::Trash;
+use crate::profiles;
+use crate::sandbox::Probe;
+use fernery_client::worker::Worker;
+use fernery_core::artifact::DiazotrophType;
+use fernery_core::profile::Profile;
+use serde_json::json;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// The only kind that is carried out here.
+const PATCHES: &str = "PATCH_DIAZOTROPH";
+
+pub(super) async fn work(args: WorkerArgs, of: DiazotrophType, global: &Global, show: Arc<Show>) -> Outcome {
+    let (_, settings) = in_force(global, Vec::new())?;
+    let patches = patches(&args, &of, &settings).await?;
+    rescue(&patches).await;
+    let mut signals = EndSignals::new()?;
+    let server = tokio::select! {
+        server = find_server(global, &show) => server?,
+        () = signals.next() => return Ok(()),
+    };
+    let place = place(&args, &server, &show)?;
+    let streams = patches.streams(&of);
+    let names: Vec<&str> = streams.iter().map(|stream| stream.as_str()).collect();
+    let (url, profile, tier) = (server.client.url(), &patches.profile.name, patches.tier);
+    show.start(
+        format!("worker {} at {url}: {} by {profile}, sandbox {tier}", place.id, names.join(", ")),
+        json!({"event": "started", "worker_id": place.id, "url": url, "streams": names, "profile": profile,
+               "sandbox": tier, "concurrency": args.concurrency, "spool": place.spool.display().to_string()}),
+    );
+    let told = show.clone();
+    let mut worker = Worker::new(server.client.clone())
+        .id(place.id.as_str())
+        .concurrency(args.concurrency as usize)
+        .spool(&place.spool)
+        .drain(args.drain)
+        .grace(args.kill_grace + KILL_MARGIN)
+        .on_event(move |event| told.event(event));
+    for stream in &streams {
+        let patches = patches.clone();
+        worker = worker.handle(stream.as_str(), move |job| {
+            let patches = patches.clone();
+            async move { patches.run(job).await }
+        });
+    }
+    let (drained, mut draining) = watch::channel(false);
+    let run = worker.run_until(async move {
+        let _ = draining.wait_for(|draining| *draining).await;
+    });
+    let until_nobody_waits = async {
+        signals.next().await;
+        let _ = drained.send(true);
+        // Whoever signals again does not want to wait.
+        signals.next().await;
+        tokio::time::sleep(LAST_WORDS).await;
+    };
+    tokio::select! {
+        outcome = run => summed_up(outcome, None, &server, &show),
+        () = until_nobody_waits => {
+            Err(Failure::failed("ended_at_once", "ended at once; what was not reported is in the spool"))
+        }
+    }
+}
+
+async fn patches(args: &WorkerArgs, of: &DiazotrophType, settings: &Settings) -> Outcome<RemotePatches> {
+    if of.as_str() != PATCHES {
+        return Err(Failure::usage(format!("--diazotroph: this program carries out {PATCHES}, not {of}")));
+    }
+    if settings.repos.is_empty() {
+        let why =
+            "no repository is here: name one in [repos] of fernery.toml, or as FERNERY_REPOS=web=../web#main";
+        return Err(Failure::usage(why));
+    }
+    let profile = profile(args)?;
+    let wanted = args.sandbox.or(profile.sandbox);
+    let tier = Probe::look().await.choose(wanted).map_err(|why| Failure::failed("sandbox", why))?;
+    let data = std::path::absolute(&settings.data).unwrap_or_else(|_| settings.data.clone());
+    let work = data.join("work").join("elsewhere");
+    let trash = Trash::of(&data);
+    Ok(RemotePatches { profile, tier, repos: settings.repos.clone(), work, trash })
+}
+
+fn profile(args: &WorkerArgs) -> Outcome<Profile> {
+    let Some(name) = &args.profile else {
+        return Err(Failure::usage("--profile names the agent; `fernery agent list` shows all there are"));
+    };
+    let own = profiles::beside(std::path::Path::new(""), name).map_err(Failure::usage)?;
+    let profile = match own {
+        Some(text) => Profile::parse(&text).map_err(|flaws| {
+            let each: Vec<String> =
+                flaws.iter().map(|flaw| format!("profiles/{name}.toml: {flaw}")).collect();
+            Failure::usage(each.join("\n"))
+        })?,
+        None => Profile::builtin(name).ok_or_else(|| {
+            let known: Vec<&str> = Profile::names().collect();
+            Failure::usage(format!("there is no profile {name}; there are {}", known.join(", ")))
+        })?,
+    };
+    profile.with_args(&args.agent_args).map_err(|refused| Failure::usage(refused.why))
+}
+
+/// What an earlier worker here left when it was killed: its agents are ended, and what they had made is kept.
+async fn rescue(patches: &RemotePatches) {
+    let entries = std::fs::read_dir(&patches.work).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(ids) = name.strip_prefix("run-") else { continue };
+        // Two ids of 36 characters.
+        let (Some(work), Some(attempt)) = (ids.get(..36), ids.get(37..)) else { continue };
+        if !leftover::in_use(&entry.path()) {
+            leftover::end_survivors(&[attempt.to_string()]).await;
+            leftover::rescue(&entry.path(), &patches.trash, (work, attempt)).await;
+        }
+    }
+}

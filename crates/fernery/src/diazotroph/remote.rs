@@ -1,0 +1,131 @@
+//! The same diazotroph on another machine: a worker that claims workorders for repositories that it has, and makes patches
+//! of them in clones of its own.
+
+use super::{Done, EndOrder, Errand, Place, trash::Trash};
+use crate::config::Repos;
+use crate::git::repository::Repository;
+use crate::sandbox::Tier;
+use fernery_client::worker::{Failure, Job, StopReason};
+use fernery_core::StreamName;
+use fernery_core::artifact::{ContextSnapshot, DiazotrophType, Workorder};
+use fernery_core::names::RESERVED_STREAM_PREFIX;
+use fernery_core::pipeline::patching::Cut;
+use fernery_core::profile::Profile;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long an agent may take to end on TERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Makes patches for one kind of workorder.
+#[derive(Clone, Debug)]
+pub(crate) struct RemotePatches {
+    /// Which agent.
+    pub(crate) profile: Profile,
+    /// What contains it.
+    pub(crate) tier: Tier,
+    /// The repositories that are here.
+    pub(crate) repos: Repos,
+    /// Where clones are made.
+    pub(crate) work: PathBuf,
+    /// Where they go when a run is over.
+    pub(crate) trash: Trash,
+}
+
+/// What a workorder's job carries.
+#[derive(Deserialize)]
+struct Payload {
+    workorder: Workorder,
+    context_snapshot: ContextSnapshot,
+}
+
+impl RemotePatches {
+    /// Where its workorders are claimed: for no repository that is not here.
+    pub(crate) fn streams(&self, of: &DiazotrophType) -> Vec<StreamName> {
+        let stream = |repo: &String| StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}:{repo}"));
+        self.repos.keys().map(stream).collect()
+    }
+
+    /// Carries one workorder out.
+    pub(crate) async fn run(&self, job: Job) -> Result<Box<RawValue>, Failure> {
+        let Payload { workorder, context_snapshot: snapshot } = job.payload()?;
+        let budget = Duration::from_millis(workorder.budget_ms);
+        let errand = self.errand(&job, workorder, snapshot)?;
+        let place = errand.place().clone();
+        let (order, orders) = mpsc::unbounded_channel();
+        let (note, mut notes) = mpsc::unbounded_channel::<String>();
+        let since = tokio::time::Instant::now();
+        let work = errand.carry_out(orders, note);
+        tokio::pin!(work);
+        let deadline = tokio::time::sleep(budget.saturating_sub(super::reserve(budget)));
+        tokio::pin!(deadline);
+        let (mut reason, mut spent) = (None, false);
+        let done = loop {
+            tokio::select! {
+                done = &mut work => break done,
+                Some(line) = notes.recv() => {
+                    let percent = since.elapsed().as_millis() * 100 / budget.as_millis().max(1);
+                    job.progress(u8::try_from(percent.min(100)).unwrap_or(100), Some(&line));
+                }
+                why = weightier(&job, reason) => {
+                    reason = Some(why);
+                    let _ = order.send(end_of(why));
+                }
+                () = &mut deadline, if !spent => {
+                    spent = true;
+                    let _ = order.send(EndOrder { grace: super::reserve(budget) / 2, cut: Some(Cut::Budget) });
+                }
+            }
+        };
+        match done {
+            Done::HandIn(parts) => {
+                // A lease that is lost takes nothing any more; what was made stays here.
+                let lost = reason >= Some(StopReason::TimedOut);
+                place.keep(!lost, if lost { "its lease was lost" } else { "its work was handed in" });
+                to_raw_value(&parts).map_err(|error| Failure::new("unreadable", error.to_string()))
+            }
+            Done::Infrastructure(code, said) => Err(Failure::new(code, said)),
+            Done::GivenUp => Err(Failure::release()),
+        }
+    }
+
+    fn errand(&self, job: &Job, workorder: Workorder, snapshot: ContextSnapshot) -> Result<Errand, Failure> {
+        let name = snapshot.metadata.get("repo_ref").and_then(Value::as_str).unwrap_or_default();
+        let repository = match self.repos.get(name) {
+            Some(repo) => Repository::open(&repo.path),
+            None => return Err(Failure::release()),
+        };
+        let (id, attempt) = (workorder.work_order_id.to_string(), job.attempt_id().to_string());
+        let folder = self.work.join(format!("run-{id}-{attempt}"));
+        let log = self.work.join("logs").join(format!("{id}.log"));
+        let place = Place::new(folder, log, self.trash.clone(), (&id, &attempt))
+            .map_err(|error| Failure::new("no_folder", error.to_string()))?;
+        let (profile, tier, hang_max) = (self.profile.clone(), self.tier, job.lease_ttl());
+        Ok(Errand { workorder, snapshot, profile, env: Vec::new(), tier, repository, place, hang_max })
+    }
+}
+
+fn end_of(why: StopReason) -> EndOrder {
+    match why {
+        StopReason::CancelRequested => EndOrder { grace: GRACE, cut: Some(Cut::Cancelled) },
+        StopReason::ShuttingDown => EndOrder { grace: GRACE, cut: None },
+        StopReason::LeaseUnsure | StopReason::TimedOut => EndOrder { grace: GRACE / 5, cut: None },
+        StopReason::LeaseLost => EndOrder { grace: Duration::ZERO, cut: None },
+    }
+}
+
+/// Waits for a reason to stop that outweighs the one known.
+async fn weightier(job: &Job, known: Option<StopReason>) -> StopReason {
+    match known {
+        None => job.cancelled().await,
+        Some(StopReason::CancelRequested) => job.stopped_for(StopReason::ShuttingDown).await,
+        Some(StopReason::ShuttingDown) => job.stopped_for(StopReason::LeaseUnsure).await,
+        Some(StopReason::LeaseUnsure) => job.stopped_for(StopReason::TimedOut).await,
+        Some(StopReason::TimedOut) => job.stopped_for(StopReason::LeaseLost).await,
+        Some(StopReason::LeaseLost) => std::future::pending().await,
+    }
+}

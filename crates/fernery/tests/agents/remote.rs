@@ -1,0 +1,88 @@
+//! The same agent on another machine: it claims for the repositories that it has, and for no other.
+
+use crate::program::fernery;
+use crate::yard::{GATES, Yard, eventually, git, lay_out};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::process::{Child, Stdio};
+use tempfile::TempDir;
+
+/// A worker with a clone of the server's repository, in a folder of its own.
+fn worker(yard: &Yard, elsewhere: &TempDir) -> Child {
+    let data = yard.server.data();
+    let read = |file: &str| fs::read_to_string(data.join(file)).unwrap().trim().to_string();
+    let mut command = fernery();
+    command
+        .current_dir(elsewhere.path())
+        .env("FERNERY_URL", read("url"))
+        .env("FERNERY_TOKEN", read("worker.token"));
+    command.env("FERNERY_REPOS", "app=app#main");
+    command.args(["worker", "--diazotroph", "PATCH_DIAZOTROPH", "--profile", "mock", "--json"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("it starts")
+}
+
+#[test]
+fn a_worker_elsewhere_makes_the_patch_and_the_server_judges_it() {
+    let blueprint = format!("extends = \"mec\"\nazolla_id = \"yard\"\n{GATES}");
+    let dir = lay_out(&blueprint);
+    git(dir.path(), &["clone", "-q", "--bare", "repo", "other"]);
+    let yard = Yard::open_in_with(dir, &["--repos", "other=other#main"]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    git(elsewhere.path(), &["clone", "-q", yard.repo().to_str().unwrap(), "app"]);
+    yard.ticket("yard", "t", "mock: write far.txt far\\n");
+    let mut lacking = crate::yard::new_ticket("yard", "lacking", "mock: ok");
+    lacking["metadata"]["repo_ref"] = "other".into();
+    yard.post("/v1/objectives", lacking);
+    yard.approve("lacking");
+    let mut worker = worker(&yard, &elsewhere);
+    let done = yard.until("t", "done", |objective| objective["objective"]["status"] == "DONE");
+    let said = &done["output_bundles"][0]["metadata"];
+    assert_eq!(
+        (said["executor"].as_str(), said["outcome"].as_str()),
+        (Some("mock"), Some("PATCH")),
+        "{said}"
+    );
+    assert_eq!(git(&yard.repo(), &["show", "azolla/t:far.txt"]), "far");
+    assert_eq!(
+        git(&elsewhere.path().join("app"), &["branch", "--list", "azolla/*"]),
+        "",
+        "the worker leaves no branch"
+    );
+    let waits =
+        yard.until("lacking", "nobody claims it", |objective| objective["waiting"]["code"] == "no_worker");
+    assert_eq!(waits["objective"]["status"], "IN_PROGRESS", "{waits:#}");
+
+    // Cancelled while it runs: a heartbeat later its tree is gone, and its work is captured.
+    yard.ticket("yard", "c", "mock: write half.txt half\\n\nmock: hang");
+    let home = format!("HOME={}", elsewhere.path().canonicalize().unwrap().join(".fernery").display());
+    assert!(eventually(|| !crate::yard::marked(&home).is_empty()), "the agent is at work");
+    let began = || {
+        fs::read_dir(elsewhere.path().join(".fernery/work/elsewhere"))
+            .is_ok_and(|all| all.flatten().any(|run| run.path().join("tree/half.txt").exists()))
+    };
+    assert!(eventually(began), "it has changed something");
+    yard.server.run(["ticket", "cancel", "c"]).exits(0);
+    assert!(eventually(|| crate::yard::marked(&home).is_empty()), "nothing of it lives");
+    let ended = yard.judged("c");
+    assert!(ended["output_bundles"][0]["content"].as_str().unwrap().contains("+half"), "{ended:#}");
+    kill_process(Pid::from_raw(worker.id() as i32).unwrap(), Signal::TERM).unwrap();
+    assert!(worker.wait().unwrap().success());
+}
+
+#[test]
+fn a_worker_without_repository_or_profile_says_what_is_missing() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let answer = fernery().current_dir(elsewhere.path()).args(args).output().unwrap();
+        assert_eq!(answer.status.code(), Some(2), "{args:?}");
+        String::from_utf8_lossy(&answer.stderr).into_owned()
+    };
+    let said = run(&["worker", "--diazotroph", "PATCH_DIAZOTROPH", "--profile", "mock"]);
+    assert!(said.contains("[repos]"), "{said}");
+    let said = run(&["worker", "--diazotroph", "PATCH_DIAZOTROPH"]);
+    assert!(said.contains("--profile"), "{said}");
+    let said = run(&["worker", "--diazotroph", "TRIAGE_DIAZOTROPH", "--profile", "mock"]);
+    assert!(said.contains("PATCH_DIAZOTROPH"), "{said}");
+    let said = run(&["worker", "--diazotroph", "PATCH_DIAZOTROPH", "--profile", "mock", "--", "true"]);
+    assert!(said.contains("cannot be used with"), "{said}");
+}
