@@ -10,6 +10,7 @@ mod azolla_list;
 mod backup;
 mod completions;
 mod data_dir;
+mod demo;
 mod dlq;
 mod doctor;
 mod documents;
@@ -72,6 +73,7 @@ Environment:
 Exit codes: 0 ok, 1 failed, 2 called wrongly, 3 not found, 4 conflict.
 
 Examples:
+  fernery demo                                                 see it work, in a folder of its own
   fernery init                                                 set this repository up for an agent
   fernery up                                                   start the server in this directory
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
@@ -112,6 +114,7 @@ struct Global {
 enum Command {
     /// Start the server: everything in one process
     Up(up::Up),
+    Demo(demo::Demo),
     Init(init::Init),
     /// Write down, approve and follow tickets
     #[command(subcommand, visible_alias = "objective")]
@@ -206,6 +209,7 @@ fn run(cli: Cli) -> Outcome {
             Ok(there) => with_server(&global, async |client| azolla_list::run(there, client, screen).await),
         },
         Command::Agent(agent) => agent::run(agent, &global, screen),
+        Command::Demo(demo) => demo::run(demo, &global, screen),
         Command::Init(init) => init::run(init, &global, screen),
         Command::MockAgent(agent) => mock_agent::run(&agent),
         Command::Trash(command) => trash::run(command, &global, screen),

@@ -6,6 +6,7 @@
 mod bench;
 pub mod cli;
 pub mod config;
+mod demo;
 pub mod diazotroph;
 mod doctor;
 mod git;

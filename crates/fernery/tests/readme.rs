@@ -2,7 +2,7 @@
 
 mod program;
 
-use program::Server;
+use program::{Server, fernery};
 use std::process::Command;
 
 #[test]
@@ -31,4 +31,31 @@ fn the_curl_tour_goes_from_enqueue_to_complete() {
         (&true.into(), &true.into(), &true.into())
     );
     assert_eq!((&job["status"], &job["result"]), (&"SUCCEEDED".into(), &serde_json::json!({ "sent": true })));
+}
+
+/// Without figures, which are others each time.
+fn shape(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+#[test]
+fn the_first_command_shows_what_the_readme_shows() {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once("\n    cargo run --release -- ").expect("a first command");
+    let (first, rest) = rest.split_once('\n').expect("its end");
+    assert_eq!(first, "demo");
+    let dir = tempfile::tempdir().unwrap();
+    let ran = fernery().current_dir(dir.path()).args([first, "--yes"]).output().expect("the program starts");
+    assert!(ran.status.success(), "{ran:?}");
+    let said = shape(&String::from_utf8(ran.stdout).unwrap());
+    let (_, rest) = rest.split_once("```text\n").expect("a picture");
+    let (picture, _) = rest.split_once("```").expect("its end");
+    let (asked, picture) = picture.split_once('\n').expect("more than one line");
+    assert_eq!(asked, "approve demo-1 as shown? [y/N] y", "what --yes answers");
+    // Three dots stand for what was left out.
+    let mut left = said.as_str();
+    for part in picture.split(['\n', '…']).map(shape) {
+        let (_, after) = left.split_once(part.trim()).unwrap_or_else(|| panic!("no {part:?} in {said}"));
+        left = after;
+    }
 }

@@ -23,9 +23,9 @@ use fernery_core::artifact::{ContextSnapshot, Event, ObjectiveId, OutputBundle, 
 use fernery_core::canonical::Digest;
 use fernery_core::journal::Head;
 use fernery_core::limits;
-use serde_json::json;
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often what has changed is read again before giving up. It ends with the first round, of some milliseconds, in which
@@ -49,7 +49,42 @@ pub(super) struct Export {
 }
 
 pub(super) async fn run(export: Export, client: &Client, screen: Screen) -> Outcome {
-    let mut folder = Folder::open(&export.dir)?;
+    let exported = write(&export.dir, client).await?;
+    if screen.json {
+        return screen.line(&exported.to_json().to_string());
+    }
+    screen.line(&format!("{}: {}", export.dir.display(), exported.counted()))?;
+    screen.line(&format!("digest {}", exported.digest))
+}
+
+/// What was written.
+pub(super) struct Exported {
+    dir: PathBuf,
+    /// How many files there are in each folder.
+    files: BTreeMap<String, u64>,
+    /// Of the whole folder.
+    pub(super) digest: Digest,
+}
+
+impl Exported {
+    pub(super) fn to_json(&self) -> Value {
+        json!({ "dir": self.dir, "files": self.files, "digest": self.digest })
+    }
+
+    /// How many files there are, but for the manifest.
+    pub(super) fn count(&self) -> u64 {
+        self.files.values().sum()
+    }
+
+    fn counted(&self) -> String {
+        let counts: Vec<String> = self.files.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        counts.join(", ")
+    }
+}
+
+/// Writes everything that the server has into a folder.
+pub(super) async fn write(dir: &Path, client: &Client) -> Outcome<Exported> {
+    let mut folder = Folder::open(dir)?;
     let mut blueprints = BTreeSet::new();
     let since = export_journal::reached(client).await?;
     let mut cursor = None;
@@ -79,13 +114,8 @@ pub(super) async fn run(export: Export, client: &Client, screen: Screen) -> Outc
         folder.text("blueprints", &digest.to_string(), &text)?;
     }
     let digest = folder.close(end)?;
-    let counts = folder.counts();
-    if screen.json {
-        return screen.line(&json!({ "dir": export.dir, "files": counts, "digest": digest }).to_string());
-    }
-    let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    screen.line(&format!("{}: {}", export.dir.display(), counts.join(", ")))?;
-    screen.line(&format!("digest {digest}"))
+    let files = folder.counts().into_iter().map(|(name, count)| (name.to_string(), count)).collect();
+    Ok(Exported { dir: dir.to_path_buf(), files, digest })
 }
 
 /// Reads the journal, and what it tells of once more, until both show the same; answers the end of the journal's chain.

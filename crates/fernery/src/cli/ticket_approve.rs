@@ -62,7 +62,8 @@ pub(super) async fn approve(
     screen.line(&format!("{id} is approved and {status}"))
 }
 
-fn confirmed(question: &str) -> Outcome {
+/// Waits for a yes.
+pub(super) fn confirmed(question: &str) -> Outcome {
     write!(std::io::stderr(), "{question}")?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

@@ -7,12 +7,16 @@ use fernery_core::artifact::ObjectiveStatus;
 use fernery_core::{Progress, Timestamp};
 use serde_json::Value;
 
+/// Characters of a line that holds a document's part as a whole.
+const OUTLINE_CHARS_MAX: usize = 100;
+
 /// One thing that happened.
-struct Moment {
-    at: Timestamp,
-    who: String,
-    what: String,
-    more: Vec<String>,
+pub(super) struct Moment {
+    pub(super) at: Timestamp,
+    pub(super) who: String,
+    pub(super) what: String,
+    /// What else there is to it, a line each.
+    pub(super) more: Vec<String>,
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -91,10 +95,41 @@ fn shown(value: &Value) -> String {
 }
 
 fn indented(screen: Screen, text: &str) -> Outcome {
-    plain(text).lines().try_for_each(|line| screen.line(&format!("  {line}")))
+    plain(text).lines().try_for_each(|line| screen.line(format!("  {line}").trim_end()))
 }
 
-fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
+/// A document, a line for each part that fits on one. All of it is there, and no text in it can look like a part of its own.
+fn outline(value: &Value, depth: usize, lines: &mut Vec<String>) {
+    let parts: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(key, part)| (format!("{}: ", name(key)), part)).collect()
+        }
+        Value::Array(list) => list.iter().map(|part| ("- ".to_string(), part)).collect(),
+        other => vec![(String::new(), other)],
+    };
+    for (head, part) in parts {
+        let margin = "  ".repeat(depth);
+        let whole = format!("{margin}{head}{part}");
+        let splits =
+            matches!(part, Value::Object(_) | Value::Array(_)) && whole.chars().count() > OUTLINE_CHARS_MAX;
+        if splits {
+            lines.push(format!("{margin}{}", head.trim_end()));
+            outline(part, depth + 1, lines);
+        } else {
+            lines.push(whole);
+        }
+    }
+}
+
+/// A key as it is where that is plain, else as JSON writes it.
+fn name(key: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_plain = !key.is_empty() && key.chars().all(plain);
+    if is_plain { key.to_string() } else { Value::from(key).to_string() }
+}
+
+/// All that happened to a ticket.
+pub(super) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
     let o = &detail.standing.objective;
     let mut moments = vec![Moment {
         at: o.created_at,
@@ -202,6 +237,7 @@ fn envelope(detail: &ObjectiveDetail) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// What a person can do now.
 fn next(detail: &ObjectiveDetail) -> Vec<String> {
     let o = &detail.standing.objective;
     let id = &o.objective_id;
@@ -238,8 +274,33 @@ pub(super) fn approval(screen: Screen, approval: &ApprovalView) -> Outcome {
     for (name, what) in [("metadata", "metadata"), ("blueprint", "what runs, and how it is judged")] {
         screen.line("")?;
         screen.line(&format!("{what}:"))?;
-        indented(screen, &serde_json::to_string_pretty(&shown_now[name]).unwrap_or_default())?;
+        let mut lines = Vec::new();
+        outline(&shown_now[name], 1, &mut lines);
+        lines.iter().try_for_each(|line| screen.line(&plain(line)))?;
     }
     screen.line("")?;
     screen.facts(&[("digest", (&approval.digest).into())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_outline_has_every_part_and_no_text_passes_for_one() {
+        let long = "x".repeat(OUTLINE_CHARS_MAX);
+        let document = json!({ "a": { "b": [1, "two"], "c\n  d: 1": long }, "e": "f\n  g: 1", "h": [long] });
+        let mut lines = Vec::new();
+        outline(&document, 1, &mut lines);
+        let expected = [
+            "  a:".to_string(),
+            "    b: [1,\"two\"]".to_string(),
+            format!("    \"c\\n  d: 1\": \"{long}\""),
+            "  e: \"f\\n  g: 1\"".to_string(),
+            "  h:".to_string(),
+            format!("    - \"{long}\""),
+        ];
+        assert_eq!(lines, expected);
+    }
 }

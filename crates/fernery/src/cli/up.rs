@@ -49,7 +49,18 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
     }
     let (_, settings) = in_force(global, up.flags)?;
     warn_of_unknown_env();
-    log::start(&settings);
+    host(&settings, async |url| {
+        let line =
+            if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
+        // A server outlives whoever read its first line.
+        let _ = screen.line(&line);
+        std::future::pending().await
+    })
+}
+
+/// Serves for as long as `work`, which is told the URL, takes, or until it is asked to end.
+pub(super) fn host(settings: &Settings, work: impl AsyncFnOnce(&str) -> Outcome) -> Outcome {
+    log::start(settings);
     // Whatever the server makes, wherever it was told to, is for its owner alone.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     data_dir::prepare(&settings.data)?;
@@ -57,7 +68,7 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
     http::raise_file_limit();
     // Looks for what has arrived four times as often as usual: under a flood a heartbeat waits until somebody looks.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().event_interval(16).build()?;
-    let outcome = runtime.block_on(serve(&settings, screen));
+    let outcome = runtime.block_on(serve(settings, work));
     // Whatever is still under way was given its time.
     runtime.shutdown_background();
     outcome
@@ -89,7 +100,7 @@ fn engine_settings(settings: &Settings, transport: Option<Arc<dyn Transport>>) -
     }
 }
 
-async fn serve(settings: &Settings, screen: Screen) -> Outcome {
+async fn serve(settings: &Settings, work: impl AsyncFnOnce(&str) -> Outcome) -> Outcome {
     let mut signals = EndSignals::new()?;
     let cannot_open = |why: &dyn std::fmt::Display| {
         Failure::failed("database", format!("cannot open {}: {why}", database::show(&settings.database)))
@@ -107,14 +118,14 @@ async fn serve(settings: &Settings, screen: Screen) -> Outcome {
         }
     };
     let engine = opened.map_err(|error| cannot_open(&error))?;
-    let outcome = serve_with(settings, screen, &engine, &mut signals).await;
+    let outcome = serve_with(settings, work, &engine, &mut signals).await;
     engine.close().await;
     outcome
 }
 
 async fn serve_with(
     settings: &Settings,
-    screen: Screen,
+    work: impl AsyncFnOnce(&str) -> Outcome,
     engine: &Engine,
     signals: &mut EndSignals,
 ) -> Outcome {
@@ -134,38 +145,38 @@ async fn serve_with(
     let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
     let presence = appear(settings, engine, &url).await;
-    let line =
-        if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
-    // A server outlives whoever read its first line.
-    let _ = screen.line(&line);
     info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
 
-    let outcome = until_drained(engine, running, pipeline, signals).await;
+    let outcome = until_drained(work(&url), engine, running, pipeline, signals).await;
     drop(url_file);
     presence.end().await;
     outcome
 }
 
-/// Serves until it is asked to end, and then until all that is under way is answered.
+/// Serves until the work is done or it is asked to end, and then until all that is under way is answered.
 async fn until_drained(
+    work: impl Future<Output = Outcome>,
     engine: &Engine,
     running: Running,
     pipeline: Pipeline,
     signals: &mut EndSignals,
 ) -> Outcome {
-    let first = tokio::select! {
-        signal = signals.next() => signal,
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        signal = signals.next() => {
+            info!(
+                signal,
+                within_s = DRAIN_WITHIN.as_secs(),
+                "draining: no new claims, requests under way are answered"
+            );
+            Ok(())
+        }
         error = engine.failed() => {
             return Err(Failure::failed("store", format!("{error}; start it anew to recover")));
         }
     };
-    info!(
-        signal = first,
-        within_s = DRAIN_WITHIN.as_secs(),
-        "draining: no new claims, requests under way are answered"
-    );
     tokio::select! {
-        ((), ()) = async { tokio::join!(running.shutdown(), pipeline.stop()) } => Ok(()),
+        ((), ()) = async { tokio::join!(running.shutdown(), pipeline.stop()) } => outcome,
         second = signals.next() => {
             Err(Failure::failed("ended_at_once", format!("{second} came while draining: ended at once")))
         }

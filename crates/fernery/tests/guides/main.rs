@@ -1,5 +1,6 @@
 //! Every program and every command of `docs/guides` is run here, so that no guide can lie.
 
+mod agents;
 mod contract;
 mod embed;
 mod operate;
@@ -17,8 +18,15 @@ mod program;
 use pages::{blocks, checkout};
 use shell::Shell;
 
-const GUIDES: [&str; 5] =
-    ["first-queue.md", "worker-in-any-language.md", "operate.md", "embed.md", "run-tickets.md"];
+const GUIDES: [&str; 7] = [
+    "first-queue.md",
+    "worker-in-any-language.md",
+    "operate.md",
+    "embed.md",
+    "run-tickets.md",
+    "run-agents.md",
+    "sandbox.md",
+];
 
 #[test]
 fn every_guide_is_known_here_and_every_program_in_it_has_a_name() {
@@ -38,7 +46,7 @@ fn every_guide_is_known_here_and_every_program_in_it_has_a_name() {
             }
             let known = matches!(block.language.as_str(), "sh" | "python" | "rust" | "sql" | "json" | "toml");
             assert!(known && !block.name.is_empty(), "{guide}: nobody runs this: {block:?}");
-            let prefixes = ["first-queue:", "operate:", "operate-postgres:", "tickets:"];
+            let prefixes = ["first-queue:", "operate:", "operate-postgres:", "tickets:", "agents:"];
             let run = prefixes.iter().any(|prefix| block.name.starts_with(prefix));
             assert!(block.language != "sh" || run, "{guide}: no shell runs {}", block.name);
             assert!(!names.contains(&block.name), "{guide}: two blocks named {}", block.name);

@@ -72,10 +72,12 @@ impl Shell {
     pub(crate) fn run(&mut self, block: &Block) -> String {
         let file = self.dir.path().join(".block");
         std::fs::write(&file, &block.text).unwrap();
+        // By its whole path: a block may go elsewhere.
+        let block_file = file.display();
         let run = if self.judged.contains(&block.name.as_str()) {
-            "code=0; . ./.block </dev/null || code=$?; mark \"exit code $code\""
+            format!("code=0; . '{block_file}' </dev/null || code=$?; mark \"exit code $code\"")
         } else {
-            ". ./.block </dev/null"
+            format!(". '{block_file}' </dev/null")
         };
         writeln!(self.stdin, "{run}; mark {DONE:?}").unwrap();
         self.read_until(&block.name, DONE)

@@ -1,0 +1,218 @@
+//! What a person sees: the ticket, their approval, each step as it is taken, the patch, and where to look on. All of it is
+//! read and done over HTTP, as any other client would.
+
+use super::folder::Folder;
+use crate::cli::export::{self, Exported};
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::screen::{Screen, json_inert, plain};
+use crate::cli::ticket::{brief, detail, path};
+use crate::cli::ticket_show::{self, Moment};
+use crate::cli::{ticket_act, ticket_approve};
+use crate::demo;
+use crate::sandbox::Tier;
+use crate::worker::program;
+use fernery_client::Client;
+use fernery_client::client::Reply;
+use fernery_client::wire::{
+    ApproveRequest, DecisionResponse, NewObjectiveRequest, ObjectiveDetail, ObjectiveView,
+};
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
+use fernery_core::pipeline::judging::BRANCH;
+use fernery_engine::door;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// How often it is looked at what has happened: a client is told of nothing.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// It takes some seconds on a slow machine; what takes longer will not come.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(super) struct Story<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) tier: Tier,
+    pub(super) yes: bool,
+    pub(super) screen: Screen,
+}
+
+impl Story<'_> {
+    /// From the ticket to what is left of it.
+    pub(super) async fn tell(&self, url: &str) -> Outcome {
+        let token = std::fs::read_to_string(self.folder.operator_token())?;
+        let client = Client::new(url, Some(token.trim()), None)?;
+        let shown = self.folder.shown();
+        self.say(&format!("made  {shown}/repo, a repository with a test that fails"))?;
+        self.say(&format!("up    {url}, with its data in {shown}/data"))?;
+        self.say(&match self.tier {
+            Tier::Unconfined => "free  nothing contains the agent and the tests, as you said".to_string(),
+            tier => format!("held  by {tier}: the agent and the tests see their own folder, and no network"),
+        })?;
+        let id = self.write_down(&client).await?;
+        self.approve(&client, &id).await?;
+        let whole = self.follow(&client, &id).await?;
+        let exported = export::write(&self.folder.export(), &client).await?;
+        if self.screen.json {
+            self.screen.line(&json_inert(&self.summary(&whole, &exported).to_string()))?;
+        } else {
+            self.end(&whole, &exported)?;
+        }
+        match whole.standing.objective.status {
+            ObjectiveStatus::Done => Ok(()),
+            _ if self.screen.json => Err(Failure::told()),
+            status => Err(Failure::failed("not_done", format!("{id} is {status}, and was to be DONE"))),
+        }
+    }
+
+    fn say(&self, line: &str) -> Outcome {
+        if self.screen.json { Ok(()) } else { self.screen.line(&plain(line)) }
+    }
+
+    fn headed(&self, head: &str) -> Outcome {
+        self.say("")?;
+        self.say(&format!("── {head} ──"))
+    }
+
+    async fn write_down(&self, client: &Client) -> Outcome<ObjectiveId> {
+        let metadata = [("repo_ref".to_string(), Value::from(demo::REPO_REF))];
+        let request = NewObjectiveRequest {
+            objective_id: Some(ObjectiveId::stored(demo::TICKET)),
+            azolla_id: AzollaId::stored(demo::AZOLLA),
+            title: demo::TITLE.to_string(),
+            acceptance_criteria: demo::CRITERIA.to_string(),
+            importance: 2,
+            urgency: 2,
+            metadata: metadata.into_iter().collect(),
+        };
+        let reply: Reply<ObjectiveView> = client.post("/v1/objectives", &request, Duration::ZERO).await?;
+        Ok(reply.read()?.objective.objective_id)
+    }
+
+    /// Shows what would run, and approves exactly that once a person says so.
+    async fn approve(&self, client: &Client, id: &ObjectiveId) -> Outcome {
+        let read = brief(client, id).await?;
+        let approval = read.approval.ok_or_else(|| Failure::conflict("the azolla is not there any more"))?;
+        if !self.screen.json {
+            self.headed("a ticket; nothing runs before you approve exactly this")?;
+            ticket_show::approval(self.screen, &approval)?;
+        }
+        if !self.yes {
+            self.say("")?;
+            let question = format!("approve {id} as shown? [y/N] ");
+            // On a thread of its own: a signal is heard while nobody answers.
+            let asked = tokio::task::spawn_blocking(move || ticket_approve::confirmed(&question));
+            let answer = asked.await.map_err(|error| Failure::failed("not_asked", error.to_string()))?;
+            answer.map_err(|failure| {
+                failure.hint(format_args!("{} stays: delete it, or `fernery up` in it", self.folder.shown()))
+            })?;
+        }
+        let request = ApproveRequest { digest: approval.digest, note: None, record_id: ticket_act::record() };
+        let _: Reply<DecisionResponse> = ticket_act::send(client, &path(id, "approve"), &request).await?;
+        Ok(())
+    }
+
+    /// Tells each thing that happens, until nothing more will.
+    async fn follow(&self, client: &Client, id: &ObjectiveId) -> Outcome<ObjectiveDetail> {
+        self.headed("what happens")?;
+        let (since, mut told) = (door::stop_watch(), HashSet::new());
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        loop {
+            looks.tick().await;
+            let now = detail(client, id).await?.read()?;
+            let mut moments = ticket_show::timeline(&now);
+            moments.sort_by_key(|moment| moment.at);
+            // What readiness says is said again by the scheduler.
+            moments
+                .retain(|moment| moment.who != "readiness" && told.insert((moment.at, moment.who.clone())));
+            for moment in moments {
+                self.step(&now, &moment)?;
+            }
+            let status = now.standing.objective.status;
+            if matches!(status, ObjectiveStatus::Done | ObjectiveStatus::Blocked) && !now.pauses.is_empty() {
+                return Ok(now);
+            }
+            if since.elapsed() > PATIENCE {
+                let why = format!("{id} is still {status} after {} seconds", PATIENCE.as_secs());
+                return Err(Failure::failed("not_done", why)
+                    .hint(format_args!("`fernery up` in {} goes on with it", self.folder.shown())));
+            }
+        }
+    }
+
+    /// One step, when it was taken and by whom.
+    fn step(&self, now: &ObjectiveDetail, moment: &Moment) -> Outcome {
+        let seconds = moment.at.since(now.standing.objective.created_at).as_secs_f64();
+        // An operator is known by a token and its id.
+        let who = moment.who.split('.').next().unwrap_or_default();
+        self.say(&format!("{seconds:4.1} s  {who:9}  {}", moment.what.replace('\n', " ")))?;
+        let pause = now.pauses.iter().find(|pause| pause.created_at == moment.at);
+        let goes_on = pause.filter(|_| who == "fernery").and_then(|pause| pause.prioritized_actions.first());
+        for line in moment.more.iter().chain(goes_on) {
+            self.say(&format!("{:19}{}", "", line.replace('\n', " ")))?;
+        }
+        Ok(())
+    }
+
+    /// The patch, where it stopped, and where to look on.
+    fn end(&self, whole: &ObjectiveDetail, exported: &Exported) -> Outcome {
+        if let Some(patch) = patch(whole) {
+            self.headed("the patch")?;
+            self.say(patch.trim_end())?;
+        }
+        let (typed, fernery) = (|below: &str| self.folder.typed(below), program_name());
+        let status = whole.standing.objective.status;
+        self.headed(&format!("{} is {status}; the server stops, and all of it stays", demo::TICKET))?;
+        if let Some(branch) = branch(whole) {
+            self.say(&format!("git -C {} show {branch}", typed("repo")))?;
+            self.say("    the patch, as a branch of its own; main is as it was")?;
+        }
+        self.say(&format!("ls {}", typed("export")))?;
+        self.say(&format!(
+            "    what was asked, told, handed in, found and decided: {} files of JSON",
+            exported.count()
+        ))?;
+        self.say(&format!("cd {} && {fernery} up", typed("")))?;
+        self.say("    the same server again; then, in another terminal there:")?;
+        for action in whole.pauses.last().into_iter().flat_map(|pause| &pause.prioritized_actions) {
+            self.say(&format!("    {}", action.replace("fernery ", &format!("{fernery} "))))?;
+        }
+        self.say(&format!("{fernery} init"))?;
+        self.say("    in a repository of your own: an agent that is installed, and gates for your tests")
+    }
+
+    fn summary(&self, whole: &ObjectiveDetail, exported: &Exported) -> Value {
+        json!({
+            "dir": self.folder.shown(),
+            "repo": self.folder.repo(),
+            "sandbox": self.tier.as_str(),
+            "objective_id": whole.standing.objective.objective_id,
+            "status": whole.standing.objective.status,
+            "runs": whole.runs,
+            "patch": patch(whole),
+            "branch": branch(whole),
+            "pause": whole.pauses.last(),
+            "export": exported.to_json(),
+        })
+    }
+}
+
+/// What the last attempt handed in.
+fn patch(whole: &ObjectiveDetail) -> Option<&str> {
+    whole.output_bundles.last()?["content"].as_str().filter(|patch| !patch.is_empty())
+}
+
+/// The branch that it was left as, if it passed.
+fn branch(whole: &ObjectiveDetail) -> Option<&str> {
+    let mut evidence = whole.runs.last()?["evidence"].as_array()?.iter();
+    let left = evidence.find(|found| found["gate"] == BRANCH && found["result"] == "PASS")?;
+    left["log_tail"].as_str()?.split(' ').next()
+}
+
+/// How a person calls this program from elsewhere.
+fn program_name() -> String {
+    let found = program::find(OsStr::new("fernery"), std::env::var_os("PATH").as_deref()).is_ok();
+    match std::env::current_exe() {
+        Ok(own) if !found => own.display().to_string(),
+        _ => "fernery".to_string(),
+    }
+}
