@@ -2,6 +2,7 @@
 //! made a commit that is the same whenever it is made again, and brought into the operator's repository as one new branch.
 
 use super::call::{Git, GitError};
+use super::capture::{DIFF, sections};
 use super::ground::Ground;
 use super::repository::Repository;
 use fernery_core::Timestamp;
@@ -82,6 +83,13 @@ impl Candidate {
         if done(&raw).as_ref() != Some(&said(patch)) {
             return Err(NoCandidate::Unfit("what it makes of its base is not what it says".into()));
         }
+        let mut again = DIFF.to_vec();
+        again.extend([base, &tree]);
+        let again = git.call(&again, b"").await.map_err(NoCandidate::trouble)?;
+        if !is_written_so(text.as_bytes(), &again) {
+            let why = "it is not written as git writes what it does: the places of its hunks are others";
+            return Err(NoCandidate::Unfit(why.into()));
+        }
         Ok(Self { dir: dir.to_owned(), base: base.to_string(), tree })
     }
 
@@ -146,6 +154,18 @@ impl Candidate {
         )))
     }
 }
+
+/// Whether two patches of the same change show it alike: whoever reads where a hunk stands is not lied to. How bytes are packed
+/// differs between versions of git and says nothing to a reader.
+fn is_written_so(given: &[u8], again: &[u8]) -> bool {
+    let (given, again) = (sections(given), sections(again));
+    let packed = |file: &[u8]| file.windows(PACKED.len()).any(|window| window == PACKED);
+    given.len() == again.len()
+        && given.iter().zip(&again).all(|(given, again)| given == again || packed(given))
+}
+
+/// The line before bytes that are packed; in text every line has a mark in front.
+const PACKED: &[u8] = b"\nGIT binary patch\n";
 
 /// An empty place: whoever was here before was killed.
 fn fresh(dir: &Path) -> io::Result<()> {

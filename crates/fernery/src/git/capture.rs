@@ -41,7 +41,8 @@ impl From<GitError> for Uncaptured {
     }
 }
 
-const DIFF: [&str; 8] = [
+/// How a patch is written.
+pub(super) const DIFF: [&str; 8] = [
     "diff",
     "--binary",
     "--full-index",
@@ -122,7 +123,7 @@ async fn unreadable(clone: &Clone, tree: &str, patch: &[u8]) -> Result<String, G
 }
 
 /// The parts of a patch, one for each file.
-fn sections(patch: &[u8]) -> Vec<&[u8]> {
+pub(super) fn sections(patch: &[u8]) -> Vec<&[u8]> {
     let mut starts: Vec<usize> = Vec::new();
     let mut at = 0;
     for line in patch.split_inclusive(|b| *b == b'\n') {

@@ -54,6 +54,9 @@ impl PollingWorker for Scheduler {
             };
             claimed.push(Claimed { event, held, ids: ids(), ground });
         }
+        if claimed.is_empty() {
+            return Ok(pass);
+        }
         let mut failed = None;
         match schedule(&substrate, azolla, claimed.clone()).await {
             Ok(done) => done.iter().for_each(|scheduled| tally(scheduled, &mut pass)),
@@ -116,9 +119,6 @@ async fn schedule(
     azolla: &AzollaId,
     claimed: Vec<Claimed>,
 ) -> Result<Vec<Scheduled>, StoreError> {
-    if claimed.is_empty() {
-        return Ok(Vec::new());
-    }
     let of = azolla.clone();
     substrate.transact(move |sql| scheduling::schedule_all(sql, &of, &claimed)).await
 }

@@ -2,6 +2,7 @@
 //! and what the operator's repository looks like afterwards.
 
 mod behaviours;
+mod catalogue;
 mod kills;
 mod live;
 #[path = "../program/mod.rs"]
