@@ -33,6 +33,9 @@ mod pages;
 mod pause;
 mod process;
 mod run;
+mod run_diff;
+mod run_logs;
+mod run_of;
 mod schema;
 mod screen;
 mod server;
@@ -45,6 +48,7 @@ mod ticket_approve;
 mod ticket_show;
 mod ticket_text;
 mod token;
+mod trash;
 mod up;
 mod worker;
 
@@ -115,7 +119,7 @@ enum Command {
     /// Write down, approve and follow tickets
     #[command(subcommand, visible_alias = "objective")]
     Ticket(ticket::Ticket),
-    /// Read what the gates said, and judge it again
+    /// Read what a run wrote, changed and came to, and judge it again
     #[command(subcommand)]
     Run(run::Run),
     /// List where everything stopped, and what to do next
@@ -151,6 +155,9 @@ enum Command {
     /// List the coding agents there are, and check whether they can be used here
     #[command(subcommand)]
     Agent(agent::Agent),
+    /// List the folders of runs that are over, and take them out again
+    #[command(subcommand)]
+    Trash(trash::TrashCommand),
     /// Check documents against the schemas of the artifacts
     #[command(subcommand)]
     Schema(schema::Schema),
@@ -205,6 +212,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Demo(demo) => demo::run(demo, &global, screen),
         Command::Init(init) => init::run(init, &global, screen),
         Command::MockAgent(agent) => mock_agent::run(&agent),
+        Command::Trash(command) => trash::run(command, &global, screen),
         Command::Schema(schema) => schema::run(schema, screen),
         Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
         Command::Backup(command) => backup::run(command, &global, screen),

@@ -3,12 +3,12 @@
 //! Artifacts are passed on exactly as their schemas have them; what the control plane keeps beside them stands beside them.
 
 use super::schema;
-use fernery_core::Timestamp;
 use fernery_core::artifact::{
     AzollaId, BlockerId, BlockerKind, ClaimRecord, Metadata, Objective, ObjectiveId, PauseState, RecordId,
     RunId,
 };
 use fernery_core::canonical::Digest;
+use fernery_core::{Progress, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -192,6 +192,11 @@ pub struct ObjectiveView {
     /// Why nothing happens to it; `null` where something does or nothing should. A list tells only what stands still.
     #[serde(default)]
     pub waiting: Option<WaitingView>,
+    /// How far its executor says it is, while one works on it: of an agent, the percent of its budget that is spent and its
+    /// last line.
+    #[serde(default)]
+    #[schemars(with = "Option<schema::Progress>")]
+    pub progress: Option<Progress>,
 }
 
 /// What an objective waits for.
@@ -314,6 +319,19 @@ pub struct WorkorderDetail {
     /// What the gates said.
     #[schemars(with = "Option<schema::Fields>")]
     pub run: Option<Value>,
+}
+
+/// A part of what an executor wrote while it worked on a workorder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkorderLog {
+    /// What it wrote, as text that can be shown: lines and tabs stay, every other control character is replaced.
+    pub text: String,
+    /// Where the next part starts: the bytes of the log up to here. Ask again `from` there.
+    pub next: u64,
+    /// Nothing comes after `text`: the run has ended, and this is the end of its log.
+    pub ended: bool,
+    /// Whether this process has a log of it. Another one may, a log may still come, and not every executor has one.
+    pub here: bool,
 }
 
 /// A stored verdict beside the one that its artifacts give today.

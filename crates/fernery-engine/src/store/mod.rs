@@ -95,6 +95,8 @@ pub trait Store: Send + Sync + 'static {
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>>;
     /// Keeps how far holders say they are. `false`: it would go back, or the caller is not the holder.
     async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>>;
+    /// How far the holders of these jobs say they are, in order; `None` where nobody holds one, or its holder did not say.
+    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>>;
     /// Ends attempts with results.
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>>;
     /// Ends attempts with errors.

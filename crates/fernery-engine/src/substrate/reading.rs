@@ -1,7 +1,7 @@
 //! Artifacts as they are read back.
 
 use super::objectives::{self, Standing};
-use super::{Cell, Row, Sql, azollas};
+use super::{Cell, Question, Row, Sql, azollas};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -257,6 +257,17 @@ pub fn workorder_by_id(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Optio
 pub fn active_workorder(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<WorkorderView>> {
     let row = sql.one(include_str!("sql/workorder_active_of_objective.sql"), &[id.as_str().into()])?;
     row.map(|row| workorder(&row)).transpose()
+}
+
+/// The workorders of these objectives that have no verdict yet, in one snapshot.
+pub fn active_workorders(
+    sql: &mut dyn Sql,
+    ids: &[ObjectiveId],
+) -> StoreResult<Vec<(ObjectiveId, WorkorderId)>> {
+    let active = include_str!("sql/workorder_active_of_objective.sql");
+    let asked: Vec<Question<'_>> = ids.iter().map(|id| (active, vec![id.as_str().into()])).collect();
+    let found = sql.query_all(&asked)?;
+    found.iter().flatten().map(|row| Ok((row.word(1)?, row.word(0)?))).collect()
 }
 
 /// The last run of an objective.

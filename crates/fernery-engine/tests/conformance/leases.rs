@@ -130,7 +130,12 @@ async fn progress_is_kept_for_the_holder_and_never_goes_back<B: Backend>() {
         [true]
     );
     assert!(version(store, claimed.job_id).await > version_before, "invariant 9: a write raises the version");
+    let other = enqueue_and_claim(store, job_on("other")).await;
+    let asked = vec![other.job_id, claimed.job_id, JobId::from_uuid(Uuid::nil())];
+    let seen = store.progress_of(asked.clone()).await.expect("progress");
+    assert_eq!(seen, [None, Some(at(40, "again")), None], "of many jobs, each in its place");
     release(store, proof(&claimed)).await;
+    assert_eq!(store.progress_of(asked).await.expect("progress"), [None, None, None], "nobody holds it");
     let again = claim(store, "s").await;
     assert_eq!(view(store, again.job_id).await.attempts[1].progress, None, "a new attempt starts anew");
     assert_eq!(

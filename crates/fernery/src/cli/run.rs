@@ -1,15 +1,19 @@
-//! `fernery run`: what the gates said, and whether they would say it again.
+//! `fernery run`: what came of a run, what the gates said, and whether they would say it again.
 
 use super::failure::{Failure, Outcome};
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen, plain, remark};
+use super::run_diff::{self, Diff};
+use super::run_logs::{self, Logs};
+use super::run_of::found;
+use super::screen::{Cell, Screen, json_inert, plain, remark};
 use super::ticket_show::evidence;
 use clap::Subcommand;
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
-use fernery_client::wire::{ReplayResponse, RunPage};
+use fernery_client::wire::{ReplayResponse, RunPage, WorkorderDetail};
 use fernery_core::artifact::RunId;
 use fernery_core::limits;
+use fernery_core::pipeline::judging::BRANCH;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -24,14 +28,17 @@ Examples:
         #[command(flatten)]
         paging: Paging,
     },
-    /// Show a run record with the evidence of every gate
+    /// Show a run: what it came to, by whom and at what cost, and the evidence of every gate
     #[command(after_help = "\
-Example:
-  fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
+Examples:
+  fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --json | jq .output_metadata     what its executor reported")]
     Show {
         /// The run's id
         id: RunId,
     },
+    Logs(Logs),
+    Diff(Diff),
     /// Judge stored runs again from their artifacts; 1 if a verdict differs
     #[command(after_help = "\
 Examples:
@@ -77,8 +84,19 @@ pub(super) async fn run(run: Run, client: &Client, screen: Screen) -> Outcome {
         Run::Show { id } => {
             let reply: Reply<Value> =
                 client.get(&format!("/v1/runs/{id}"), &Query::new(), Duration::ZERO).await?;
-            if screen.json { screen.json_body(&reply.body) } else { show(screen, &reply.read()?) }
+            let mut run = reply.read()?;
+            let path = format!("/v1/workorders/{}", text(&run, "work_order_id"));
+            let work: Option<WorkorderDetail> = found(client, &path).await?;
+            let bundle = work.and_then(|work| work.output_bundle).unwrap_or_default();
+            let metadata = &bundle["metadata"];
+            if screen.json {
+                run["output_metadata"] = metadata.clone();
+                return screen.line(&json_inert(&run.to_string()));
+            }
+            show(screen, &run, metadata)
         }
+        Run::Logs(logs) => run_logs::run(logs, client, screen).await,
+        Run::Diff(diff) => run_diff::run(diff, client, screen).await,
         Run::Replay { id: Some(id), .. } => {
             let reply = replay(client, id.as_str()).await?;
             let answer = reply.read()?;
@@ -143,7 +161,32 @@ async fn replay_all(client: &Client, screen: Screen) -> Outcome {
     if count == 0 { Ok(()) } else { Err(Failure::told()) }
 }
 
-fn show(screen: Screen, run: &Value) -> Outcome {
+/// Where the run left its branch, or why it could not.
+fn branch(run: &Value) -> Option<&str> {
+    let mut evidence = run["evidence"].as_array()?.iter();
+    let found = evidence.find(|found| found["gate"] == BRANCH)?;
+    found["trouble"].as_str().or_else(|| found["log_tail"].as_str())?.lines().next()
+}
+
+/// What the executor says about itself; what it does not say is not known, and never 0.
+fn reported(value: Option<String>) -> Cell {
+    value.map_or_else(|| "not reported".into(), Cell::from)
+}
+
+fn cost(metadata: &Value) -> Option<String> {
+    let micros = metadata["cost_usd_micros"].as_u64()?;
+    Some(format!("{}.{:06} USD", micros / 1_000_000, micros % 1_000_000))
+}
+
+fn executor(metadata: &Value) -> Option<String> {
+    let name = metadata["executor"].as_str()?;
+    Some(match metadata["executor_version"].as_str() {
+        Some(version) => format!("{name} ({version})"),
+        None => name.to_string(),
+    })
+}
+
+fn show(screen: Screen, run: &Value, metadata: &Value) -> Outcome {
     screen.facts(&[
         ("run", text(run, "run_id").into()),
         ("ticket", text(run, "objective_id").into()),
@@ -152,6 +195,11 @@ fn show(screen: Screen, run: &Value) -> Outcome {
         ("result", Cell::state(text(run, "gate_result"))),
         ("reason", text(run, "gate_reason").into()),
         ("judged", text(run, "created_at").into()),
+        ("branch", Cell::maybe(branch(run))),
+        ("executor", reported(executor(metadata))),
+        ("sandbox", reported(metadata["sandbox"].as_str().map(str::to_string))),
+        ("tokens", reported(metadata["tokens"].as_u64().map(|tokens| tokens.to_string()))),
+        ("cost", reported(cost(metadata))),
     ])?;
     screen.line("")?;
     run["evidence"]

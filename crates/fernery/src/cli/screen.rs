@@ -158,7 +158,8 @@ impl Screen {
         Ok(())
     }
 
-    fn painted(&self, text: &str, paint: Paint) -> String {
+    /// Painted where there is colour. The text is already fit for a terminal.
+    pub(super) fn painted(&self, text: &str, paint: Paint) -> String {
         let code = match paint {
             Paint::Plain => return text.to_string(),
             _ if !self.colour => return text.to_string(),

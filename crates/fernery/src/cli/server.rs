@@ -42,7 +42,7 @@ impl Global {
     }
 
     /// The data directory. The file is read only if nothing closer names it.
-    fn data_dir(&self) -> Outcome<PathBuf> {
+    pub(super) fn data_dir(&self) -> Outcome<PathBuf> {
         if let Some(data) = &self.data {
             if data.is_empty() {
                 return Err(Failure::usage("--data: expected a path"));

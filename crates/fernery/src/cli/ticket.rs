@@ -34,7 +34,7 @@ Examples:
   fernery ticket new - < ticket.md
   fernery ticket new --id WEB-17 --importance 1 --title 'Fix the footer'")]
     New(Text),
-    /// List tickets, newest first
+    /// List tickets, newest first; of those that an agent works on, how much of the budget is spent and its last line
     #[command(after_help = "\
 Examples:
   fernery ticket list
@@ -287,7 +287,7 @@ pub(super) async fn run(ticket: Ticket, client: &Client, screen: Screen) -> Outc
 
 const TICKETS: Listing<ObjectivePage> = Listing {
     key: "objectives",
-    heads: &["TICKET", "STATUS", "AGE", "TITLE"],
+    heads: &["TICKET", "STATUS", "AGE", "TITLE", "NOW"],
     rows: |page| {
         let now = door::wall_clock();
         let row = |view: ObjectiveView| {
@@ -299,7 +299,8 @@ const TICKETS: Listing<ObjectivePage> = Listing {
                 _ => Cell::state(word),
             };
             let age = stream::age(now.since(objective.created_at));
-            vec![objective.objective_id.into(), status, age.into(), objective.title.into()]
+            let now = view.progress.as_ref().map(ticket_show::doing).unwrap_or_default();
+            vec![objective.objective_id.into(), status, age.into(), objective.title.into(), now.into()]
         };
         page.objectives.into_iter().map(row).collect()
     },

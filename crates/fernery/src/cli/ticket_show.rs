@@ -3,8 +3,8 @@
 use super::failure::Outcome;
 use super::screen::{Cell, Screen, plain};
 use fernery_client::wire::{ApprovalView, ObjectiveDetail};
-use fernery_core::Timestamp;
 use fernery_core::artifact::ObjectiveStatus;
+use fernery_core::{Progress, Timestamp};
 use serde_json::Value;
 
 /// Characters of a line that holds a document's part as a whole.
@@ -37,6 +37,7 @@ pub(super) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
         ("azolla", (&o.azolla_id).into()),
         ("matters", format!("importance {}, urgency {}", o.importance, o.urgency).into()),
     ];
+    facts.extend(now(detail).map(|now| ("now", now.into())));
     facts.extend(o.blocked_reason.as_ref().map(|why| ("blocked", why.into())));
     facts.extend(envelope(detail).map(|spent| ("spent", spent.into())));
     for (key, value) in &o.metadata {
@@ -68,6 +69,25 @@ pub(super) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
         screen.line("next:")?;
     }
     next.iter().try_for_each(|action| screen.line(&format!("  {}", plain(action))))
+}
+
+/// How far an executor is, and what it does.
+pub(super) fn doing(progress: &Progress) -> String {
+    match progress.note() {
+        Some(note) => format!("{}% {note}", progress.percent()),
+        None => format!("{}%", progress.percent()),
+    }
+}
+
+/// As [`doing`]; what an agent tells in percent is what it has spent, not what it has done.
+fn now(detail: &ObjectiveDetail) -> Option<String> {
+    let progress = detail.standing.progress.as_ref()?;
+    let executors = &detail.approval.as_ref()?.shown["blueprint"]["executors"];
+    let by_agent = executors.as_object().is_some_and(|all| all.values().any(|of| of["kind"] == "agent"));
+    Some(match progress.note().filter(|_| by_agent) {
+        Some(note) => format!("{}% of its budget is spent: {note}", progress.percent()),
+        None => doing(progress),
+    })
 }
 
 fn shown(value: &Value) -> String {

@@ -11,7 +11,7 @@ const LOCK_FILE: &str = "lock";
 /// The commit that a clone is of.
 const BASE_FILE: &str = "base";
 /// What was captured.
-const PATCH_FILE: &str = "captured.patch";
+pub(super) const PATCH_FILE: &str = "captured.patch";
 
 /// Where one run works.
 #[derive(Clone, Debug)]

@@ -70,7 +70,7 @@ fn folders(file: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What programs have said, by their files and when those were changed.
+/// A program as it was when it was asked, and what it said.
 type Versions = BTreeMap<(PathBuf, Option<SystemTime>), Option<String>>;
 
 /// Versions that programs have said, as long as their files are the same.

@@ -1,6 +1,7 @@
 //! Folders of runs that are over. Nothing here is deleted at once: it moves to the trash, and from there goes only what was
 //! captured and handed in, after a grace. What was not stays until a person has looked.
 
+use super::place::PATCH_FILE;
 use fernery_core::Timestamp;
 use fernery_engine::door;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,16 @@ impl Trash {
         }
         found.sort_by(|a, b| (a.discarded_at, &a.name).cmp(&(b.discarded_at, &b.name)));
         Ok(found)
+    }
+
+    /// Where a folder of the trash is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The file with what was captured of a folder; `None` if nothing was.
+    pub fn patch(&self, name: &str) -> Option<PathBuf> {
+        Some(self.path(name).join(PATCH_FILE)).filter(|file| file.is_file())
     }
 
     /// Moves a folder out of the trash to a place where nothing is.

@@ -7,7 +7,7 @@
 //! * [`guards`], [`auth`], [`token`], [`token_files`], [`rate`]: who may come in, and how often
 //! * [`body`], [`json`], [`json_scan`], [`query`], [`cursor`]: what is read of a request
 //! * [`contract`], [`batch`], [`jobs`], [`dlq`], [`streams`], [`tokens`], [`process`]: the calls themselves; of the
-//!   pipeline [`objectives`], [`decisions`], [`pipeline`], [`import`]
+//!   pipeline [`objectives`], [`decisions`], [`pipeline`], [`workorder_log`], [`import`]
 //! * [`problem`]: every way to refuse
 
 pub mod accept;
@@ -43,6 +43,7 @@ pub mod token_files;
 pub mod tokens;
 mod waiting;
 mod workorder_jobs;
+pub mod workorder_log;
 
 pub use accept::Running;
 pub use auth::WorkerAuth;

@@ -7,15 +7,16 @@ use super::{json, pipeline, waiting};
 use fernery_client::wire::{
     ApprovalView, EditObjectiveRequest, NewObjectiveRequest, ObjectiveDetail, ObjectivePage, ObjectiveView,
 };
-use fernery_core::artifact::{AzollaId, ObjectiveId};
-use fernery_core::limits;
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
 use fernery_core::pipeline::draft::Draft;
+use fernery_core::{JobId, Progress, limits};
 use fernery_engine::door;
 use fernery_engine::substrate::azollas;
 use fernery_engine::substrate::objectives::{self, Standing};
 use fernery_engine::substrate::operating::{self, Refusal as Refusing};
 use fernery_engine::substrate::reading::{self, Below, ObjectiveFilter};
 use serde_json::json;
+use std::collections::HashMap;
 
 /// How often an id is made up before giving up: with 40 random bits the second is hardly ever needed.
 const ID_TRIES: usize = 5;
@@ -80,11 +81,28 @@ pub async fn list(call: Call) -> Replied {
         at: standing.objective.created_at,
         id: standing.objective.objective_id.to_string(),
     });
+    let mut progress = under_way(&call, &found).await?;
     let shown = |standing: &Standing| ObjectiveView {
         waiting: waiting::in_a_list(standing, &hosting),
+        progress: progress.remove(&standing.objective.objective_id),
         ..view(standing)
     };
     Reply::json(200, &ObjectivePage { objectives: found.iter().map(shown).collect(), next_cursor })
+}
+
+/// How far those of them are that somebody works on. Whatever a page holds, that is one snapshot and one look at the leases.
+async fn under_way(call: &Call, found: &[Standing]) -> Result<HashMap<ObjectiveId, Progress>, Refused> {
+    let busy = found.iter().filter(|standing| standing.objective.status == ObjectiveStatus::InProgress);
+    let ids: Vec<ObjectiveId> = busy.map(|standing| standing.objective.objective_id.clone()).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let engine = call.server.engine();
+    let active = engine.substrate().read(move |sql| reading::active_workorders(sql, &ids)).await?;
+    let jobs = active.into_iter().filter_map(|(id, work)| Some((id, work.job_id()?)));
+    let (ids, jobs): (Vec<ObjectiveId>, Vec<JobId>) = jobs.unzip();
+    let said = engine.store().progress_of(jobs).await?;
+    Ok(ids.into_iter().zip(said).filter_map(|(id, progress)| Some((id, progress?))).collect())
 }
 
 /// `GET /v1/objectives/{id}`
@@ -101,11 +119,13 @@ pub async fn read(call: Call) -> Replied {
     });
     let (standing, in_force, seen, chain) = found.await?.ok_or_else(no_such_objective)?;
     let waiting = waiting::of(call.server.engine(), &standing, seen).await?;
+    let mut progress = under_way(&call, std::slice::from_ref(&standing)).await?;
+    let progress = progress.remove(&standing.objective.objective_id);
     let shown = in_force.as_ref().map(|of| objectives::shown(&standing.objective, &of.blueprint));
     let current =
         chain.decisions.iter().find(|decision| Some(&decision.record_id) == standing.approval.as_ref());
     let detail = ObjectiveDetail {
-        standing: ObjectiveView { waiting, ..view(&standing) },
+        standing: ObjectiveView { waiting, progress, ..view(&standing) },
         envelope: in_force.map(|of| json!(of.blueprint.envelope)),
         approval: shown.map(|shown| ApprovalView { digest: shown.digest, shown: shown.content }),
         decision: current.map(|decision| json!(decision)),
@@ -151,6 +171,7 @@ pub(super) fn view(standing: &Standing) -> ObjectiveView {
         failures: standing.failures,
         spent: json!(standing.spent),
         waiting: None,
+        progress: None,
     }
 }
 

@@ -167,6 +167,7 @@ fn parameter(route: &Route, name: &str) -> Value {
         "before" => json!({ "type": "string", "format": "date-time" }),
         "limit" => json!({ "type": "integer", "minimum": 1, "maximum": limits::PAGE_ROWS_MAX }),
         "place" => json!({ "type": "integer", "minimum": 1 }),
+        "from" => json!({ "type": "integer", "minimum": 0 }),
         "documents" => json!({ "type": "boolean" }),
         "wait_ms" => json!({ "type": "integer", "minimum": 0, "maximum": limits::JOB_WAIT_MAX.as_millis() }),
         _ => json!({ "type": "string" }),

@@ -10,7 +10,7 @@ use fernery_client::wire::{
     WorkorderDetail, WorkorderPage,
 };
 use fernery_core::BadName;
-use fernery_core::artifact::AzollaId;
+use fernery_core::artifact::{AzollaId, WorkorderId};
 use fernery_engine::substrate::azollas::{self, Hosting, Registered};
 use fernery_engine::substrate::reading::{self, Below};
 use fernery_engine::substrate::{Sql, claims, journal, judging};
@@ -18,6 +18,7 @@ use fernery_engine::{StoreError, Substrate};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -28,25 +29,38 @@ const SEALS_A_STEP: i64 = 1_000;
 
 /// What the workers of this process tell of themselves.
 #[derive(Clone, Default)]
-pub struct PipelineView(Option<Arc<Passes>>);
+pub struct PipelineView {
+    passes: Option<Arc<Passes>>,
+    logs: Option<Arc<Logs>>,
+}
 
 type Passes = dyn Fn(&AzollaId) -> Vec<Value> + Send + Sync;
+type Logs = dyn Fn(&WorkorderId) -> PathBuf + Send + Sync;
 
 impl PipelineView {
-    /// Asks `passes` for the last pass of each worker of an azolla.
-    pub fn new(passes: impl Fn(&AzollaId) -> Vec<Value> + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(passes)))
+    /// Asks `passes` for the last pass of each worker of an azolla, and `logs` for the file that keeps what the executor of
+    /// a workorder writes.
+    pub fn new(
+        passes: impl Fn(&AzollaId) -> Vec<Value> + Send + Sync + 'static,
+        logs: impl Fn(&WorkorderId) -> PathBuf + Send + Sync + 'static,
+    ) -> Self {
+        Self { passes: Some(Arc::new(passes)), logs: Some(Arc::new(logs)) }
     }
 
     /// The last pass of each worker of an azolla; none where no worker runs.
     pub fn passes(&self, azolla: &AzollaId) -> Vec<Value> {
-        self.0.as_ref().map_or_else(Vec::new, |passes| passes(azolla))
+        self.passes.as_ref().map_or_else(Vec::new, |passes| passes(azolla))
+    }
+
+    /// Where the log of a workorder is, if there is one; `None` where no worker runs.
+    pub fn log_file(&self, id: &WorkorderId) -> Option<PathBuf> {
+        self.logs.as_ref().map(|logs| logs(id))
     }
 }
 
 impl fmt::Debug for PipelineView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "PipelineView(workers)" } else { "PipelineView(none)" })
+        f.write_str(if self.passes.is_some() { "PipelineView(workers)" } else { "PipelineView(none)" })
     }
 }
 
@@ -133,11 +147,11 @@ fn seal_view(head: journal::Head) -> JournalHead {
 }
 
 /// The id that the path names. What nothing can be called is not there.
-fn named<T: FromStr<Err = BadName>>(call: &Call) -> Result<T, Refused> {
+pub(super) fn named<T: FromStr<Err = BadName>>(call: &Call) -> Result<T, Refused> {
     call.param.parse().map_err(|bad: BadName| Refusal::new(Code::NotFound, bad.to_string()))
 }
 
-fn missing(what: &str) -> impl FnOnce() -> Refused {
+pub(super) fn missing(what: &str) -> impl FnOnce() -> Refused {
     let detail = format!("there is no such {what}");
     move || Refusal::new(Code::NotFound, detail)
 }

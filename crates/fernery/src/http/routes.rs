@@ -3,7 +3,10 @@
 use super::answer::{Call, Pending};
 use super::problem::{Code, Refusal, Refused};
 use super::query::decode;
-use super::{batch, contract, decisions, dlq, import, jobs, objectives, pipeline, process, streams, tokens};
+use super::{
+    batch, contract, decisions, dlq, import, jobs, objectives, pipeline, process, streams, tokens,
+    workorder_log,
+};
 use fernery_client::wire::{self, Role};
 use fernery_core::limits;
 use http::Method;
@@ -255,6 +258,9 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::WorkorderPage>], pipeline::workorders, query: &[LIMIT, CURSOR], errors: PAGED;
     GET "/v1/workorders/{id}", READERS, "Read a workorder with its snapshot, its output and its run record.",
         BodyRule::None, [200 of::<wire::WorkorderDetail>], pipeline::workorder, errors: FOUND;
+    GET "/v1/workorders/{id}/log", READERS, "Read a part of what a workorder's executor has written, as text to be shown.",
+        BodyRule::None, [200 of::<wire::WorkorderLog>], workorder_log::read,
+        query: &[("from", "Bytes of the log to pass over: `next` of the part before; 0 if absent.")], errors: FOUND;
     GET "/v1/runs", READERS, "List run records with their evidence, newest first.",
         BodyRule::None, [200 of::<wire::RunPage>], pipeline::runs, query: &[LIMIT, CURSOR], errors: PAGED;
     GET "/v1/runs/{id}", READERS, "Read a run record with its evidence.",

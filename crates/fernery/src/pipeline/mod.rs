@@ -99,6 +99,7 @@ pub struct Pipeline {
     driver: Arc<Driver>,
     tasks: Vec<JoinHandle<()>>,
     runner: Runner,
+    work: PathBuf,
 }
 
 /// Reads blueprints: the files given, and the embedded `mec` unless one of them is that, or carries out here the workorders
@@ -227,15 +228,16 @@ impl Pipeline {
             run(None, HOSTED_EVERY).of(keeper::Keeper::new(left)),
         ];
         let runner = Runner::start(&context);
-        Ok(Self { driver, tasks, runner })
+        Ok(Self { driver, tasks, runner, work: context.work.clone() })
     }
 
-    /// What each worker saw and did in its last pass.
+    /// What each worker saw and did in its last pass, and where the logs of workorders are.
     pub fn view(&self) -> PipelineView {
-        let driver = self.driver.clone();
-        PipelineView::new(move |azolla| {
+        let (driver, work) = (self.driver.clone(), self.work.clone());
+        let passes = move |azolla: &AzollaId| {
             driver.of(azolla).iter().filter_map(|pass| serde_json::to_value(pass).ok()).collect()
-        })
+        };
+        PipelineView::new(passes, move |id| leftovers::log_file(&work, id.as_str()))
     }
 
     /// Ends the workers. What runs is stopped and handed back; claims that are held run out.

@@ -7,10 +7,8 @@ use std::time::Duration;
 #[test]
 fn a_cancelled_run_is_gone_within_seconds_and_its_work_is_captured() {
     let yard = Yard::open(&blueprint(GATES));
-    yard.ticket("yard", "t", "mock: write new.txt new\\n\nmock: say now I wait\nmock: deaf");
-    let running =
-        || yard.objective("t")["progress"]["note"].as_str().is_some_and(|note| note.contains("now I wait"));
-    assert!(eventually(running), "what it does can be seen: {:#}", yard.objective("t"));
+    yard.ticket("yard", "t", "mock: write new.txt new\\n\nmock: deaf");
+    yard.until("t", "seen at work", |objective| objective["progress"]["note"] == "I do not listen");
     let home = format!("HOME={}", yard.server.data().display());
     assert!(!marked(&home).is_empty());
     let since = stop_watch();

@@ -6,5 +6,6 @@ mod kills;
 mod live;
 #[path = "../program/mod.rs"]
 mod program;
+mod reading;
 mod remote;
 mod yard;

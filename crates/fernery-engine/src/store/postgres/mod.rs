@@ -154,6 +154,10 @@ impl Store for PostgresStore {
         self.keep_progress(items).await
     }
 
+    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
+        self.progress_seen(&jobs).await
+    }
+
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
         self.completes.call(items).await
     }

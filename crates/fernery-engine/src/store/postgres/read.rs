@@ -9,6 +9,7 @@ use super::trouble::{Tries, Trouble};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{AttemptView, Cursor, JobBrief, JobFilter, JobView, Page};
 use fernery_core::{JobId, JobStatus, Progress, limits};
+use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -93,6 +94,14 @@ impl PostgresStore {
             cancel_requested,
             attempts,
         }))
+    }
+
+    pub(super) async fn progress_seen(&self, jobs: &[JobId]) -> StoreResult<Vec<Option<Progress>>> {
+        let ids: Vec<Uuid> = jobs.iter().map(|id| id.uuid()).collect();
+        let rows = self.read(include_str!("sql/leases_seen.sql"), &[&ids.as_slice()]).await?;
+        let said = rows.iter().map(|row| Ok((job_id(row, 0)?, progress(row)?)));
+        let said: HashMap<JobId, Option<Progress>> = said.collect::<StoreResult<_>>()?;
+        Ok(jobs.iter().map(|id| said.get(id).cloned().flatten()).collect())
     }
 
     pub(super) async fn jobs_page(

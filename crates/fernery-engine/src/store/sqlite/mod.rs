@@ -233,6 +233,10 @@ impl Store for SqliteStore {
         self.report(move |tx| tx.progress(&items)).await
     }
 
+    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
+        self.read(move |db| jobs.iter().map(|job_id| read::progress(db, *job_id)).collect()).await
+    }
+
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
         self.report(move |tx| tx.complete(&items)).await
     }

@@ -6,7 +6,7 @@ use crate::store::{
     AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, StreamView, TokenRow,
 };
 use fernery_core::artifact::{ClaimRecord, ResourceType};
-use fernery_core::{Holding, JobId, JobStatus, StreamName, Timestamp, limits};
+use fernery_core::{Holding, JobId, JobStatus, Progress, StreamName, Timestamp, limits};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
@@ -20,6 +20,11 @@ pub(super) fn lease(db: &Connection, job_id: JobId) -> StoreResult<Option<Holdin
     Ok(statement.query_row([job_id.uuid().as_bytes()], rows::holding).optional()?)
 }
 
+pub(super) fn progress(db: &Connection, job_id: JobId) -> StoreResult<Option<Progress>> {
+    let mut statement = db.prepare_cached(include_str!("sql/lease_progress_of_job.sql"))?;
+    Ok(statement.query_row([job_id.uuid().as_bytes()], rows::progress).optional()?)
+}
+
 pub(super) fn job(db: &Connection, job_id: JobId) -> StoreResult<Option<JobView>> {
     let Some(brief) = brief(db, job_id)? else { return Ok(None) };
     let key = [&job_id.uuid().into_bytes()];
@@ -29,10 +34,7 @@ pub(super) fn job(db: &Connection, job_id: JobId) -> StoreResult<Option<JobView>
         .collect::<Result<_, _>>()?;
     let held = lease(db, job_id)?;
     let cancel_requested = held.as_ref().is_some_and(|held| held.cancel_requested);
-    let progress = db
-        .prepare_cached(include_str!("sql/lease_progress_of_job.sql"))?
-        .query_row(key, rows::progress)
-        .optional()?;
+    let progress = progress(db, job_id)?;
     attempts.extend(held.map(|held| AttemptView::open(held, progress)));
     let (payload, unique_key, timeout_ms) = db
         .prepare_cached(include_str!("sql/job_details.sql"))?

@@ -94,6 +94,10 @@ impl Store for ModelStore {
         })
     }
 
+    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
+        self.write(|state, _, _| jobs.iter().map(|job_id| state.progress_of(*job_id)).collect())
+    }
+
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
         self.write(|state, now, effects| {
             let mut complete = |item: Completion| {

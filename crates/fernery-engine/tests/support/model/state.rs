@@ -299,6 +299,11 @@ impl State {
         claimed
     }
 
+    pub(crate) fn progress_of(&self, job_id: JobId) -> Option<Progress> {
+        let job = self.jobs.get(&job_id)?;
+        matches!(job.place, Place::Held(_)).then(|| job.progress.clone()).flatten()
+    }
+
     pub(crate) fn progress(&mut self, beat: Beat, progress: Progress) -> bool {
         let Some(job) = self.jobs.get_mut(&beat.job_id) else { return false };
         let Place::Held(held) = &mut job.place else { return false };
