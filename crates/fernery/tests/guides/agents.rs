@@ -21,9 +21,14 @@ fn an_agent_works_on_a_ticket_line_by_line() {
             "agent" => &["claude ", "mock ", "state       ok"],
             "init" => &["repository app, base branch main", "azolla.toml: ok"],
             "ticket" => &["\"make\",\"test\"", "hello-1 is approved and TODO"],
-            "read" => {
-                &["tests: FAIL `make test`", "tests: PASS `make test`", "+Hello", "hello-1 is confirmed"]
-            }
+            "read" => &[
+                "tests: FAIL `make test`",
+                "tests: PASS `make test`",
+                "+Hello",
+                "write greeting.txt",
+                "hello-1 is confirmed",
+            ],
+            "trash" => &["its work was handed in"],
             _ => &[],
         };
         seen += expected.len();
@@ -31,7 +36,7 @@ fn an_agent_works_on_a_ticket_line_by_line() {
             assert!(said.contains(text), "{name}: no {text} in: {said}");
         }
     });
-    assert_eq!(seen, 11, "no block was renamed away from what is expected of it");
+    assert_eq!(seen, 13, "no block was renamed away from what is expected of it");
 }
 
 #[test]
