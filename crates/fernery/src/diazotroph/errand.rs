@@ -8,7 +8,7 @@ use super::place::Place;
 use super::preflight::{self, Program};
 use crate::git::capture::{Captured, Uncaptured, capture};
 use crate::git::clone::Clone as PrivateClone;
-use crate::git::repository::Repository;
+use crate::git::repository::{Repository, is_branch_name, is_object_id};
 use crate::sandbox::{Cell, Tier, refusal};
 use crate::worker::link::{Exit, Stopped};
 use crate::worker::process::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran};
@@ -33,6 +33,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Bytes of an agent's last message that are kept.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// Bytes of a secret that is looked for in what an agent leaves.
+const SECRET_BYTES_MIN: usize = 8;
 
 /// All that one run needs.
 pub(crate) struct Errand {
@@ -74,6 +76,19 @@ pub(crate) enum Done {
     GivenUp,
 }
 
+impl Done {
+    /// It was told to end before its agent began.
+    fn unbegun(order: EndOrder) -> Self {
+        match order.cut {
+            Some(Cut::Cancelled) => {
+                Self::HandIn(without_work(Outcome::Cancelled, "Cancelled before it began", ""))
+            }
+            Some(_) => Self::HandIn(without_work(Outcome::Budget, "The budget is spent before it began", "")),
+            None => Self::GivenUp,
+        }
+    }
+}
+
 impl Errand {
     /// Carries it out. `told` hears how far it is.
     pub(crate) async fn carry_out(
@@ -81,7 +96,16 @@ impl Errand {
         mut orders: UnboundedReceiver<EndOrder>,
         told: UnboundedSender<String>,
     ) -> Done {
-        let (program, clone) = match self.prepare().await {
+        let prepared = tokio::select! {
+            prepared = self.prepare() => prepared,
+            Some(order) = orders.recv() => Err(Done::unbegun(order)),
+        };
+        // What was told while it was prepared counts as well: nothing starts that is to end.
+        let prepared = match orders.try_recv() {
+            Ok(order) => Err(Done::unbegun(order)),
+            Err(_) => prepared,
+        };
+        let (program, clone) = match prepared {
             Ok(prepared) => prepared,
             Err(done) => {
                 self.place.remove();
@@ -102,7 +126,12 @@ impl Errand {
             }
         };
         let told = listening.finish();
-        let found = capture(&clone).await;
+        let found = capture(&clone).await.and_then(|found| {
+            match self.secrets().iter().any(|s| found.patch.contains(s)) {
+                true => Err(Uncaptured::Unfit("it holds a secret that the agent was given".into())),
+                false => Ok(found),
+            }
+        });
         if let Ok(Captured { patch, .. }) = &found {
             self.place.write_patch(patch);
         }
@@ -133,13 +162,17 @@ impl Errand {
         let base = self.commit().to_string();
         let unready = |why: String| Done::HandIn(unready(&why));
         let repository = self.repository.clone().map_err(unready)?;
+        let branch = self.workorder.branch_name.clone().unwrap_or_else(|| "work".into());
+        if !is_object_id(&base) || !is_branch_name(&branch) {
+            return Err(unready(format!("{base:?} is no commit, or {branch:?} no name of a branch")));
+        }
         preflight::ground(&repository, &base).await.map_err(unready)?;
         self.place.make(&base).map_err(|why| Done::Infrastructure("no_folder", why.to_string()))?;
         preflight::disk(self.place.folder()).map_err(unready)?;
-        let program =
-            preflight::program(&self.profile, &self.argv().map_err(unready)?, &self.place.fernery()).await;
+        let argv = self.argv().map_err(unready)?;
+        let hidden = [self.place.data(), repository.dir.clone()];
+        let program = preflight::program(&self.profile, &argv, &self.place.fernery(), &hidden).await;
         let program = program.map_err(unready)?;
-        let branch = self.workorder.branch_name.clone().unwrap_or_else(|| "work".into());
         let of = (base.as_str(), base.as_str());
         let clone = PrivateClone::make(self.place.folder(), &repository, of, &branch, &[]).await;
         let clone = clone.map_err(|why| Done::Infrastructure("no_clone", why.to_string()))?;
@@ -237,7 +270,9 @@ impl Errand {
             Ok(ran) if ran.stopped == Some(Stopped::Silence) => Ok((ran, Ended::Hung)),
             Ok(ran) => {
                 let exit = exit_code(&ran.seen.exit);
-                if let Some(why) = refusal(exit, &ran.seen.stderr.text()) {
+                // An agent could say the same; one that has said anything else has begun.
+                let silent = self.tier != Tier::Unconfined && ran.seen.stdout.kept().is_empty();
+                if let Some(why) = silent.then(|| refusal(exit, &ran.seen.stderr.text())).flatten() {
                     return Err(no(why));
                 }
                 // Who had the last word before it was told to end was not ended.
@@ -274,6 +309,18 @@ impl Errand {
         env
     }
 
+    /// The secrets that the agent was given.
+    fn secrets(&self) -> Vec<String> {
+        let given = self.profile.secrets.iter().filter_map(|name| std::env::var(name).ok());
+        // A short one would be found by chance.
+        given.filter(|value| value.len() >= SECRET_BYTES_MIN).collect()
+    }
+
+    /// A text without the secrets that the agent was given.
+    fn redacted(&self, text: &str) -> String {
+        self.secrets().iter().fold(text.to_string(), |text, secret| text.replace(secret, "[secret]"))
+    }
+
     fn parts(&self, seen: Evidence) -> Value {
         let left = match &seen.found {
             Ok(found) if found.patch.is_empty() => Left::Nothing,
@@ -301,6 +348,9 @@ impl Errand {
             let complaints = showable(&seen.ran.seen.stderr.text());
             notes.push_str(&format!("\n{}", complaints.trim()));
         }
+        let notes = cut_at(&self.redacted(&notes), fernery_core::limits::CRITERIA_BYTES_MAX / 2).to_string();
+        let message = told.message.as_deref().map(|text| cut_at(text, MESSAGE_BYTES_MAX));
+        let message = message.map(|text| self.redacted(text));
         json!({
             "title": showable(&title).replace(['\n', '\t'], " ").chars().take(fernery_core::limits::TITLE_CHARS_MAX).collect::<String>(),
             "content": patch,
@@ -308,7 +358,7 @@ impl Errand {
             "metadata": {
                 "outcome": outcome.as_str(),
                 "branch_name": self.workorder.branch_name,
-                "pr_description_draft": told.message.as_deref().map(|text| cut_at(text, MESSAGE_BYTES_MAX)),
+                "pr_description_draft": message,
                 "commit_sha": self.commit(),
                 "base_sha": self.commit(),
                 "base_branch": self.snapshot.metadata.get("base_branch"),
@@ -363,11 +413,15 @@ struct Evidence {
 
 /// The parts of a bundle for what could not begin: nothing was spent, and a person has to do something.
 fn unready(why: &str) -> Value {
+    without_work(Outcome::Infra, "It could not begin", why)
+}
+
+fn without_work(outcome: Outcome, title: &str, why: &str) -> Value {
     json!({
-        "title": "It could not begin",
+        "title": title,
         "content": "",
         "notes": showable(why),
-        "metadata": {"outcome": Outcome::Infra.as_str(), "tokens": null, "cost_usd_micros": null},
+        "metadata": {"outcome": outcome.as_str(), "tokens": null, "cost_usd_micros": null},
     })
 }
 

@@ -3,8 +3,8 @@
 
 use super::place::LeftPlace;
 pub(crate) use super::place::in_use;
-use super::trash::Trash;
-use crate::git::capture::capture;
+use super::trash::{Trash, remove_all};
+use crate::git::capture::{Uncaptured, capture};
 use crate::git::clone::Clone as PrivateClone;
 use crate::sandbox::Cell;
 use crate::worker::process::ATTEMPT_VARIABLE;
@@ -63,9 +63,31 @@ fn survivors(attempts: &[String], users: &[u32]) -> Vec<i32> {
     found.filter(|pid| Process::look(*pid).is_some_and(|process| !process.zombie)).collect()
 }
 
-/// Captures what lies in the folder of a dead run and moves it to the trash; answers whether it was such a folder.
-pub(crate) async fn rescue(folder: &Path, trash: &Trash, (work_order_id, attempt_id): (&str, &str)) -> bool {
-    let Some(left) = LeftPlace::look(folder) else { return false };
+/// What became of the folder of a dead run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rescued {
+    /// It is in the trash.
+    Kept,
+    /// It holds no agent's work.
+    Nobodys,
+    /// It cannot be taken now.
+    Later,
+}
+
+/// Captures what lies in the folder of a dead run and moves it to the trash.
+pub(crate) async fn rescue(
+    folder: &Path,
+    trash: &Trash,
+    (work_order_id, attempt_id): (&str, &str),
+) -> Rescued {
+    let left = match LeftPlace::look(folder) {
+        Ok(Some(left)) => left,
+        Ok(None) => return Rescued::Nobodys,
+        Err(error) => {
+            tracing::warn!(%error, folder = %folder.display(), "the folder of a dead run cannot be taken now");
+            return Rescued::Later;
+        }
+    };
     let clone = PrivateClone::left_in(&left.folder, &left.base);
     let (captured, why) = match capture(&clone).await {
         Ok(found) if found.patch.is_empty() => {
@@ -75,16 +97,17 @@ pub(crate) async fn rescue(folder: &Path, trash: &Trash, (work_order_id, attempt
             Ok(()) => (false, "its process died; what it had changed is in captured.patch".to_string()),
             Err(error) => (false, format!("its process died; its patch could not be written: {error}")),
         },
-        Err(error) => (false, format!("its process died; {error:?}")),
+        Err(Uncaptured::Unfit(why) | Uncaptured::Trouble(why)) => (false, format!("its process died; {why}")),
     };
-    let _ = std::fs::remove_dir_all(left.folder.join("home"));
+    let _ = remove_all(&left.folder.join("home"));
     match trash.take(&left.folder, (work_order_id, attempt_id), captured, &why) {
         Ok(place) => {
-            tracing::info!(place = %place.display(), %why, "the folder of a dead run is in the trash")
+            tracing::info!(place = %place.display(), %why, "the folder of a dead run is in the trash");
+            Rescued::Kept
         }
         Err(error) => {
-            tracing::warn!(%error, folder = %folder.display(), "the folder of a dead run stays where it is")
+            tracing::warn!(%error, folder = %folder.display(), "the folder of a dead run stays where it is");
+            Rescued::Later
         }
     }
-    true
 }

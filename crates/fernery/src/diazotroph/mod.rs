@@ -12,7 +12,8 @@ pub(crate) mod remote;
 pub mod trash;
 
 pub(crate) use errand::{Done, EndOrder, Errand};
-pub(crate) use place::Place;
+pub(crate) use place::{Place, occupy};
+pub(crate) use trash::remove_all;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The folder of one run, and what becomes of it: `tree` and `home` are the agent's, everything beside them is ours.
 
-use super::trash::Trash;
+use super::trash::{Trash, remove_all};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,11 @@ impl Place {
         &self.folder
     }
 
+    /// The data directory, which no agent may see more of than its own folder.
+    pub(super) fn data(&self) -> PathBuf {
+        self.trash.data()
+    }
+
     pub(super) fn attempt_id(&self) -> &str {
         &self.attempt_id
     }
@@ -69,9 +74,7 @@ impl Place {
         if let Some(logs) = self.log.parent() {
             fs::create_dir_all(logs)?;
         }
-        let lock = File::create(self.folder.join(LOCK_FILE))?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-        *self.lock.lock().expect("not poisoned") = Some(lock);
+        *self.lock.lock().expect("not poisoned") = Some(occupy(&self.folder)?);
         fs::write(self.folder.join(BASE_FILE), base)
     }
 
@@ -87,13 +90,16 @@ impl Place {
 
     /// It was never worked in.
     pub(super) fn remove(&self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = remove_all(&self.folder);
     }
 
     /// The run is over: its folder goes to the trash, which keeps it as long as its work is nowhere else. Answers where it is.
     pub(crate) fn keep(&self, captured: bool, why: &str) -> Option<PathBuf> {
+        if !self.folder.exists() {
+            return None;
+        }
         // What an agent put into its home is nobody's work.
-        let _ = fs::remove_dir_all(self.home());
+        let _ = remove_all(&self.home());
         match self.trash.take(&self.folder, (&self.work_order_id, &self.attempt_id), captured, why) {
             Ok(place) => Some(place),
             Err(error) => {
@@ -112,24 +118,36 @@ pub(crate) fn in_use(folder: &Path) -> bool {
     })
 }
 
-/// A folder that a run left whose process is gone.
-#[derive(Clone, Debug)]
+/// A folder that a run left whose process is gone. Nobody else takes it meanwhile.
+#[derive(Debug)]
 pub(crate) struct LeftPlace {
     pub(crate) folder: PathBuf,
     /// The commit that its clone is of.
     pub(crate) base: String,
+    _lock: File,
 }
 
 impl LeftPlace {
-    /// What is in this folder; `None`: it is no agent's, or somebody works in it.
-    pub(crate) fn look(folder: &Path) -> Option<Self> {
-        let base = fs::read_to_string(folder.join(BASE_FILE)).ok()?;
-        let lock = File::open(folder.join(LOCK_FILE)).ok()?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).ok()?;
-        Some(Self { folder: folder.to_owned(), base })
+    /// What is in this folder; `None`: it never was an agent's. An error: it is, and cannot be taken now.
+    pub(crate) fn look(folder: &Path) -> io::Result<Option<Self>> {
+        let base = match fs::read_to_string(folder.join(BASE_FILE)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            base => base?,
+        };
+        let lock = File::open(folder.join(LOCK_FILE))?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Some(Self { folder: folder.to_owned(), base, _lock: lock }))
     }
 
     pub(crate) fn write_patch(&self, patch: &str) -> io::Result<()> {
         fs::write(self.folder.join(PATCH_FILE), patch)
     }
+}
+
+/// Says that somebody works in this folder for as long as what it answers is there.
+pub(crate) fn occupy(folder: &Path) -> io::Result<File> {
+    fs::create_dir_all(folder)?;
+    let lock = File::create(folder.join(LOCK_FILE))?;
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+    Ok(lock)
 }

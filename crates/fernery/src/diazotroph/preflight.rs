@@ -28,8 +28,13 @@ pub(super) struct Program {
     pub(super) version: Option<String>,
 }
 
-/// Finds the program of a profile, and asks for its version.
-pub(super) async fn program(profile: &Profile, argv: &[String], fernery: &str) -> Result<Program, String> {
+/// Finds the program of a profile, and asks for its version. `hidden` is what no agent may see for its program's sake.
+pub(super) async fn program(
+    profile: &Profile,
+    argv: &[String],
+    fernery: &str,
+    hidden: &[PathBuf],
+) -> Result<Program, String> {
     let word = argv.first().map(String::as_str).unwrap_or_default();
     let file =
         program::find(OsStr::new(word), std::env::var_os("PATH").as_deref()).map_err(|why| match profile
@@ -41,30 +46,31 @@ pub(super) async fn program(profile: &Profile, argv: &[String], fernery: &str) -
         })?;
     let file = std::path::absolute(&file).unwrap_or(file);
     let version = version(&file, &profile.version_command(fernery)).await;
-    Ok(Program { folders: folders(&file), file, version })
+    Ok(Program { folders: folders(&file, hidden), file, version })
 }
 
-/// The folders that a program lies in, before and after links; of one in a `bin` what is beside that as well, for that is
-/// where what it needs is installed. A home is not shown for it.
-fn folders(file: &Path) -> Vec<PathBuf> {
+/// What has to be shown of where a program lies, before and after links: its folder, and of a `bin` what is beside that, for
+/// that is where what it needs is installed. A folder that holds a home, or what is to stay hidden, is not shown for it: then
+/// it is the file alone.
+fn folders(file: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
     let home = std::env::home_dir().unwrap_or_default();
+    let mut kept: Vec<PathBuf> = vec![home.clone(), home.join(".local")];
+    kept.extend_from_slice(hidden);
+    let real: Vec<PathBuf> = kept.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    kept.extend(real);
+    kept.extend(std::env::current_exe());
+    let holds_hidden = |folder: &Path| {
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        kept.iter().any(|path| path.starts_with(folder) || path.starts_with(&real))
+    };
     let mut found = Vec::new();
     for place in [Some(file.to_owned()), file.canonicalize().ok()].into_iter().flatten() {
         let Some(folder) = place.parent() else { continue };
-        let beside = folder.parent().filter(|beside| {
-            folder.ends_with("bin")
-                && *beside != home
-                && *beside != home.join(".local")
-                && beside.parent().is_some()
-        });
-        // Of this program itself nothing but the file is shown.
-        let shown = if std::env::current_exe().is_ok_and(|own| own == place) {
-            &place
-        } else {
-            beside.unwrap_or(folder)
-        };
-        if !found.iter().any(|known| known == shown) {
-            found.push(shown.to_owned());
+        let beside = folder.parent().filter(|_| folder.ends_with("bin"));
+        let shown = [beside, Some(folder)].into_iter().flatten().find(|folder| !holds_hidden(folder));
+        let shown = shown.unwrap_or(&place).to_owned();
+        if !found.contains(&shown) {
+            found.push(shown);
         }
     }
     found
@@ -119,5 +125,32 @@ pub(super) fn disk(folder: &Path) -> Result<(), String> {
             DISK_BYTES_MIN >> 20
         )),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn no_home_and_no_data_directory_is_shown_for_a_programs_sake() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let real = folder.path().canonicalize().expect("it is there");
+        let (data, bin) = (real.join("project/.fernery"), real.join("tool/bin"));
+        for made in [&data, &bin] {
+            fs::create_dir_all(made).expect("a folder");
+        }
+        let own = real.join("project/agent.sh");
+        for file in [&own, &bin.join("agent")] {
+            fs::write(file, "").expect("written");
+        }
+        let hidden = [data];
+        assert_eq!(folders(&own, &hidden), [own.clone()], "beside it is what must stay hidden");
+        assert_eq!(folders(&bin.join("agent"), &hidden), [real.join("tool")]);
+        std::os::unix::fs::symlink(&own, bin.join("linked")).expect("a link");
+        assert_eq!(folders(&bin.join("linked"), &hidden), [real.join("tool"), own]);
+        let home = std::env::home_dir().expect("a home");
+        assert!(folders(&home.join("bin/agent"), &hidden).iter().all(|shown| *shown != home));
     }
 }

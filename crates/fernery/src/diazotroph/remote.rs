@@ -83,9 +83,8 @@ impl RemotePatches {
         };
         match done {
             Done::HandIn(parts) => {
-                // A lease that is lost takes nothing any more; what was made stays here.
-                let lost = reason >= Some(StopReason::TimedOut);
-                place.keep(!lost, if lost { "its lease was lost" } else { "its work was handed in" });
+                // Until the server has said that it took it, it is nowhere else.
+                place.keep(false, "the server has not said yet that it took its work");
                 to_raw_value(&parts).map_err(|error| Failure::new("unreadable", error.to_string()))
             }
             Done::Infrastructure(code, said) => Err(Failure::new(code, said)),

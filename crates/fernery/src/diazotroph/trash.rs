@@ -7,6 +7,7 @@ use fernery_engine::door;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -44,6 +45,20 @@ impl Trash {
     /// Of this data directory.
     pub fn of(data: &Path) -> Self {
         Self { folder: data.join("trash") }
+    }
+
+    /// The data directory that it is of.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.parent().unwrap_or(Path::new("/")).to_owned()
+    }
+
+    /// Takes note that what a workorder's folders hold was handed in, and taken.
+    pub(crate) fn captured(&self, work_order_id: &str) -> io::Result<()> {
+        for discarded in self.list()?.into_iter().filter(|of| of.work_order_id == work_order_id) {
+            let note = Discarded { captured: true, why: "its work was handed in".into(), ..discarded };
+            fs::write(self.folder.join(&note.name).join(NOTE_FILE), serde_json::to_vec_pretty(&note)?)?;
+        }
+        Ok(())
     }
 
     /// Moves a folder here; answers where it is now.
@@ -122,12 +137,40 @@ impl Trash {
 
     /// Deletes what is past its grace; answers how much.
     pub(crate) fn empty(&self) -> io::Result<u64> {
-        let gone = past_grace(self.list()?, door::wall_clock());
-        for discarded in &gone {
-            fs::remove_dir_all(self.folder.join(&discarded.name))?;
+        let mut gone = 0;
+        for discarded in past_grace(self.list()?, door::wall_clock()) {
+            match remove_all(&self.folder.join(&discarded.name)) {
+                Ok(()) => gone += 1,
+                Err(error) => {
+                    tracing::warn!(%error, name = %discarded.name, "it cannot be removed from the trash")
+                }
+            }
         }
-        Ok(gone.len() as u64)
+        Ok(gone)
     }
+}
+
+/// Removes a folder with all that is in it, also where a program took its own rights away.
+pub(crate) fn remove_all(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(folder)?;
+            fs::remove_dir_all(folder)
+        }
+        removed => removed,
+    }
+}
+
+fn open_up(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        // Links are not followed.
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// What may go: handed in, and old or one of too many.

@@ -52,6 +52,8 @@ pub(crate) enum GitError {
     Refused {
         /// What was asked of it.
         call: String,
+        /// How it exited; `None`: by a signal.
+        code: Option<i32>,
         /// What it complained about.
         said: String,
     },
@@ -62,9 +64,9 @@ pub(crate) enum GitError {
 impl fmt::Display for GitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotStarted(why) => write!(f, "git cannot be started: {why}; install the package git"),
-            Self::Refused { call, said } if said.is_empty() => write!(f, "git {call} failed"),
-            Self::Refused { call, said } => write!(f, "git {call}: {said}"),
+            Self::NotStarted(why) => write!(f, "git cannot be called: {why}"),
+            Self::Refused { call, said, .. } if said.is_empty() => write!(f, "git {call} failed"),
+            Self::Refused { call, said, .. } => write!(f, "git {call}: {said}"),
             Self::Ended(why) => f.write_str(why),
         }
     }
@@ -103,11 +105,14 @@ impl Git {
         let name = args.first().map(|word| word.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
         let called = tokio::time::timeout(CALL_WITHIN, self.once(args, stdin, env));
         match called.await {
-            Ok(Ok((true, output, _))) if output.len() as u64 <= OUTPUT_BYTES_MAX => Ok(output),
-            Ok(Ok((true, ..))) => {
+            Ok(Ok((Some(0), output, _))) if output.len() as u64 <= OUTPUT_BYTES_MAX => Ok(output),
+            Ok(Ok((Some(0), ..))) => {
                 Err(GitError::Ended(format!("git {name} wrote more than {OUTPUT_BYTES_MAX} bytes")))
             }
-            Ok(Ok((false, _, said))) => Err(GitError::Refused { call: name, said }),
+            Ok(Ok((code, _, said))) => Err(GitError::Refused { call: name, code, said }),
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(GitError::NotStarted(format!("{error}; install the package git")))
+            }
             Ok(Err(error)) => Err(GitError::NotStarted(error.to_string())),
             Err(_) => Err(GitError::Ended(format!("git {name} took longer than {CALL_WITHIN:?}"))),
         }
@@ -124,7 +129,7 @@ impl Git {
         args: &[A],
         stdin: &[u8],
         env: &[(&str, &str)],
-    ) -> std::io::Result<(bool, Vec<u8>, String)> {
+    ) -> std::io::Result<(Option<i32>, Vec<u8>, String)> {
         let mut command = self.command();
         command.args(args).envs(env.iter().copied());
         let mut child = command.spawn()?;
@@ -152,7 +157,7 @@ impl Git {
         tokio::join!(feed, read, listen);
         let status = child.wait().await?;
         let said = String::from_utf8_lossy(&complaints).trim().replace('\n', "; ");
-        Ok((status.success(), output, fernery_core::names::showable(&said)))
+        Ok((status.code(), output, fernery_core::names::showable(&said)))
     }
 
     fn command(&self) -> Command {

@@ -70,7 +70,8 @@ impl Candidate {
         git.call(&["read-tree", base], b"").await.map_err(NoCandidate::trouble)?;
         let apply = ["apply", "--cached", "--whitespace=nowarn", "-"];
         git.call(&apply, text.as_bytes()).await.map_err(|error| match error {
-            GitError::Refused { said, .. } => {
+            // What does not apply is 1; anything else is about what is around it.
+            GitError::Refused { said, code: Some(1), .. } => {
                 NoCandidate::Unfit(format!("it does not apply to its base: {said}"))
             }
             other => NoCandidate::trouble(other),
@@ -116,6 +117,31 @@ impl Candidate {
         Ok(String::from_utf8_lossy(&id).trim_end().to_string())
     }
 
+    /// Deletes the branch that has this commit, and no other.
+    pub(crate) async fn withdraw(
+        &self,
+        repository: &Repository,
+        commit: &str,
+        branch: &str,
+    ) -> Result<(), GitError> {
+        for n in 1..=BRANCHES_MAX {
+            let name = numbered(branch, n);
+            match repository.branch(&name).await? {
+                None => return Ok(()),
+                Some(there) if there == commit => {
+                    let reference = format!("refs/heads/{name}");
+                    repository
+                        .git()
+                        .call(&["update-ref", "--no-deref", "-d", &reference, commit], b"")
+                        .await?;
+                    return Ok(());
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Brings the commit into the repository as a new branch; answers its name. One that is there with this commit is it;
     /// with another, the next name is tried. No other ref is touched.
     pub(crate) async fn bring(
@@ -131,7 +157,7 @@ impl Candidate {
         let theirs = repository.git();
         theirs.call(&["unpack-objects", "-q", "--strict"], &pack).await?;
         for n in 1..=BRANCHES_MAX {
-            let name = if n == 1 { branch.to_string() } else { format!("{branch}-{n}") };
+            let name = numbered(branch, n);
             match repository.branch(&name).await? {
                 Some(there) if there == commit => return Ok(name),
                 Some(_) => continue,
@@ -153,6 +179,10 @@ impl Candidate {
             BRANCHES_MAX - 1
         )))
     }
+}
+
+fn numbered(branch: &str, n: usize) -> String {
+    if n == 1 { branch.to_string() } else { format!("{branch}-{n}") }
 }
 
 /// Whether two patches of the same change show it alike: whoever reads where a hunk stands is not lied to. How bytes are packed

@@ -1,9 +1,10 @@
 //! What an agent left behind in its clone, as a patch: committed or not, staged or not, whatever it did to its git
-//! directory. Read with our git directory; the agent's is not looked at.
+//! directory; but for new files that the repository ignores. Read with our git directory; the agent's is not looked at.
 
 use super::call::GitError;
 use super::clone::Clone;
 use fernery_core::limits;
+use fernery_engine::door;
 use std::fs;
 use std::path::Path;
 
@@ -35,7 +36,7 @@ impl From<GitError> for Uncaptured {
     fn from(error: GitError) -> Self {
         match error {
             // Of files that git will not take it says which and why.
-            GitError::Refused { .. } => Self::Unfit(error.to_string()),
+            GitError::Refused { code: Some(_), .. } => Self::Unfit(error.to_string()),
             _ => Self::Trouble(error.to_string()),
         }
     }
@@ -58,17 +59,22 @@ pub(crate) async fn capture(clone: &Clone) -> Result<Captured, Uncaptured> {
     let tree = clone.tree.clone();
     let looked = tokio::task::spawn_blocking(move || look(&tree)).await;
     looked.map_err(|error| Uncaptured::Trouble(error.to_string()))??;
-    let git = clone.git();
+    // An index of its own: what an earlier capture put into another is nothing that this one may trust.
+    let index = clone.trusted.join(format!("capture-{}.index", door::artifact_id()));
+    fs::copy(clone.trusted.join("index"), &index).map_err(|error| Uncaptured::Trouble(error.to_string()))?;
+    let git = clone.git().index(&index);
     git.call(&["add", "-A"], b"").await?;
     let tree = git.line(&["write-tree"]).await?;
     let patch = diff(clone, &tree).await?;
+    let _ = fs::remove_file(&index);
     match String::from_utf8(patch) {
-        Ok(patch) => fits(patch, tree),
-        Err(bytes) => {
+        Ok(patch) if !patch.contains('\0') => fits(patch, tree),
+        unreadable_patch => {
+            let bytes = unreadable_patch.map_or_else(|error| error.into_bytes(), String::into_bytes);
             // What is no text is written as bytes.
             let attributes = clone.trusted.join("info/attributes");
             let mut lines = fs::read_to_string(&attributes).unwrap_or_default();
-            lines.push_str(&unreadable(clone, &tree, bytes.as_bytes()).await?);
+            lines.push_str(&unreadable(clone, &tree, &bytes).await?);
             fs::write(&attributes, lines).map_err(|error| Uncaptured::Trouble(error.to_string()))?;
             let patch = String::from_utf8(diff(clone, &tree).await?)
                 .map_err(|_| Uncaptured::Unfit("the patch is not UTF-8".into()))?;
@@ -106,7 +112,7 @@ async fn unreadable(clone: &Clone, tree: &str, patch: &[u8]) -> Result<String, G
         return Ok("* -diff\n".into());
     }
     let mut lines = String::new();
-    for (name, _) in names.iter().zip(&files).filter(|(_, file)| std::str::from_utf8(file).is_err()) {
+    for (name, _) in names.iter().zip(&files).filter(|(_, file)| !is_text(file)) {
         match std::str::from_utf8(name) {
             Ok(name)
                 if name
@@ -120,6 +126,10 @@ async fn unreadable(clone: &Clone, tree: &str, patch: &[u8]) -> Result<String, G
         }
     }
     Ok(lines)
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'))
 }
 
 /// The parts of a patch, one for each file.
@@ -145,19 +155,26 @@ fn look(tree: &Path) -> Result<(), Uncaptured> {
         let unreadable =
             |error: std::io::Error| Uncaptured::Unfit(format!("cannot be read: {shown}: {error}"));
         for entry in fs::read_dir(&folder).map_err(unreadable)?.flatten() {
-            // The agent's git directory is not captured, however large.
-            if entry.file_name() == ".git" {
-                continue;
+            let path = entry.path();
+            let name = path.strip_prefix(tree).unwrap_or(&path).display();
+            if entry.file_name().eq_ignore_ascii_case(".git") {
+                // The agent's own git directory is not captured, however large. git would go into any other, and do there
+                // what the agent has written into it.
+                if folder == tree && entry.file_name() == ".git" {
+                    continue;
+                }
+                return Err(Uncaptured::Unfit(format!("{name}: a repository inside the repository")));
             }
             let Ok(meta) = entry.metadata() else { continue };
+            if !meta.is_dir() && !meta.is_file() && !meta.is_symlink() {
+                return Err(Uncaptured::Unfit(format!("{name} is neither a file nor a folder nor a link")));
+            }
             files += 1;
             if meta.is_dir() {
                 open.push(entry.path());
             } else if meta.is_file() {
                 bytes = bytes.saturating_add(meta.len());
             }
-            let path = entry.path();
-            let name = path.strip_prefix(tree).unwrap_or(&path).display();
             if meta.is_file() && meta.len() > FILE_BYTES_MAX {
                 return Err(Uncaptured::Unfit(format!(
                     "{name} has {} bytes; at most {FILE_BYTES_MAX} are captured",

@@ -197,6 +197,62 @@ async fn what_cannot_be_captured_is_said() {
 }
 
 #[tokio::test]
+async fn nothing_of_a_repository_inside_the_tree_is_run_or_taken() {
+    let place = Place::new();
+    let planted = place.folder.path().join("planted");
+    // With the folder already a link to a repository in the base, and without.
+    for is_linked in [true, false] {
+        let repo = place.repo();
+        if is_linked {
+            let entry = format!("160000,{},sub", place.base);
+            git(&repo, &["update-index", "--add", "--cacheinfo", &entry]);
+            git(&repo, &["commit", "-q", "-m", "a submodule"]);
+        }
+        let base = git(&repo, &["rev-parse", if is_linked { "HEAD" } else { "HEAD~1" }]);
+        let folder = place.folder.path().join(format!("run-{is_linked}"));
+        let of = (base.as_str(), base.as_str());
+        let clone = Clone::make(&folder, &place.repository, of, "azolla/T", &[]).await.expect("a clone");
+        let sub = clone.tree.join("sub");
+        fs::create_dir_all(&sub).expect("a folder");
+        git(&sub, &["init", "-q", "."]);
+        fs::write(sub.join("f"), "one\n").expect("written");
+        git(&sub, &["add", "-A"]);
+        git(&sub, &["commit", "-q", "-m", "inner"]);
+        let clean = format!("touch {}", planted.display());
+        git(&sub, &["config", "filter.evil.clean", &clean]);
+        git(&sub, &["config", "core.fsmonitor", &clean]);
+        fs::write(sub.join(".gitattributes"), "* filter=evil\n").expect("written");
+        fs::write(sub.join("f"), "two\n").expect("written");
+        // Again, as after a crash.
+        for _ in 0..2 {
+            let error = capture(&clone).await.expect_err("a repository in it");
+            assert!(matches!(&error, Uncaptured::Unfit(why) if why.contains("sub/.git")), "{error:?}");
+        }
+        assert!(!planted.exists(), "something that the agent wrote was run");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_file_is_not_waited_for_and_what_is_no_text_is_packed() {
+    let place = Place::new();
+    let clone = place.clone("run").await;
+    let made = Command::new("mkfifo").arg(clone.tree.join(".gitattributes")).status().expect("mkfifo runs");
+    assert!(made.success());
+    let error = capture(&clone).await.expect_err("nobody can read it");
+    assert!(matches!(&error, Uncaptured::Unfit(why) if why.contains("neither a file")), "{error:?}");
+    fs::remove_file(clone.tree.join(".gitattributes")).expect("removed");
+    // git takes what has its first NUL so far behind for text; a bundle does not.
+    let late = [vec![b'a'; 9_000], vec![0], vec![b'b'; 10]].concat();
+    fs::write(clone.tree.join("late"), late).expect("written");
+    let found = captured(&clone).await;
+    assert!(found.patch.contains("GIT binary patch") && !found.patch.contains('\0'));
+    assert_eq!(place.candidate(&found.patch).await.expect("it applies").tree, found.tree);
+    // A lock that a killed git left keeps nobody from it.
+    fs::write(clone.trusted.join("index.lock"), "").expect("written");
+    assert_eq!(captured(&clone).await, found);
+}
+
+#[tokio::test]
 async fn one_bundle_always_gives_one_commit_and_one_branch() {
     let place = Place::new();
     let clone = place.clone("run").await;
@@ -230,6 +286,9 @@ async fn one_bundle_always_gives_one_commit_and_one_branch() {
     let id = candidate.commit(&other).await.expect("a commit");
     assert_eq!(candidate.bring(&place.repository, &id, "azolla/T-1").await, Ok("azolla/T-1-2".into()));
     assert_eq!(git(&place.repo(), &["rev-parse", "azolla/T-1"]), ids[0], "the first stays as it was");
+    candidate.withdraw(&place.repository, &id, "azolla/T-1").await.expect("withdrawn");
+    candidate.withdraw(&place.repository, &id, "azolla/T-1").await.expect("nothing is left to withdraw");
+    assert_eq!(place.refs().lines().count(), 2, "only the one that is meant goes");
 }
 
 #[tokio::test]

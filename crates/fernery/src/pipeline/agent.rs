@@ -63,15 +63,23 @@ impl Slot {
         let (done, why) = self.attend(job, reserve, work, tell).await;
         door::failpoint("workorder-ran");
         match (done, why) {
-            // Not the holder any more: not one write (invariant 11).
-            (_, Some(Why::LeaseLost)) => Ok(()),
+            // Not the holder any more: not one write (invariant 11). What was made stays here.
+            (done, Some(Why::LeaseLost)) => {
+                if matches!(done, Done::HandIn(_)) {
+                    place.keep(false, "its lease was lost before its work could be handed in");
+                }
+                Ok(())
+            }
             (Done::GivenUp, Some(Why::ShuttingDown)) => self.release(job).await,
             (Done::GivenUp, _) => self.fail(job, "given_up", "it was ended before it was done").await,
             (Done::Infrastructure(code, said), _) => self.fail(job, code, &said).await,
             (Done::HandIn(parts), _) => {
-                self.hand_in(job, parts).await?;
+                let taken = self.hand_in(job, parts).await?;
                 door::failpoint("workorder-handed-in");
-                place.keep(true, "its work was handed in");
+                match taken {
+                    Ok(()) => place.keep(true, "its work was handed in"),
+                    Err(why) => place.keep(false, &why),
+                };
                 Ok(())
             }
         }

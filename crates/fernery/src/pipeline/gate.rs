@@ -10,6 +10,7 @@ use super::leftovers::gate_folder;
 use super::trial::{PatchedTree, Trial, trouble};
 use super::{Context, stop_watch};
 use crate::config::Repos;
+use crate::diazotroph::{occupy, remove_all};
 use crate::sandbox::{Probing, Tier};
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun};
 use async_trait::async_trait;
@@ -197,16 +198,27 @@ impl Judge {
             let passed = evidence.result == Some(GateResult::Pass) && evidence.trouble.is_none();
             found.push(evidence);
             if !passed {
+                // One that died may have left a branch when they all had passed.
+                if let Some(trial) = &trial {
+                    trial.withdraw(&docket.workorder.workorder, &docket.bundle).await;
+                }
                 return Ok(Some((found, held)));
             }
         }
         let Some(trial) = trial else { return Ok(Some((found, held))) };
         // Whoever has lost the claim leaves no branch.
         let (mine, ttl) = (held, self.by.ttl);
-        let renewed = self.substrate.transact(move |sql| claims::renew(sql, &mine, ttl)).await?;
-        let Some(held) = renewed else { return Ok(None) };
+        let of = id.clone();
+        let renewed = self.substrate.transact(move |sql| {
+            let wanted = reading::workorder_by_id(sql, &of)?.is_some_and(|work| !work.cancelled);
+            Ok(claims::renew(sql, &mine, ttl)?.map(|held| (held, wanted)))
+        });
+        let Some((held, wanted)) = renewed.await? else { return Ok(None) };
         door::failpoint("gate-passed");
-        found.extend(trial.branch(&docket.workorder.workorder, &docket.bundle).await);
+        // Of what nobody wants any more nothing is left in the repository.
+        if wanted {
+            found.extend(trial.branch(&docket.workorder.workorder, &docket.bundle).await);
+        }
         door::failpoint("gate-branched");
         Ok(Some((found, held)))
     }
@@ -286,7 +298,7 @@ impl Judge {
         let folder = gate_folder(&self.work, id.as_str(), name, version);
         let program = Program { argv, env, tier, timeout: *timeout };
         let ran = run_gate(&folder, docket, trial, program, stops).await;
-        let _ = std::fs::remove_dir_all(&folder);
+        let _ = remove_all(&folder);
         Evidence { ms: ms(), gate: name.clone(), command: Some(argv.clone()), sandbox: Some(tier), ..ran }
     }
 }
@@ -319,6 +331,10 @@ async fn run_gate(
     mut stops: mpsc::UnboundedReceiver<Duration>,
 ) -> Evidence {
     let mut cell = cell(place, &mark_of(place));
+    let _occupied = match occupy(place) {
+        Ok(occupied) => occupied,
+        Err(error) => return trouble("", &format!("no folder for it: {error}")),
+    };
     let (mut beside, mut ours) = (cell.folder.clone(), Vec::new());
     // What a patch makes is judged where it is: in a fresh tree, with the bundle out of its way.
     match trial {

@@ -1,8 +1,8 @@
 //! Work folders that earlier processes of this database left when they were killed. One goes once nobody holds its
 //! workorder: until then somebody may still be at work in it.
 
-use crate::diazotroph::leftover::{self, in_use};
-use crate::diazotroph::trash::Trash;
+use crate::diazotroph::leftover::{self, Rescued, in_use};
+use crate::diazotroph::trash::{Trash, remove_all};
 use fernery_engine::substrate::{claims, journal};
 use fernery_engine::{Engine, StoreError};
 use std::collections::HashSet;
@@ -119,7 +119,7 @@ impl Leftovers {
         self.removing = Some(tokio::spawn(async move {
             for left in free {
                 let of = (left.work_order_id.as_str(), left.attempt_id.as_str());
-                if !leftover::rescue(&left.path, &trash, of).await {
+                if leftover::rescue(&left.path, &trash, of).await == Rescued::Nobodys {
                     let _ = tokio::task::spawn_blocking(move || remove(&left.path)).await;
                 }
             }
@@ -129,7 +129,7 @@ impl Leftovers {
 }
 
 fn remove(path: &Path) {
-    match std::fs::remove_dir_all(path) {
+    match remove_all(path) {
         Ok(()) => {}
         // Another process of this database was here.
         Err(error) if error.kind() == ErrorKind::NotFound => {}

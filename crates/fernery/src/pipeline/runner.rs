@@ -6,6 +6,7 @@ use super::command::{Command, GRACE, cell, exit_code};
 use super::driver::caught;
 use super::leftovers::run_folder;
 use super::{Context, stop_watch};
+use crate::diazotroph::{occupy, remove_all};
 use crate::sandbox::{Cell, Tier};
 use crate::worker::link::Stopped;
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun, Ran};
@@ -155,6 +156,10 @@ impl Slot {
         };
         let attempt = job.attempt_id.to_string();
         let folder = run_folder(&self.context.work, id.as_str(), &attempt);
+        let _occupied = match occupy(&folder) {
+            Ok(occupied) => occupied,
+            Err(error) => return self.fail(job, "no_folder", &error.to_string()).await,
+        };
         let cell = Cell { network: executor.network, ..cell(&folder, &attempt) };
         let command = match Command::new(&executor.argv, &executor.env, &cell, tier) {
             Ok(command) => command,
@@ -174,7 +179,7 @@ impl Slot {
         door::failpoint("workorder-ran");
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         command.close().await;
-        let _ = std::fs::remove_dir_all(&folder);
+        let _ = remove_all(&folder);
         match (ran, why) {
             // Not the holder any more: not one write (invariant 11).
             (_, Some(Why::LeaseLost)) => Ok(()),
@@ -183,7 +188,7 @@ impl Slot {
                 self.fail(job, "host_hung", "this process hung for longer than its lease").await
             }
             (Ok(ran), Some(Why::ShuttingDown)) if ran.stopped.is_some() => self.release(job).await,
-            (Ok(ran), why) => self.hand_in(job, parts((executor, tier), ran, why, ms)).await,
+            (Ok(ran), why) => self.hand_in(job, parts((executor, tier), ran, why, ms)).await.map(drop),
             (Err(NotRun::NoCommand(said)), _) => self.fail(job, "no_command", &said).await,
             (Err(NotRun::NotStarted(said)), _) => self.fail(job, "cannot_start", &said).await,
             (Err(NotRun::NoGuard(said)), _) => self.fail(job, "guard_died", &said).await,
@@ -245,7 +250,12 @@ impl Slot {
         Proof { job_id: job.job_id, attempt_id: job.attempt_id, token_hash: job.lease_token.hash() }
     }
 
-    pub(super) async fn hand_in(&self, job: &Claimed, parts: Value) -> Result<(), StoreError> {
+    /// Hands in what came of it. What is no output bundle is handed in as that; answers whether it was taken as it is, or why not.
+    pub(super) async fn hand_in(
+        &self,
+        job: &Claimed,
+        parts: Value,
+    ) -> Result<Result<(), String>, StoreError> {
         let result = raw(&parts);
         let item = Completion { proof: Self::proof(job), result };
         let answers = self.context.engine.store().complete(vec![item]).await?;
@@ -263,11 +273,14 @@ impl Slot {
                 });
                 let item = Completion { proof: Self::proof(job), result: raw(&instead) };
                 self.context.engine.store().complete(vec![item]).await?;
+                Ok(Err("what it handed in is no output bundle".into()))
             }
-            Some(Answer::Accepted { .. } | Answer::Duplicate { .. }) => {}
-            other => info!(?other, work_order_id = %job.job_id, "what came out was not accepted"),
+            Some(Answer::Accepted { .. } | Answer::Duplicate { .. }) => Ok(Ok(())),
+            other => {
+                info!(?other, work_order_id = %job.job_id, "what came out was not accepted");
+                Ok(Err("what it handed in was not taken any more".into()))
+            }
         }
-        Ok(())
     }
 
     pub(super) async fn fail(&self, job: &Claimed, code: &str, message: &str) -> Result<(), StoreError> {

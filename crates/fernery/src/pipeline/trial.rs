@@ -2,6 +2,7 @@
 //! and, once all have passed, the one branch that it leaves in the operator's repository.
 
 use crate::config::Repos;
+use crate::git::call::GitError;
 use crate::git::candidate::{Candidate, NoCandidate, Saying};
 use crate::git::clone::Clone as PrivateClone;
 use crate::git::repository::{Repository, is_branch_name, is_object_id};
@@ -133,6 +134,19 @@ impl Trial {
         })
     }
 
+    /// Takes back the branch that an earlier gate has left of this very patch, if there is one.
+    pub(super) async fn withdraw(&self, workorder: &Workorder, bundle: &OutputBundle) {
+        let (Some(candidate), Ok(repository)) = (self.candidate.get(), &self.repository) else { return };
+        let Some(name) = workorder.branch_name.as_deref().filter(|name| is_branch_name(name)) else { return };
+        let withdrawn = match self.commit(candidate, workorder, bundle).await {
+            Ok(commit) => candidate.withdraw(repository, &commit, name).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = withdrawn {
+            tracing::warn!(%error, branch = name, "a branch of a run that did not pass may be left");
+        }
+    }
+
     async fn bring(
         &self,
         candidate: &Candidate,
@@ -144,23 +158,33 @@ impl Trial {
             return Err(format!("{name} is no name of a branch"));
         }
         let repository = self.repository.as_ref().map_err(Clone::clone)?;
+        let commit = self.commit(candidate, workorder, bundle).await.map_err(|error| error.to_string())?;
+        let branch = candidate.bring(repository, &commit, name).await.map_err(|error| error.to_string())?;
+        Ok((branch, commit))
+    }
+
+    /// The commit of this bundle: always the same.
+    async fn commit(
+        &self,
+        candidate: &Candidate,
+        workorder: &Workorder,
+        bundle: &OutputBundle,
+    ) -> Result<String, GitError> {
         let message = format!(
             "{}\n\nObjective: {}\nWorkorder: {}\nOutput: {}\n",
             self.subject, workorder.objective_id, workorder.work_order_id, bundle.output_id
         );
-        let author = bundle.metadata.get("executor").and_then(Value::as_str).unwrap_or("executor");
-        let author: String =
-            author.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).take(64).collect();
-        let author = if author.is_empty() { "executor".into() } else { author };
+        let author = bundle.metadata.get("executor").and_then(Value::as_str).unwrap_or_default();
+        let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let author: String = author.chars().filter(plain).take(64).collect();
+        let author = if author.is_empty() { "executor".to_string() } else { author };
         let saying = Saying {
             message: &message,
             author: &author,
             authored_at: workorder.created_at,
             committed_at: bundle.created_at,
         };
-        let commit = candidate.commit(&saying).await.map_err(|error| error.to_string())?;
-        let branch = candidate.bring(repository, &commit, name).await.map_err(|error| error.to_string())?;
-        Ok((branch, commit))
+        candidate.commit(&saying).await
     }
 }
 

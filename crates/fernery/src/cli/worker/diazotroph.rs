@@ -2,6 +2,7 @@
 
 use super::{EndSignals, KILL_MARGIN, LAST_WORDS, WorkerArgs, find_server, place, summed_up};
 use crate::cli::Global;
+use crate::cli::data_dir;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::settings::in_force;
 use crate::cli::worker::show::Show;
@@ -11,7 +12,8 @@ use crate::diazotroph::remote::RemotePatches;
 use crate::diazotroph::trash::Trash;
 use crate::profiles;
 use crate::sandbox::Probe;
-use fernery_client::worker::Worker;
+use fernery_client::wire::ItemOutcome;
+use fernery_client::worker::{Worker, WorkerEvent};
 use fernery_core::artifact::DiazotrophType;
 use fernery_core::profile::Profile;
 use serde_json::json;
@@ -23,6 +25,9 @@ const PATCHES: &str = "PATCH_DIAZOTROPH";
 
 pub(super) async fn work(args: WorkerArgs, of: DiazotrophType, global: &Global, show: Arc<Show>) -> Outcome {
     let (_, settings) = in_force(global, Vec::new())?;
+    // Clones, prompts and logs are for its owner alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    data_dir::prepare(&settings.data)?;
     let patches = patches(&args, &of, &settings).await?;
     rescue(&patches).await;
     let mut signals = EndSignals::new()?;
@@ -39,14 +44,22 @@ pub(super) async fn work(args: WorkerArgs, of: DiazotrophType, global: &Global, 
         json!({"event": "started", "worker_id": place.id, "url": url, "streams": names, "profile": profile,
                "sandbox": tier, "concurrency": args.concurrency, "spool": place.spool.display().to_string()}),
     );
-    let told = show.clone();
+    let (told, trash) = (show.clone(), patches.trash.clone());
     let mut worker = Worker::new(server.client.clone())
         .id(place.id.as_str())
         .concurrency(args.concurrency as usize)
         .spool(&place.spool)
         .drain(args.drain)
         .grace(args.kill_grace + KILL_MARGIN)
-        .on_event(move |event| told.event(event));
+        .on_event(move |event| {
+            if let WorkerEvent::Reported { answer } = &event
+                && matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Duplicate)
+            {
+                let _ = trash.captured(&answer.job_id.to_string());
+                let _ = trash.empty();
+            }
+            told.event(event);
+        });
     for stream in &streams {
         let patches = patches.clone();
         worker = worker.handle(stream.as_str(), move |job| {
