@@ -1,8 +1,8 @@
 //! The form of the file, table by table, with the rules that hold in each and between them.
 
 use super::{
-    Blueprint, Envelope, ExecutorKind, Flaw, Gate, GateRetry, Limits, MEC_TOML, Neighbours, ReadableArtifact,
-    Reads, Worker, WorkerKind,
+    Blueprint, Envelope, Flaw, GateRetry, Limits, MEC_TOML, Neighbours, ReadableArtifact, Reads, Worker,
+    WorkerKind,
 };
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveType};
 use crate::limits;
@@ -50,12 +50,6 @@ impl Reader {
         let (budget, budget_at) = self.budget(file);
         let envelope = self.envelope(file, budget, budget_at);
         let gates = self.gates(file);
-        if let Some(of) = &diazotroph_type
-            && executors.get(&of.value).is_some_and(|executor| executor.kind == ExecutorKind::Agent)
-            && let Some(why) = unguarded(&gates)
-        {
-            self.flaw(of.at, "gates", why);
-        }
         let retry = self.retry(file);
         let limits = self.limits(file);
         let urgency = self.urgency(file);
@@ -232,19 +226,4 @@ impl Reader {
         self.end(table);
         reads
     }
-}
-
-/// What is missing in the gates of an azolla whose workorders an agent carries out.
-fn unguarded(gates: &[Gate]) -> Option<&'static str> {
-    let place = |is_it: fn(&Gate) -> bool| gates.iter().position(is_it);
-    let (Some(patch), Some(applies)) =
-        (place(|gate| matches!(gate, Gate::Patch(_))), place(|gate| *gate == Gate::Applies))
-    else {
-        return Some("what an agent leaves is a patch: add the gates `patch` and `applies`");
-    };
-    let command = place(|gate| matches!(gate, Gate::Command { .. })).unwrap_or(usize::MAX);
-    if patch > applies || applies > command {
-        return Some("commands judge what a patch makes: first `patch`, then `applies`, then they");
-    }
-    None
 }

@@ -331,6 +331,21 @@ impl Blueprint {
         self.gates.contains(&Gate::Applies) || self.executor().is_some_and(|e| e.kind == ExecutorKind::Agent)
     }
 
+    /// What is missing in its gates, if an agent carries its workorders out: what an agent leaves is judged as the patch that
+    /// it is, before any command runs what it wrote.
+    pub fn unguarded(&self) -> Option<&'static str> {
+        self.executor().filter(|executor| executor.kind == ExecutorKind::Agent)?;
+        let place = |is_it: fn(&Gate) -> bool| self.gates.iter().position(is_it);
+        let (Some(patch), Some(applies)) =
+            (place(|gate| matches!(gate, Gate::Patch(_))), place(|gate| *gate == Gate::Applies))
+        else {
+            return Some("what an agent leaves is a patch: add the gates `patch` and `applies`");
+        };
+        let command = place(|gate| matches!(gate, Gate::Command { .. })).unwrap_or(usize::MAX);
+        (patch > applies || applies > command)
+            .then_some("commands judge what a patch makes: first the gate `patch`, then `applies`, then they")
+    }
+
     /// Where executors of its kind claim its workorders: of those that work on a repository, only who has that one does.
     pub fn stream(&self, repo_ref: Option<&str>) -> StreamName {
         let of = &self.diazotroph_type;

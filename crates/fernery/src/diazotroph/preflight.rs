@@ -146,7 +146,7 @@ mod tests {
             fs::write(file, "").expect("written");
         }
         let hidden = [data];
-        assert_eq!(folders(&own, &hidden), [own.clone()], "beside it is what must stay hidden");
+        assert_eq!(folders(&own, &hidden), vec![own.clone()], "beside it is what must stay hidden");
         assert_eq!(folders(&bin.join("agent"), &hidden), [real.join("tool")]);
         std::os::unix::fs::symlink(&own, bin.join("linked")).expect("a link");
         assert_eq!(folders(&bin.join("linked"), &hidden), [real.join("tool"), own]);

@@ -202,6 +202,9 @@ impl Pipeline {
         let all: Vec<Blueprint> = blueprints.iter().cloned().chain(known.filter(is_others)).collect();
         check_together(&all).map_err(StoreError::Refused)?;
         let probing = Probing::default();
+        if let Some((of, why)) = blueprints.iter().find_map(|of| Some((of, of.unguarded()?))) {
+            return Err(StoreError::Refused(format!("azolla {}: {why}", of.azolla_id)));
+        }
         check_contained(&blueprints, &probing).await.map_err(StoreError::Refused)?;
         for blueprint in &blueprints {
             let blueprint = blueprint.clone();

@@ -151,3 +151,17 @@ fn what_can_be_known_to_fail_blocks_a_ticket_before_anything_is_spent() {
     yard.server.run(["ticket", "unblock", "no-base", "--all"]).exits(0);
     yard.until("no-base", "done", |objective| objective["objective"]["status"] == "DONE");
 }
+
+#[test]
+fn an_agent_without_the_gates_that_its_patches_need_is_refused_at_the_start() {
+    let gates = "gates = [{ kind = \"outcome\" }, { kind = \"applies\" }]\n";
+    let early = "gates = [{ kind = \"patch\" }, { kind = \"command\", name = \"c\", argv = [\"true\"] }, { kind = \"applies\" }]\n";
+    for (gates, why) in [(gates, "add the gates `patch` and `applies`"), (early, "first the gate `patch`")] {
+        let dir = lay_out(&blueprint(gates));
+        let mut command = crate::program::fernery();
+        command.current_dir(dir.path()).args(["up", "--listen", "127.0.0.1:0", "--azolla", "yard.toml"]);
+        let answer = command.output().unwrap();
+        let said = String::from_utf8_lossy(&answer.stderr);
+        assert!(!answer.status.success() && said.contains(why), "{said}");
+    }
+}
