@@ -3,6 +3,7 @@
 //! Whatever ends it, what the agent left is captured before anything is cleaned up; what cannot be captured stays in the
 //! trash, and the bundle says where.
 
+use super::bundle::{Evidence, unready, without_work};
 use super::listening::Listening;
 use super::place::Place;
 use super::preflight::{self, Program};
@@ -12,15 +13,12 @@ use crate::git::repository::{Repository, is_branch_name, is_object_id};
 use crate::sandbox::{Cell, Tier, refusal};
 use crate::worker::link::{Exit, Stopped};
 use crate::worker::process::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran};
-use fernery_core::Digest;
 use fernery_core::artifact::{ContextSnapshot, Workorder};
-use fernery_core::names::showable;
-use fernery_core::patch::{Body, read};
 use fernery_core::pipeline::membrane::Outcome;
-use fernery_core::pipeline::patching::{self, Cut, Left, Seen};
-use fernery_core::profile::{Places, Profile, PromptBy, Told};
+use fernery_core::pipeline::patching::Cut;
+use fernery_core::profile::{Places, Profile, PromptBy};
 use fernery_engine::door;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,11 +29,6 @@ use tokio::time::{Instant, interval};
 const GRACE: Duration = Duration::from_secs(5);
 /// How often it is looked at while it runs.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Bytes of an agent's last message that are kept.
-const MESSAGE_BYTES_MAX: usize = 16 << 10;
-/// Bytes of a secret that is looked for in what an agent leaves.
-const SECRET_BYTES_MIN: usize = 8;
-
 /// All that one run needs.
 pub(crate) struct Errand {
     /// What is asked for.
@@ -121,7 +114,13 @@ impl Errand {
         let (ran, cut) = match ran {
             Ok(ran) => ran,
             Err(done) => {
-                self.place.keep(false, "its agent could not be run");
+                // It may have begun all the same.
+                let found = capture(&clone).await;
+                let is_empty = found.as_ref().is_ok_and(|found| found.patch.is_empty());
+                if let Ok(found) = &found {
+                    self.place.write_patch(&found.patch);
+                }
+                self.place.keep(is_empty, "its agent could not be run to an end that anybody saw");
                 return done;
             }
         };
@@ -179,7 +178,7 @@ impl Errand {
         Ok((program, clone))
     }
 
-    fn commit(&self) -> &str {
+    pub(super) fn commit(&self) -> &str {
         self.snapshot.metadata.get("commit_sha").and_then(Value::as_str).unwrap_or_default()
     }
 
@@ -309,80 +308,6 @@ impl Errand {
         env
     }
 
-    /// The secrets that the agent was given.
-    fn secrets(&self) -> Vec<String> {
-        let given = self.profile.secrets.iter().filter_map(|name| std::env::var(name).ok());
-        // A short one would be found by chance.
-        given.filter(|value| value.len() >= SECRET_BYTES_MIN).collect()
-    }
-
-    /// A text without the secrets that the agent was given.
-    fn redacted(&self, text: &str) -> String {
-        self.secrets().iter().fold(text.to_string(), |text, secret| text.replace(secret, "[secret]"))
-    }
-
-    fn parts(&self, seen: Evidence) -> Value {
-        let left = match &seen.found {
-            Ok(found) if found.patch.is_empty() => Left::Nothing,
-            Ok(_) => Left::Change,
-            Err(Uncaptured::Unfit(why)) => Left::Unfit(why),
-            Err(Uncaptured::Trouble(why)) => Left::Unknown(why),
-        };
-        let exit = exit_code(&seen.ran.seen.exit);
-        let (dialect, told) = (self.profile.dialect, &seen.told);
-        let (outcome, title) = patching::outcome(&Seen { dialect, exit, cut: seen.cut, told, left });
-        let patch = seen.found.as_ref().map(|found| found.patch.as_str()).unwrap_or_default();
-        let (files, insertions, deletions) = counted(patch);
-        let title = match outcome {
-            Outcome::Patch => {
-                let files = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
-                format!("A patch of {files}, +{insertions} −{deletions}")
-            }
-            _ => title,
-        };
-        let mut notes = cut_at(told.message.as_deref().unwrap_or_default(), MESSAGE_BYTES_MAX).to_string();
-        if let Some(kept) = &seen.kept {
-            notes = format!("What it left is kept at {}\n\n{notes}", kept.display());
-        }
-        if outcome != Outcome::Patch {
-            let complaints = showable(&seen.ran.seen.stderr.text());
-            notes.push_str(&format!("\n{}", complaints.trim()));
-        }
-        let notes = cut_at(&self.redacted(&notes), fernery_core::limits::CRITERIA_BYTES_MAX / 2).to_string();
-        let message = told.message.as_deref().map(|text| cut_at(text, MESSAGE_BYTES_MAX));
-        let message = message.map(|text| self.redacted(text));
-        json!({
-            "title": showable(&title).replace(['\n', '\t'], " ").chars().take(fernery_core::limits::TITLE_CHARS_MAX).collect::<String>(),
-            "content": patch,
-            "notes": notes.trim(),
-            "metadata": {
-                "outcome": outcome.as_str(),
-                "branch_name": self.workorder.branch_name,
-                "pr_description_draft": message,
-                "commit_sha": self.commit(),
-                "base_sha": self.commit(),
-                "base_branch": self.snapshot.metadata.get("base_branch"),
-                "repo_ref": self.snapshot.metadata.get("repo_ref"),
-                "tree": seen.found.as_ref().ok().map(|found| &found.tree),
-                "patch_sha256": Digest::of_bytes(patch.as_bytes()).to_string(),
-                "files": files,
-                "insertions": insertions,
-                "deletions": deletions,
-                "executor": self.profile.name,
-                "executor_version": seen.version,
-                "session": told.session,
-                "tokens": told.usage.as_ref().map(|usage| usage.tokens),
-                "usage": told.usage,
-                "cost_usd_micros": told.cost_usd_micros,
-                "sandbox": self.tier.as_str(),
-                "exit": exit,
-                "wall_ms": seen.wall_ms,
-                "leftover_processes": seen.ran.leftovers,
-                "quarantine": seen.kept.as_ref().map(|kept| kept.display().to_string()),
-            },
-        })
-    }
-
     /// The run is over and handed in.
     pub(crate) fn place(&self) -> &Place {
         &self.place
@@ -400,51 +325,9 @@ enum Ended {
     Hung,
 }
 
-/// All that was seen of a run.
-struct Evidence {
-    ran: Ran,
-    cut: Option<Cut>,
-    told: Told,
-    found: Result<Captured, Uncaptured>,
-    wall_ms: u64,
-    kept: Option<PathBuf>,
-    version: Option<String>,
-}
-
-/// The parts of a bundle for what could not begin: nothing was spent, and a person has to do something.
-fn unready(why: &str) -> Value {
-    without_work(Outcome::Infra, "It could not begin", why)
-}
-
-fn without_work(outcome: Outcome, title: &str, why: &str) -> Value {
-    json!({
-        "title": title,
-        "content": "",
-        "notes": showable(why),
-        "metadata": {"outcome": outcome.as_str(), "tokens": null, "cost_usd_micros": null},
-    })
-}
-
-fn exit_code(exit: &Exit) -> Option<i32> {
+pub(super) fn exit_code(exit: &Exit) -> Option<i32> {
     match exit {
         Exit::Code(code) => Some(*code),
         Exit::Signal(_) => None,
-    }
-}
-
-fn cut_at(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
-}
-
-/// Files, lines that come and lines that go. Of what the strict reader refuses only the files are counted.
-fn counted(patch: &str) -> (usize, u64, u64) {
-    match read(patch) {
-        Ok(patch) => patch.files.iter().fold((patch.files.len(), 0, 0), |(files, plus, minus), file| {
-            match &file.body {
-                Body::Text { insertions, deletions, .. } => (files, plus + insertions, minus + deletions),
-                _ => (files, plus, minus),
-            }
-        }),
-        Err(_) => (patch.lines().filter(|line| line.starts_with("diff --git ")).count(), 0, 0),
     }
 }

@@ -3,6 +3,7 @@
 //! It is a stateless executor. What it is told comes with the workorder, what it makes is a candidate and nothing more, and
 //! whoever runs it, this process or a worker elsewhere, does so under a lease that it renews.
 
+mod bundle;
 mod errand;
 pub(crate) mod leftover;
 mod listening;
@@ -15,7 +16,16 @@ pub(crate) use errand::{Done, EndOrder, Errand};
 pub(crate) use place::{Place, occupy};
 pub(crate) use trash::remove_all;
 
+use fernery_core::artifact::{ContextSnapshot, Workorder};
+use serde::Deserialize;
 use std::time::Duration;
+
+/// What a workorder's job carries.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Payload {
+    pub(crate) workorder: Workorder,
+    pub(crate) context_snapshot: ContextSnapshot,
+}
 
 /// Kept of the budget for stopping the agent, capturing what it left and handing it in.
 const RESERVE_MAX: Duration = Duration::from_secs(15);

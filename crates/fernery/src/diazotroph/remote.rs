@@ -1,17 +1,17 @@
 //! The same diazotroph on another machine: a worker that claims workorders for repositories that it has, and makes patches
 //! of them in clones of its own.
 
-use super::{Done, EndOrder, Errand, Place, trash::Trash};
+use super::{Done, EndOrder, Errand, Payload, Place, trash::Trash};
 use crate::config::Repos;
 use crate::git::repository::Repository;
 use crate::sandbox::Tier;
+use crate::worker::handler::weightier;
 use fernery_client::worker::{Failure, Job, StopReason};
 use fernery_core::StreamName;
 use fernery_core::artifact::{ContextSnapshot, DiazotrophType, Workorder};
 use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::pipeline::patching::Cut;
 use fernery_core::profile::Profile;
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::path::PathBuf;
@@ -34,13 +34,6 @@ pub(crate) struct RemotePatches {
     pub(crate) work: PathBuf,
     /// Where they go when a run is over.
     pub(crate) trash: Trash,
-}
-
-/// What a workorder's job carries.
-#[derive(Deserialize)]
-struct Payload {
-    workorder: Workorder,
-    context_snapshot: ContextSnapshot,
 }
 
 impl RemotePatches {
@@ -114,17 +107,5 @@ fn end_of(why: StopReason) -> EndOrder {
         StopReason::ShuttingDown => EndOrder { grace: GRACE, cut: None },
         StopReason::LeaseUnsure | StopReason::TimedOut => EndOrder { grace: GRACE / 5, cut: None },
         StopReason::LeaseLost => EndOrder { grace: Duration::ZERO, cut: None },
-    }
-}
-
-/// Waits for a reason to stop that outweighs the one known.
-async fn weightier(job: &Job, known: Option<StopReason>) -> StopReason {
-    match known {
-        None => job.cancelled().await,
-        Some(StopReason::CancelRequested) => job.stopped_for(StopReason::ShuttingDown).await,
-        Some(StopReason::ShuttingDown) => job.stopped_for(StopReason::LeaseUnsure).await,
-        Some(StopReason::LeaseUnsure) => job.stopped_for(StopReason::TimedOut).await,
-        Some(StopReason::TimedOut) => job.stopped_for(StopReason::LeaseLost).await,
-        Some(StopReason::LeaseLost) => std::future::pending().await,
     }
 }

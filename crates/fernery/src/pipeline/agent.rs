@@ -2,10 +2,9 @@
 
 use super::leftovers::{log_file, run_folder};
 use super::runner::{Slot, Why};
-use crate::diazotroph::{Done, EndOrder, Errand, Place, reserve};
+use crate::diazotroph::{Done, EndOrder, Errand, Payload, Place, reserve};
 use crate::git::repository::Repository;
 use crate::sandbox::Probe;
-use fernery_core::artifact::{ContextSnapshot, Workorder};
 use fernery_core::blueprint::Executor;
 use fernery_core::limits;
 use fernery_core::names::is_unprintable;
@@ -14,16 +13,8 @@ use fernery_core::profile::Profile;
 use fernery_core::progress::Progress;
 use fernery_engine::store::{Beat, Claimed};
 use fernery_engine::{StoreError, door};
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
-
-/// What a workorder's job carries.
-#[derive(Deserialize)]
-struct Payload {
-    workorder: Workorder,
-    context_snapshot: ContextSnapshot,
-}
 
 impl Why {
     /// As the run of an agent has it; `None`: it says nothing about the run.

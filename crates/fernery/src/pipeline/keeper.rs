@@ -10,17 +10,19 @@ use fernery_core::JobStatus;
 use fernery_core::artifact::{AzollaId, WorkorderId};
 use fernery_engine::StoreError;
 use fernery_engine::substrate::stranding;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
 
 const BATCH: i64 = 100;
 
 pub(super) struct Keeper {
+    began: AtomicBool,
     leftovers: Mutex<Leftovers>,
 }
 
 impl Keeper {
     pub(super) fn new(leftovers: Leftovers) -> Self {
-        Self { leftovers: Mutex::new(leftovers) }
+        Self { began: AtomicBool::new(false), leftovers: Mutex::new(leftovers) }
     }
 }
 
@@ -40,16 +42,22 @@ impl PollingWorker for Keeper {
         for azolla in context.azollas() {
             strand(context, azolla, &mut pass).await?;
         }
-        let emptied = context.trash.clone();
-        let emptied = tokio::task::spawn_blocking(move || emptied.empty()).await;
-        match emptied {
-            Ok(Ok(emptied)) => pass.count("trash_emptied", emptied),
-            Ok(Err(error)) => tracing::warn!(%error, "the trash could not be emptied"),
-            Err(error) => tracing::warn!(%error, "the trash could not be emptied"),
+        // Nothing goes on the first pass: whoever starts a server anew may be about to look.
+        if self.began.swap(true, Ordering::Relaxed) {
+            empty_trash(context, &mut pass).await;
         }
         let removed = self.leftovers.lock().await.remove(&context.engine).await?;
         pass.count("folders_removed", removed);
         Ok(pass)
+    }
+}
+
+async fn empty_trash(context: &Context, pass: &mut Pass) {
+    let trash = context.trash.clone();
+    match tokio::task::spawn_blocking(move || trash.empty()).await {
+        Ok(Ok(emptied)) => pass.count("trash_emptied", emptied),
+        Ok(Err(error)) => tracing::warn!(%error, "the trash could not be emptied"),
+        Err(error) => tracing::warn!(%error, "the trash could not be emptied"),
     }
 }
 

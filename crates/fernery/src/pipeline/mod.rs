@@ -17,6 +17,7 @@ mod canceller;
 mod command;
 mod driver;
 mod gate;
+mod gate_command;
 mod keeper;
 mod leftovers;
 mod readiness;

@@ -154,7 +154,7 @@ impl Handler {
 }
 
 /// Waits for a reason to stop that outweighs the one known.
-async fn weightier(job: &Job, known: Option<StopReason>) -> StopReason {
+pub(crate) async fn weightier(job: &Job, known: Option<StopReason>) -> StopReason {
     match known {
         None => job.cancelled().await,
         Some(StopReason::CancelRequested) => job.stopped_for(StopReason::ShuttingDown).await,

@@ -130,3 +130,25 @@ fn a_server_that_is_asked_to_end_hands_the_ticket_back_and_keeps_the_work() {
     assert_eq!(ended["output_bundles"][0]["metadata"]["outcome"], "CANCELLED");
     assert!(ended["output_bundles"][0]["content"].as_str().unwrap().contains("+new"), "{ended:#}");
 }
+
+#[test]
+fn a_guard_that_is_killed_takes_its_agent_along_and_the_work_is_kept() {
+    let yard = Yard::open(&blueprint(GATES));
+    yard.ticket("yard", "t", "mock: first write new.txt new\\n\nmock: first wait 300s");
+    let (work, home) = (yard.server.data().join("work"), format!("HOME={}", yard.server.data().display()));
+    assert!(eventually(|| find(&work, "new.txt")), "the agent is at work");
+    let before = marked(&home);
+    for pid in guards(yard.server.pid()) {
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+    assert!(eventually(|| marked(&home).iter().all(|pid| !before.contains(pid))), "nothing of it lives");
+    let kept = || {
+        let trash = yard.server.run(["trash", "list", "--json"]).exits(0).json();
+        trash.to_string().contains("an end that anybody saw")
+    };
+    assert!(eventually(kept), "its work is in the trash");
+    yard.server.run(["ticket", "cancel", "t"]).exits(0);
+    assert_eq!(yard.judged("t")["runs"].as_array().unwrap().len(), 1);
+    assert!(eventually(|| marked(&home).is_empty()));
+    assert!(yard.branches().is_empty());
+}

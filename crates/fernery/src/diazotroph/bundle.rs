@@ -1,0 +1,136 @@
+//! What a run of an agent hands in: the parts of an output bundle, from what was seen of it.
+
+use super::errand::{Errand, exit_code};
+use crate::git::capture::{Captured, Uncaptured};
+use crate::worker::process::Ran;
+use fernery_core::names::showable;
+use fernery_core::patch::{Body, read};
+use fernery_core::pipeline::membrane::Outcome;
+use fernery_core::pipeline::patching::{self, Cut, Left, Seen};
+use fernery_core::profile::Told;
+use fernery_core::{Digest, limits};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Bytes of an agent's last message that are kept.
+const MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// Bytes of a secret that is looked for in what an agent leaves.
+const SECRET_BYTES_MIN: usize = 8;
+
+/// All that was seen of a run.
+pub(super) struct Evidence {
+    pub(super) ran: Ran,
+    pub(super) cut: Option<Cut>,
+    pub(super) told: Told,
+    pub(super) found: Result<Captured, Uncaptured>,
+    pub(super) wall_ms: u64,
+    pub(super) kept: Option<PathBuf>,
+    pub(super) version: Option<String>,
+}
+
+impl Errand {
+    /// The secrets that the agent was given.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let given = self.profile.secrets.iter().filter_map(|name| std::env::var(name).ok());
+        // A short one would be found by chance.
+        given.filter(|value| value.len() >= SECRET_BYTES_MIN).collect()
+    }
+
+    /// A text without the secrets that the agent was given.
+    fn redacted(&self, text: &str) -> String {
+        self.secrets().iter().fold(text.to_string(), |text, secret| text.replace(secret, "[secret]"))
+    }
+
+    pub(super) fn parts(&self, seen: Evidence) -> Value {
+        let left = match &seen.found {
+            Ok(found) if found.patch.is_empty() => Left::Nothing,
+            Ok(_) => Left::Change,
+            Err(Uncaptured::Unfit(why)) => Left::Unfit(why),
+            Err(Uncaptured::Trouble(why)) => Left::Unknown(why),
+        };
+        let exit = exit_code(&seen.ran.seen.exit);
+        let (dialect, told) = (self.profile.dialect, &seen.told);
+        let (outcome, title) = patching::outcome(&Seen { dialect, exit, cut: seen.cut, told, left });
+        let patch = seen.found.as_ref().map(|found| found.patch.as_str()).unwrap_or_default();
+        let (files, insertions, deletions) = counted(patch);
+        let title = match outcome {
+            Outcome::Patch => {
+                let files = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
+                format!("A patch of {files}, +{insertions} −{deletions}")
+            }
+            _ => title,
+        };
+        let mut notes = cut_at(told.message.as_deref().unwrap_or_default(), MESSAGE_BYTES_MAX).to_string();
+        if let Some(kept) = &seen.kept {
+            notes = format!("What it left is kept at {}\n\n{notes}", kept.display());
+        }
+        if outcome != Outcome::Patch {
+            let complaints = showable(&seen.ran.seen.stderr.text());
+            notes.push_str(&format!("\n{}", complaints.trim()));
+        }
+        let notes = cut_at(&self.redacted(&notes), limits::CRITERIA_BYTES_MAX / 2).to_string();
+        let message = told.message.as_deref().map(|text| cut_at(text, MESSAGE_BYTES_MAX));
+        let message = message.map(|text| self.redacted(text));
+        json!({
+            "title": showable(&title).replace(['\n', '\t'], " ").chars().take(limits::TITLE_CHARS_MAX).collect::<String>(),
+            "content": patch,
+            "notes": notes.trim(),
+            "metadata": {
+                "outcome": outcome.as_str(),
+                "branch_name": self.workorder.branch_name,
+                "pr_description_draft": message,
+                "commit_sha": self.commit(),
+                "base_sha": self.commit(),
+                "base_branch": self.snapshot.metadata.get("base_branch"),
+                "repo_ref": self.snapshot.metadata.get("repo_ref"),
+                "tree": seen.found.as_ref().ok().map(|found| &found.tree),
+                "patch_sha256": Digest::of_bytes(patch.as_bytes()).to_string(),
+                "files": files,
+                "insertions": insertions,
+                "deletions": deletions,
+                "executor": self.profile.name,
+                "executor_version": seen.version,
+                "session": told.session,
+                "tokens": told.usage.as_ref().map(|usage| usage.tokens),
+                "usage": told.usage,
+                "cost_usd_micros": told.cost_usd_micros,
+                "sandbox": self.tier.as_str(),
+                "exit": exit,
+                "wall_ms": seen.wall_ms,
+                "leftover_processes": seen.ran.leftovers,
+                "quarantine": seen.kept.as_ref().map(|kept| kept.display().to_string()),
+            },
+        })
+    }
+}
+
+/// The parts of a bundle for what could not begin: nothing was spent, and a person has to do something.
+pub(super) fn unready(why: &str) -> Value {
+    without_work(Outcome::Infra, "It could not begin", why)
+}
+
+pub(super) fn without_work(outcome: Outcome, title: &str, why: &str) -> Value {
+    json!({
+        "title": title,
+        "content": "",
+        "notes": showable(why),
+        "metadata": {"outcome": outcome.as_str(), "tokens": null, "cost_usd_micros": null},
+    })
+}
+
+fn cut_at(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// Files, lines that come and lines that go. Of what the strict reader refuses only the files are counted.
+fn counted(patch: &str) -> (usize, u64, u64) {
+    match read(patch) {
+        Ok(patch) => patch.files.iter().fold((patch.files.len(), 0, 0), |(files, plus, minus), file| {
+            match &file.body {
+                Body::Text { insertions, deletions, .. } => (files, plus + insertions, minus + deletions),
+                _ => (files, plus, minus),
+            }
+        }),
+        Err(_) => (patch.lines().filter(|line| line.starts_with("diff --git ")).count(), 0, 0),
+    }
+}
