@@ -259,7 +259,8 @@ fn a_profile_beside_the_blueprint_wins_and_its_mistakes_are_told() {
         .unwrap();
     let blueprint = |profile: &str| {
         let text = format!(
-            "extends = \"mec\"\nazolla_id = \"a\"\n[executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"{profile}\"\n"
+            "extends = \"mec\"\nazolla_id = \"a\"\n[executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"{profile}\"\n\
+             [[gates]]\nkind = \"patch\"\n[[gates]]\nkind = \"applies\"\n"
         );
         fs::write(folder.join("a.toml"), text).unwrap();
     };
@@ -276,6 +277,10 @@ fn a_profile_beside_the_blueprint_wins_and_its_mistakes_are_told() {
     assert_eq!(machine.run(dir.path(), &["agent", "show", "claude"]).exits(0).stdout, own);
 
     machine.run(dir.path(), &["azolla", "check", "azollas/a.toml"]).exits(0);
+    let text = fs::read_to_string(folder.join("a.toml")).unwrap();
+    fs::write(folder.join("a.toml"), text.replace("applies", "outcome")).unwrap();
+    let unguarded = machine.run(dir.path(), &["azolla", "check", "azollas/a.toml"]).exits(1);
+    assert!(unguarded.stdout.contains("add the gates `patch` and `applies`"), "{unguarded:?}");
     for (profile, why) in [
         (
             "bad",

@@ -70,6 +70,13 @@ words!(
     }
 );
 
+impl ExecutorKind {
+    /// Whether the control plane itself starts a program for it.
+    pub const fn runs_here(self) -> bool {
+        matches!(self, Self::Command | Self::Agent)
+    }
+}
+
 words!(
     /// What an executor is contained by.
     Sandbox {

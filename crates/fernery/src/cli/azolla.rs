@@ -91,7 +91,7 @@ fn check(args: &Check, screen: Screen) -> Outcome {
             Ok(text) => {
                 let profile = |name: &str| profiles::beside(folder_of(path), name);
                 let beside = Neighbours { blueprint: &|name| beside(path, name), profile: &profile };
-                Blueprint::parse_beside(&text, &beside)
+                Blueprint::parse_beside(&text, &beside).and_then(guarded)
             }
             Err(Unread { why, place, is_usage }) => {
                 unreadable += usize::from(is_usage);
@@ -117,6 +117,14 @@ fn check(args: &Check, screen: Screen) -> Outcome {
         screen.line(&format!("{} files, {} right, {failed} not", files.len(), files.len() - failed))?;
     }
     documents::ended(failed, unreadable)
+}
+
+/// What a server would refuse although it can be read.
+fn guarded(blueprint: Blueprint) -> Result<Blueprint, Vec<Flaw>> {
+    match blueprint.unguarded() {
+        None => Ok(blueprint),
+        Some(why) => Err(vec![Flaw { line: 1, column: 1, path: "gates".into(), message: why.into() }]),
+    }
 }
 
 fn row(file: &str, checked: &Result<Blueprint, Vec<Flaw>>) -> Value {

@@ -165,6 +165,7 @@ impl Errand {
         if !is_object_id(&base) || !is_branch_name(&branch) {
             return Err(unready(format!("{base:?} is no commit, or {branch:?} no name of a branch")));
         }
+        preflight::login(&self.profile).map_err(unready)?;
         preflight::ground(&repository, &base).await.map_err(unready)?;
         self.place.make(&base).map_err(|why| Done::Infrastructure("no_folder", why.to_string()))?;
         preflight::disk(self.place.folder()).map_err(unready)?;

@@ -104,6 +104,21 @@ async fn version(file: &Path, command: &[String]) -> Option<String> {
     said
 }
 
+/// Whether an agent that needs a login finds one.
+pub(super) fn login(profile: &Profile) -> Result<(), String> {
+    let home = std::env::home_dir().unwrap_or_default();
+    let needs_none = profile.secrets.is_empty() && profile.login.is_empty();
+    let is_set = |name: &String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if needs_none
+        || profile.secrets.iter().any(is_set)
+        || profile.login.iter().any(|file| home.join(file).exists())
+    {
+        return Ok(());
+    }
+    let name = &profile.name;
+    Err(format!("{name} is not logged in here; `fernery agent check {name}` says what is missing"))
+}
+
 /// Whether the commit is there that work starts from.
 pub(super) async fn ground(repository: &Repository, commit: &str) -> Result<(), String> {
     match repository.has_commit(commit).await {

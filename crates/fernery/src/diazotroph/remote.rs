@@ -7,14 +7,16 @@ use crate::git::repository::Repository;
 use crate::sandbox::Tier;
 use crate::worker::handler::weightier;
 use fernery_client::worker::{Failure, Job, StopReason};
-use fernery_core::StreamName;
 use fernery_core::artifact::{ContextSnapshot, DiazotrophType, Workorder};
 use fernery_core::names::RESERVED_STREAM_PREFIX;
 use fernery_core::pipeline::patching::Cut;
 use fernery_core::profile::Profile;
+use fernery_core::{JobId, StreamName};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -34,6 +36,8 @@ pub(crate) struct RemotePatches {
     pub(crate) work: PathBuf,
     /// Where they go when a run is over.
     pub(crate) trash: Trash,
+    /// Folders of the trash whose work the server has not yet said that it took, by their jobs.
+    pub(crate) unanswered: Arc<Mutex<HashMap<JobId, PathBuf>>>,
 }
 
 impl RemotePatches {
@@ -41,6 +45,16 @@ impl RemotePatches {
     pub(crate) fn streams(&self, of: &DiazotrophType) -> Vec<StreamName> {
         let stream = |repo: &String| StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}:{repo}"));
         self.repos.keys().map(stream).collect()
+    }
+
+    /// The server has answered a report about this job. What it took need not be kept here for ever.
+    pub(crate) fn answered(&self, job: JobId, taken: bool) {
+        let kept = self.unanswered.lock().expect("not poisoned").remove(&job);
+        if let Some(kept) = kept.filter(|_| taken)
+            && let Err(error) = self.trash.captured(&kept).and_then(|()| self.trash.empty())
+        {
+            tracing::warn!(%error, "the trash could not be put in order");
+        }
     }
 
     /// Carries one workorder out.
@@ -77,7 +91,10 @@ impl RemotePatches {
         match done {
             Done::HandIn(parts) => {
                 // Until the server has said that it took it, it is nowhere else.
-                place.keep(false, "the server has not said yet that it took its work");
+                let kept = place.keep(false, "the server has not said yet that it took its work");
+                if let Some(kept) = kept {
+                    self.unanswered.lock().expect("not poisoned").insert(job.id(), kept);
+                }
                 to_raw_value(&parts).map_err(|error| Failure::new("unreadable", error.to_string()))
             }
             Done::Infrastructure(code, said) => Err(Failure::new(code, said)),

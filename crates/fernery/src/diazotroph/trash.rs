@@ -52,13 +52,12 @@ impl Trash {
         self.folder.parent().unwrap_or(Path::new("/")).to_owned()
     }
 
-    /// Takes note that what a workorder's folders hold was handed in, and taken.
-    pub(crate) fn captured(&self, work_order_id: &str) -> io::Result<()> {
-        for discarded in self.list()?.into_iter().filter(|of| of.work_order_id == work_order_id) {
-            let note = Discarded { captured: true, why: "its work was handed in".into(), ..discarded };
-            fs::write(self.folder.join(&note.name).join(NOTE_FILE), serde_json::to_vec_pretty(&note)?)?;
-        }
-        Ok(())
+    /// Takes note that what this folder of the trash holds was handed in, and taken.
+    pub(crate) fn captured(&self, place: &Path) -> io::Result<()> {
+        let found = self.list()?.into_iter().find(|of| self.folder.join(&of.name) == place);
+        let Some(discarded) = found else { return Ok(()) };
+        let note = Discarded { captured: true, why: "its work was handed in".into(), ..discarded };
+        fs::write(place.join(NOTE_FILE), serde_json::to_vec_pretty(&note)?)
     }
 
     /// Moves a folder here; answers where it is now.

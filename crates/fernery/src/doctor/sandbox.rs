@@ -34,7 +34,7 @@ pub(super) async fn examine(settings: &Settings) -> Vec<Finding> {
 /// The programs that this process would start for a blueprint.
 fn programs(blueprint: &Blueprint) -> Vec<judge::Program> {
     let id = &blueprint.azolla_id;
-    let executor = blueprint.executor().filter(|executor| executor.kind == ExecutorKind::Command);
+    let executor = blueprint.executor().filter(|executor| executor.kind.runs_here());
     let executor = executor.map(|executor| judge::Program {
         name: format!("azolla {id}: the executor of {}", blueprint.diazotroph_type),
         wanted: executor.sandbox,

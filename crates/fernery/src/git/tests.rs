@@ -87,8 +87,14 @@ async fn a_clone_shares_objects_and_nothing_else() {
     assert_eq!(git(&clone.tree, &["status", "--porcelain"]), "");
     assert_eq!(git(&clone.tree, &["log", "--format=%H"]), place.base);
     assert_eq!(git(&clone.tree, &["branch", "--show-current"]), "azolla/T-1");
-    let own = fs::read_dir(clone.tree.join(".git/objects/pack")).expect("a folder").count();
-    assert_eq!(own, 0, "no object is copied");
+    for dir in [clone.tree.join(".git"), clone.trusted.clone()] {
+        let folders = fs::read_dir(dir.join("objects")).expect("a folder").flatten();
+        let mut names: Vec<_> =
+            folders.map(|entry| entry.file_name().into_string().expect("UTF-8")).collect();
+        names.sort();
+        assert_eq!(names, ["info", "pack"], "no object is copied");
+        assert_eq!(fs::read_dir(dir.join("objects/pack")).expect("a folder").count(), 0, "nor packed");
+    }
     git(&clone.tree, &["config", "core.hooksPath", "/elsewhere"]);
     git(&clone.tree, &["branch", "another"]);
     assert!(!place.refs().contains("another"));

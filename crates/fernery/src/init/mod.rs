@@ -147,7 +147,7 @@ fn executor(agent: Option<&str>) -> String {
     let (why, profile) = match agent {
         Some(agent) => ("The agent that works on tickets. `fernery agent list` shows the others.", agent),
         None => (
-            "No coding agent was found here, so this is a scripted one that only does what lines like\n\
+            "No coding agent can be used here yet, so this is a scripted one that only does what lines like\n\
              # `mock: write hello.txt Hello` in a ticket say. `fernery agent check` tells how to get a real one; then name it\n\
              # here: claude, codex, opencode, gemini, goose or aider.",
             "mock",

@@ -4,7 +4,7 @@
 
 use super::Context;
 use super::driver::{Pass, PollingWorker};
-use super::leftovers::Leftovers;
+use super::leftovers::{Leftovers, remove_logs};
 use async_trait::async_trait;
 use fernery_core::JobStatus;
 use fernery_core::artifact::{AzollaId, WorkorderId};
@@ -53,9 +53,13 @@ impl PollingWorker for Keeper {
 }
 
 async fn empty_trash(context: &Context, pass: &mut Pass) {
-    let trash = context.trash.clone();
-    match tokio::task::spawn_blocking(move || trash.empty()).await {
-        Ok(Ok(emptied)) => pass.count("trash_emptied", emptied),
+    let (trash, work) = (context.trash.clone(), context.work.clone());
+    let empty = move || Ok::<_, std::io::Error>((trash.empty()?, remove_logs(&work)?));
+    match tokio::task::spawn_blocking(empty).await {
+        Ok(Ok((emptied, logs))) => {
+            pass.count("trash_emptied", emptied);
+            pass.count("logs_removed", logs);
+        }
         Ok(Err(error)) => tracing::warn!(%error, "the trash could not be emptied"),
         Err(error) => tracing::warn!(%error, "the trash could not be emptied"),
     }

@@ -6,8 +6,9 @@ use crate::diazotroph::trash::{Trash, remove_all};
 use fernery_engine::substrate::{claims, journal};
 use fernery_engine::{Engine, StoreError};
 use std::collections::HashSet;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// Holders that are looked up; where there are more, nobody knows whose a folder is, and all stay.
@@ -32,6 +33,30 @@ pub(super) fn gate_folder(work: &Path, work_order_id: &str, gate: &str, claim_ve
 /// Where what an executor wrote while it worked on a workorder is kept.
 pub(super) fn log_file(work: &Path, work_order_id: &str) -> PathBuf {
     work.join("logs").join(format!("{work_order_id}.log"))
+}
+
+/// How long a log is kept, and how many are at most.
+const LOG_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+const LOGS_MAX: usize = 1_000;
+
+/// Removes logs that are old, or of which there are too many; answers how many.
+pub(super) fn remove_logs(work: &Path) -> io::Result<u64> {
+    let entries = match std::fs::read_dir(work.join("logs")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let written = |entry: std::fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
+    let mut logs: Vec<_> = entries.flatten().filter_map(written).collect();
+    logs.sort();
+    let too_many = logs.len().saturating_sub(LOGS_MAX);
+    let mut removed = 0;
+    for (nth, (at, path)) in logs.iter().enumerate() {
+        if nth < too_many || at.elapsed().is_ok_and(|age| age > LOG_KEPT) {
+            std::fs::remove_file(path)?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
 }
 
 /// The workorder that a folder was made for, and the rest of its name; `None`: it is none of ours.

@@ -162,7 +162,7 @@ fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
 async fn check_contained(blueprints: &[Blueprint], probing: &Probing) -> Result<(), String> {
     for blueprint in blueprints {
         let id = &blueprint.azolla_id;
-        let command = blueprint.executor().filter(|executor| executor.kind == ExecutorKind::Command);
+        let command = blueprint.executor().filter(|executor| executor.kind.runs_here());
         let executor =
             command.map(|found| (format!("[executors.{}]", blueprint.diazotroph_type), found.sandbox));
         let gates = blueprint.gates.iter().filter_map(|gate| match gate {

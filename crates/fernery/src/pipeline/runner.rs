@@ -11,7 +11,7 @@ use crate::sandbox::{Cell, Tier};
 use crate::worker::link::Stopped;
 use crate::worker::process::{ATTEMPT_VARIABLE, NotRun, Ran};
 use fernery_core::artifact::{WorkorderId, WorkorderStatus};
-use fernery_core::blueprint::{Executor, ExecutorKind};
+use fernery_core::blueprint::Executor;
 use fernery_core::names::showable;
 use fernery_core::pipeline::membrane::{self, Outcome};
 use fernery_core::report::Answer;
@@ -47,7 +47,7 @@ impl Runner {
         let mut slots = JoinSet::new();
         let mut parallel: BTreeMap<Vec<StreamName>, u32> = BTreeMap::new();
         for blueprint in &context.blueprints {
-            if let Some(executor) = blueprint.executor().filter(|e| runs_here(e.kind)) {
+            if let Some(executor) = blueprint.executor().filter(|e| e.kind.runs_here()) {
                 *parallel.entry(context.streams_of(blueprint)).or_default() += executor.parallel;
             }
         }
@@ -88,11 +88,6 @@ pub(super) enum Why {
     Budget,
     ShuttingDown,
     LeaseLost,
-}
-
-/// Whether this process carries out workorders of this kind of executor.
-fn runs_here(kind: ExecutorKind) -> bool {
-    matches!(kind, ExecutorKind::Command | ExecutorKind::Agent)
 }
 
 impl Slot {
@@ -144,7 +139,7 @@ impl Slot {
                 .fail(job, "no_workorder", "there is no such workorder, or it is not wanted any more")
                 .await;
         };
-        let Some(executor) = blueprint.executor().filter(|e| runs_here(e.kind)) else {
+        let Some(executor) = blueprint.executor().filter(|e| e.kind.runs_here()) else {
             return self.fail(job, "no_executor", "its blueprint names no program").await;
         };
         if let Some(profile) = &executor.agent {

@@ -17,7 +17,16 @@ fn worker(yard: &Yard, elsewhere: &TempDir) -> Child {
         .env("FERNERY_URL", read("url"))
         .env("FERNERY_TOKEN", read("worker.token"));
     command.env("FERNERY_REPOS", "app=app#main");
-    command.args(["worker", "--diazotroph", "PATCH_DIAZOTROPH", "--profile", "mock", "--json"]);
+    command.args([
+        "worker",
+        "--diazotroph",
+        "PATCH_DIAZOTROPH",
+        "--profile",
+        "mock",
+        "--json",
+        "--drain",
+        "0s",
+    ]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("it starts")
 }
 
@@ -65,8 +74,19 @@ fn a_worker_elsewhere_makes_the_patch_and_the_server_judges_it() {
     assert!(eventually(|| crate::yard::marked(&home).is_empty()), "nothing of it lives");
     let ended = yard.judged("c");
     assert!(ended["output_bundles"][0]["content"].as_str().unwrap().contains("+half"), "{ended:#}");
+    let kept = |captured: bool| {
+        let trash =
+            fernery().current_dir(elsewhere.path()).args(["trash", "list", "--json"]).output().unwrap();
+        let all: Vec<serde_json::Value> = serde_json::from_slice(&trash.stdout).unwrap();
+        all.iter().filter(|of| of["captured"] == captured).count()
+    };
+    assert!(eventually(|| kept(true) == 2), "the server has taken both");
+    // Ended while it runs: what it had made was handed in nowhere, and stays.
+    yard.ticket("yard", "d", "mock: write half.txt half\\n\nmock: hang");
+    assert!(eventually(began), "it has changed something");
     kill_process(Pid::from_raw(worker.id() as i32).unwrap(), Signal::TERM).unwrap();
     assert!(worker.wait().unwrap().success());
+    assert_eq!((kept(true), kept(false)), (2, 1));
 }
 
 #[test]

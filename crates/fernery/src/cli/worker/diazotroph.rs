@@ -44,7 +44,7 @@ pub(super) async fn work(args: WorkerArgs, of: DiazotrophType, global: &Global, 
         json!({"event": "started", "worker_id": place.id, "url": url, "streams": names, "profile": profile,
                "sandbox": tier, "concurrency": args.concurrency, "spool": place.spool.display().to_string()}),
     );
-    let (told, trash) = (show.clone(), patches.trash.clone());
+    let (told, answered) = (show.clone(), patches.clone());
     let mut worker = Worker::new(server.client.clone())
         .id(place.id.as_str())
         .concurrency(args.concurrency as usize)
@@ -52,11 +52,9 @@ pub(super) async fn work(args: WorkerArgs, of: DiazotrophType, global: &Global, 
         .drain(args.drain)
         .grace(args.kill_grace + KILL_MARGIN)
         .on_event(move |event| {
-            if let WorkerEvent::Reported { answer } = &event
-                && matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Duplicate)
-            {
-                let _ = trash.captured(&answer.job_id.to_string());
-                let _ = trash.empty();
+            if let WorkerEvent::Reported { answer } = &event {
+                let taken = matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Duplicate);
+                answered.answered(answer.job_id, taken);
             }
             told.event(event);
         });
@@ -101,7 +99,8 @@ async fn patches(args: &WorkerArgs, of: &DiazotrophType, settings: &Settings) ->
     let data = std::path::absolute(&settings.data).unwrap_or_else(|_| settings.data.clone());
     let work = data.join("work").join("elsewhere");
     let trash = Trash::of(&data);
-    Ok(RemotePatches { profile, tier, repos: settings.repos.clone(), work, trash })
+    let (repos, unanswered) = (settings.repos.clone(), Arc::default());
+    Ok(RemotePatches { profile, tier, repos, work, trash, unanswered })
 }
 
 fn profile(args: &WorkerArgs) -> Outcome<Profile> {
