@@ -333,6 +333,11 @@ fn what_contains_programs_is_tried_and_what_nothing_contains_is_named() {
     fs::write(dir.path().join("free.toml"), blueprint).unwrap();
     let seen = findings(&run_in(dir.path(), ["doctor", "--json", "--azolla", "free.toml"]).exits(0));
     expect(&seen, "containment", "warning", "azolla free");
+    let agent = "extends = \"mec\"\nazolla_id = \"agent\"\n[executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"mock\"\n\
+                 sandbox = \"none\"\n";
+    fs::write(dir.path().join("agent.toml"), agent).unwrap();
+    let seen = findings(&run_in(dir.path(), ["doctor", "--json", "--azolla", "agent.toml"]).exits(0));
+    expect(&seen, "containment", "warning", "azolla agent");
     let seen = findings(&run_in(dir.path(), ["doctor", "--json", "--azolla", "nothere.toml"]).exits(1));
     expect(&seen, "azollas", "problem", "nothere.toml");
 }

@@ -7,7 +7,7 @@ use crate::config::{Settings, database};
 use crate::pipeline;
 use crate::sandbox::{Probe, Tier};
 use crate::transport::health as redis_health;
-use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate};
+use fernery_core::blueprint::{Blueprint, Gate};
 use fernery_engine::Database;
 use fernery_engine::store::postgres::health as server_health;
 

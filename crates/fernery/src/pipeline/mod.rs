@@ -34,7 +34,7 @@ use crate::sandbox::Probing;
 use driver::{Driver, Turns};
 use fernery_core::StreamName;
 use fernery_core::artifact::AzollaId;
-use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Neighbours, WorkerKind};
+use fernery_core::blueprint::{Blueprint, Gate, Neighbours, WorkerKind};
 use fernery_core::limits::CLAIM_STREAMS_MAX;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::store::StoreSettings;
