@@ -58,6 +58,10 @@ pub struct LeasedJob {
     /// Until when the lease holds.
     #[schemars(with = "schema::Instant")]
     pub lease_expires_at: Timestamp,
+    /// When the attempt is ended even while it heartbeats, if it has a time-out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Instant>")]
+    pub timeout_at: Option<Timestamp>,
 }
 
 /// The answer to a claim: `{"claimed": false}`, or `"claimed": true` with the fields of [`LeasedJob`].
@@ -108,6 +112,8 @@ impl<'de> Deserialize<'de> for ClaimResponse {
             server_time: Timestamp,
             #[serde(default)]
             lease_expires_at: Timestamp,
+            #[serde(default)]
+            timeout_at: Option<Timestamp>,
         }
         let missing = serde::de::Error::missing_field;
         let it = In::deserialize(deserializer)?;
@@ -130,6 +136,7 @@ impl<'de> Deserialize<'de> for ClaimResponse {
             max_attempts: it.max_attempts,
             server_time: it.server_time,
             lease_expires_at: it.lease_expires_at,
+            timeout_at: it.timeout_at,
         })))
     }
 }

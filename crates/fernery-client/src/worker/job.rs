@@ -129,6 +129,11 @@ impl Job {
         trusted_for(&self.held.leased)
     }
 
+    /// How long after the claim the server ends the attempt, heartbeats or not; `None`: never.
+    pub fn time_out(&self) -> Option<Duration> {
+        self.held.leased.timeout_at.map(|at| at.since(self.claimed_at()))
+    }
+
     /// What to do, as the producer wrote it.
     pub fn raw_payload(&self) -> &RawValue {
         &self.held.leased.payload

@@ -60,7 +60,9 @@ impl RemotePatches {
     /// Carries one workorder out.
     pub(crate) async fn run(&self, job: Job) -> Result<Box<RawValue>, Failure> {
         let Payload { workorder, context_snapshot: snapshot } = job.payload()?;
-        let budget = Duration::from_millis(workorder.budget_ms);
+        // Of a budget that an earlier attempt has used, what is left.
+        let whole = Duration::from_millis(workorder.budget_ms);
+        let budget = job.time_out().map_or(whole, |left| left.min(whole));
         let errand = self.errand(&job, workorder, snapshot)?;
         let place = errand.place().clone();
         let (order, orders) = mpsc::unbounded_channel();

@@ -81,6 +81,7 @@ pub(super) fn leased(server: &Server, job: Claimed) -> LeasedJob {
         max_attempts: job.max_attempts,
         server_time: job.claimed_at,
         lease_expires_at: job.expires_at,
+        timeout_at: job.timeout_at,
     }
 }
 

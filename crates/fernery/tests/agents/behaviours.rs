@@ -67,6 +67,10 @@ fn every_behaviour_ends_in_the_right_outcome_verdict_and_pause() {
         let actions = objective["pauses"][0]["prioritized_actions"].as_array().unwrap().len();
         assert!((1..=3).contains(&actions), "{id}");
     }
+    for id in ["hangs", "deaf"] {
+        let ms = yard.objective(id)["output_bundles"][0]["metadata"]["wall_ms"].as_u64().unwrap();
+        assert!(ms < 5_000 + 7_000, "{id}: nothing outlives its budget and seven seconds: {ms} ms");
+    }
     let said = yard.objective("ok")["output_bundles"][0]["metadata"].clone();
     assert!(
         said["tokens"].as_u64().is_some_and(|tokens| tokens > 0) && said["cost_usd_micros"].is_u64(),

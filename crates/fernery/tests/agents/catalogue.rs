@@ -117,7 +117,11 @@ fn every_hostile_patch_is_refused_and_changes_nothing() {
     std::fs::rename(repo.join("away"), &object).unwrap();
     // And a patch that is as it should be passes, so the others were refused for what they are.
     yard.ticket("yard", "good", "nothing");
+    assert!(eventually(|| yard.objective("good")["objective"]["status"] == "IN_PROGRESS"));
+    git(&repo, &["commit", "-q", "--allow-empty", "-m", "meanwhile"]);
     assert_eq!(hand_in(&yard, "good", &good).0, 200);
-    assert_eq!(yard.judged("good")["runs"][0]["gate_result"], "PASS");
+    let judged = yard.judged("good");
+    assert_eq!(judged["runs"][0]["gate_result"], "PASS");
+    assert!(judged["runs"][0]["evidence"].to_string().contains("main has moved on to"), "{judged:#}");
     assert_eq!(git(&repo, &["show", "azolla/good:greeting.txt"]), "Goodbye");
 }

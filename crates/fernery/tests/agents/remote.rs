@@ -87,6 +87,19 @@ fn a_worker_elsewhere_makes_the_patch_and_the_server_judges_it() {
     kill_process(Pid::from_raw(worker.id() as i32).unwrap(), Signal::TERM).unwrap();
     assert!(worker.wait().unwrap().success());
     assert_eq!((kept(true), kept(false)), (2, 1));
+
+    // Killed while it runs: its agent dies with it, and the next worker keeps what was made and goes on.
+    let mut killed = self::worker(&yard, &elsewhere);
+    assert!(eventually(began), "it has changed something");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(eventually(|| crate::yard::marked(&home).is_empty()), "nothing of it lives");
+    let mut next = self::worker(&yard, &elsewhere);
+    assert!(eventually(|| kept(false) == 2), "its work is in the trash");
+    yard.server.run(["ticket", "cancel", "d"]).exits(0);
+    assert_eq!(yard.judged("d")["runs"].as_array().unwrap().len(), 1);
+    kill_process(Pid::from_raw(next.id() as i32).unwrap(), Signal::TERM).unwrap();
+    assert!(next.wait().unwrap().success());
 }
 
 #[test]
