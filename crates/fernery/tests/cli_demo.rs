@@ -70,6 +70,8 @@ fn a_demo_goes_from_a_failing_test_to_a_gated_patch_and_leaves_all_of_it() {
     };
     assert_eq!((passes("main"), passes("azolla/demo-1")), (false, true));
 
+    let whole = run_in(&demo, ["schema", "check", "export"]).exits(0).stdout;
+    assert!(whole.contains("13 files, 13 valid"), "{whole}");
     let artifacts = ["objectives", "workorders", "output_bundles", "run_records", "pause_states"];
     for folder in artifacts {
         let files = entries(&demo.join("export").join(folder));

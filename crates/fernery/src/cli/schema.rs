@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use fernery_core::json::scan;
 use fernery_core::{Schema as ArtifactSchema, Violation, limits};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Schema {
@@ -86,9 +86,22 @@ struct Verdict {
     violations: Vec<Violation>,
 }
 
+/// What says that a folder was exported.
+const EXPORT_MANIFEST: &str = "manifest.json";
+/// Folders of an exported one that hold no artifacts.
+const BESIDE: [&str; 4] = ["beside", "blueprints", "decisions", "journal"];
+
+fn is_artifact(file: &Path) -> bool {
+    file != Path::new(EXPORT_MANIFEST) && !BESIDE.iter().any(|folder| file.starts_with(folder))
+}
+
 fn check(args: &Check, screen: Screen) -> Outcome {
     let told = args.name.as_deref().and_then(ArtifactSchema::named);
-    let files = documents::found(&args.files, "json")?;
+    let mut files = documents::found(&args.files, "json")?;
+    // Of an exported folder the artifacts: what stands beside them has no schema, and `fernery import` checks it.
+    for folder in args.files.iter().filter(|named| named.join(EXPORT_MANIFEST).is_file()) {
+        files.retain(|file| file.strip_prefix(folder).map_or(true, is_artifact));
+    }
     let (mut failed, mut unreadable, mut rows) = (0, 0, Vec::new());
     for path in &files {
         let file = documents::shown(path);
