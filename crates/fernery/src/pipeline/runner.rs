@@ -15,7 +15,7 @@ use fernery_core::blueprint::Executor;
 use fernery_core::names::showable;
 use fernery_core::pipeline::membrane::{self, Outcome};
 use fernery_core::report::Answer;
-use fernery_core::{StreamName, WorkerId};
+use fernery_core::{JobId, StreamName, WorkerId};
 use fernery_engine::store::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Proof};
 use fernery_engine::substrate::{azollas, reading};
 use fernery_engine::{StoreError, door};
@@ -34,6 +34,8 @@ const CLAIM_WAIT: Duration = Duration::from_secs(30);
 const KEPT_BYTES_MAX: usize = 768 << 10;
 /// Kept of the budget for stopping the program and handing in what there is.
 const RESERVE_MAX: Duration = Duration::from_secs(2);
+/// How often a running workorder is looked at for whether it is still wanted.
+const CANCEL_LOOK: Duration = Duration::from_millis(500);
 
 /// The executors of this process.
 pub(super) struct Runner {
@@ -303,7 +305,7 @@ impl Beats {
         let (tell, answers) = mpsc::unbounded_channel();
         let task = tokio::spawn(async move {
             loop {
-                tokio::time::sleep(context.lease_ttl / 3).await;
+                until_due_or_cancelled(&context, beat.job_id).await;
                 let asked_at = tokio::time::Instant::now();
                 match context.engine.store().heartbeat(vec![beat]).await.as_deref() {
                     Ok([answer]) => drop(tell.send((asked_at, *answer))),
@@ -315,6 +317,25 @@ impl Beats {
             }
         });
         Self { answers, task }
+    }
+}
+
+/// Waits until the next heartbeat is due, or until the workorder is cancelled: whoever cancels does not wait for a long lease.
+async fn until_due_or_cancelled(context: &Context, job_id: JobId) {
+    let due = tokio::time::Instant::now() + context.lease_ttl / 3;
+    let (id, substrate) = (WorkorderId::from(job_id), context.engine.substrate());
+    loop {
+        let next = (tokio::time::Instant::now() + CANCEL_LOOK).min(due);
+        tokio::time::sleep_until(next).await;
+        if next == due {
+            return;
+        }
+        let of = id.clone();
+        let read = substrate.read(move |sql| reading::workorder_by_id(sql, &of)).await;
+        // A database that is away is told of by the heartbeat.
+        if read.is_ok_and(|work| work.is_some_and(|work| work.cancelled)) {
+            return;
+        }
     }
 }
 
