@@ -27,6 +27,10 @@ words!(
         NonExecutableStatus = "NON_EXECUTABLE_STATUS",
         /// Something is in its objective's way.
         Blocked = "BLOCKED",
+        /// No capture waits any more.
+        NoPendingCaptures = "NO_PENDING_CAPTURES",
+        /// Nothing has changed since the last manifest.
+        Unchanged = "UNCHANGED",
     }
 );
 
@@ -39,7 +43,7 @@ pub struct Event {
     /// What happened.
     #[serde(rename = "type")]
     pub event_type: EventType,
-    /// To what: an objective, for TICKET_READY.
+    /// To what: an objective, for TICKET_READY; a capture, for CAPTURE_READY; a request, for MANIFEST_REQUESTED.
     pub resource_id: String,
     /// Where.
     pub azolla_id: AzollaId,

@@ -80,6 +80,31 @@ text_name!(
     check_id
 );
 text_name!(
+    /// A line in the inbox.
+    CaptureId,
+    check_id
+);
+text_name!(
+    /// What triage made of captures: an objective that a person may want.
+    CandidateId,
+    check_id
+);
+text_name!(
+    /// A session manifest.
+    ManifestId,
+    check_id
+);
+text_name!(
+    /// A question of one azolla to another.
+    QueryId,
+    check_id
+);
+text_name!(
+    /// The answer to such a question.
+    ResponseId,
+    check_id
+);
+text_name!(
     /// Which kind of executor a workorder is for.
     DiazotrophType,
     check_diazotroph
