@@ -15,6 +15,7 @@
 //! * [`canonical`]: one spelling for one content, and its digest
 //! * [`patch`]: patches, read strictly, and what they may touch
 //! * [`pipeline`]: every decision from an approved objective to a judged run
+//! * [`inbox`]: captures to candidates, what needs a person, and what is overdue
 //! * [`journal`]: who did what, and the chain over it
 //! * [`exported`]: a folder of artifacts, checked as a whole, and what comes in of it elsewhere
 //! * [`schema`]: the JSON Schemas of the artifacts, and what a document has against its own
@@ -28,6 +29,7 @@ pub mod blueprint;
 pub mod canonical;
 pub mod duration;
 pub mod exported;
+pub mod inbox;
 pub mod job;
 pub mod journal;
 pub mod json;

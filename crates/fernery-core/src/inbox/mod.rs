@@ -1,0 +1,153 @@
+//! The rules of the task-management azolla: what becomes of a line that somebody threw into the inbox, what a person should
+//! look at now, and when something is overdue.
+//!
+//! Nothing in here starts work. Triage makes candidates, a manifest names what waits, a deadline writes a pause; a person
+//! decides about each (invariant 15). A program or a model may stand in for the built-in triage and manifest: the same
+//! gates judge what it answers.
+//!
+//! * [`hints`], [`dates`]: what a captured line says beside its words
+//! * [`triage`]: captures to candidates, and the gate over that
+//! * [`zone`], [`schedule`]: when something is to happen on somebody's calendar
+//! * [`deadline`]: when an objective is overdue
+//! * [`facts`], [`score`]: what needs a person, over all azollas, the most pressing first
+//! * [`manifest`]: the facts as one to five lines, and the gate over those
+
+pub mod dates;
+pub mod deadline;
+pub mod facts;
+pub mod hints;
+pub mod manifest;
+pub mod schedule;
+pub mod score;
+pub mod triage;
+pub mod zone;
+
+pub use hints::{Hints, hints};
+pub use schedule::{Missed, Schedule};
+pub use zone::Zone;
+
+use crate::Timestamp;
+use crate::artifact::{CaptureId, Metadata};
+use crate::names::is_unprintable;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// Bytes as text for people: valid UTF-8 stands as it is, except control characters other than `\n` and `\t`; these, and
+/// bytes that are no text, stand as `\xNN`.
+pub fn shown(raw: &[u8]) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let escape = |bytes: &[u8], text: &mut String| {
+        for byte in bytes {
+            let _ = write!(text, "\\x{byte:02X}");
+        }
+    };
+    for chunk in raw.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() && !matches!(c, '\n' | '\t') {
+                escape(c.encode_utf8(&mut [0; 4]).as_bytes(), &mut text);
+            } else {
+                text.push(c);
+            }
+        }
+        escape(chunk.invalid(), &mut text);
+    }
+    text
+}
+
+/// A capture as triage sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Captured {
+    /// Its id.
+    pub capture_id: CaptureId,
+    /// What was captured, as [`shown`] writes it.
+    pub text: String,
+    /// Where it came from.
+    pub source_label: String,
+    /// When it was captured.
+    pub created_at: Timestamp,
+}
+
+/// What might become an objective, if a person wants it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Candidate {
+    /// The captures that it was made of.
+    pub capture_ids: Vec<CaptureId>,
+    /// What is wanted, in a line.
+    pub title: String,
+    /// How to tell that it is done.
+    pub acceptance_criteria: String,
+    /// 0 to 4; 0 is the most.
+    pub importance: u8,
+    /// 0 to 4; 0 is now.
+    pub urgency: u8,
+    /// What else was said: `due_at`, `projects`, `contexts`, …
+    #[serde(default)]
+    pub metadata: Metadata,
+}
+
+/// A capture that triage made nothing of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Left {
+    /// Which.
+    pub capture_id: CaptureId,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What triage made of a batch of captures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Triage {
+    /// What a person may want.
+    pub candidates: Vec<Candidate>,
+    /// What nothing was made of, and why.
+    #[serde(default)]
+    pub left: Vec<Left>,
+}
+
+/// One line that can be shown as it is: unprintable characters and double spaces are gone, and it has at most
+/// `chars_max` characters, cut at a word where there is one.
+pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
+    let spaced: String = text
+        .chars()
+        .filter_map(|c| if c.is_whitespace() { Some(' ') } else { (!is_unprintable(c)).then_some(c) })
+        .collect();
+    let line = spaced.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= chars_max {
+        return line;
+    }
+    let kept: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    // A word that is longer than half of the line is cut through.
+    let cut = kept.rfind(' ').filter(|at| *at > kept.len() / 2).unwrap_or(kept.len());
+    format!("{}…", kept[..cut].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_stands_escaped_and_all_else_as_it_is() {
+        for (raw, expected) in [
+            (&b""[..], ""),
+            (b"a\n\tb", "a\n\tb"),
+            (b"a\0b\x1b[2J\r", "a\\x00b\\x1B[2J\\x0D"),
+            (b"\xff\xfeok", "\\xFF\\xFEok"),
+            (b"cut \xe2\x82", "cut \\xE2\\x82"),
+            ("ä 😀 \u{85}\u{202e}".as_bytes(), "ä 😀 \\xC2\\x85\u{202e}"),
+        ] {
+            assert_eq!(shown(raw), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_is_cut_at_a_word() {
+        assert_eq!(one_line(" a\u{200b}\n b\t c ", 9), "a b c");
+        assert_eq!(one_line("one two three four", 12), "one two…");
+        assert_eq!(one_line(&"x".repeat(30), 10), format!("{}…", "x".repeat(9)));
+        assert_eq!(one_line("😀😀😀😀", 3), "😀😀…");
+    }
+}

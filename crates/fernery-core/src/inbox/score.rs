@@ -1,0 +1,1 @@
+//! How pressing something is.
