@@ -113,6 +113,18 @@ pub const ENVELOPE_TIME_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 pub const ENVELOPE_TOKENS_MAX: u64 = 1_000_000_000_000;
 /// Dollars of one objective.
 pub const ENVELOPE_USD_MAX: u64 = 1_000_000;
+/// Captures of one triage workorder.
+pub const TRIAGE_BATCH_MAX: u32 = 1_000;
+/// Tokens that a model may answer with.
+pub const MODEL_TOKENS_MAX: u32 = 1_000_000;
+/// Bytes of one capture.
+pub const CAPTURE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of captures in one triage workorder, as they are shown.
+pub const TRIAGE_BYTES_MAX: usize = 256 << 10;
+/// Characters of a capture's source label.
+pub const SOURCE_LABEL_CHARS_MAX: usize = 200;
+/// Captures that one call may carry.
+pub const CAPTURES_MAX: usize = 1_000;
 /// Words of one command.
 pub const ARGV_MAX: usize = 256;
 /// Bytes of one word of a command.

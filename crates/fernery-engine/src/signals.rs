@@ -3,6 +3,7 @@
 
 use crate::error::StoreError;
 use crate::parking::Parking;
+use crate::substrate::Stage;
 use fernery_core::{JobId, StreamName};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +22,7 @@ pub struct Signals {
     /// Another program left jobs in the inbox.
     pub inbox: Notify,
     /// A stage of the pipeline has something to look at.
-    pub stages: [Notify; 5],
+    pub stages: [Notify; Stage::ALL.len()],
     failure: watch::Sender<Option<StoreError>>,
 }
 
@@ -32,7 +33,7 @@ impl Signals {
     }
 
     /// These stages have something to look at.
-    pub fn nudge(&self, stages: impl IntoIterator<Item = crate::substrate::Stage>) {
+    pub fn nudge(&self, stages: impl IntoIterator<Item = Stage>) {
         stages.into_iter().for_each(|stage| self.stages[stage as usize].notify_one());
     }
 

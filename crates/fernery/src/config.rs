@@ -8,10 +8,12 @@ pub mod duration;
 pub mod file;
 mod given;
 pub mod redis;
+pub mod registry;
 pub mod repos;
 pub mod table;
 
 pub use given::{Given, Source};
+pub use registry::{Registry, Visitors};
 pub use repos::{RepoSettings, Repos};
 
 use crate::http::{TlsFiles, WorkerAuth};
@@ -78,6 +80,14 @@ pub struct Settings {
     pub azollas: Vec<PathBuf>,
     /// Repositories that tickets may name.
     pub repos: Repos,
+    /// Azollas of other servers that may be asked.
+    pub registry: Registry,
+    /// Azollas of other servers that may ask here.
+    pub visitors: Visitors,
+    /// Hosts that webhooks may go to.
+    pub notice_hosts: Vec<String>,
+    /// Webhooks may go to private addresses.
+    pub notice_private: bool,
     /// Who may claim.
     pub worker_auth: WorkerAuth,
     /// Requests a second of each token; no limit if `None`.
@@ -226,17 +236,16 @@ impl InForce {
             allowed_hosts: self.allowed_hosts()?,
             azollas: self.azollas()?,
             repos: self.repos()?,
+            registry: self.registry()?,
+            visitors: self.visitors()?,
+            notice_hosts: self.row("notices.hosts").values.clone(),
+            notice_private: self.switch("notices.private")?,
             worker_auth: self
                 .row("worker_auth")
                 .choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])?,
             requests_per_second: self.requests_per_second()?,
             tls,
-            insecure_http: self.row("insecure_http").choice(&[
-                ("true", true),
-                ("false", false),
-                ("1", true),
-                ("0", false),
-            ])?,
+            insecure_http: self.switch("insecure_http")?,
             log_level: self.log_level()?,
             log_format: self
                 .row("log_format")
@@ -320,6 +329,20 @@ impl InForce {
     fn repos(&self) -> Result<Repos, ConfigError> {
         let row = self.row("repos");
         repos::parse(&row.values, self.base(row)).map_err(|why| row.refused(why))
+    }
+
+    fn switch(&self, key: &str) -> Result<bool, ConfigError> {
+        self.row(key).choice(&[("true", true), ("false", false), ("1", true), ("0", false)])
+    }
+
+    fn registry(&self) -> Result<Registry, ConfigError> {
+        let row = self.row("registry");
+        registry::parse(&row.values, self.base(row)).map_err(|why| row.refused(why))
+    }
+
+    fn visitors(&self) -> Result<Visitors, ConfigError> {
+        let row = self.row("visitors");
+        registry::parse_visitors(&row.values).map_err(|why| row.refused(why))
     }
 
     fn allowed_hosts(&self) -> Result<Vec<String>, ConfigError> {

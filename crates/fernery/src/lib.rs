@@ -12,6 +12,7 @@ mod doctor;
 mod git;
 pub mod http;
 mod init;
+mod membrane;
 mod mock_agent;
 mod peers;
 pub mod pipeline;

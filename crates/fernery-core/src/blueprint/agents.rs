@@ -56,6 +56,7 @@ impl Reader {
             network: agent.network,
             parallel,
             agent: Some(agent),
+            endpoint: None,
         })
     }
 

@@ -1,8 +1,8 @@
 //! The form of the file, table by table, with the rules that hold in each and between them.
 
 use super::{
-    Blueprint, Envelope, Flaw, GateRetry, Limits, MEC_TOML, Neighbours, ReadableArtifact, Reads, Worker,
-    WorkerKind,
+    BUILTIN, Blueprint, Envelope, Flaw, GateRetry, Limits, MANIFEST_BUILDER, Neighbours, ReadableArtifact,
+    Reads, TRIAGE, Worker, WorkerKind,
 };
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveType};
 use crate::limits;
@@ -12,11 +12,15 @@ use std::time::Duration;
 
 const BUDGET_DEFAULT: Duration = Duration::from_secs(30 * 60);
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// What no azolla of tickets goes without.
-const TICKET_WORKERS: [WorkerKind; 4] =
-    [WorkerKind::Readiness, WorkerKind::Scheduler, WorkerKind::Runner, WorkerKind::Gate];
+/// What no azolla of tickets goes without, what no triage does, and what no manifest does.
+const TICKET_WORKERS: &[WorkerKind] =
+    &[WorkerKind::Readiness, WorkerKind::Scheduler, WorkerKind::Runner, WorkerKind::Gate];
+const TRIAGE_WORKERS: &[WorkerKind] =
+    &[WorkerKind::CaptureReadiness, WorkerKind::Scheduler, WorkerKind::Runner, WorkerKind::Gate];
+const MANIFEST_WORKERS: &[WorkerKind] =
+    &[WorkerKind::ManifestScheduler, WorkerKind::Runner, WorkerKind::Gate];
 
-const KIND: tree::Kind = tree::Kind { what: "blueprint", builtin: Some(("mec", MEC_TOML)), own: "azolla_id" };
+const KIND: tree::Kind = tree::Kind { what: "blueprint", builtin: BUILTIN, own: "azolla_id" };
 
 pub(super) fn read(text: &str, beside: &Neighbours<'_>) -> Result<Blueprint, Vec<Flaw>> {
     let (table, sources) = tree::read(&KIND, text, beside.blueprint)?;
@@ -41,25 +45,49 @@ impl Reader {
         let objective_type =
             objective_type.and_then(|f| self.word(f, ObjectiveType::ALL, ObjectiveType::as_str));
         let objective_type = objective_type.map_or(ObjectiveType::Ticket, |found| found.value);
-        let diazotroph_type =
-            self.required(file, "diazotroph_type", "which kind of executor its workorders are for");
-        let diazotroph_type = diazotroph_type.and_then(|found| self.parsed::<DiazotrophType>(found));
+        let is_standing = objective_type == ObjectiveType::Standing;
+        let zone = self.zone(file);
+        let standing = self.standing(file, is_standing, azolla_id.as_ref().map(|found| &found.value));
+        let (triage_at, manifest_at) = (file.place("triage"), file.place("manifest"));
+        let triage = self.triage(file, is_standing);
+        let manifest = self.manifest(file, is_standing, &zone);
+        let of_track = |track: &str, at: Option<Place>, of: &str| {
+            let value = DiazotrophType::stored(of);
+            Found { value, at: at.unwrap_or_default(), path: track.to_string() }
+        };
+        let mut made_for = Vec::new();
+        made_for.extend(triage.as_ref().map(|_| of_track("triage", triage_at, TRIAGE)));
+        made_for.extend(manifest.as_ref().map(|_| of_track("manifest", manifest_at, MANIFEST_BUILDER)));
+        if !is_standing {
+            let of = self.required(file, "diazotroph_type", "which kind of executor its workorders are for");
+            made_for.extend(of.and_then(|found| self.parsed::<DiazotrophType>(found)));
+        } else if let Some((at, path)) = file.drop("diazotroph_type") {
+            self.flaw(at, &path, "is for an azolla of tickets; [triage] and [manifest] have their own");
+        }
         let branch_prefix = self.branch_prefix(file);
-        let workers = self.workers(file, objective_type);
-        let executors = self.executors(file, diazotroph_type.as_ref(), beside);
+        let workers = self.workers(file, (!is_standing, triage.is_some(), manifest.is_some()));
+        let executors = self.executors(file, &made_for, beside);
+        let diazotroph_type = match made_for.into_iter().next() {
+            Some(found) => Some(found.value),
+            None => is_standing.then(|| DiazotrophType::stored(TRIAGE)),
+        };
         let (budget, budget_at) = self.budget(file);
+        if let Some(at) = file.place("envelope").filter(|_| is_standing) {
+            self.flaw(at, "envelope", "is for tickets: a standing objective is never done");
+        }
         let envelope = self.envelope(file, budget, budget_at);
         let gates = self.gates(file);
         let retry = self.retry(file);
         let limits = self.limits(file);
         let urgency = self.urgency(file);
         let reads = self.reads(file);
+        let notices = self.notices(file);
         Some(Blueprint {
             azolla_id: azolla_id?.value,
             description,
             category,
             objective_type,
-            diazotroph_type: diazotroph_type?.value,
+            diazotroph_type: diazotroph_type?,
             branch_prefix,
             workers,
             executors,
@@ -70,6 +98,11 @@ impl Reader {
             limits,
             urgency,
             reads,
+            zone,
+            standing,
+            triage,
+            manifest,
+            notices,
         })
     }
 
@@ -88,7 +121,11 @@ impl Reader {
         (!found.value.is_empty()).then_some(found.value)
     }
 
-    fn workers(&mut self, file: &mut Fields, objective_type: ObjectiveType) -> BTreeMap<WorkerKind, Worker> {
+    fn workers(
+        &mut self,
+        file: &mut Fields,
+        (tickets, triage, manifest): (bool, bool, bool),
+    ) -> BTreeMap<WorkerKind, Worker> {
         let mut workers = BTreeMap::new();
         let (mut named, mut flawed) = (Vec::new(), false);
         if let Some(mut table) = self.table(file, "workers") {
@@ -115,9 +152,14 @@ impl Reader {
             }
         }
         // A misspelled name is one mistake, not two.
-        if objective_type == ObjectiveType::Ticket && !flawed {
-            for kind in TICKET_WORKERS.into_iter().filter(|kind| !named.contains(kind)) {
-                let why = format!("an azolla of tickets needs the worker; add [workers.{kind}]");
+        let needed = [
+            (tickets, "an azolla of tickets", TICKET_WORKERS),
+            (triage, "[triage]", TRIAGE_WORKERS),
+            (manifest, "[manifest]", MANIFEST_WORKERS),
+        ];
+        for (_, what, kinds) in needed.iter().filter(|(wanted, ..)| *wanted && !flawed) {
+            for kind in kinds.iter().filter(|kind| !named.contains(kind)) {
+                let why = format!("{what} needs the worker; add [workers.{kind}]");
                 self.missing(file, &format!("workers.{kind}"), &why);
             }
         }

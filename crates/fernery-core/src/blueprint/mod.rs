@@ -9,11 +9,13 @@ mod agents;
 mod form;
 pub(crate) mod millis;
 mod programs;
+mod standing;
 #[cfg(test)]
 mod tests;
 
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType, words};
 use crate::canonical::{self, Digest};
+use crate::inbox::{Schedule, Zone};
 use crate::names::{RESERVED_STREAM_PREFIX, StreamName};
 use crate::patch::policy::PatchPolicy;
 use crate::profile::Profile;
@@ -25,6 +27,15 @@ use std::time::Duration;
 
 /// The commented file that `mec` is made from.
 pub const MEC_TOML: &str = include_str!("../../../../azollas/mec.toml");
+/// The commented file that `task_management` is made from.
+pub const TASK_MANAGEMENT_TOML: &str = include_str!("../../../../azollas/task_management.toml");
+/// What is compiled in, by name.
+pub const BUILTIN: &[(&str, &str)] = &[("mec", MEC_TOML), ("task_management", TASK_MANAGEMENT_TOML)];
+
+/// Who makes candidates of captures.
+pub const TRIAGE: &str = "TRIAGE_DIAZOTROPH";
+/// Who makes an order of what needs a person.
+pub const MANIFEST_BUILDER: &str = "MANIFEST_BUILDER_DIAZOTROPH";
 
 words!(
     /// The loops of the control plane that an azolla may have.
@@ -71,8 +82,13 @@ words!(
 );
 
 impl ExecutorKind {
-    /// Whether the control plane itself starts a program for it.
+    /// Whether this process carries its workorders out.
     pub const fn runs_here(self) -> bool {
+        !matches!(self, Self::Remote)
+    }
+
+    /// Whether a program is started for it.
+    pub const fn starts_program(self) -> bool {
         matches!(self, Self::Command | Self::Agent)
     }
 }
@@ -108,6 +124,23 @@ pub struct Executor {
     /// Of an agent: its profile as it was when the blueprint was read, with what the blueprint adds to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Profile>,
+    /// Of a model: where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
+}
+
+/// A model behind an OpenAI-compatible endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// What `/chat/completions` is appended to.
+    pub base_url: String,
+    /// Its name there.
+    pub model: String,
+    /// The environment variable that has the key; `None`: none is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
+    /// Of one answer at most.
+    pub max_tokens: u32,
 }
 
 /// What one objective may use up over all its workorders. `None` is no bound.
@@ -149,6 +182,8 @@ pub enum Gate {
     Patch(PatchPolicy),
     /// The content is a patch that applies to the commit that its work started from, and makes of it what it says.
     Applies,
+    /// The content answers what its snapshot asks: about these captures, or these items, and nothing else.
+    Answers,
     /// A command says so.
     Command {
         /// What people call it.
@@ -175,6 +210,7 @@ impl Gate {
             Self::Size { .. } => "size",
             Self::Patch(_) => "patch",
             Self::Applies => "applies",
+            Self::Answers => "answers",
             Self::Command { name, .. } => name,
         }
     }
@@ -228,6 +264,58 @@ impl Reads {
     }
 }
 
+/// The objective of an azolla that has one duty and no tickets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Its id.
+    pub objective_id: ObjectiveId,
+    /// The duty, in a line.
+    pub title: String,
+    /// How to tell that it is kept.
+    pub acceptance_criteria: String,
+}
+
+/// Track A: captures become candidates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriageTrack {
+    /// Captures in one workorder at most.
+    pub batch: u32,
+}
+
+/// Track B: what needs a person becomes a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestTrack {
+    /// When one is made by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+}
+
+words!(
+    /// What the outside may be told of.
+    NoticeOf {
+        /// Something stopped.
+        PauseState = "pause_state",
+        /// There is a new manifest.
+        SessionManifest = "session_manifest",
+    }
+);
+
+/// Whom an azolla tells of what is new.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notices {
+    /// Where it is posted to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<String>,
+    /// The environment variable that has the secret which signs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_env: Option<String>,
+    /// A program that reads it; empty: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Of what.
+    pub on: Vec<NoticeOf>,
+}
+
 /// What an azolla is made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blueprint {
@@ -263,6 +351,26 @@ pub struct Blueprint {
     pub urgency: [Option<Duration>; 5],
     /// What it may read of other azollas.
     pub reads: Reads,
+    /// Where its days begin.
+    #[serde(default, rename = "time_zone", skip_serializing_if = "is_utc")]
+    pub zone: Zone,
+    /// Its one objective, if it has no tickets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<Standing>,
+    /// Track A, if it has an inbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triage: Option<TriageTrack>,
+    /// Track B, if it orients its operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<ManifestTrack>,
+    /// Whom it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notices: Option<Notices>,
+}
+
+/// Said of most, and so not written.
+fn is_utc(zone: &Zone) -> bool {
+    *zone == Zone::UTC
 }
 
 /// The files beside a blueprint's own, asked for by name. What they do not answer may still be built in.
@@ -289,6 +397,11 @@ impl Blueprint {
     /// The default.
     pub fn mec() -> Self {
         Self::parse(MEC_TOML, &|_| None).expect("the blueprint that is compiled in has no flaw")
+    }
+
+    /// The inbox and the morning page.
+    pub fn task_management() -> Self {
+        Self::parse(TASK_MANAGEMENT_TOML, &|_| None).expect("the blueprint that is compiled in has no flaw")
     }
 
     /// The part that decides what runs and how it is judged: what an approval covers.
@@ -328,7 +441,28 @@ impl Blueprint {
         self.branch_prefix.as_ref().map(|prefix| format!("{prefix}{objective_id}"))
     }
 
-    /// The executor of its workorders.
+    /// Which kinds of workorders it makes.
+    pub fn workorders_for(&self) -> Vec<DiazotrophType> {
+        if self.standing.is_none() {
+            return vec![self.diazotroph_type.clone()];
+        }
+        let triage = self.triage.as_ref().map(|_| TRIAGE);
+        let manifest = self.manifest.as_ref().map(|_| MANIFEST_BUILDER);
+        [triage, manifest].into_iter().flatten().map(DiazotrophType::stored).collect()
+    }
+
+    /// Who carries out its workorders of this kind.
+    pub fn executor_of(&self, kind: &DiazotrophType) -> Option<&Executor> {
+        self.executors.get(kind)
+    }
+
+    /// Who carries out its workorders, by their kinds.
+    pub fn used_executors(&self) -> Vec<(DiazotrophType, &Executor)> {
+        let kinds = self.workorders_for().into_iter();
+        kinds.filter_map(|kind| self.executors.get(&kind).map(|executor| (kind, executor))).collect()
+    }
+
+    /// The executor of its tickets' workorders.
     pub fn executor(&self) -> Option<&Executor> {
         self.executors.get(&self.diazotroph_type)
     }
@@ -355,7 +489,11 @@ impl Blueprint {
 
     /// Where executors of its kind claim its workorders: of those that work on a repository, only who has that one does.
     pub fn stream(&self, repo_ref: Option<&str>) -> StreamName {
-        let of = &self.diazotroph_type;
+        self.stream_of(&self.diazotroph_type, repo_ref)
+    }
+
+    /// Where those of this kind are claimed.
+    pub fn stream_of(&self, of: &DiazotrophType, repo_ref: Option<&str>) -> StreamName {
         match repo_ref.filter(|_| self.needs_repository()) {
             Some(repo) => StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}:{repo}")),
             None => StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}")),

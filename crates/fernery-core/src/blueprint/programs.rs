@@ -1,6 +1,6 @@
 //! The parts of the form that name programs: executors, and gates that are commands.
 
-use super::{Executor, ExecutorKind, Gate, Neighbours, Sandbox};
+use super::{Endpoint, Executor, ExecutorKind, Gate, Neighbours, Sandbox};
 use crate::artifact::{DiazotrophType, check_id};
 use crate::limits;
 use crate::patch::policy::PatchPolicy;
@@ -9,10 +9,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+const MODEL_TOKENS_DEFAULT: u32 = 4_000;
 const GATE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10 * 60);
-const GATE_KINDS: [&str; 6] = ["schema", "outcome", "size", "patch", "applies", "command"];
+const GATE_KINDS: [&str; 7] = ["schema", "outcome", "size", "patch", "applies", "answers", "command"];
 
 impl Executor {
+    /// One of this kind that says nothing more of itself.
+    pub(super) fn plain(kind: ExecutorKind) -> Self {
+        let (argv, env) = (Vec::new(), Vec::new());
+        Self { kind, argv, env, sandbox: None, network: false, parallel: 1, agent: None, endpoint: None }
+    }
+
     /// All but how many of it run at once.
     pub(super) fn decisive(&self) -> Value {
         let mut decisive = json!({ "kind": self.kind });
@@ -29,6 +36,9 @@ impl Executor {
         if self.network {
             decisive["network"] = json!(true);
         }
+        if let Some(endpoint) = &self.endpoint {
+            decisive["endpoint"] = json!(endpoint);
+        }
         decisive
     }
 }
@@ -37,7 +47,7 @@ impl Reader {
     pub(super) fn executors(
         &mut self,
         file: &mut Fields,
-        needed: Option<&Found<DiazotrophType>>,
+        needed: &[Found<DiazotrophType>],
         beside: &Neighbours<'_>,
     ) -> BTreeMap<DiazotrophType, Executor> {
         let mut executors = BTreeMap::new();
@@ -48,16 +58,16 @@ impl Reader {
                 let found = Found { value: name.clone(), at: entry.key_at, path: path.clone() };
                 named.push(name);
                 let of = self.parsed::<DiazotrophType>(found);
+                let key_at = entry.key_at;
                 let Some(fields) = self.fields(&path, entry.node) else { continue };
                 let executor = self.executor(fields, beside);
                 if let (Some(of), Some(executor)) = (of, executor) {
+                    self.check_builtin(key_at, &path, executor.kind, of.value.as_str());
                     executors.insert(of.value, executor);
                 }
             }
         }
-        if let Some(needed) = needed
-            && !named.iter().any(|name| name == needed.value.as_str())
-        {
+        for needed in needed.iter().filter(|needed| !named.iter().any(|n| n == needed.value.as_str())) {
             if named.is_empty() {
                 let why = format!("no executor is there for it; add [executors.{}]", needed.value);
                 self.flaw(needed.at, &needed.path, why);
@@ -70,7 +80,7 @@ impl Reader {
     }
 
     fn executor(&mut self, mut fields: Fields, beside: &Neighbours<'_>) -> Option<Executor> {
-        let kind = self.required(&mut fields, "kind", "agent, command or remote");
+        let kind = self.required(&mut fields, "kind", "agent, command, remote, builtin or llm");
         let kind = kind.and_then(|found| self.word(found, ExecutorKind::ALL, ExecutorKind::as_str));
         let executor = match &kind {
             Some(Found { value: ExecutorKind::Command, .. }) => Some(self.command(&mut fields)),
@@ -85,19 +95,10 @@ impl Reader {
                         );
                     }
                 }
-                let (argv, env) = (Vec::new(), Vec::new());
-                let (kind, sandbox, network) = (ExecutorKind::Remote, None, false);
-                Some(Executor { kind, argv, env, sandbox, network, parallel: 1, agent: None })
+                Some(Executor::plain(ExecutorKind::Remote))
             }
-            Some(found) => {
-                let why = format!(
-                    "`{}` is not available in this version; use agent, command or remote",
-                    found.value
-                );
-                self.flaw(found.at, &found.path, why);
-                fields.entries();
-                None
-            }
+            Some(Found { value: ExecutorKind::Builtin, .. }) => Some(Executor::plain(ExecutorKind::Builtin)),
+            Some(Found { value: ExecutorKind::Llm, .. }) => self.endpoint(&mut fields),
             None => {
                 fields.entries();
                 None
@@ -125,7 +126,33 @@ impl Reader {
             network,
             parallel,
             agent: None,
+            endpoint: None,
         }
+    }
+
+    fn endpoint(&mut self, fields: &mut Fields) -> Option<Executor> {
+        let base_url =
+            self.required(fields, "base_url", "where the model is, like http://127.0.0.1:11434/v1");
+        let model = self.required(fields, "model", "its name there");
+        let key_env = self.line(fields, "key_env", 200);
+        let max_tokens = self.small(fields, "max_tokens", 1..=limits::MODEL_TOKENS_MAX);
+        if let Some(url) = &base_url {
+            let rest = url.value.strip_prefix("https://").or_else(|| url.value.strip_prefix("http://"));
+            if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['@', ' ', '?', '#'])) {
+                self.flaw(
+                    url.at,
+                    &url.path,
+                    "is an address like https://api.example.com/v1, without a user or a query",
+                );
+            }
+        }
+        let endpoint = Endpoint {
+            base_url: base_url?.value.trim_end_matches('/').to_string(),
+            model: model?.value,
+            key_env: key_env.map(|found| found.value),
+            max_tokens: max_tokens.unwrap_or(MODEL_TOKENS_DEFAULT),
+        };
+        Some(Executor { endpoint: Some(endpoint), ..Executor::plain(ExecutorKind::Llm) })
     }
 
     pub(super) fn gates(&mut self, file: &mut Fields) -> Vec<Gate> {
@@ -170,7 +197,8 @@ impl Reader {
     }
 
     fn gate(&mut self, mut fields: Fields) -> Option<Gate> {
-        let kind = self.required(&mut fields, "kind", "schema, outcome, size, patch, applies or command");
+        let kind =
+            self.required(&mut fields, "kind", "schema, outcome, size, patch, applies, answers or command");
         let gate = match kind.as_ref().map(|found| found.value.as_str()) {
             Some("schema") => Some(Gate::Schema),
             Some("outcome") => Some(Gate::Outcome),
@@ -184,6 +212,7 @@ impl Reader {
             }
             Some("patch") => Some(Gate::Patch(self.patch_policy(&mut fields))),
             Some("applies") => Some(Gate::Applies),
+            Some("answers") => Some(Gate::Answers),
             Some("command") => {
                 let name = self.required(&mut fields, "name", "what to call the gate in a verdict");
                 if let Some(name) = &name

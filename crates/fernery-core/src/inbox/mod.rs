@@ -9,6 +9,7 @@
 //! * [`triage`]: captures to candidates, and the gate over that
 //! * [`zone`], [`schedule`]: when something is to happen on somebody's calendar
 //! * [`deadline`]: when an objective is overdue
+//! * [`question`]: what a workorder asks, however it is answered
 //! * [`facts`], [`score`]: what needs a person, over all azollas, the most pressing first
 //! * [`manifest`]: the facts as one to five lines, and the gate over those
 
@@ -17,12 +18,14 @@ pub mod deadline;
 pub mod facts;
 pub mod hints;
 pub mod manifest;
+pub mod question;
 pub mod schedule;
 pub mod score;
 pub mod triage;
 pub mod zone;
 
 pub use hints::{Hints, hints};
+pub use question::Question;
 pub use schedule::{Missed, Schedule};
 pub use zone::Zone;
 

@@ -20,7 +20,7 @@ words!(
 pub const GRACE: Duration = Duration::from_secs(5 * 60);
 
 /// A schedule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Minute, hour, day of month, month, day of week.
     pub cron: String,

@@ -7,8 +7,11 @@ use super::envelope::{Spent, exhausted};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
 use super::scheduling::{again, first_line};
-use crate::artifact::{BlockerKind, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason};
+use crate::artifact::{
+    BlockerKind, ContextSnapshot, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason,
+};
 use crate::blueprint::{Blueprint, Gate, Sandbox};
+use crate::inbox::Question;
 use crate::limits;
 use crate::names::showable;
 use crate::patch;
@@ -68,8 +71,12 @@ pub fn said(text: &str) -> String {
     shown
 }
 
-/// Judges a bundle by a gate that needs nothing but the bundle; `None`: this gate runs a program.
-pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
+/// Judges a bundle by a gate that needs nothing but the bundle and what was asked; `None`: this gate runs a program.
+pub fn plain_evidence(
+    gate: &Gate,
+    bundle: &OutputBundle,
+    snapshot: Option<&ContextSnapshot>,
+) -> Option<Evidence> {
     let fault = match gate {
         Gate::Schema => {
             let value = serde_json::to_value(bundle).unwrap_or_default();
@@ -86,16 +93,28 @@ pub fn plain_evidence(gate: &Gate, bundle: &OutputBundle) -> Option<Evidence> {
         Gate::Size { max_content_bytes } => (bundle.content.len() as u64 > *max_content_bytes)
             .then(|| format!("{} bytes of content; {max_content_bytes} are allowed", bundle.content.len())),
         Gate::Patch(policy) => patch::policy::fault(&bundle.content, policy),
+        Gate::Answers => answers_fault(snapshot, bundle),
         Gate::Applies | Gate::Command { .. } => return None,
     };
     Some(Evidence::plain(gate, fault))
 }
 
-/// Judges a bundle by gates that need nothing but the bundle, up to the first that does not pass; `None`: a program is needed.
-pub fn plain_evidence_of_all(gates: &[Gate], bundle: &OutputBundle) -> Option<Vec<Evidence>> {
+fn answers_fault(snapshot: Option<&ContextSnapshot>, bundle: &OutputBundle) -> Option<String> {
+    match snapshot.and_then(Question::of) {
+        Some(question) => question.fault(&bundle.content),
+        None => Some("its snapshot asks for neither a triage nor a manifest".to_string()),
+    }
+}
+
+/// Judges a bundle by gates that run no program, up to the first that does not pass; `None`: a program is needed.
+pub fn plain_evidence_of_all(
+    gates: &[Gate],
+    bundle: &OutputBundle,
+    snapshot: Option<&ContextSnapshot>,
+) -> Option<Vec<Evidence>> {
     let mut all = Vec::new();
     for gate in gates {
-        let evidence = plain_evidence(gate, bundle)?;
+        let evidence = plain_evidence(gate, bundle, snapshot)?;
         let passed = evidence.result == Some(GateResult::Pass);
         all.push(evidence);
         if !passed {
@@ -131,7 +150,7 @@ impl Verdict {
 /// gates are, what was not executed or did not succeed never passes.
 pub fn verdict(gates: &[Gate], evidence: &[Evidence], bundle: &OutputBundle) -> Verdict {
     match gates_verdict(gates, evidence) {
-        Verdict::Pass => match plain_evidence(&Gate::Outcome, bundle) {
+        Verdict::Pass => match plain_evidence(&Gate::Outcome, bundle, None) {
             Some(Evidence { result: Some(GateResult::Fail), log_tail, .. }) => Verdict::Fail(log_tail),
             _ => Verdict::Pass,
         },
@@ -167,10 +186,10 @@ fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
 /// the others by what they found then.
 pub fn verdict_again(gates: &[Gate], stored: &[Evidence], bundle: &OutputBundle) -> Verdict {
     let again = |(gate, stored): (&Gate, &Evidence)| {
-        // What kept a gate from running was so at that moment, and is not in the artifacts. The reader of patches may
-        // become sharper with a version: what it let through then was judged by the rules of then.
-        let as_then = stored.trouble.is_some() || matches!(gate, Gate::Patch(_));
-        let again = (!as_then).then(|| plain_evidence(gate, bundle)).flatten();
+        // What kept a gate from running was so at that moment, and is not in the artifacts. The readers of patches and
+        // answers may become sharper with a version: what they let through then was judged by the rules of then.
+        let as_then = stored.trouble.is_some() || matches!(gate, Gate::Patch(_) | Gate::Answers);
+        let again = (!as_then).then(|| plain_evidence(gate, bundle, None)).flatten();
         again.unwrap_or_else(|| stored.clone())
     };
     let mut evidence: Vec<Evidence> = gates.iter().zip(stored).map(again).collect();
@@ -327,7 +346,7 @@ mod tests {
         let gates = [Gate::Patch(patch::policy::PatchPolicy::default())];
         let mut output = bundle("OUTPUT");
         output.content = "no patch at all".into();
-        let fault = plain_evidence(&gates[0], &output).expect("it needs no program");
+        let fault = plain_evidence(&gates[0], &output, None).expect("it needs no program");
         assert_eq!(fault.result, Some(GateResult::Fail));
         assert!(matches!(verdict_again(&gates, &[fault], &output), Verdict::Fail(_)));
         let passed = [found("patch", Some(GateResult::Pass))];

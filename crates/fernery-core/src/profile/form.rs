@@ -9,7 +9,7 @@ use crate::names::nearest;
 use crate::toml_file::{Fields, Found, Reader, tree};
 use std::collections::BTreeMap;
 
-const KIND: tree::Kind = tree::Kind { what: "profile", builtin: None, own: "name" };
+const KIND: tree::Kind = tree::Kind { what: "profile", builtin: &[], own: "name" };
 const PLACES: [&str; 4] = [ARGS, FERNERY, PROMPT, PROMPT_FILE];
 
 pub(super) fn read(text: &str) -> Result<Profile, Vec<Flaw>> {

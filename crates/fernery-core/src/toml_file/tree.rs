@@ -98,8 +98,8 @@ impl Sources {
 pub(crate) struct Kind {
     /// What people call it, like `blueprint`.
     pub(crate) what: &'static str,
-    /// What it may extend by name though no file has it; `None` if such a file extends nothing.
-    pub(crate) builtin: Option<(&'static str, &'static str)>,
+    /// What it may extend by name though no file has it; none if such a file extends nothing.
+    pub(crate) builtin: &'static [(&'static str, &'static str)],
     /// What each file says of itself and leaves to no other.
     pub(crate) own: &'static str,
 }
@@ -112,7 +112,7 @@ pub(crate) fn read(
 ) -> Result<(Table, Sources), Vec<Flaw>> {
     let mut sources = Sources { sources: Vec::new(), extends: Place::default() };
     let mut tables = vec![read_one(kind, None, text.to_string(), &mut sources)?];
-    while let Some((builtin, builtin_text)) = kind.builtin
+    while !kind.builtin.is_empty()
         && let Some(parent) = tables.last_mut().and_then(|table| table.remove("extends"))
     {
         if sources.sources.len() == 1 {
@@ -137,9 +137,11 @@ pub(crate) fn read(
             let why = format!("more than {} {}s extend each other", limits::BLUEPRINT_PARENTS_MAX, kind.what);
             return refused(&sources, why);
         }
-        let known = || others(name).or_else(|| (name == builtin).then(|| builtin_text.to_string()));
+        let builtin = || kind.builtin.iter().find(|(builtin, _)| name == builtin);
+        let known = || others(name).or_else(|| builtin().map(|(_, text)| text.to_string()));
         let Some(text) = known() else {
-            let near = nearest(name, [builtin].into_iter()).filter(|near| near != name);
+            let near =
+                nearest(name, kind.builtin.iter().map(|(builtin, _)| *builtin)).filter(|near| near != name);
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return refused(&sources, format!("there is no {} `{}`{hint}", kind.what, name.escape_debug()));
         };

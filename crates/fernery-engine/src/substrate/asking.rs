@@ -5,14 +5,14 @@ use super::journal::Entry;
 use super::operating::{Actor, Answer, Refusal};
 use super::{Sql, journal};
 use crate::error::StoreResult;
-use fernery_core::artifact::{ObjectiveId, RecordId};
+use fernery_core::artifact::RecordId;
 use serde_json::{Map, Value};
 
 /// Who asks for what, in their own words.
 pub(super) struct Asked<'a> {
     pub(super) actor: &'a Actor,
     pub(super) act: &'a str,
-    pub(super) id: &'a ObjectiveId,
+    pub(super) id: &'a str,
     pub(super) record_id: &'a RecordId,
     /// What was asked for, field by field; what was left open is not in it.
     pub(super) what: Map<String, Value>,
@@ -29,7 +29,7 @@ impl Asked<'_> {
     pub(super) fn is_repeat_of(&self, entry: Option<Entry>) -> Result<bool, Refusal> {
         let Some(entry) = entry else { return Ok(false) };
         let same = entry.act == self.act
-            && entry.subject == self.id.as_str()
+            && entry.subject == self.id
             && entry.actor == self.actor.0
             && self.what.iter().all(|(field, value)| entry.why.get(field) == Some(value));
         if same { Ok(true) } else { Err(Refusal::Taken) }
@@ -41,7 +41,7 @@ impl Asked<'_> {
         if let Value::Object(came_to) = came_to {
             why.extend(came_to);
         }
-        let of = (self.actor.0.as_str(), self.act, self.id.as_str());
+        let of = (self.actor.0.as_str(), self.act, self.id);
         journal::note_as(sql, self.record_id.as_str(), of, &Value::Object(why))
     }
 }

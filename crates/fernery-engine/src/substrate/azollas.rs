@@ -1,9 +1,9 @@
 //! Azollas and their blueprints.
 
-use super::{Cell, Sql, journal};
+use super::{Cell, Sql, journal, objectives};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::Timestamp;
-use fernery_core::artifact::AzollaId;
+use fernery_core::artifact::{AzollaId, Metadata, Objective, ObjectiveStatus, ObjectiveType};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
 #[cfg(doc)]
@@ -41,7 +41,45 @@ pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest>
     let cells = [Cell::from(azolla_id.as_str()), (&name).into(), now.into()];
     sql.touched(include_str!("sql/azolla_register.sql"), &cells)?;
     journal::note(sql, "fernery", "blueprint_in_force", azolla_id.as_str(), &json!({"blueprint": name}))?;
+    stand(sql, blueprint)?;
     Ok(digest)
+}
+
+/// Writes down the one objective of an azolla that has no tickets.
+fn stand(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<()> {
+    let Some(duty) = &blueprint.standing else { return Ok(()) };
+    let now = sql.now();
+    let objective = Objective {
+        objective_id: duty.objective_id.clone(),
+        azolla_id: blueprint.azolla_id.clone(),
+        title: duty.title.clone(),
+        acceptance_criteria: duty.acceptance_criteria.clone(),
+        objective_type: ObjectiveType::Standing,
+        status: ObjectiveStatus::InProgress,
+        importance: 2,
+        urgency: 4,
+        blocked_reason: None,
+        blocked_on: Vec::new(),
+        metadata: Metadata::new(),
+        created_at: now,
+        updated_at: now,
+    };
+    if objectives::insert(sql, &objective)? {
+        return Ok(());
+    }
+    let known = objectives::load(sql, &duty.objective_id, false)?.map(|standing| standing.objective);
+    match known {
+        Some(known)
+            if known.azolla_id == blueprint.azolla_id && known.objective_type == objective.objective_type =>
+        {
+            Ok(())
+        }
+        _ => Err(StoreError::Refused(format!(
+            "azolla {} calls its standing objective {}, and there is another objective of this name: say \
+             another as standing.objective_id",
+            blueprint.azolla_id, duty.objective_id
+        ))),
+    }
 }
 
 /// A process says that it hosts these: they are shown so for [`HOSTED_FOR`].

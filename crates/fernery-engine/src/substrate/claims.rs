@@ -4,7 +4,7 @@
 
 use super::{Cell, Question, Sql};
 use crate::error::{StoreError, StoreResult};
-use fernery_core::artifact::{AzollaId, ClaimRecord, Event, EventId, ResourceType, WorkorderId};
+use fernery_core::artifact::{AzollaId, ClaimRecord, Event, EventId, EventType, ResourceType, WorkorderId};
 use fernery_core::lease::FENCE_STEP;
 use fernery_core::{Schema, Timestamp};
 use std::time::Duration;
@@ -31,16 +31,17 @@ pub struct Claimer {
     pub ttl: Duration,
 }
 
-/// Takes up to `limit` events that nobody holds, oldest first.
+/// Takes up to `limit` events of one type that nobody holds, oldest first.
 pub fn take_events(
     sql: &mut dyn Sql,
     azolla_id: &AzollaId,
+    event_type: EventType,
     by: &Claimer,
     limit: i64,
 ) -> StoreResult<Vec<(Event, Held)>> {
     let now = sql.now();
-    let free = sql
-        .query(include_str!("sql/events_free.sql"), &[azolla_id.as_str().into(), now.into(), limit.into()])?;
+    let cells = [azolla_id.as_str().into(), now.into(), limit.into(), event_type.as_str().into()];
+    let free = sql.query(include_str!("sql/events_free.sql"), &cells)?;
     let events: Vec<Event> = free.iter().map(super::reading::event).collect::<StoreResult<_>>()?;
     let seen = events.iter().zip(&free).map(|(event, row)| Ok((event.event_id.as_str(), row.int(6)?)));
     let held = take(sql, ResourceType::Event, &seen.collect::<StoreResult<Vec<_>>>()?, by)?;

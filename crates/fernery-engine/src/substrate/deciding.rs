@@ -36,7 +36,7 @@ impl Deciding {
         let mut what = fields([("note", json!(self.note))]);
         what.extend(self.digest.map(|digest| ("digest".to_string(), json!(digest))));
         what.extend(run_id.map(|run_id| ("run_id".to_string(), json!(run_id))));
-        Asked { actor, act, id, record_id: &self.record_id, what }
+        Asked { actor, act, id: id.as_str(), record_id: &self.record_id, what }
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) fn current(sql: &mut dyn Sql, standing: &Standing) -> StoreResult<Opt
 fn decide(sql: &mut dyn Sql, asked: &Asked<'_>, deciding: &Deciding, shown: &Shown) -> StoreResult<Decision> {
     let decision = Decision {
         record_id: deciding.record_id.clone(),
-        objective_id: asked.id.clone(),
+        objective_id: ObjectiveId::stored(asked.id),
         kind: asked.act.to_uppercase(),
         digest: shown.digest,
         shown: shown.content.clone(),

@@ -8,13 +8,14 @@ use super::claims::{self, Held};
 use super::objectives::{self, Standing};
 use super::reading::{self, WorkorderView};
 use super::scheduling::{pause_key_of_run, write_pause};
-use super::{Cell, Question, Sql, Stage, azollas, journal};
+use super::{Cell, Question, Sql, Stage, azollas, journal, standing};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, ObjectiveStatus, OutputBundle, PauseState, RunId, RunRecord, WorkorderId,
+    AzollaId, ContextSnapshot, ObjectiveStatus, ObjectiveType, OutputBundle, PauseState, RunId, RunRecord,
+    WorkorderId,
 };
-use fernery_core::blueprint::Blueprint;
+use fernery_core::blueprint::{Blueprint, Gate};
 use fernery_core::canonical;
 use fernery_core::pipeline::exhibits::Exhibits;
 use fernery_core::pipeline::judging::{
@@ -34,6 +35,8 @@ pub struct Docket {
     pub bundle: OutputBundle,
     /// The blueprint that the workorder was made under.
     pub blueprint: Arc<Blueprint>,
+    /// What was asked, where a gate goes by it.
+    pub snapshot: Option<ContextSnapshot>,
 }
 
 /// Reads what there is to judge; `None` where there is nothing, or a verdict already.
@@ -60,7 +63,12 @@ pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option
         let Some(registered) = azollas::by_digest(sql, &workorder.blueprint)? else {
             return Err(StoreError::Corrupt(format!("the blueprint of workorder {id} is gone")));
         };
-        found.push(Some(Docket { workorder, bundle, blueprint: registered.blueprint }));
+        let blueprint = registered.blueprint;
+        let snapshot = match blueprint.gates.contains(&Gate::Answers) {
+            true => reading::snapshot(sql, &workorder.workorder.context_snapshot_id)?,
+            false => None,
+        };
+        found.push(Some(Docket { workorder, bundle, blueprint, snapshot }));
     }
     Ok(found)
 }
@@ -101,7 +109,8 @@ pub struct Heard {
 impl Heard {
     /// By gates that need nothing but the bundle; `None`: a program must run first.
     pub fn plainly(held: &Held, docket: Docket) -> Option<Self> {
-        let evidence = plain_evidence_of_all(&docket.blueprint.gates, &docket.bundle)?;
+        let gates = &docket.blueprint.gates;
+        let evidence = plain_evidence_of_all(gates, &docket.bundle, docket.snapshot.as_ref())?;
         Some(Self { held: held.clone(), docket, evidence })
     }
 }
@@ -161,6 +170,9 @@ fn conclude_one(
         sql.touched(include_str!("sql/workorder_gate_later.sql"), &cells)?;
         return Ok(Judged::Later);
     }
+    if standing.objective.objective_type == ObjectiveType::Standing {
+        return standing::conclude(sql, heard, work, &verdict, snapshot.as_ref());
+    }
     let used = |name: &str| docket.bundle.metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
     standing.spent.wall_ms = standing.spent.wall_ms.saturating_add(work.spent_ms);
     standing.spent.tokens = standing.spent.tokens.saturating_add(used("tokens"));
@@ -203,7 +215,7 @@ fn conclude_one(
     Ok(Judged::Recorded(record))
 }
 
-fn write_record(
+pub(super) fn write_record(
     sql: &mut dyn Sql,
     record: &RunRecord,
     azolla_id: &AzollaId,

@@ -13,6 +13,11 @@
 //! | `bundles` | what came out, or why nothing did | `execution`, with the end of the job | never |
 //! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `scheduling`, `operating` | never |
 //! | all of these but `claims` | history of another instance, none of it under way | `importing`, into an empty one | as above |
+//! | `captures` | a line in the inbox | `captures`; `tracks` and `standing` around its triage | looked through once |
+//! | `candidates`, `candidate_captures` | what triage made of captures | `standing`; `candidates` as a person decides | decided once |
+//! | `manifests`, `queries` | what a person should look at; what azollas asked each other | `standing`, `tracks` | never |
+//! | `fires` | up to when a schedule was looked at | `manifests` | raised |
+//! | `deadlines` | since when an objective's urgency counts | `deadlines` | with the objective; told once |
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
@@ -28,20 +33,28 @@ macro_rules! accepted {
 
 mod asking;
 pub mod azollas;
+pub mod candidates;
+pub mod captures;
 pub mod claims;
+pub mod deadlines;
 mod deciding;
 mod difference;
 pub(crate) mod execution;
 pub mod importing;
+mod issuing;
 pub mod journal;
 pub mod judging;
+pub mod manifests;
 pub mod objectives;
 pub mod operating;
+pub mod querying;
 pub mod readiness;
 pub mod reading;
 pub mod scheduling;
 mod sql;
+mod standing;
 pub mod stranding;
+pub mod tracks;
 
 pub use sql::{Cell, Question, Row, Sql, Work};
 pub(crate) use sql::{Value, check_written};
@@ -65,11 +78,28 @@ pub enum Stage {
     Gate,
     /// The journal has a new entry.
     Sealer,
+    /// A capture waits, or waits again.
+    Captures,
+    /// Captures were announced, or the tracks are free.
+    Triage,
+    /// A manifest is wanted, or the tracks are free.
+    Manifest,
 }
 
 impl Stage {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Readiness, Self::Scheduler, Self::Runner, Self::Gate, Self::Sealer];
+    pub const ALL: [Self; 8] = [
+        Self::Readiness,
+        Self::Scheduler,
+        Self::Runner,
+        Self::Gate,
+        Self::Sealer,
+        Self::Captures,
+        Self::Triage,
+        Self::Manifest,
+    ];
+    /// Who looks once the tracks of a standing objective are free.
+    pub(super) const TRACKS: [Self; 3] = [Self::Captures, Self::Triage, Self::Manifest];
 }
 
 /// The way to the substrate. Cheap to clone.

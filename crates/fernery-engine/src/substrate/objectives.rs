@@ -46,7 +46,7 @@ pub(super) fn locking(id: &str) -> [Question<'_>; 2] {
     [(LOCK, vec![id.into()]), blockers(id)]
 }
 
-fn blockers(id: &str) -> Question<'_> {
+pub(super) fn blockers(id: &str) -> Question<'_> {
     (include_str!("sql/blockers_of_objective.sql"), vec![id.into()])
 }
 

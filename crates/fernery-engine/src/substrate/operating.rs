@@ -185,7 +185,7 @@ pub fn block(
     }
     let mut what = fields([("kind", json!(kind)), ("description", json!(description))]);
     what.extend(blocker_id.as_ref().map(|named| ("blocker_id".to_string(), json!(named))));
-    let asked = Asked { actor, act: "blocked", id, record_id, what };
+    let asked = Asked { actor, act: "blocked", id: id.as_str(), record_id, what };
     let mut standing = accepted!(locked(sql, id)?);
     if accepted!(asked.is_repeat(sql)?) {
         return Ok(Ok(standing));
@@ -258,7 +258,13 @@ pub fn unblock(
     (id, record_id): (&ObjectiveId, &RecordId),
     resolved: &Resolved,
 ) -> Answer<Standing> {
-    let asked = Asked { actor, act: "unblocked", id, record_id, what: fields([("asked", json!(resolved))]) };
+    let asked = Asked {
+        actor,
+        act: "unblocked",
+        id: id.as_str(),
+        record_id,
+        what: fields([("asked", json!(resolved))]),
+    };
     let mut standing = accepted!(locked(sql, id)?);
     if accepted!(asked.is_repeat(sql)?) {
         return Ok(Ok(standing));
@@ -320,7 +326,8 @@ pub fn cancel(
     note: Option<&str>,
 ) -> Answer<Standing> {
     accepted!(check_note(note));
-    let asked = Asked { actor, act: "cancelled", id, record_id, what: fields([("note", json!(note))]) };
+    let asked =
+        Asked { actor, act: "cancelled", id: id.as_str(), record_id, what: fields([("note", json!(note))]) };
     let mut standing = accepted!(locked(sql, id)?);
     if accepted!(asked.is_repeat(sql)?) {
         return Ok(Ok(standing));

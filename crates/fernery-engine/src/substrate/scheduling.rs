@@ -6,13 +6,13 @@
 
 use super::azollas::{self, Registered};
 use super::claims::{self, Held};
+use super::issuing::{Issue, issue};
 use super::objectives::{self, Standing, shown};
 use super::{Cell, Question, Row, Sql, Stage, journal, reading};
 use crate::error::{StoreError, StoreResult};
-use crate::store::NewJob;
 use fernery_core::artifact::{
     AzollaId, ContextSnapshot, Event, GateResult, ObjectiveStatus, PauseState, SnapshotId, TerminalReason,
-    Workorder, WorkorderId, WorkorderStatus,
+    WorkorderId,
 };
 use fernery_core::blueprint::Limits;
 use fernery_core::pipeline::envelope;
@@ -20,9 +20,7 @@ use fernery_core::pipeline::prompt::{self, EarlierRun};
 use fernery_core::pipeline::scheduling::{self, Ground, Scheduling, Stop, decide, groundless, repo_ref};
 use fernery_core::{JobId, canonical};
 use serde_json::json;
-use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::Duration;
 
 /// What became of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +49,10 @@ pub enum Room {
     Concurrency,
     /// As many objectives wait for a person as may.
     Review,
+    /// Its one objective has a workorder under way.
+    Track,
+    /// Captures wait: they are looked through first.
+    Triage,
 }
 
 /// How many workorders may be made now.
@@ -288,7 +290,7 @@ fn covers(decision: &reading::Decision, standing: &Standing, registered: &Regist
     decision.objective_id == standing.objective.objective_id && decision.digest == now.digest
 }
 
-fn close(
+pub(super) fn close(
     sql: &mut dyn Sql,
     event: &Event,
     reason: TerminalReason,
@@ -396,65 +398,22 @@ fn make(
         },
         created_at: now,
     };
-    let budget = envelope::budget(&blueprint.envelope, &standing.spent, blueprint.budget);
-    let budget_ms = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX).max(1);
-    let workorder = Workorder {
-        work_order_id: ids.job_id.into(),
-        objective_id: objective.objective_id.clone(),
-        diazotroph_type: blueprint.diazotroph_type.clone(),
-        context_snapshot_id: snapshot.snapshot_id.clone(),
-        branch_name: blueprint.branch_name(&objective.objective_id),
-        budget_ms,
-        created_at: now,
-        status: WorkorderStatus::Created,
-    };
-    let document = canonical::text_of(&snapshot);
-    let cells: [Cell<'_>; 4] = [
-        snapshot.snapshot_id.as_str().into(),
-        snapshot.objective_id.as_str().into(),
-        now.into(),
-        (&document).into(),
-    ];
-    sql.write_new(include_str!("sql/snapshot_insert.sql"), &cells)?;
-    insert_workorder(sql, &workorder, event, &objective.azolla_id, registered)?;
-    let payload = json!({"workorder": workorder, "context_snapshot": snapshot});
-    let stream = blueprint.stream(base.and(repo_ref(objective)));
-    sql.enqueue(NewJob {
-        job_id: Some(ids.job_id),
-        max_attempts: blueprint.retry.infrastructure.max(1),
-        timeout: Some(Duration::from_millis(budget_ms)),
-        ..NewJob::new(stream, raw(&payload)?)
-    })?;
+    let issued = issue(
+        sql,
+        Issue {
+            event,
+            registered,
+            job_id: ids.job_id,
+            diazotroph_type: &blueprint.diazotroph_type,
+            snapshot,
+            branch_name: blueprint.branch_name(&objective.objective_id),
+            budget: envelope::budget(&blueprint.envelope, &standing.spent, blueprint.budget),
+            repo_ref: base.and(repo_ref(objective)),
+        },
+    )?;
     standing.objective.status = ObjectiveStatus::InProgress;
     standing.objective.updated_at = now;
     standing.spent.attempts += 1;
     objectives::update(sql, standing)?;
-    Ok(workorder.work_order_id)
-}
-
-fn insert_workorder(
-    sql: &mut dyn Sql,
-    workorder: &Workorder,
-    event: &Event,
-    azolla_id: &AzollaId,
-    registered: &Registered,
-) -> StoreResult<()> {
-    let digest = registered.digest.to_string();
-    let cells: [Cell<'_>; 10] = [
-        workorder.work_order_id.as_str().into(),
-        workorder.objective_id.as_str().into(),
-        azolla_id.as_str().into(),
-        event.event_id.as_str().into(),
-        workorder.diazotroph_type.as_str().into(),
-        workorder.context_snapshot_id.as_str().into(),
-        workorder.branch_name.as_deref().into(),
-        i64::try_from(workorder.budget_ms).unwrap_or(i64::MAX).into(),
-        workorder.created_at.into(),
-        (&digest).into(),
-    ];
-    sql.write(workorder.work_order_id.as_str(), include_str!("sql/workorder_insert.sql"), &cells)
-}
-
-fn raw(value: &serde_json::Value) -> StoreResult<Box<RawValue>> {
-    RawValue::from_string(value.to_string()).map_err(|e| StoreError::Corrupt(e.to_string()))
+    Ok(issued)
 }

@@ -4,7 +4,9 @@
 use super::claims::{self, Claimer, Held};
 use super::{Cell, Sql, Stage, azollas, judging, objectives, reading, scheduling};
 use crate::error::StoreResult;
-use fernery_core::artifact::{AzollaId, ObjectiveStatus, ResourceType, WorkorderId, WorkorderStatus};
+use fernery_core::artifact::{
+    AzollaId, ObjectiveStatus, ObjectiveType, ResourceType, WorkorderId, WorkorderStatus,
+};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::judging::{Evidence, plain_evidence};
 use fernery_core::pipeline::scheduling::unexecuted;
@@ -17,9 +19,11 @@ pub fn of_other_types(
     limit: i64,
 ) -> StoreResult<Vec<WorkorderId>> {
     let Some(registered) = azollas::in_force(sql, azolla_id)? else { return Ok(Vec::new()) };
+    let of = &registered.blueprint.diazotroph_type;
     let cells: [Cell<'_>; 4] = [
         azolla_id.as_str().into(),
-        registered.blueprint.diazotroph_type.as_str().into(),
+        // Of one with tracks each is looked at: there is one at most.
+        if registered.blueprint.standing.is_some() { "" } else { of.as_str() }.into(),
         after.into(),
         limit.into(),
     ];
@@ -39,17 +43,20 @@ pub fn strand(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<bool> {
     let Some(in_force) = azollas::in_force(sql, &work.azolla_id)? else { return Ok(false) };
     let wanted = &work.workorder.diazotroph_type;
     let made_under = azollas::by_digest(sql, &work.blueprint)?;
-    let kind = |of: &Blueprint| of.executor().map(|executor| executor.kind);
+    let kind = |of: &Blueprint| of.executor_of(wanted).map(|executor| executor.kind);
     let same_kind = made_under.is_some_and(|made| kind(&made.blueprint) == kind(&in_force.blueprint));
     if work.cancelled
         || work.workorder.status != WorkorderStatus::Created
         || standing.objective.status != ObjectiveStatus::InProgress
-        || (*wanted == in_force.blueprint.diazotroph_type && same_kind)
+        || (in_force.blueprint.workorders_for().contains(wanted) && same_kind)
     {
         return Ok(false);
     }
-    let stop = unexecuted(&standing.objective, wanted, &in_force.blueprint.diazotroph_type);
-    scheduling::block(sql, &mut standing, &stop, &format!("workorder:{id}"))?;
+    // A standing objective never moves: what its workorder was about comes again.
+    if standing.objective.objective_type == ObjectiveType::Ticket {
+        let stop = unexecuted(&standing.objective, wanted, &in_force.blueprint.diazotroph_type);
+        scheduling::block(sql, &mut standing, &stop, &format!("workorder:{id}"))?;
+    }
     sql.touched(
         include_str!("sql/workorder_cancel.sql"),
         &[standing.objective.objective_id.as_str().into()],
@@ -79,7 +86,10 @@ pub fn close(sql: &mut dyn Sql, held: &Held) -> StoreResult<judging::Judged> {
         claims::release(sql, held)?;
         return Ok(judging::Judged::Before);
     };
-    let evidence: Vec<Evidence> =
-        docket.blueprint.gates.iter().map_while(|gate| plain_evidence(gate, &docket.bundle)).collect();
+    let gates = &docket.blueprint.gates;
+    let evidence: Vec<Evidence> = gates
+        .iter()
+        .map_while(|gate| plain_evidence(gate, &docket.bundle, docket.snapshot.as_ref()))
+        .collect();
     judging::conclude(sql, held, &evidence)
 }

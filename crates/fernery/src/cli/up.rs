@@ -9,7 +9,7 @@ use super::{Global, log};
 use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, Running, ServeSettings};
 use crate::peers;
-use crate::pipeline::{self, Pipeline};
+use crate::pipeline::{self, Pipeline, Surroundings};
 use crate::transport::RedisTransport;
 use clap::Args;
 use fernery_engine::store::StoreSettings;
@@ -138,7 +138,7 @@ async fn serve_with(
         pipeline::blueprints(&settings.azollas).map_err(|why| Failure::from(ConfigError(why)))?;
     http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
     let started =
-        Pipeline::start(engine.clone(), blueprints, settings.data.clone(), settings.repos.clone()).await;
+        Pipeline::start(engine.clone(), blueprints, settings.data.clone(), surroundings(settings)).await;
     let pipeline = started.map_err(|error| Failure::failed("start", error.to_string()))?;
     let serving = ServeSettings { pipeline: pipeline.view(), ..serve_settings(settings) };
     let running = http::serve(serving, engine.clone()).await.map_err(refused)?;
@@ -151,6 +151,10 @@ async fn serve_with(
     drop(url_file);
     presence.end().await;
     outcome
+}
+
+fn surroundings(settings: &Settings) -> Surroundings {
+    Surroundings { repos: settings.repos.clone(), registry: settings.registry.clone() }
 }
 
 /// Serves until the work is done or it is asked to end, and then until all that is under way is answered.
@@ -214,6 +218,7 @@ fn serve_settings(settings: &Settings) -> ServeSettings {
         lease_ttl: settings.lease_ttl,
         heartbeat_interval: settings.heartbeat_interval,
         drain: DRAIN_WITHIN,
+        visitors: settings.visitors.clone(),
         ..ServeSettings::new(settings.listen)
     }
 }

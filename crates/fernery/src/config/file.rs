@@ -1,7 +1,7 @@
 //! The configuration file: TOML whose every mistake is answered with its place.
 
 use super::table::{Form, SETTINGS, Setting, nearest, setting};
-use super::{ConfigError, Given, Source, repos};
+use super::{ConfigError, Given, Source, registry, repos};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -129,6 +129,9 @@ fn texts_of(setting: &Setting, value: &Spanned<DeValue<'_>>) -> Result<Vec<Strin
             .collect(),
         (Form::One | Form::Many, DeValue::String(text)) => Ok(vec![text.to_string()]),
         (Form::Many, DeValue::Table(table)) if setting.key == "repos" => repos::texts_of(table),
+        (Form::Many, DeValue::Table(table)) if ["registry", "visitors"].contains(&setting.key) => {
+            registry::texts_of(setting.key, table)
+        }
         (Form::Many, _) => expected("a list of texts"),
         (Form::One, DeValue::Integer(number)) if setting.value_name == "DURATION" => {
             super::duration::parse(number.as_str())

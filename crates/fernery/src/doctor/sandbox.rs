@@ -34,9 +34,9 @@ pub(super) async fn examine(settings: &Settings) -> Vec<Finding> {
 /// The programs that this process would start for a blueprint.
 fn programs(blueprint: &Blueprint) -> Vec<judge::Program> {
     let id = &blueprint.azolla_id;
-    let executor = blueprint.executor().filter(|executor| executor.kind.runs_here());
-    let executor = executor.map(|executor| judge::Program {
-        name: format!("azolla {id}: the executor of {}", blueprint.diazotroph_type),
+    let used = blueprint.used_executors().into_iter().filter(|(_, executor)| executor.kind.starts_program());
+    let executors = used.map(|(of, executor)| judge::Program {
+        name: format!("azolla {id}: the executor of {of}"),
         wanted: executor.sandbox,
         network: executor.network || executor.sandbox == Some(Tier::Unconfined),
     });
@@ -48,7 +48,7 @@ fn programs(blueprint: &Blueprint) -> Vec<judge::Program> {
         }),
         _ => None,
     });
-    executor.into_iter().chain(gates).collect()
+    executors.chain(gates).collect()
 }
 
 /// The servers of Fernery's own that let anybody in.

@@ -104,6 +104,8 @@ pub struct ServeSettings {
     pub drain: Duration,
     /// What the pipeline's workers in this process tell of themselves.
     pub pipeline: PipelineView,
+    /// Azollas of other servers that may ask here, and what.
+    pub visitors: crate::config::Visitors,
 }
 
 impl ServeSettings {
@@ -127,6 +129,7 @@ impl ServeSettings {
             pace: Pace::default(),
             drain: Duration::from_secs(10),
             pipeline: PipelineView::default(),
+            visitors: crate::config::Visitors::new(),
         }
     }
 

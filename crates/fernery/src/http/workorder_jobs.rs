@@ -3,7 +3,7 @@
 use super::Server;
 use super::answer::Call;
 use super::problem::{Code, Refusal, Refused};
-use fernery_core::artifact::WorkorderId;
+use fernery_core::artifact::{DiazotrophType, WorkorderId};
 use fernery_core::blueprint::{Blueprint, ExecutorKind};
 use fernery_core::{JobId, StreamName};
 use fernery_engine::store::{Claimed, Proof};
@@ -51,8 +51,11 @@ pub(super) async fn may_be_claimed_elsewhere(server: &Server, streams: &[StreamN
     let known = server.engine().substrate().read(azollas::all).await?;
     let open: HashSet<String> = known
         .iter()
-        .filter(|registered| is_remote(&registered.blueprint))
-        .map(|registered| registered.blueprint.stream(None).to_string())
+        .flat_map(|registered| {
+            let used = registered.blueprint.used_executors().into_iter();
+            let remote = used.filter(|(_, executor)| executor.kind == ExecutorKind::Remote);
+            remote.map(|(of, _)| registered.blueprint.stream_of(&of, None).to_string()).collect::<Vec<_>>()
+        })
         .collect();
     let is_open = |asked: &StreamName| {
         let mut parts = asked.as_str().splitn(3, ':');
@@ -68,8 +71,8 @@ pub(super) async fn may_be_claimed_elsewhere(server: &Server, streams: &[StreamN
     }
 }
 
-fn is_remote(blueprint: &Blueprint) -> bool {
-    blueprint.executor().is_some_and(|executor| executor.kind == ExecutorKind::Remote)
+fn is_remote(blueprint: &Blueprint, of: &DiazotrophType) -> bool {
+    blueprint.executor_of(of).is_some_and(|executor| executor.kind == ExecutorKind::Remote)
 }
 
 /// What may be handed out of what was claimed. A workorder counts as it was approved, whatever the blueprint in force says
@@ -85,7 +88,8 @@ pub(super) async fn for_elsewhere(server: &Server, claimed: Vec<Claimed>) -> Res
         let mut open = HashSet::new();
         for id in &ids {
             let Some(work) = reading::workorder_by_id(sql, id)? else { continue };
-            if azollas::by_digest(sql, &work.blueprint)?.is_some_and(|of| is_remote(&of.blueprint)) {
+            let of = &work.workorder.diazotroph_type;
+            if azollas::by_digest(sql, &work.blueprint)?.is_some_and(|made| is_remote(&made.blueprint, of)) {
                 open.extend(id.job_id());
             }
         }

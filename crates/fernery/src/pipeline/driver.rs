@@ -5,6 +5,7 @@ use super::{Context, stop_watch};
 use async_trait::async_trait;
 use fernery_core::Timestamp;
 use fernery_core::artifact::AzollaId;
+use fernery_core::blueprint::Blueprint;
 use fernery_engine::substrate::Stage;
 use fernery_engine::{StoreError, door};
 use serde::Serialize;
@@ -40,6 +41,10 @@ pub(crate) trait PollingWorker: Send + Sync + 'static {
     /// How long it rests after a pass, so that there is more to do at once.
     fn rest(&self) -> Duration {
         Duration::ZERO
+    }
+    /// Whether it has anything to look for in such an azolla.
+    fn serves(&self, _: &Blueprint) -> bool {
+        true
     }
     /// Whether it looks for each azolla apart.
     fn is_per_azolla(&self) -> bool {
@@ -123,7 +128,9 @@ impl Turns {
             let chance = driver.context.engine.settings().store.chance;
             loop {
                 let mut again = false;
-                let azollas: Vec<_> = driver.context.azollas().cloned().collect();
+                let blueprints = driver.context.blueprints.iter();
+                let served = blueprints.filter(|blueprint| worker.serves(blueprint));
+                let azollas: Vec<_> = served.map(|blueprint| blueprint.azolla_id.clone()).collect();
                 let apart = if worker.is_per_azolla() { azollas.len() } else { 1 };
                 for azolla in azollas.iter().take(apart) {
                     again |= driver.pass(&worker, azolla).await;

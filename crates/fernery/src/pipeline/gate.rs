@@ -185,7 +185,7 @@ impl Judge {
         let mut found = Vec::new();
         let trial = self.trial(id, docket, held.claim_version).await?;
         for gate in &docket.blueprint.gates {
-            let evidence = match plain_evidence(gate, &docket.bundle) {
+            let evidence = match plain_evidence(gate, &docket.bundle, docket.snapshot.as_ref()) {
                 Some(evidence) => evidence,
                 None => match self.run_renewing(docket, trial.as_ref(), gate, held).await? {
                     Some((evidence, renewed)) => {

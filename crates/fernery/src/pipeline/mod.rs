@@ -6,6 +6,10 @@
 //! | scheduler | unprocessed events | the event | snapshot, workorder, job, objective | no event, no room |
 //! | runner | workorders of its executors' kinds | the workorder, as its job | bundle, EXECUTED | nothing waits |
 //! | gate | executed workorders | the workorder | run record, objective, pause | nothing was executed |
+//! | capture_readiness | captures that wait | nothing: a unique key excludes | CAPTURE_READY | none waits |
+//! | scheduler, of captures | CAPTURE_READY | the event | snapshot, workorder, job, captures | no event, tracks taken |
+//! | manifest_scheduler | MANIFEST_REQUESTED, the schedule | the event | queries, snapshot, workorder, job | no event, tracks taken, captures wait |
+//! | deadline_monitor | objectives that changed, here and elsewhere | nothing: a unique key excludes | pauses of its own azolla | nothing is due |
 //! | sealer | journal entries | nothing: a unique place excludes | seals | all are sealed |
 //! | canceller | cancelled workorders | those that nobody judges | the end of their jobs, verdicts | none is cancelled |
 //! | keeper | what nobody would come back to | nothing: under the objective's lock | hosting, blockers | nothing is left behind |
@@ -13,33 +17,41 @@
 //! Correctness depends neither on the interval nor on how many processes run these, nor on which one dies where.
 
 mod agent;
+mod answering;
 mod canceller;
+mod capture_readiness;
 mod command;
+mod deadline_monitor;
 mod driver;
 mod gate;
 mod gate_command;
 mod keeper;
 mod leftovers;
+mod manifest_scheduler;
 mod readiness;
 mod runner;
 mod scheduler;
 mod sealer;
+mod triage_scheduler;
 mod trial;
 
-use crate::config::Repos;
+use crate::config::{Registry, Repos};
 use crate::diazotroph::trash::Trash;
 use crate::http::PipelineView;
 use crate::profiles;
 use crate::sandbox::Probing;
+use capture_readiness::CaptureReadiness;
+use deadline_monitor::DeadlineMonitor;
 use driver::{Driver, Turns};
 use fernery_core::StreamName;
-use fernery_core::artifact::AzollaId;
+use fernery_core::artifact::{AzollaId, DiazotrophType};
 use fernery_core::blueprint::{Blueprint, Gate, Neighbours, WorkerKind};
 use fernery_core::limits::CLAIM_STREAMS_MAX;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::substrate::{Stage, azollas};
 use fernery_engine::{Engine, StoreError, door};
+use manifest_scheduler::ManifestScheduler;
 use runner::Runner;
 pub(crate) use sealer::HEAD_FILE;
 use std::collections::{BTreeMap, HashSet};
@@ -47,6 +59,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use triage_scheduler::TriageScheduler;
 
 /// How often a worker looks by itself where its blueprint does not say.
 const INTERVAL_DEFAULT: Duration = Duration::from_secs(2);
@@ -63,6 +76,8 @@ pub(crate) struct Context {
     pub(crate) work: PathBuf,
     /// Repositories that tickets may name.
     pub(crate) repos: Arc<Repos>,
+    /// Azollas elsewhere that may be asked.
+    pub(crate) registry: Registry,
     /// Where folders of runs go that are over.
     pub(crate) trash: Trash,
     /// What this machine can hold a program to.
@@ -81,18 +96,30 @@ impl Context {
     }
 
     /// Where its workorders are claimed here: those on repositories only for the repositories that this process has.
-    fn streams_of(&self, blueprint: &Blueprint) -> Vec<StreamName> {
+    fn streams_of(&self, blueprint: &Blueprint, of: &DiazotrophType) -> Vec<StreamName> {
         match blueprint.needs_repository() {
-            true => {
-                self.repos.keys().take(CLAIM_STREAMS_MAX).map(|repo| blueprint.stream(Some(repo))).collect()
-            }
-            false => vec![blueprint.stream(None)],
+            true => self
+                .repos
+                .keys()
+                .take(CLAIM_STREAMS_MAX)
+                .map(|repo| blueprint.stream_of(of, Some(repo)))
+                .collect(),
+            false => vec![blueprint.stream_of(of, None)],
         }
     }
 
     pub(crate) fn azollas(&self) -> impl Iterator<Item = &AzollaId> {
         self.blueprints.iter().map(|blueprint| &blueprint.azolla_id)
     }
+}
+
+/// What the configuration says of what lies around this process.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Repositories that tickets may name.
+    pub repos: Repos,
+    /// Azollas elsewhere that may be asked.
+    pub registry: Registry,
 }
 
 /// The running workers of this process.
@@ -104,7 +131,7 @@ pub struct Pipeline {
 }
 
 /// Reads blueprints: the files given, and the embedded `mec` unless one of them is that, or carries out here the workorders
-/// that `mec` would leave to others.
+/// that `mec` would leave to others; and the embedded `task_management` unless one of them has an inbox.
 pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
     let folder_of = |file: &Path| file.parent().map(Path::to_owned).unwrap_or_default();
     let mut read = Vec::new();
@@ -113,7 +140,7 @@ pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
         let folder = folder_of(file);
         let others = |name: &str| match std::fs::read_to_string(folder.join(format!("{name}.toml"))) {
             Ok(text) => Some(text),
-            Err(_) => (name == "mec").then(|| fernery_core::blueprint::MEC_TOML.to_string()),
+            Err(_) => None,
         };
         let beside = Neighbours { blueprint: &others, profile: &|name| profiles::beside(&folder, name) };
         let parsed = Blueprint::parse_beside(&text, &beside).map_err(|flaws| {
@@ -128,9 +155,16 @@ pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
         own.azolla_id == mec.azolla_id
             || same_type && own.executor().map(|of| of.kind) != mec.executor().map(|of| of.kind)
     };
+    let mut all = Vec::new();
     if !read.iter().any(instead) {
-        read.insert(0, mec);
+        all.push(mec);
     }
+    let tasks = Blueprint::task_management();
+    if !read.iter().any(|own| own.azolla_id == tasks.azolla_id || own.triage.is_some()) {
+        all.push(tasks);
+    }
+    all.append(&mut read);
+    let read = all;
     check_together(&read)?;
     Ok(read)
 }
@@ -144,15 +178,17 @@ fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
         if !seen.insert(id) {
             return Err(format!("two blueprints are of azolla {id}"));
         }
-        let Some(executor) = blueprint.executor() else {
-            return Err(format!("azolla {id} has no executor for {}", blueprint.diazotroph_type));
-        };
-        let other = kinds.entry(&blueprint.diazotroph_type).or_insert((executor.kind, id));
-        if other.0 != executor.kind {
-            return Err(format!(
-                "azollas {} and {id} both make workorders for {}, one remote and one not: name another type",
-                other.1, blueprint.diazotroph_type
-            ));
+        for of in blueprint.workorders_for() {
+            let Some(executor) = blueprint.executor_of(&of) else {
+                return Err(format!("azolla {id} has no executor for {of}"));
+            };
+            let other = kinds.entry(of.clone()).or_insert((executor.kind.runs_here(), id));
+            if other.0 != executor.kind.runs_here() {
+                return Err(format!(
+                    "azollas {} and {id} both make workorders for {of}, one remote and one not: name another type",
+                    other.1
+                ));
+            }
         }
     }
     Ok(())
@@ -162,14 +198,14 @@ fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
 async fn check_contained(blueprints: &[Blueprint], probing: &Probing) -> Result<(), String> {
     for blueprint in blueprints {
         let id = &blueprint.azolla_id;
-        let command = blueprint.executor().filter(|executor| executor.kind.runs_here());
-        let executor =
-            command.map(|found| (format!("[executors.{}]", blueprint.diazotroph_type), found.sandbox));
+        let used = blueprint.used_executors().into_iter();
+        let started = used.filter(|(_, executor)| executor.kind.starts_program());
+        let executors = started.map(|(of, found)| (format!("[executors.{of}]"), found.sandbox));
         let gates = blueprint.gates.iter().filter_map(|gate| match gate {
             Gate::Command { name, sandbox, .. } => Some((format!("gate {name}"), *sandbox)),
             _ => None,
         });
-        for (program, wanted) in executor.into_iter().chain(gates) {
+        for (program, wanted) in executors.chain(gates) {
             if let Err(why) = probing.choose(wanted).await {
                 return Err(format!(
                     "azolla {id}: {program} runs a program that has to be contained, and {why}. Where it need not be, say \
@@ -187,7 +223,7 @@ impl Pipeline {
         engine: Engine,
         blueprints: Vec<Blueprint>,
         data: PathBuf,
-        repos: Repos,
+        around: Surroundings,
     ) -> Result<Self, StoreError> {
         // Programs are started in their own folders.
         let data = std::path::absolute(&data).unwrap_or(data);
@@ -213,8 +249,10 @@ impl Pipeline {
         }
         let owner = format!("fernery-{}", chance.process_id());
         let work = leftovers::work_of(&data, &engine).await?;
+        let Surroundings { repos, registry } = around;
         let (trash, repos) = (Trash::of(&data), Arc::new(repos));
-        let context = Context { engine, blueprints, owner, lease_ttl, data, work, repos, trash, probing };
+        let context =
+            Context { engine, blueprints, owner, lease_ttl, data, work, repos, registry, trash, probing };
         let context = Arc::new(context);
         context.host().await?;
         // Before anything is taken over.
@@ -228,6 +266,10 @@ impl Pipeline {
             run(Some(Stage::Scheduler), interval(WorkerKind::Scheduler)).of(scheduler::Scheduler),
             run(Some(Stage::Runner), interval(WorkerKind::Runner)).of(canceller::Canceller::default()),
             run(Some(Stage::Gate), interval(WorkerKind::Gate)).of(gate::Gates::new(&context)),
+            run(Some(Stage::Captures), interval(WorkerKind::CaptureReadiness)).of(CaptureReadiness),
+            run(Some(Stage::Triage), interval(WorkerKind::Scheduler)).of(TriageScheduler),
+            run(Some(Stage::Manifest), interval(WorkerKind::ManifestScheduler)).of(ManifestScheduler),
+            run(None, interval(WorkerKind::DeadlineMonitor)).of(DeadlineMonitor::default()),
             run(Some(Stage::Sealer), INTERVAL_DEFAULT).of(sealer::Sealer),
             run(None, HOSTED_EVERY).of(keeper::Keeper::new(left)),
         ];

@@ -5,6 +5,7 @@ use super::Context;
 use super::driver::{Pass, PollingWorker};
 use async_trait::async_trait;
 use fernery_core::artifact::AzollaId;
+use fernery_core::blueprint::Blueprint;
 use fernery_engine::substrate::readiness;
 use fernery_engine::{StoreError, door};
 
@@ -16,6 +17,10 @@ pub(super) struct Readiness;
 impl PollingWorker for Readiness {
     fn name(&self) -> &'static str {
         "readiness"
+    }
+
+    fn serves(&self, blueprint: &Blueprint) -> bool {
+        blueprint.standing.is_none()
     }
 
     async fn pass(&self, context: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {

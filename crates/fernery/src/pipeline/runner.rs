@@ -1,5 +1,5 @@
-//! Executors of this process: for each kind of workorder whose blueprint says `command`, so many loops that claim one,
-//! run its program under a guard, heartbeat, and hand in what came out. They take the road of a worker elsewhere: the same
+//! Executors of this process: for each kind of workorder that its blueprint does not leave to others, so many loops that claim
+//! one, run its program under a guard (or answer it themselves), heartbeat, and hand in what came out. They take the road of a worker elsewhere: the same
 //! claim, the same lease, the same membrane.
 
 use super::command::{Command, GRACE, cell, exit_code};
@@ -49,8 +49,10 @@ impl Runner {
         let mut slots = JoinSet::new();
         let mut parallel: BTreeMap<Vec<StreamName>, u32> = BTreeMap::new();
         for blueprint in &context.blueprints {
-            if let Some(executor) = blueprint.executor().filter(|e| e.kind.runs_here()) {
-                *parallel.entry(context.streams_of(blueprint)).or_default() += executor.parallel;
+            for (of, executor) in blueprint.used_executors() {
+                if executor.kind.runs_here() {
+                    *parallel.entry(context.streams_of(blueprint, &of)).or_default() += executor.parallel;
+                }
             }
         }
         for (streams, slots_of) in parallel.into_iter().filter(|(streams, _)| !streams.is_empty()) {
@@ -132,18 +134,22 @@ impl Slot {
                 if work.cancelled || work.workorder.status != WorkorderStatus::Created {
                     return Ok(None);
                 }
-                Ok(azollas::by_digest(sql, &work.blueprint)?.map(|registered| registered.blueprint))
+                let made_under = azollas::by_digest(sql, &work.blueprint)?;
+                Ok(made_under.map(|made| (made.blueprint, work.workorder.diazotroph_type)))
             })
             .await?;
         // A job without a workorder is not the scheduler's.
-        let Some(blueprint) = found else {
+        let Some((blueprint, of)) = found else {
             return self
                 .fail(job, "no_workorder", "there is no such workorder, or it is not wanted any more")
                 .await;
         };
-        let Some(executor) = blueprint.executor().filter(|e| e.kind.runs_here()) else {
-            return self.fail(job, "no_executor", "its blueprint names no program").await;
+        let Some(executor) = blueprint.executor_of(&of).filter(|e| e.kind.runs_here()) else {
+            return self.fail(job, "no_executor", "its blueprint has it executed elsewhere").await;
         };
+        if !executor.kind.starts_program() {
+            return self.answer(job, executor).await;
+        }
         if let Some(profile) = &executor.agent {
             return self.run_agent(job, executor, profile).await;
         }

@@ -6,7 +6,8 @@ use super::driver::{Pass, PollingWorker};
 use crate::config::Repos;
 use crate::git::repository::Repository;
 use async_trait::async_trait;
-use fernery_core::artifact::{AzollaId, ObjectiveId, SnapshotId, TerminalReason};
+use fernery_core::artifact::{AzollaId, EventType, ObjectiveId, SnapshotId, TerminalReason};
+use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::scheduling::{Ground, repo_ref};
 use fernery_engine::substrate::claims::{self, Claimer};
 use fernery_engine::substrate::scheduling::{self, Claimed, Ids, Room, Scheduled};
@@ -25,6 +26,10 @@ impl PollingWorker for Scheduler {
         "scheduler"
     }
 
+    fn serves(&self, blueprint: &Blueprint) -> bool {
+        blueprint.standing.is_none()
+    }
+
     async fn pass(&self, context: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {
         let substrate = context.engine.substrate();
         let mut pass = Pass::default();
@@ -40,7 +45,9 @@ impl PollingWorker for Scheduler {
         let Some(left) = left(room, &mut pass) else { return Ok(pass) };
         let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
         let (of, limit) = (azolla.clone(), left.min(BATCH));
-        let taken = substrate.transact(move |sql| claims::take_events(sql, &of, &by, limit)).await?;
+        let taken = substrate
+            .transact(move |sql| claims::take_events(sql, &of, EventType::TicketReady, &by, limit))
+            .await?;
         door::failpoint("event-claimed");
         pass.again = taken.len() as i64 == limit && limit > 0;
         let chance = context.engine.settings().store.chance;
@@ -123,7 +130,7 @@ async fn schedule(
     substrate.transact(move |sql| scheduling::schedule_all(sql, &of, &claimed)).await
 }
 
-fn left(room: Room, pass: &mut Pass) -> Option<i64> {
+pub(super) fn left(room: Room, pass: &mut Pass) -> Option<i64> {
     match room {
         Room::Left(left) => Some(left),
         Room::Concurrency => {
@@ -134,10 +141,18 @@ fn left(room: Room, pass: &mut Pass) -> Option<i64> {
             pass.count("no_room_review", 1);
             None
         }
+        Room::Track => {
+            pass.count("no_room_track", 1);
+            None
+        }
+        Room::Triage => {
+            pass.count("triage_first", 1);
+            None
+        }
     }
 }
 
-fn tally(scheduled: &Scheduled, pass: &mut Pass) {
+pub(super) fn tally(scheduled: &Scheduled, pass: &mut Pass) {
     match scheduled {
         Scheduled::Workorder(_) => pass.count("SCHEDULED", 1),
         Scheduled::Closed(reason) | Scheduled::Before(reason) => {

@@ -14,6 +14,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_processes.sql"),
     include_str!("migrations/0006_pipeline.sql"),
     include_str!("migrations/0007_steadiness.sql"),
+    include_str!("migrations/0008_captures.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

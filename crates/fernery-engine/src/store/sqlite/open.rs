@@ -19,6 +19,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_progress.sql"),
     include_str!("migrations/0003_pipeline.sql"),
     include_str!("migrations/0004_steadiness.sql"),
+    include_str!("migrations/0005_captures.sql"),
 ];
 
 /// How the writing connection is set up.

@@ -1,1 +1,1 @@
-SELECT objective_id FROM objectives ORDER BY created_at LIMIT 1;
+SELECT objective_id FROM objectives WHERE objective_type = 'TICKET' ORDER BY created_at LIMIT 1;

@@ -1,0 +1,126 @@
+//! The parts of the form that an azolla with a standing objective has: its duty, its two tracks, and whom it tells.
+
+use super::{ExecutorKind, ManifestTrack, NoticeOf, Notices, Standing, TriageTrack};
+use crate::artifact::{AzollaId, ObjectiveId};
+use crate::inbox::{Missed, Schedule, Zone};
+use crate::limits;
+use crate::toml_file::{Fields, Found, Place, Reader};
+
+const BATCH_DEFAULT: u32 = 50;
+
+impl Reader {
+    /// The objective that an azolla without tickets has.
+    pub(super) fn standing(
+        &mut self,
+        file: &mut Fields,
+        is_standing: bool,
+        azolla_id: Option<&AzollaId>,
+    ) -> Option<Standing> {
+        if !is_standing {
+            self.only_standing(file, "standing");
+            return None;
+        }
+        let Some(mut table) = self.table(file, "standing") else {
+            self.missing(file, "standing", "an azolla of objective_type STANDING says what its duty is");
+            return None;
+        };
+        let id = self.text(&mut table, "objective_id");
+        let id = match id {
+            Some(found) => self.parsed::<ObjectiveId>(found).map(|found| found.value),
+            None => azolla_id.and_then(|id| format!("{id}-standing").parse().ok()),
+        };
+        let title = self.required(&mut table, "title", "the duty in a line");
+        let criteria = self.required(&mut table, "acceptance_criteria", "how to tell that it is kept");
+        for (found, most) in [(&title, limits::TITLE_CHARS_MAX), (&criteria, limits::CRITERIA_BYTES_MAX)] {
+            if let Some(found) = found
+                && (found.value.trim().is_empty() || found.value.len() > most)
+            {
+                self.flaw(found.at, &found.path, format!("has 1 to {most} characters"));
+            }
+        }
+        self.end(table);
+        Some(Standing {
+            objective_id: id?,
+            title: title?.value.trim().to_string(),
+            acceptance_criteria: criteria?.value,
+        })
+    }
+
+    /// Track A.
+    pub(super) fn triage(&mut self, file: &mut Fields, is_standing: bool) -> Option<TriageTrack> {
+        if !is_standing {
+            self.only_standing(file, "triage");
+            return None;
+        }
+        let mut table = self.table(file, "triage")?;
+        let batch = self.small(&mut table, "batch", 1..=limits::TRIAGE_BATCH_MAX);
+        self.end(table);
+        Some(TriageTrack { batch: batch.unwrap_or(BATCH_DEFAULT) })
+    }
+
+    /// Track B.
+    pub(super) fn manifest(
+        &mut self,
+        file: &mut Fields,
+        is_standing: bool,
+        zone: &Zone,
+    ) -> Option<ManifestTrack> {
+        if !is_standing {
+            self.only_standing(file, "manifest");
+            return None;
+        }
+        let mut table = self.table(file, "manifest")?;
+        let missed = self.text(&mut table, "missed");
+        let missed = missed.and_then(|found| self.word(found, Missed::ALL, Missed::as_str));
+        let missed = missed.map_or(Missed::Once, |found| found.value);
+        let cron = self.line(&mut table, "schedule", 200);
+        self.end(table);
+        let schedule = cron.and_then(|Found { value, at, path }| {
+            let parsed = Schedule::parse(&value, zone.clone(), missed);
+            parsed.map_err(|why| self.flaw(at, &path, why)).ok()
+        });
+        Some(ManifestTrack { schedule })
+    }
+
+    pub(super) fn zone(&mut self, file: &mut Fields) -> Zone {
+        let found = self.text(file, "time_zone").and_then(|found| self.parsed::<Zone>(found));
+        found.map(|found| found.value).unwrap_or_default()
+    }
+
+    pub(super) fn notices(&mut self, file: &mut Fields) -> Option<Notices> {
+        let mut table = self.table(file, "notices")?;
+        let webhook = self.line(&mut table, "webhook", 2_000);
+        let secret_env = self.line(&mut table, "secret_env", 200);
+        if let (Some(url), None) = (&webhook, &secret_env) {
+            let why = "what is sent is signed: name the environment variable with the secret as secret_env";
+            self.flaw(url.at, &url.path, why);
+        }
+        let command = self.program(&mut table, "command").unwrap_or_default();
+        let mut on = Vec::new();
+        if let Some(list) = self.list(&mut table, "on") {
+            for (at, path, value) in self.texts(list) {
+                let found = self.word(Found { value, at, path }, NoticeOf::ALL, NoticeOf::as_str);
+                on.extend(found.map(|found| found.value));
+            }
+        } else {
+            on.extend(NoticeOf::ALL);
+        }
+        self.end(table);
+        let (webhook, secret_env) = (webhook.map(|found| found.value), secret_env.map(|found| found.value));
+        (webhook.is_some() || !command.is_empty()).then_some(Notices { webhook, secret_env, command, on })
+    }
+
+    fn only_standing(&mut self, file: &mut Fields, key: &'static str) {
+        if let Some((at, path)) = file.drop(key) {
+            self.flaw(at, &path, "is for an azolla of objective_type STANDING");
+        }
+    }
+
+    /// What is built in is built in for these two.
+    pub(super) fn check_builtin(&mut self, at: Place, path: &str, kind: ExecutorKind, of: &str) {
+        let kinds = [super::TRIAGE, super::MANIFEST_BUILDER];
+        if matches!(kind, ExecutorKind::Builtin | ExecutorKind::Llm) && !kinds.contains(&of) {
+            self.flaw(at, path, format!("`{kind}` is for {} and {}", kinds[0], kinds[1]));
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The inbox: what was captured is stored as it came, and told of to whoever looks through it.
+//!
+//! Readiness reads: captures that wait and that no unprocessed event tells of. Claims: nothing; a unique key excludes a second
+//! event. Writes: CAPTURE_READY. Does nothing where none waits. A capture never becomes work by itself (invariant 15).
+
+use super::operating::{Answer, Refusal};
+use super::{Cell, Row, Sql, Stage, azollas, claims};
+use crate::error::StoreResult;
+use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, CaptureStatus, EventType, WorkorderId};
+use fernery_core::names::is_unprintable;
+use fernery_core::pipeline::Violation;
+use fernery_core::{Timestamp, inbox, limits};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// What somebody captures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewCapture {
+    /// From outside: the same again under the same id changes nothing.
+    pub capture_id: CaptureId,
+    /// Whatever it is.
+    pub raw: Vec<u8>,
+    /// Where it came from.
+    pub source_label: String,
+    /// When, if that was before now: it may have waited in a spool.
+    pub captured_at: Option<Timestamp>,
+}
+
+impl NewCapture {
+    /// What is wrong with it. Its content is never refused for what it says.
+    fn violations(&self) -> Vec<Violation> {
+        let mut found = Vec::new();
+        let mut flaw = |path: &str, message: String| found.push(Violation { path: path.into(), message });
+        if self.raw.len() > limits::CAPTURE_BYTES_MAX {
+            let (has, most) = (self.raw.len(), limits::CAPTURE_BYTES_MAX);
+            flaw("/raw_content", format!("a capture has at most {most} bytes; this one has {has}"));
+        }
+        if self.source_label.chars().count() > limits::SOURCE_LABEL_CHARS_MAX
+            || self.source_label.chars().any(is_unprintable)
+        {
+            let most = limits::SOURCE_LABEL_CHARS_MAX;
+            flaw("/source_label", format!("is one line of at most {most} printable characters"));
+        }
+        found
+    }
+}
+
+/// A capture with what the control plane keeps beside it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CaptureView {
+    /// The artifact.
+    #[serde(flatten)]
+    pub capture: CaptureBuffer,
+    /// The bytes as hexadecimal, where they are no plain text.
+    pub raw_hex: Option<String>,
+    /// When it may be looked through.
+    pub ready_at: Timestamp,
+    /// Triages that came to nothing.
+    pub tries: u32,
+    /// The triage that it is in, or came out of.
+    pub work_order_id: Option<WorkorderId>,
+}
+
+pub(super) fn view(row: &Row) -> StoreResult<CaptureView> {
+    Ok(CaptureView {
+        capture: CaptureBuffer {
+            capture_id: row.word(0)?,
+            azolla_id: row.word(1)?,
+            raw_content: row.text(2)?.to_string(),
+            source_label: row.text(3)?.to_string(),
+            status: row.word::<CaptureStatus>(4)?,
+            created_at: row.at(5)?,
+            updated_at: row.at(6)?,
+        },
+        raw_hex: row.maybe_text(7)?.map(str::to_string),
+        ready_at: row.at(8)?,
+        tries: row.count(9)?,
+        work_order_id: row.maybe_word(10)?,
+    })
+}
+
+/// The azolla with an inbox: the one that is named, or the only one there is.
+pub fn inbox_of(sql: &mut dyn Sql, named: Option<&AzollaId>) -> Answer<AzollaId> {
+    the_one(sql, named, "inbox", |blueprint| blueprint.triage.is_some())
+}
+
+/// The azolla of this sort: the one that is named, or the only one there is.
+pub(super) fn the_one(
+    sql: &mut dyn Sql,
+    named: Option<&AzollaId>,
+    sort: &str,
+    is_it: fn(&fernery_core::blueprint::Blueprint) -> bool,
+) -> Answer<AzollaId> {
+    let all = azollas::all(sql)?;
+    let of_sort: Vec<AzollaId> = all
+        .iter()
+        .filter(|known| is_it(&known.blueprint))
+        .map(|known| known.blueprint.azolla_id.clone())
+        .collect();
+    let known = || all.iter().map(|known| known.blueprint.azolla_id.clone()).collect();
+    let listed = || of_sort.iter().map(AzollaId::to_string).collect::<Vec<_>>().join(", ");
+    Ok(match (named, of_sort.as_slice()) {
+        (Some(named), _) if of_sort.contains(named) => Ok(named.clone()),
+        (Some(named), _) if all.iter().any(|known| known.blueprint.azolla_id == *named) => {
+            let those = if of_sort.is_empty() { "none has".into() } else { format!("{} have", listed()) };
+            Err(Refusal::Conflict(format!("azolla {named} has no {sort}; {those}")))
+        }
+        (Some(_), _) => Err(Refusal::UnknownAzolla(known())),
+        (None, [only]) => Ok(only.clone()),
+        (None, []) => Err(Refusal::Conflict(format!("no azolla here has an {sort}: host task_management"))),
+        (None, _) => {
+            Err(Refusal::Conflict(format!("several azollas have an {sort}: name one of {}", listed())))
+        }
+    })
+}
+
+/// What became of a capture.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stored {
+    /// It is there now.
+    New(CaptureView),
+    /// It was there before.
+    Before(CaptureView),
+    /// Its id belongs to another one.
+    Taken(CaptureId),
+}
+
+/// Stores captures; answers for each. Nothing is stored if one of them cannot be.
+pub fn capture(
+    sql: &mut dyn Sql,
+    azolla_id: Option<&AzollaId>,
+    captures: &[NewCapture],
+) -> Answer<Vec<Stored>> {
+    for new in captures {
+        let violations = new.violations();
+        if !violations.is_empty() {
+            return Ok(Err(Refusal::Unfit(violations)));
+        }
+    }
+    let azolla_id = accepted!(inbox_of(sql, azolla_id)?);
+    let mut done = Vec::with_capacity(captures.len());
+    for new in captures {
+        let now = sql.now();
+        let shown = inbox::shown(&new.raw);
+        let hex = (shown.as_bytes() != new.raw).then(|| hex(&new.raw));
+        let created_at = new.captured_at.map_or(now, |at| at.min(now));
+        let cells: [Cell<'_>; 7] = [
+            new.capture_id.as_str().into(),
+            azolla_id.as_str().into(),
+            (&shown).into(),
+            hex.as_deref().into(),
+            (&new.source_label).into(),
+            created_at.into(),
+            now.into(),
+        ];
+        let is_new = sql.touched(include_str!("sql/capture_insert.sql"), &cells)? == 1;
+        let Some(stored) = by_id(sql, &new.capture_id)? else { return Ok(Err(Refusal::Unknown)) };
+        let same = stored.capture.raw_content == shown
+            && stored.raw_hex == hex
+            && stored.capture.source_label == new.source_label
+            && stored.capture.azolla_id == azolla_id;
+        done.push(match (is_new, same) {
+            (true, _) => Stored::New(stored),
+            (false, true) => Stored::Before(stored),
+            (false, false) => Stored::Taken(new.capture_id.clone()),
+        });
+    }
+    sql.wakes(Stage::Captures);
+    Ok(Ok(done))
+}
+
+fn hex(raw: &[u8]) -> String {
+    let mut text = String::with_capacity(raw.len() * 2);
+    for byte in raw {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// One of them.
+pub fn by_id(sql: &mut dyn Sql, id: &CaptureId) -> StoreResult<Option<CaptureView>> {
+    let row = sql.one(include_str!("sql/capture_by_id.sql"), &[id.as_str().into()])?;
+    row.map(|row| view(&row)).transpose()
+}
+
+/// The newest below a place.
+pub fn page(sql: &mut dyn Sql, below: &super::reading::Below, limit: i64) -> StoreResult<Vec<CaptureView>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into()];
+    sql.query(include_str!("sql/captures_page.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// How many wait, counted up to `limit`.
+pub fn pending(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<u64> {
+    let cells = [azolla_id.as_str().into(), limit.into()];
+    sql.one(include_str!("sql/captures_pending.sql"), &cells)?.map_or(Ok(0), |row| row.count(0))
+}
+
+/// Emits up to `limit` events; answers how many captures it looked at.
+pub fn emit(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<usize> {
+    let now = sql.now();
+    let cells = [azolla_id.as_str().into(), now.into(), limit.into()];
+    let waiting = sql.query(include_str!("sql/captures_to_announce.sql"), &cells)?;
+    for row in &waiting {
+        let (capture_id, entry) = (row.text(0)?, row.int(1)?);
+        // Whoever is first announces it; the other finds that it is done.
+        if sql.touched(include_str!("sql/capture_announced.sql"), &[capture_id.into(), entry.into()])? == 0 {
+            continue;
+        }
+        let event_id = claims::event_id();
+        let cells: [Cell<'_>; 6] = [
+            event_id.as_str().into(),
+            azolla_id.as_str().into(),
+            EventType::CaptureReady.as_str().into(),
+            capture_id.into(),
+            (entry + 1).into(),
+            now.into(),
+        ];
+        sql.write(capture_id, include_str!("sql/event_insert.sql"), &cells)?;
+    }
+    if !waiting.is_empty() {
+        sql.wakes(Stage::Triage);
+    }
+    Ok(waiting.len())
+}

@@ -1,0 +1,4 @@
+-- Its triage came to nothing, or left it: it comes again.
+UPDATE captures SET work_order_id = NULL, tries = tries + 1, ready_at = $3, updated_at = $4
+WHERE capture_id = $1 AND work_order_id = $2 AND status = 'PENDING'
+RETURNING capture_id;

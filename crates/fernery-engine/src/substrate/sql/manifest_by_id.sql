@@ -1,0 +1,1 @@
+SELECT document, facts, facts_digest, built_by, work_order_id FROM manifests WHERE manifest_id = $1;
