@@ -13,6 +13,8 @@ mod git;
 pub mod http;
 mod init;
 mod mock_agent;
+pub mod notices;
+mod outgoing;
 mod peers;
 pub mod pipeline;
 mod profiles;
