@@ -13,6 +13,7 @@ mod git;
 pub mod http;
 mod init;
 mod mock_agent;
+pub mod model;
 pub mod notices;
 mod outgoing;
 mod peers;
