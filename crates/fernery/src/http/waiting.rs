@@ -69,7 +69,7 @@ pub(super) async fn of(
     let limit = match room {
         Some(Room::Concurrency) => Waiting::Concurrency,
         Some(Room::Review) => Waiting::Review,
-        Some(Room::Left(_)) | None => Waiting::Turn,
+        Some(Room::Left(_) | Room::Track | Room::Triage) | None => Waiting::Turn,
     };
     Ok(Some(view(&not_hosted.unwrap_or(limit))))
 }

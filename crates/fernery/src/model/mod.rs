@@ -19,6 +19,7 @@ pub use trouble::Trouble;
 use crate::outgoing::address::{Standing, standing};
 use crate::outgoing::{Broken, Target};
 use bytes::Bytes;
+pub use fernery_core::blueprint::Endpoint;
 use fernery_engine::door::Chance;
 use http::{HeaderName, HeaderValue, header};
 use serde_json::{Value, json};
@@ -33,19 +34,6 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const DEADLINE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a reply.
 const REPLY_BYTES_MAX: usize = 2 << 20;
-
-/// A model that can be asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    /// What `/chat/completions` is appended to, as in `https://api.openai.com/v1` or `http://127.0.0.1:11434/v1`.
-    pub base_url: String,
-    /// The model's name there.
-    pub model: String,
-    /// The variable that the key was taken from; only its name is told, where the key is refused.
-    pub key_env: Option<String>,
-    /// Tokens of an answer at most.
-    pub max_tokens: u32,
-}
 
 /// What a model has said.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -68,22 +68,18 @@ impl Slot {
                 }
             },
         };
-        let to = model::Endpoint {
-            base_url: endpoint.base_url.clone(),
-            model: endpoint.model.clone(),
-            key_env: endpoint.key_env.clone(),
-            max_tokens: endpoint.max_tokens,
-        };
         let (prompt, schema) = (question.prompt(), question.answer_schema());
         let (stop, mut stopped) = watch::channel(false);
         let budget = job.timeout_at.map_or(Duration::from_secs(120), |at| at.since(job.claimed_at));
         let asking = async {
             tokio::select! {
-                answer = model::ask(&to, key.as_deref(), SYSTEM, &prompt, &schema, budget.saturating_sub(reserve(budget))) => Some(answer),
+                answer = model::ask(endpoint, key.as_deref(), SYSTEM, &prompt, &schema, budget.saturating_sub(reserve(budget))) => Some(answer),
                 _ = stopped.wait_for(|stopped| *stopped) => None,
             }
         };
-        let tell = |_: Why, _| drop(stop.send_replace(true));
+        let tell = |_: Why, _| {
+            stop.send_replace(true);
+        };
         let (answer, why) = self.attend(job, reserve, asking, tell).await;
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let facts = |outcome: Outcome, tokens: Option<u64>| json!({"outcome": outcome.as_str(), "executor": "llm", "model": endpoint.model, "tokens": tokens, "wall_ms": ms});
