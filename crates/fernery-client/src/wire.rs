@@ -9,6 +9,7 @@
 mod batch;
 mod contract;
 mod import;
+mod inbox;
 mod jobs;
 mod objectives;
 mod operator;
@@ -18,6 +19,7 @@ mod schema;
 pub use batch::*;
 pub use contract::*;
 pub use import::*;
+pub use inbox::*;
 pub use jobs::*;
 pub use objectives::*;
 pub use operator::*;
