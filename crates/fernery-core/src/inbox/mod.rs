@@ -7,11 +7,12 @@
 //!
 //! * [`hints`], [`dates`]: what a captured line says beside its words
 //! * [`triage`]: captures to candidates, and the gate over that
-//! * [`zone`], [`schedule`]: when something is to happen on somebody's calendar
+//! * [`zone`], [`cron`], [`schedule`]: when something is to happen on somebody's calendar
 //! * [`deadline`]: when an objective is overdue
 //! * [`facts`], [`score`]: what needs a person, over all azollas, the most pressing first
 //! * [`manifest`]: the facts as one to five lines, and the gate over those
 
+pub mod cron;
 pub mod dates;
 pub mod deadline;
 pub mod facts;
