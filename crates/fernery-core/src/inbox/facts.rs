@@ -7,8 +7,8 @@ use super::deadline::{self, Clock, at_server};
 use super::one_line;
 use super::score::{self, Weighed};
 use crate::artifact::{
-    AzollaId, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason, PauseState, PauseSummary,
-    QueryStatus,
+    AzollaId, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason, PauseState,
+    PauseSummary, QueryStatus,
 };
 use crate::canonical::digest_of;
 use crate::{Digest, Timestamp, limits};
@@ -200,7 +200,7 @@ fn item(
         ),
         (ObjectiveStatus::Blocked, [blocker]) => (
             format!("unblock {id} --blocker {}", blocker.blocker_id),
-            vec![format!("waits on {}", blocker.description)],
+            vec![format!("waits on {}", said(blocker))],
         ),
         (ObjectiveStatus::Blocked, blockers) => {
             let reason = objective.blocked_reason.as_deref().unwrap_or("nobody said why");
@@ -250,6 +250,10 @@ fn item(
         status: Some(status),
         score_terms: score::terms(&weighed, now),
     })
+}
+
+fn said(blocker: &BlockerRef) -> &str {
+    if blocker.description.trim().is_empty() { blocker.kind.as_str() } else { &blocker.description }
 }
 
 /// A pause as its azolla told it, with one to three actions even if it told none.

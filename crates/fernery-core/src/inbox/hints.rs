@@ -19,6 +19,9 @@ const WORDS_MAX: usize = 200;
 /// Projects, contexts or labels that are kept of one line.
 const NAMES_MAX: usize = 10;
 
+/// What ends a clause.
+const ENDS: [char; 4] = ['.', ',', ';', ':'];
+
 /// What a captured line says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hints {
@@ -58,7 +61,11 @@ pub fn hints(text: &str, captured_at: Timestamp, zone: &Zone) -> Hints {
     }
     let mut hints = reader.hints;
     let left: Vec<_> = reader.words.iter().filter(|word| !word.taken).map(|word| word.text).collect();
-    let cleaned = one_line(left.join(" ").trim_end_matches([' ', ',', ';', ':', '-']), TITLE_CHARS);
+    let mut left = left.join(" ");
+    if reader.words.last().is_some_and(|word| word.taken) {
+        left.truncate(left.trim_end_matches([' ', ',', ';', ':', '-']).len());
+    }
+    let cleaned = one_line(&left, TITLE_CHARS);
     hints.title = [cleaned, one_line(line, TITLE_CHARS)]
         .into_iter()
         .find(|title| !title.is_empty())
@@ -105,7 +112,7 @@ impl<'a> Reader<'a> {
     fn new(line: &'a str, captured_at: Timestamp, zone: &'a Zone) -> Self {
         let mut closes = None;
         let words = line.split_whitespace().map(|text| {
-            let plain = text.trim_end_matches(['.', ',', ';', ':']).to_lowercase();
+            let plain = text.trim_end_matches(ENDS).to_lowercase();
             closes = closes.or_else(|| plain.chars().next().filter(|c| matches!(c, '"' | '`')));
             let quoted = closes.is_some();
             if closes.is_some_and(|mark| plain.ends_with(mark) && (plain.len() > 1 || text.len() == 1)) {
@@ -120,11 +127,15 @@ impl<'a> Reader<'a> {
     /// `due:fri`, `project:x`, `priority:H`: certain wherever they stand.
     fn keys(&mut self) {
         for at in 0..self.words.len() {
-            let Some((key, value)) = self.free(at).and_then(|word| word.plain.split_once(':')) else {
-                continue;
-            };
+            let Some(word) = self.free(at) else { continue };
+            let Some((key, value)) = word.plain.split_once(':') else { continue };
             let (key, value) = (key.to_string(), value.to_string());
+            let as_written = word.text.split_once(':').map_or("", |(_, name)| name.trim_end_matches(ENDS));
             let taken = match &key[..] {
+                "due" if value.to_uppercase().parse::<Timestamp>().is_ok() => {
+                    self.hints.due_at = value.to_uppercase().parse().ok();
+                    1
+                }
                 "due" => self.today.and_then(|today| dates::value(&value, today)).map_or(0, |mut when| {
                     let time = [3, 2, 1]
                         .into_iter()
@@ -133,7 +144,9 @@ impl<'a> Reader<'a> {
                     self.due(when);
                     1 + time.map_or(0, |(n, _)| n)
                 }),
-                "project" | "proj" => usize::from(is_name(&value) && keep(&mut self.hints.projects, &value)),
+                "project" | "proj" => {
+                    usize::from(is_name(as_written) && keep(&mut self.hints.projects, as_written))
+                }
                 "priority" | "pri" => {
                     let importance = match &value[..] {
                         "h" | "a" => Some(0),

@@ -21,6 +21,7 @@ pub(super) fn exclamation(text: &str) -> Option<u8> {
     ["!!!", "!!", "!"].iter().position(|marks| *marks == text).map(|at| at as u8)
 }
 
+/// What a project, a context or a label may be called.
 pub(super) fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     name.len() <= 64 && name.starts_with(char::is_alphabetic) && name.chars().all(allowed)
@@ -28,9 +29,14 @@ pub(super) fn is_name(name: &str) -> bool {
 
 /// A word that what follows belongs to: without that the sentence would break off.
 pub(super) fn leans(word: &str) -> bool {
-    const WORDS: &str = " for of the to till than and or a an my our your his her is are was be been with about between through in at as if not no \
-                         from since last past every each via per into onto vs versus - + & / = ";
-    WORDS.contains(&format!(" {word} "))
+    const ARTICLES: &[&str] = &["the", "a", "an", "my", "our", "your", "his", "her", "no", "every", "each"];
+    const PREPOSITIONS: &[&str] = &[
+        "for", "of", "to", "till", "than", "with", "about", "between", "through", "in", "at", "as", "from",
+        "since", "via", "per", "into", "onto", "vs", "versus", "last", "past",
+    ];
+    const BETWEEN: &[&str] =
+        &["and", "or", "if", "not", "is", "are", "was", "be", "been", "-", "+", "&", "/", "="];
+    [ARTICLES, PREPOSITIONS, BETWEEN].iter().any(|words| words.contains(&word))
 }
 
 /// A word after which a date is none that something is due at.

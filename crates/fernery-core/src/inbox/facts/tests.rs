@@ -1,5 +1,5 @@
 use super::*;
-use crate::artifact::{BlockerId, BlockerKind, BlockerRef};
+use crate::artifact::{BlockerId, BlockerKind};
 use serde_json::json;
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -53,6 +53,7 @@ fn what_is_certainly_a_hint_is_read_and_leaves_the_title() {
         ("pay rent, next week", "pay rent | u2 | 2026-11-23"),
         ("pay rent 2026-12-24", "pay rent | u4 | 2026-12-24"),
         ("ship it project:web priority:H", "ship it | i0 | +web"),
+        ("ship it due:2026-12-01T17:30Z project:Web, ok", "ship it ok | u3 | 2026-12-01T17:30 | +Web"),
         (
             "x 2026-11-15 2026-11-01 (A) pay rent",
             "pay rent | i0 | done | done on 2026-11-15 | written on 2026-11-01",
@@ -107,6 +108,9 @@ fn what_is_only_maybe_a_hint_stays_in_the_title() {
         ("+", ""),
         ("2026-11-01 old news", ""),
         ("5pm", ""),
+        ("to do:", ""),
+        ("note -", ""),
+        ("ratio:3 at https://x.org:80/due:fri", ""),
     ] {
         assert_eq!(said(text), format!("{text}{expected}"), "{text}");
     }
