@@ -54,8 +54,12 @@ pub async fn judge(server: &TestServer) {
         let id: WorkorderId = id;
         let docket =
             substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read").expect("a docket");
-        let evidence: Vec<Evidence> =
-            docket.blueprint.gates.iter().map_while(|gate| plain_evidence(gate, &docket.bundle)).collect();
+        let evidence: Vec<Evidence> = docket
+            .blueprint
+            .gates
+            .iter()
+            .map_while(|gate| plain_evidence(gate, &docket.bundle, None))
+            .collect();
         let done = substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await;
         done.expect("judged");
     }
