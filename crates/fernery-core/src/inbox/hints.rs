@@ -7,7 +7,7 @@
 //! A priority says how important something is, a date how urgent. Neither says the other.
 
 use super::dates::{self, When};
-use super::marks::{exclamation, is_name, leans, letter, priority, tells_of_the_past};
+use super::marks::{exclamation, is_name, leans, letter, name, priority, tells_of_the_past};
 use super::{Zone, one_line};
 use crate::Timestamp;
 use jiff::civil::Date;
@@ -58,6 +58,7 @@ pub fn hints(text: &str, captured_at: Timestamp, zone: &Zone) -> Hints {
         reader.start();
         reader.end();
         reader.inside();
+        reader.names();
     }
     let mut hints = reader.hints;
     let left: Vec<_> = reader.words.iter().filter(|word| !word.taken).map(|word| word.text).collect();
@@ -217,7 +218,7 @@ impl<'a> Reader<'a> {
                 self.important(grade);
             } else if plain == "asap" && !leans(&before) {
                 self.hints.urgency = Some(0);
-            } else if leans(&before) || !self.name(last) {
+            } else if leans(&before) || name(text).is_none() {
                 let marks = text.len() - text.trim_end_matches('!').len();
                 if let Some(grade) = exclamation(&text[text.len() - marks..]).filter(|_| marks > 1) {
                     self.important(grade);
@@ -237,7 +238,7 @@ impl<'a> Reader<'a> {
             let before = self.before(at);
             if let Some(grade) = priority(&plain) {
                 self.important(grade);
-            } else if matches!(&plain[..], "urgent" | "asap" | "urgently") {
+            } else if matches!(plain.trim_end_matches('!'), "urgent" | "asap" | "urgently") {
                 let earlier = at.checked_sub(2).map_or("", |at| &self.words[at].plain);
                 let denied = |word: &str| {
                     matches!(word, "not" | "no" | "isn't" | "never" | "less" | "nothing" | "hardly")
@@ -245,8 +246,6 @@ impl<'a> Reader<'a> {
                 if !denied(&before) && !denied(earlier) {
                     self.hints.urgency = Some(0);
                 }
-            } else {
-                self.name(at);
             }
             let plain_day =
                 matches!(&plain[..], "today" | "tonight" | "tomorrow") || dates::iso(&plain).is_some();
@@ -311,22 +310,18 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// `+project`, `@context`, `#label`.
-    fn name(&mut self, at: usize) -> bool {
-        let word = self.words[at].text.trim_end_matches(['.', ',', ';', ':', '!', '?']);
-        let hints = &mut self.hints;
-        let (list, name) = match word.split_at_checked(1) {
-            Some(("+", name)) => (&mut hints.projects, name),
-            Some(("@", name)) => (&mut hints.contexts, name),
-            // A colour is no label.
-            Some(("#", name))
-                if !(matches!(name.len(), 3 | 6 | 8) && name.bytes().all(|b| b.is_ascii_hexdigit())) =>
-            {
-                (&mut hints.labels, name)
+    /// `+project`, `@context`, `#label`, wherever they stand.
+    fn names(&mut self) {
+        for word in self.words.iter().filter(|word| !word.quoted) {
+            if let Some((sign, name)) = name(word.text) {
+                let list = match sign {
+                    '+' => &mut self.hints.projects,
+                    '@' => &mut self.hints.contexts,
+                    _ => &mut self.hints.labels,
+                };
+                keep(list, name);
             }
-            _ => return false,
-        };
-        is_name(name) && keep(list, name)
+        }
     }
 
     fn take(&mut self, at: usize, n: usize) {

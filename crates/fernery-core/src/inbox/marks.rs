@@ -21,6 +21,19 @@ pub(super) fn exclamation(text: &str) -> Option<u8> {
     ["!!!", "!!", "!"].iter().position(|marks| *marks == text).map(|at| at as u8)
 }
 
+/// `+project`, `@context` or `#label`, apart from its sign. A number is none, nor is a colour.
+pub(super) fn name(text: &str) -> Option<(char, &str)> {
+    let word = text.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+    let (sign, name) = word.split_at_checked(1)?;
+    let is_colour = matches!(name.len(), 3 | 6 | 8) && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_one = match sign {
+        "+" | "@" => is_name(name),
+        "#" => is_name(name) && !is_colour,
+        _ => false,
+    };
+    is_one.then(|| sign.chars().next().map(|sign| (sign, name))).flatten()
+}
+
 /// What a project, a context or a label may be called.
 pub(super) fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');

@@ -41,6 +41,7 @@ fn what_is_certainly_a_hint_is_read_and_leaves_the_title() {
         ("answer !!!", "answer | i0"),
         ("answer it!!", "answer it | i1"),
         ("answer asap", "answer | u0"),
+        ("+a do it +b @c @d", "+a do it | +a | +b | @c | @d"),
         ("pay rent due:2026-11-30 @bank", "pay rent | u3 | 2026-11-30 | @bank"),
         ("pay due:2026-11-01 rent", "pay rent | u0 | 2026-11-01"),
         ("pay due:fri 5pm rent", "pay rent | u2 | 2026-11-20T17:00"),
@@ -90,6 +91,7 @@ fn what_is_only_maybe_a_hint_stays_in_the_title() {
         ("what happened on 2026-11-01", ""),
         ("it is not urgent", ""),
         ("this is urgent", " | u0"),
+        ("do it asap!", " | u0"),
         ("urgent: pay rent", " | u0"),
         ("fix the p1 incident now", " | i0"),
         ("talk to @bob", " | @bob"),
@@ -146,7 +148,7 @@ fn a_day_ends_where_the_writer_is() {
 #[test]
 fn any_text_can_be_read() {
     let mut chaos = Chaos::new(5);
-    for _ in 0..20_000 {
+    for _ in 0..5_000 {
         let text = chaos.text(12);
         let at = Timestamp::from_millis(chaos.upto(1 << 31) as i64 * 100_000);
         let hints = hints(&text, at, &Zone::UTC);
