@@ -28,7 +28,7 @@ pub struct NewCapture {
 
 impl NewCapture {
     /// What is wrong with it. Its content is never refused for what it says.
-    fn violations(&self) -> Vec<Violation> {
+    pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut flaw = |path: &str, message: String| found.push(Violation { path: path.into(), message });
         if self.raw.len() > limits::CAPTURE_BYTES_MAX {
