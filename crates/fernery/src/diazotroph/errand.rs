@@ -228,7 +228,10 @@ impl Errand {
             self.profile.visible_env().map(str::to_string).chain(self.env.clone()).collect();
         let guards =
             Guards::new(PathBuf::from(self.place.fernery()), wrapped, GRACE).within(&clone.tree, &names);
-        let hear = |from, bytes: &[u8]| listening.take(from, bytes);
+        let hear = |from, bytes: &[u8]| {
+            listening.take(from, bytes);
+            door::failpoint("agent-heard");
+        };
         let input = Input {
             env: self.environment(&cell, program),
             stdin,

@@ -1,6 +1,8 @@
 //! The real program, run as people run it: a server on a free port with a directory of its own, and commands beside it.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub(crate) mod patience;
+
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -112,6 +114,13 @@ impl Server {
     pub(crate) fn start_at(listen: &str, dir: TempDir, flags: &[&str]) -> Self {
         let mut command = fernery();
         command.current_dir(dir.path()).args(["up", "--listen", listen]).args(flags);
+        Self::spawn(command, dir)
+    }
+
+    /// Starts one in a directory that may hold what another has left, with this in its environment.
+    pub(crate) fn start_told(dir: TempDir, flags: &[&str], (name, value): (&str, &str)) -> Self {
+        let mut command = fernery();
+        command.current_dir(dir.path()).env(name, value).args(["up", "--listen", "127.0.0.1:0"]).args(flags);
         Self::spawn(command, dir)
     }
 
