@@ -2,6 +2,7 @@
 
 use super::leftovers::{log_file, run_folder};
 use super::runner::{Slot, Why};
+use crate::diazotroph::trash::Whose;
 use crate::diazotroph::{Done, EndOrder, Errand, Payload, Place, reserve, unready};
 use crate::git::repository::Repository;
 use crate::sandbox::Probe;
@@ -108,7 +109,9 @@ impl Slot {
         let (id, attempt) = (workorder.work_order_id.to_string(), job.attempt_id.to_string());
         let (work, trash) = (&self.context.work, self.context.trash.clone());
         let (folder, log) = (run_folder(work, &id, &attempt), log_file(work, &id));
-        let place = Place::new(folder, log, trash, (&id, &attempt));
+        let objective_id = workorder.objective_id.to_string();
+        let whose = Whose { objective_id, work_order_id: id, attempt_id: attempt };
+        let place = Place::new(folder, log, trash, whose);
         let place = place.map_err(|error| Unmade::Broken("no_folder", error.to_string()))?;
         let (profile, env, hang_max) = (profile.clone(), executor.env.clone(), self.context.lease_ttl);
         Ok(Errand { workorder, snapshot, profile, env, tier, repository, place, hang_max })

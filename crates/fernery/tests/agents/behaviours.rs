@@ -171,6 +171,9 @@ fn an_agent_that_cannot_begin_costs_no_attempt() {
         // It is not installed, or was never logged in.
         assert!(["program", "login"].contains(&said["preflight"].as_str().unwrap()), "{said}");
         assert_eq!(blocked["spent"]["attempts"], 0, "{blocked:#}");
+        let said = blocked["output_bundles"][n - 1]["notes"].as_str().unwrap();
+        let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
+        assert!(shown.contains(&format!("could not be executed: {said}\n")), "{shown}");
         yard.server.run(["ticket", "unblock", "t", "--all"]).exits(0);
     }
 }
