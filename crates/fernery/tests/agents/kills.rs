@@ -2,7 +2,7 @@
 //! of the old run lives on, its work is in the trash, one run record ends it, and the operator's repository has no new ref but
 //! the one branch.
 
-use crate::program::fernery;
+use crate::program::{fernery, run_in};
 use crate::yard::{GATES, Yard, blueprint, eventually, find, git, marks};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How far a run is at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Run {
+pub(crate) enum Run {
     /// No program of it runs.
     Quiet,
     /// A guard waits.
@@ -51,8 +51,9 @@ const STEPS: [(&str, Run); 20] = [
 
 /// Who is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Victim {
-    Up,
+pub(crate) enum Victim {
+    /// The process that the executor is in: `up`, or a worker.
+    Host,
     Guard,
     Both,
 }
@@ -61,7 +62,7 @@ enum Victim {
 const AT_ONCE: usize = 5;
 
 /// It leaves a process behind in a session of its own, and is at work long enough to be found there.
-const SCRIPT: &str = "mock: write new.txt new\\n\nmock: daemon\nmock: wait 1s";
+pub(crate) const SCRIPT: &str = "mock: write new.txt new\\n\nmock: daemon\nmock: wait 1s";
 
 /// Gates with a program that takes a moment.
 fn gates() -> String {
@@ -71,13 +72,13 @@ fn gates() -> String {
 
 /// What must not change in the operator's repository: everything but objects and the one branch.
 #[derive(Debug, PartialEq, Eq)]
-struct Standing {
+pub(crate) struct Standing {
     git: Vec<Option<Vec<u8>>>,
     refs: Vec<String>,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-fn standing(repo: &Path) -> Standing {
+pub(crate) fn standing(repo: &Path) -> Standing {
     let git = ["HEAD", "index", "config", "packed-refs", "ORIG_HEAD", "logs/HEAD"];
     let git = git.map(|file| fs::read(repo.join(".git").join(file)).ok()).to_vec();
     let refs = crate::yard::git(repo, &["for-each-ref", "--format=%(refname) %(objectname)"]);
@@ -91,7 +92,7 @@ fn standing(repo: &Path) -> Standing {
 }
 
 /// The guards of a server: its children that start programs.
-fn guards(of: u32) -> Vec<i32> {
+pub(crate) fn guards(of: u32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
     let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let pids: BTreeSet<i32> = children
@@ -104,17 +105,17 @@ fn guards(of: u32) -> Vec<i32> {
     pids.into_iter().filter(is_guard).collect()
 }
 
-fn is_stopped(pid: u32) -> bool {
+pub(crate) fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
 }
 
-fn kill(pid: i32, signal: Signal) {
+pub(crate) fn kill(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
 /// Attempts that have changed something in their folders, where those still are.
-fn with_work(data: &Path) -> Vec<String> {
+pub(crate) fn with_work(data: &Path) -> Vec<String> {
     let databases = fs::read_dir(data.join("work")).into_iter().flatten().flatten();
     let runs = databases.flat_map(|of| fs::read_dir(of.path()).into_iter().flatten().flatten());
     let changed = runs.filter(|run| run.path().join("tree/new.txt").exists());
@@ -123,6 +124,14 @@ fn with_work(data: &Path) -> Vec<String> {
     names
         .filter_map(|name| name.strip_prefix("run-").and_then(|rest| rest.get(37..)).map(str::to_string))
         .collect()
+}
+
+/// Whether what an attempt had made is in the trash of the data directory in this folder.
+pub(crate) fn kept(dir: &Path, attempt: &str) -> bool {
+    let trash = run_in(dir, ["trash", "list", "--json"]).exits(0).json();
+    let found = trash.as_array().unwrap().iter().find(|of| of["attempt_id"] == *attempt).cloned();
+    let patch = found.and_then(|of| fs::read_to_string(dir.join(of["patch"].as_str()?)).ok());
+    patch.is_some_and(|patch| patch.contains("+new"))
 }
 
 /// One killing, and what there is afterwards.
@@ -148,7 +157,7 @@ fn killed(victim: Victim, step: &str, run: Run) {
     assert_eq!(!guards.is_empty(), run != Run::Quiet, "{at}: {guards:?}");
     assert!(!alive.is_empty() || matches!(run, Run::Quiet | Run::Guarded), "{at}: nothing runs");
     let lives = || marks(&data).iter().any(|mark| alive.contains(mark));
-    if victim != Victim::Up {
+    if victim != Victim::Host {
         guards.iter().for_each(|guard| kill(*guard, Signal::KILL));
     }
     let yard = match victim {
@@ -156,7 +165,7 @@ fn killed(victim: Victim, step: &str, run: Run) {
             kill(server as i32, Signal::CONT);
             yard
         }
-        Victim::Up | Victim::Both => {
+        Victim::Host | Victim::Both => {
             kill(server as i32, Signal::KILL);
             let dir = yard.server.ended().1;
             let _ = approving.kill();
@@ -181,36 +190,38 @@ fn killed(victim: Victim, step: &str, run: Run) {
     assert_eq!(standing(&repo), before, "{at}: the operator's repository");
     let dir = yard.server.dir.path();
     for attempt in work {
-        let kept = || {
-            let trash = yard.server.run(["trash", "list", "--json"]).exits(0).json();
-            let found = trash.as_array().unwrap().iter().find(|of| of["attempt_id"] == *attempt).cloned();
-            let patch = found.and_then(|of| fs::read_to_string(dir.join(of["patch"].as_str()?)).ok());
-            patch.is_some_and(|patch| patch.contains("+new"))
-        };
         let trash = || yard.server.run(["trash", "list", "--json"]).stdout;
-        assert!(eventually(kept), "{at}: what attempt {attempt} had made is not in the trash: {}", trash());
+        assert!(
+            eventually(|| kept(dir, &attempt)),
+            "{at}: what attempt {attempt} had made is not in the trash: {}",
+            trash()
+        );
     }
 }
 
-/// Everything that is killed so, a few at once.
-fn all_killed(victim: Victim) {
-    let steps: Vec<_> =
-        STEPS.into_iter().filter(|(_, run)| victim == Victim::Up || *run != Run::Quiet).collect();
+/// Does each of these, a few at once.
+pub(crate) fn at_once<T: Sync>(all: &[T], each: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                while let Some((step, run)) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    killed(victim, step, *run);
+                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    each(one);
                 }
             });
         }
     });
 }
 
+fn all_killed(victim: Victim) {
+    let steps: Vec<_> =
+        STEPS.into_iter().filter(|(_, run)| victim == Victim::Host || *run != Run::Quiet).collect();
+    at_once(&steps, |(step, run)| killed(victim, step, *run));
+}
+
 #[test]
 fn campaign_agents_whose_server_is_killed_at_any_step_come_to_one_end() {
-    all_killed(Victim::Up);
+    all_killed(Victim::Host);
 }
 
 #[test]

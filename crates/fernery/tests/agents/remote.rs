@@ -14,6 +14,11 @@ const HEARTBEAT: Duration = Duration::from_millis(667);
 
 /// A worker with a clone of the server's repository, in a folder of its own.
 fn worker(yard: &Yard, elsewhere: &TempDir) -> Child {
+    worker_told(yard, elsewhere, None)
+}
+
+/// The same, with this in its environment.
+pub(crate) fn worker_told(yard: &Yard, elsewhere: &TempDir, told: Option<(&str, &str)>) -> Child {
     let data = yard.server.data();
     let read = |file: &str| fs::read_to_string(data.join(file)).unwrap().trim().to_string();
     let mut command = fernery();
@@ -21,7 +26,7 @@ fn worker(yard: &Yard, elsewhere: &TempDir) -> Child {
         .current_dir(elsewhere.path())
         .env("FERNERY_URL", read("url"))
         .env("FERNERY_TOKEN", read("worker.token"));
-    command.env("FERNERY_REPOS", "app=app#main");
+    command.env("FERNERY_REPOS", "app=app#main").envs(told);
     command.args([
         "worker",
         "--diazotroph",
