@@ -13,7 +13,7 @@ use std::time::Duration;
 /// What the attempts of one objective have used since a person last approved it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Workorders made.
+    /// Workorders made, but for those that could not begin.
     pub attempts: u32,
     /// Wall time of all attempts.
     pub wall_ms: u64,

@@ -6,9 +6,11 @@ use super::{Bench, quantile};
 use crate::config::{Repos, repos};
 use crate::pipeline::Pipeline;
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use fernery_core::artifact::{AzollaId, ObjectiveId};
+use fernery_core::artifact::{AzollaId, ObjectiveId, OutputBundle, WorkorderId};
 use fernery_core::blueprint::{Blueprint, MEC_TOML};
 use fernery_core::pipeline::draft::Draft;
+use fernery_core::pipeline::membrane::{self, Outcome};
+use fernery_engine::substrate::reading;
 use fernery_engine::{Database, Engine, EngineSettings, door};
 use serde_json::json;
 use std::io::Write;
@@ -117,13 +119,21 @@ impl Agents {
         let azolla = AzollaId::stored("agents");
         let approved_at = approved_with(&substrate, ObjectiveId::stored(id), azolla, draft).await?;
         let until = door::stop_watch() + TICKET_WITHIN;
-        let (work, judged_at) = loop {
-            if let Some(work) = self.judged(id).await? {
-                break (work, door::wall_clock().as_millis() as f64);
+        let (work, bundle, judged_at) = loop {
+            if let Some((work, bundle)) = self.judged(id).await? {
+                break (work, bundle, door::wall_clock().as_millis() as f64);
             }
             ensure!(door::stop_watch() < until, "ticket {id} comes to no verdict");
             tokio::time::sleep(Duration::from_millis(1)).await;
         };
+        let outcome = membrane::outcome(&bundle.metadata);
+        if outcome != Outcome::Patch {
+            bail!(
+                "no agent can be measured: ticket {id} came to {outcome}: {} {}",
+                bundle.title,
+                bundle.notes
+            );
+        }
         // Where the agent worked is there until it is handed in, and then in the trash.
         let run = loop {
             if let Some(run) = in_trash(&self.trash, &work) {
@@ -134,9 +144,7 @@ impl Agents {
         };
         let written = |file: &str| -> Result<f64> {
             let file = run.join("tree").join(file);
-            let meta = std::fs::metadata(&file).with_context(|| {
-                format!("no agent has run on ticket {id}: `fernery doctor` says what it needs")
-            })?;
+            let meta = std::fs::metadata(&file).with_context(|| format!("reading {}", file.display()))?;
             millis(meta.modified()?)
         };
         Ok(Taken {
@@ -146,15 +154,17 @@ impl Agents {
         })
     }
 
-    /// The workorder of a ticket that has its verdict.
-    async fn judged(&self, id: &str) -> Result<Option<String>> {
+    /// The workorder of a ticket that has its verdict, and what came out.
+    async fn judged(&self, id: &str) -> Result<Option<(String, OutputBundle)>> {
         let (id, substrate) = (id.to_string(), self.engine.substrate());
         let found = substrate.read(move |sql| {
             let rows = sql.query(
                 "SELECT work_order_id FROM workorders WHERE objective_id = $1 AND judged LIMIT 1;",
                 &[id.as_str().into()],
             )?;
-            rows.first().map(|row| row.text(0).map(str::to_string)).transpose()
+            let Some(row) = rows.first() else { return Ok(None) };
+            let work = row.text(0)?.to_string();
+            Ok(reading::bundle(sql, &WorkorderId::stored(&work))?.map(|bundle| (work, bundle)))
         });
         found.await.map_err(|e| anyhow!("{e}"))
     }

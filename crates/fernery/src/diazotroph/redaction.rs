@@ -23,6 +23,9 @@ impl Redaction {
 
     /// Takes what was written; answers what can be shown of it now.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if self.secrets.is_empty() {
+            return bytes.to_vec();
+        }
         self.held.extend_from_slice(bytes);
         self.shown(true)
     }
