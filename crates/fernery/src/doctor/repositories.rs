@@ -21,8 +21,7 @@ async fn look(repo: &RepoSettings) -> Finding {
         Ok(repository) => repository,
         Err(why) => {
             let remedy = format!(
-                "correct its path in [repos], which starts at the folder of the configuration file: \
-                 {name} = {{ path = \"…\", base = \"{base}\" }}"
+                "correct `path` under [repos.{name}], which starts at the folder of the configuration file"
             );
             return Finding::problem(CHECK, format!("{name}: {why}"), remedy);
         }
