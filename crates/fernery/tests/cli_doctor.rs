@@ -173,7 +173,7 @@ fn every_repository_is_looked_at() {
         assert_eq!(found["level"], level, "{found}");
         assert!(found["found"].as_str().unwrap().contains(says), "{found}");
     }
-    assert!(of("none")["remedy"].as_str().unwrap().contains("[repos]"));
+    assert!(of("none")["remedy"].as_str().unwrap().contains("[repos.none]"));
 }
 
 #[test]

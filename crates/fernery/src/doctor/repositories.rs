@@ -35,7 +35,7 @@ async fn look(repo: &RepoSettings) -> Finding {
             CHECK,
             format!("{name}: {shown} has no branch {base}, or its commit cannot be read"),
             format!(
-                "make it, or name another as `base` of {name} in [repos]: tickets on it are blocked until then"
+                "make it, or name another as `base` under [repos.{name}]: tickets on it are blocked until then"
             ),
         ),
         Err(error) => Finding::problem(
