@@ -7,14 +7,17 @@ use serde_json::{Value, json};
 fn office(visitors: &[&str]) -> Shop {
     let flags: Vec<&str> = visitors.iter().flat_map(|visitor| ["--visitors", visitor]).collect();
     let shop = Shop::open("extends = \"mec\"\nazolla_id = \"shop\"\n", &flags);
-    shop.post("/v1/objectives", json!({"objective_id": "far", "azolla_id": "shop", "title": "Far away",
-        "metadata": {"due_at": "2020-01-01T00:00:00Z"}}));
+    shop.post(
+        "/v1/objectives",
+        json!({"objective_id": "far", "azolla_id": "shop", "title": "Far away",
+        "metadata": {"due_at": "2020-01-01T00:00:00Z"}}),
+    );
     shop
 }
 
 fn home(office: &Shop) -> Shop {
     let token = office.server.data().join("operator.token");
-    let registry = format!("office={};azolla_id=shop;token_file={}", office.server.url(), token.display());
+    let registry = format!("office={};azolla_id=shop;token_file={}", office.server.url, token.display());
     let watching = "extends = \"task_management\"\nazolla_id = \"task_management\"\n[workers.deadline_monitor]\ninterval = \"100ms\"\n";
     Shop::open(watching, &["--registry", &registry])
 }

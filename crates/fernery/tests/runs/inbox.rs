@@ -45,7 +45,8 @@ fn acts(call: &Call<'_>) -> Option<Value> {
     for n in 0..3 {
         call("POST", "/v1/captures", capture(n))?;
     }
-    let late = json!({"objective_id": "late", "title": "Late", "metadata": {"due_at": "2020-01-01T00:00:00Z"}});
+    let late =
+        json!({"objective_id": "late", "title": "Late", "metadata": {"due_at": "2020-01-01T00:00:00Z"}});
     call("POST", "/v1/objectives", late)?;
     call("POST", "/v1/azollas/task_management/manifests", json!({"request_id": "r"}))
 }
@@ -55,7 +56,8 @@ fn came_to(shop: &Shop) -> bool {
     let candidates = shop.get("/v1/candidates")["candidates"].as_array().map_or(0, Vec::len);
     let (status, request) = shop.server.read("/v1/manifest_requests/r");
     let pauses = shop.get("/v1/pauses?limit=500");
-    let overdue = pauses["pauses"].as_array().is_some_and(|all| all.iter().any(|one| one["objective_id"] == "late"));
+    let overdue =
+        pauses["pauses"].as_array().is_some_and(|all| all.iter().any(|one| one["objective_id"] == "late"));
     candidates == 3 && status == 200 && !request["manifest"].is_null() && overdue
 }
 
@@ -78,13 +80,18 @@ fn killed_at_every_step(database: impl Fn() -> Option<FreshDatabase>) {
         let duty = shop.objective("operator-continuity");
         assert_eq!(duty["objective"]["status"], "IN_PROGRESS");
         let (runs, works) = (duty["runs"].as_array().unwrap().len(), duty["workorders"].as_array().unwrap());
-        assert!(works.iter().all(|work| work["judged"] == true) && runs == works.len(), "killed at {step}: {duty:#}");
+        assert!(
+            works.iter().all(|work| work["judged"] == true) && runs == works.len(),
+            "killed at {step}: {duty:#}"
+        );
         let of_late = shop.get("/v1/pauses?limit=500");
-        let of_late = of_late["pauses"].as_array().unwrap().iter().filter(|one| one["objective_id"] == "late").count();
+        let of_late =
+            of_late["pauses"].as_array().unwrap().iter().filter(|one| one["objective_id"] == "late").count();
         assert_eq!(of_late, 1, "one pause for one deadline; killed at {step}");
         assert_eq!(shop.objective("late")["objective"]["status"], "NEW", "and nothing there was touched");
         let manifest = shop.get("/v1/manifest_requests/r")["manifest"]["manifest_id"].clone();
-        let is_told = || std::fs::read_to_string(&told).is_ok_and(|text| text.contains(manifest.as_str().unwrap()));
+        let is_told =
+            || std::fs::read_to_string(&told).is_ok_and(|text| text.contains(manifest.as_str().unwrap()));
         assert!(eventually(is_told), "killed at {step}");
         assert_eq!(shop.get("/v1/journal/verify")["fault"], Value::Null, "killed at {step}");
     }

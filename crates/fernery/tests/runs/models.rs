@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a model that does what it is asked says about these captures.
 fn good(prompt: &str) -> Value {
-    let ids: std::collections::BTreeSet<&str> =
-        prompt.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|word| word.starts_with("cap-")).collect();
-    let of = |id: &&str| {
-        json!({"capture_ids": [id], "title": format!("By the model: {id}"), "acceptance_criteria": "done", "importance": 1, "urgency": 2, "metadata": {}})
-    };
+    let ids: std::collections::BTreeSet<&str> = prompt
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .filter(|word| word.starts_with("cap-"))
+        .collect();
+    let of = |id: &&str| json!({"capture_ids": [id], "title": format!("By the model: {id}"), "acceptance_criteria": "done", "importance": 1, "urgency": 2, "metadata": {}});
     json!({"candidates": ids.iter().map(of).collect::<Vec<_>>(), "left": []})
 }
 
@@ -45,7 +45,8 @@ fn answer(mut stream: TcpStream, how: impl Fn(&str) -> Option<(u16, &'static str
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     let request: Value = serde_json::from_slice(&body).unwrap();
-    let prompt = request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_string();
+    let prompt =
+        request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_string();
     match how(&prompt) {
         None => {
             // Until the other side gives up.

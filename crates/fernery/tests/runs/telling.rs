@@ -58,7 +58,10 @@ fn a_new_manifest_is_told_once_it_gets_through_and_unchanged_facts_are_not_told(
     let (second, again) = told.recv_timeout(Duration::from_secs(30)).expect("and tried again");
     assert_eq!(body, again);
     assert_eq!(body["kind"], "session_manifest");
-    assert!(body["artifact"]["prioritized_orientation"][0].as_str().unwrap().contains("approve t"), "{body:#}");
+    assert!(
+        body["artifact"]["prioritized_orientation"][0].as_str().unwrap().contains("approve t"),
+        "{body:#}"
+    );
     let header = |head: &str, name: &str| {
         let found = head.lines().find(|line| line.to_ascii_lowercase().starts_with(name));
         found.unwrap_or_else(|| panic!("{name} in {head}")).to_string()
@@ -70,7 +73,10 @@ fn a_new_manifest_is_told_once_it_gets_through_and_unchanged_facts_are_not_told(
     shop.post("/v1/objectives", json!({"objective_id": "t2", "title": "Mend that too"}));
     asks(&shop, "r3");
     let (_, next) = told.recv_timeout(Duration::from_secs(30)).expect("what has changed is told");
-    assert_eq!(next["artifact"]["manifest_id"], shop.get("/v1/manifest_requests/r3")["manifest"]["manifest_id"]);
+    assert_eq!(
+        next["artifact"]["manifest_id"],
+        shop.get("/v1/manifest_requests/r3")["manifest"]["manifest_id"]
+    );
 }
 
 #[test]
@@ -87,5 +93,9 @@ fn a_host_that_is_not_listed_is_not_told_and_the_dead_letter_says_why() {
     assert!(told.try_recv().is_err(), "nobody was called");
     let (status, refused) =
         shop.post("/v1/jobs", json!({"stream": "notice:task_management", "payload": {"channel": "webhook"}}));
-    assert_eq!((status, refused["code"].as_str()), (422, Some("reserved_stream")), "nobody else makes notices");
+    assert_eq!(
+        (status, refused["code"].as_str()),
+        (422, Some("reserved_stream")),
+        "nobody else makes notices"
+    );
 }
