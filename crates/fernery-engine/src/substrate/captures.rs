@@ -13,6 +13,9 @@ use fernery_core::{Timestamp, inbox, limits};
 use serde::Serialize;
 use std::fmt::Write as _;
 
+/// Whose inbox it is where there are several and nobody says.
+const DEFAULT: &str = "task_management";
+
 /// What somebody captures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewCapture {
@@ -79,7 +82,7 @@ pub(super) fn view(row: &Row) -> StoreResult<CaptureView> {
     })
 }
 
-/// The azolla with an inbox: the one that is named, or the only one there is.
+/// The azolla with an inbox: the one that is named, the only one there is, or `task_management`.
 pub fn inbox_of(sql: &mut dyn Sql, named: Option<&AzollaId>) -> Answer<AzollaId> {
     the_one(sql, named, "inbox", |blueprint| blueprint.triage.is_some())
 }
@@ -107,6 +110,9 @@ pub(super) fn the_one(
         }
         (Some(_), _) => Err(Refusal::UnknownAzolla(known())),
         (None, [only]) => Ok(only.clone()),
+        (None, several) if several.iter().any(|known| known.as_str() == DEFAULT) => {
+            Ok(AzollaId::stored(DEFAULT))
+        }
         (None, []) => Err(Refusal::Conflict(format!("no azolla here has an {sort}: host task_management"))),
         (None, _) => {
             Err(Refusal::Conflict(format!("several azollas have an {sort}: name one of {}", listed())))

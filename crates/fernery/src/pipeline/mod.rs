@@ -138,7 +138,7 @@ pub struct Pipeline {
 }
 
 /// Reads blueprints: the files given, and the embedded `mec` unless one of them is that, or carries out here the workorders
-/// that `mec` would leave to others; and the embedded `task_management` unless one of them has an inbox.
+/// that `mec` would leave to others; and the embedded `task_management` unless one of them is that.
 pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
     let folder_of = |file: &Path| file.parent().map(Path::to_owned).unwrap_or_default();
     let mut read = Vec::new();
@@ -167,7 +167,7 @@ pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
         all.push(mec);
     }
     let tasks = Blueprint::task_management();
-    if !read.iter().any(|own| own.azolla_id == tasks.azolla_id || own.triage.is_some()) {
+    if !read.iter().any(|own| own.azolla_id == tasks.azolla_id) {
         all.push(tasks);
     }
     all.append(&mut read);

@@ -15,10 +15,11 @@ mod fresh_database;
 #[path = "../program/mod.rs"]
 mod program;
 
+use fernery_core::blueprint::Blueprint;
 use pages::{blocks, checkout};
 use shell::Shell;
 
-const GUIDES: [&str; 7] = [
+const GUIDES: [&str; 9] = [
     "first-queue.md",
     "worker-in-any-language.md",
     "operate.md",
@@ -26,6 +27,8 @@ const GUIDES: [&str; 7] = [
     "run-tickets.md",
     "run-agents.md",
     "sandbox.md",
+    "inbox.md",
+    "own-azolla.md",
 ];
 
 #[test]
@@ -46,7 +49,8 @@ fn every_guide_is_known_here_and_every_program_in_it_has_a_name() {
             }
             let known = matches!(block.language.as_str(), "sh" | "python" | "rust" | "sql" | "json" | "toml");
             assert!(known && !block.name.is_empty(), "{guide}: nobody runs this: {block:?}");
-            let prefixes = ["first-queue:", "operate:", "operate-postgres:", "tickets:", "agents:"];
+            let prefixes =
+                ["first-queue:", "operate:", "operate-postgres:", "tickets:", "agents:", "inbox:", "own:"];
             let run = prefixes.iter().any(|prefix| block.name.starts_with(prefix));
             assert!(block.language != "sh" || run, "{guide}: no shell runs {}", block.name);
             assert!(!names.contains(&block.name), "{guide}: two blocks named {}", block.name);
@@ -112,4 +116,54 @@ fn a_ticket_becomes_a_gated_run_line_by_line() {
         }
     });
     assert_eq!(seen, 9);
+}
+
+#[test]
+fn a_line_becomes_a_ticket_and_a_morning_line_by_line() {
+    let mut shell = Shell::open(&[]);
+    let mut seen = 0;
+    shell.run_guide("inbox.md", "inbox:", |name, said, _| {
+        let expected: &[&str] = match name {
+            "triage" => {
+                &["call the plumber", "read the paper on leases", "(A) renew the passport", "passport"]
+            }
+            "orient" => &["fernery ticket approve passport", "fernery triage"],
+            _ => &[],
+        };
+        seen += expected.len();
+        for text in expected {
+            assert!(said.contains(text), "{name}: no {text} in: {said}");
+        }
+    });
+    assert_eq!(seen, 6, "no block was renamed away from what is expected of it");
+    for (name, more) in [("inbox:tasks.toml", "Europe/Vienna"), ("inbox:model.toml", "qwen3")] {
+        let text = pages::block("inbox.md", name);
+        let blueprint =
+            Blueprint::parse(&text, &|_| None).unwrap_or_else(|flaws| panic!("{name}: {flaws:?}"));
+        assert!(blueprint.to_json().contains(more), "{name}");
+    }
+    let settings = pages::block("inbox.md", "inbox:registry");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("fernery.toml"), settings).unwrap();
+    let shown = program::run_in(dir.path(), ["config"]).exits(0);
+    assert!(shown.stdout.contains("office=https://office.example:8080;azolla_id=mec"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_third_kind_of_azolla_is_one_file() {
+    let mut shell = Shell::open(&[]);
+    let blueprint = pages::block("own-azolla.md", "own:reading.toml");
+    std::fs::write(shell.dir.path().join("reading.toml"), blueprint).unwrap();
+    let mut seen = 0;
+    shell.run_guide("own-azolla.md", "own:", |name, said, _| {
+        let expected: &[&str] = match name {
+            "run" => &["reading.toml: ok", "Read example.org", "ask Jo about the other paper"],
+            _ => &[],
+        };
+        seen += expected.len();
+        for text in expected {
+            assert!(said.contains(text), "{name}: no {text} in: {said}");
+        }
+    });
+    assert_eq!(seen, 3);
 }
