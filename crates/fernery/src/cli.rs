@@ -8,6 +8,10 @@ mod agent;
 mod azolla;
 mod azolla_list;
 mod backup;
+mod capture;
+mod capture_deliver;
+mod capture_lines;
+mod capture_spool;
 mod completions;
 mod data_dir;
 mod demo;
@@ -116,6 +120,7 @@ enum Command {
     Up(up::Up),
     Demo(demo::Demo),
     Init(init::Init),
+    Capture(capture::Capture),
     /// Write down, approve and follow tickets
     #[command(subcommand, visible_alias = "objective")]
     Ticket(ticket::Ticket),
@@ -211,6 +216,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Agent(agent) => agent::run(agent, &global, screen),
         Command::Demo(demo) => demo::run(demo, &global, screen),
         Command::Init(init) => init::run(init, &global, screen),
+        Command::Capture(capture) => capture::run(&capture, &global, screen),
         Command::MockAgent(agent) => mock_agent::run(&agent),
         Command::Trash(command) => trash::run(command, &global, screen),
         Command::Schema(schema) => schema::run(schema, screen),

@@ -17,7 +17,7 @@ pub(super) const NOT_FOUND: u8 = 3;
 pub(super) const CONFLICT: u8 = 4;
 
 /// Why a command did not succeed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Failure {
     exit: u8,
     code: &'static str,
