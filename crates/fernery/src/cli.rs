@@ -53,6 +53,12 @@ mod ticket_show;
 mod ticket_text;
 mod token;
 mod trash;
+mod triage;
+mod triage_act;
+mod triage_find;
+mod triage_keys;
+mod triage_screen;
+mod triage_show;
 mod up;
 mod worker;
 
@@ -121,6 +127,7 @@ enum Command {
     Demo(demo::Demo),
     Init(init::Init),
     Capture(capture::Capture),
+    Triage(triage::Triage),
     /// Write down, approve and follow tickets
     #[command(subcommand, visible_alias = "objective")]
     Ticket(ticket::Ticket),
@@ -231,6 +238,9 @@ fn run(cli: Cli) -> Outcome {
         Command::Verify(verify) => journal::verify(&verify, &global, screen),
         Command::Ticket(ticket) => {
             with_server(&global, async |client| ticket::run(ticket, client, screen).await)
+        }
+        Command::Triage(triage) => {
+            with_server(&global, async |client| triage::run(triage, client, screen).await)
         }
         Command::Export(export) => {
             with_server(&global, async |client| export::run(export, client, screen).await)

@@ -80,7 +80,9 @@ impl Capture {
         };
         match raw.len() {
             bytes if bytes > limits::CAPTURE_BYTES_MAX => Err(too_large(bytes as u64)),
-            _ if raw.trim_ascii().is_empty() => Err(Failure::usage(format!("there is nothing in it; {TEACH}"))),
+            _ if raw.trim_ascii().is_empty() => {
+                Err(Failure::usage(format!("there is nothing in it; {TEACH}")))
+            }
             _ => Ok(raw),
         }
     }

@@ -222,13 +222,14 @@ async fn store(
     kept: &[Kept],
 ) -> Result<(), String> {
     let new: Vec<NewCapture> = kept.iter().filter_map(|kept| new_capture(kept)).collect();
-    let verb = move |sql: &mut dyn fernery_engine::substrate::Sql| {
-        captures::capture(sql, azolla.as_ref(), &new)
-    };
+    let verb =
+        move |sql: &mut dyn fernery_engine::substrate::Sql| captures::capture(sql, azolla.as_ref(), &new);
     let answer = engine.substrate().transact(verb).await.map_err(|e: StoreError| e.to_string())?;
     let put_aside = |kept: &Kept, why: &str| match spool.refuse(&kept.path) {
         Ok(path) => warn!(path = %path.display(), %why, "a capture cannot be stored and was put aside"),
-        Err(error) => warn!(path = %kept.path.display(), %why, %error, "a capture can be neither stored nor put aside"),
+        Err(error) => {
+            warn!(path = %kept.path.display(), %why, %error, "a capture can be neither stored nor put aside")
+        }
     };
     match answer {
         Ok(stored) => {

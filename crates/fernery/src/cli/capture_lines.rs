@@ -94,8 +94,7 @@ fn tell(tally: &Tally, waiting: usize, too_long: &[TooLong], place: &Place, scre
             .iter()
             .map(|(path, why)| json!({ "kept_in": path.display().to_string(), "why": why.message() }))
             .collect();
-        let too_long: Vec<_> =
-            too_long.iter().map(|l| json!({ "line": l.line, "bytes": l.bytes })).collect();
+        let too_long: Vec<_> = too_long.iter().map(|l| json!({ "line": l.line, "bytes": l.bytes })).collect();
         let kept_in = (waiting > 0).then(|| place.spool.dir().display().to_string());
         let said = json!({
             "captured": tally.stored + waiting, "stored": tally.stored, "kept": waiting, "kept_in": kept_in,

@@ -68,8 +68,7 @@ impl Spool {
         for request in requests {
             let id = request.capture_id.as_ref().map_or("", CaptureId::as_str);
             let unfinished = self.dir.join(format!("{UNFINISHED}{id}"));
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
             file.write_all(&serde_json::to_vec(&request)?)?;
             if one_by_one {
                 file.sync_all()?;

@@ -89,6 +89,11 @@ impl Failure {
         self.code == "unreachable"
     }
 
+    /// Nobody knows what became of it, or nobody is there to ask: the same again is likely to end so.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.code, "unreachable" | "no_answer" | "output" | "terminal")
+    }
+
     /// What is said.
     pub(super) fn message(&self) -> &str {
         &self.message

@@ -1,0 +1,159 @@
+//! Single keys from a terminal, which is as it was before on every way out: a quit, a failure, a panic, Ctrl-C, SIGTERM.
+
+use super::failure::{Failure, Outcome};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+};
+use std::collections::VecDeque;
+use std::io::{Stdin, Write};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Bytes that come at once at most if fingers typed them: what is pasted is no list of decisions.
+const TYPED_AT_ONCE: usize = 8;
+/// Bytes of an answer at most.
+const ANSWER_BYTES_MAX: usize = 2_000;
+const INTERRUPT: u8 = 3;
+const END: u8 = 4;
+const ESCAPE: u8 = 27;
+
+/// What a person typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// A key that writes something.
+    Char(char),
+    /// Return.
+    Enter,
+    /// They want to leave, or have left.
+    Quit,
+    /// An arrow, a function key, something pasted.
+    Other,
+}
+
+/// The terminal of stdin.
+pub(super) struct Keys {
+    input: AsyncFd<Stdin>,
+    before: Termios,
+    typed: VecDeque<u8>,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Keys {
+    pub(super) fn take() -> Outcome<Self> {
+        let cannot = |error: std::io::Error| Failure::failed("terminal", format!("the terminal: {error}"));
+        let before = tcgetattr(std::io::stdin()).map_err(|e| cannot(e.into()))?;
+        let input = AsyncFd::with_interest(std::io::stdin(), Interest::READABLE).map_err(cannot)?;
+        let (terminate, hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+        let keys = Self { input, before, typed: VecDeque::new(), terminate, hang_up };
+        keys.single()?;
+        Ok(keys)
+    }
+
+    /// Keys come one by one, unseen, and Ctrl-C is one of them.
+    pub(super) fn single(&self) -> Outcome {
+        let mut modes = self.before.clone();
+        modes.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(std::io::stdin(), OptionalActions::Drain, &modes).map_err(std::io::Error::from)?;
+        Ok(())
+    }
+
+    /// The terminal as others expect it.
+    pub(super) fn restore(&self) {
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.before);
+    }
+
+    /// Columns of the terminal.
+    pub(super) fn width(&self) -> usize {
+        let columns = tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+        if columns == 0 { 80 } else { columns }
+    }
+
+    /// The next key.
+    pub(super) async fn next(&mut self) -> Outcome<Key> {
+        if self.typed.is_empty() && !self.more().await? {
+            return Ok(Key::Quit);
+        }
+        if self.typed.len() > TYPED_AT_ONCE || self.typed.front() == Some(&ESCAPE) {
+            self.typed.clear();
+            return Ok(Key::Other);
+        }
+        Ok(match self.typed.pop_front() {
+            None | Some(INTERRUPT | END) => Key::Quit,
+            Some(b'\r' | b'\n') => Key::Enter,
+            Some(byte) if byte.is_ascii_graphic() || byte == b' ' => Key::Char(char::from(byte)),
+            Some(_) => Key::Other,
+        })
+    }
+
+    /// Asks for a line, as the terminal lets people write one; `None` if they would rather not.
+    pub(super) async fn ask(&mut self, question: &str) -> Outcome<Option<String>> {
+        self.typed.clear();
+        self.restore();
+        let answer = self.line(question).await;
+        self.typed.clear();
+        self.single()?;
+        answer
+    }
+
+    async fn line(&mut self, question: &str) -> Outcome<Option<String>> {
+        let mut out = std::io::stdout().lock();
+        write!(out, "{question}")?;
+        out.flush()?;
+        drop(out);
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut line = Vec::new();
+        loop {
+            tokio::select! {
+                more = self.more() => if !more? { return Ok(None) },
+                _ = interrupt.recv() => {
+                    writeln!(std::io::stdout())?;
+                    return Ok(None);
+                }
+            }
+            line.extend(self.typed.drain(..));
+            if line.ends_with(b"\n") {
+                return Ok(Some(String::from_utf8_lossy(&line).trim().to_string()));
+            }
+            if line.len() > ANSWER_BYTES_MAX {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits for something typed; `false` if nothing comes any more.
+    async fn more(&mut self) -> Outcome<bool> {
+        let mut bytes = [0; 256];
+        let read = tokio::select! {
+            ready = self.input.readable() => {
+                let mut ready = ready?;
+                let read = rustix::io::read(std::io::stdin(), &mut bytes);
+                // It is asked for again each time: what is left makes it ready again.
+                ready.clear_ready();
+                read
+            }
+            _ = self.terminate.recv() => return Ok(false),
+            _ = self.hang_up.recv() => return Ok(false),
+        };
+        match read {
+            Ok(0) => Ok(false),
+            Ok(count) => {
+                self.typed.extend(&bytes[..count]);
+                Ok(true)
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(true),
+            // The other end of the terminal is gone.
+            Err(rustix::io::Errno::IO) => Ok(false),
+            Err(error) => Err(std::io::Error::from(error).into()),
+        }
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
