@@ -1,5 +1,6 @@
 //! The inbox: captures, candidates, and manifests; and the questions of azollas to each other.
 
+use super::ObjectiveView;
 use super::schema;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -155,6 +156,16 @@ pub struct PromoteRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
+}
+
+/// What a candidate became: an objective that waits for its approval like any other.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PromoteResponse {
+    /// The candidate as it stands.
+    pub candidate: CandidateView,
+    /// The objective as it stands.
+    #[serde(flatten)]
+    pub standing: ObjectiveView,
 }
 
 /// Changes parts of a candidate; what is absent stays. `metadata` is replaced whole.

@@ -81,15 +81,127 @@ pub fn overdue_pause(
     now: Timestamp,
 ) -> PauseState {
     let (id, at) = (&objective.objective_id, at_server(server));
+    let more_time = match due_at(objective) {
+        Some(_) => {
+            let next_week = now.after(Duration::from_secs(7 * 24 * 3600)).to_string();
+            format!("--meta due_at={}", next_week.split('T').next().unwrap_or_default())
+        }
+        None => format!("--urgency {}", objective.urgency.saturating_add(1).min(4)),
+    };
     PauseState {
         objective_id: id.clone(),
         azolla_id: azolla_id.clone(),
         reason: PauseReason::RunComplete,
         prioritized_actions: vec![
             format!("Overdue since {deadline}. See what it waits for: fernery ticket show {id}{at}"),
-            format!("Give it another urgency or due_at: fernery ticket edit {id}{at}"),
+            format!("Give it more time: fernery ticket edit {id} {more_time}{at}"),
             format!("Give it up: fernery ticket cancel {id}{at}"),
         ],
         created_at: now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::facts::tests::{URGENCY, now, objective};
+    use super::*;
+    use serde_json::json;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn with_due(value: Value) -> Objective {
+        Objective {
+            metadata: [("due_at".to_string(), value)].into(),
+            ..objective("T-1", ObjectiveStatus::Todo)
+        }
+    }
+
+    #[test]
+    fn only_an_instant_or_a_date_is_a_due_at() {
+        for (value, expected) in [
+            (json!("2026-11-20T10:00:00Z"), Some("2026-11-20T10:00:00.000Z")),
+            (json!("2026-11-20T10:00:00+02:00"), Some("2026-11-20T08:00:00.000Z")),
+            (json!("2026-11-20"), Some("2026-11-20T23:59:59.000Z")),
+            (json!("2026-11-31"), None),
+            (json!("+002026-11"), None),
+            (json!("friday"), None),
+            (json!(""), None),
+            (json!(1_790_000_000), None),
+            (json!(null), None),
+            (json!({ "at": "2026-11-20" }), None),
+        ] {
+            let found = due_at(&with_due(value.clone())).map(|at| at.to_string());
+            assert_eq!(found.as_deref(), expected, "{value}");
+        }
+        assert_eq!(due_at(&objective("T-1", ObjectiveStatus::New)), None);
+    }
+
+    #[test]
+    fn the_clock_starts_with_the_objective_and_again_only_with_another_urgency_or_date() {
+        let first = Objective { urgency: 1, ..objective("T-1", ObjectiveStatus::Todo) };
+        let seen = clock(&first, None, now());
+        assert_eq!(seen, Clock { urgency: 1, due_at: None, since: first.created_at });
+        let edited = Objective { title: "other".into(), updated_at: now(), ..first.clone() };
+        assert_eq!(clock(&edited, Some(&seen), now()), seen, "an edit buys no time");
+        let later = now().after(HOUR);
+        assert_eq!(clock(&Objective { urgency: 2, ..first.clone() }, Some(&seen), later).since, later);
+        let dated = clock(&Objective { urgency: 1, ..with_due(json!("2026-11-20")) }, Some(&seen), later);
+        assert_eq!(dated.since, later);
+        assert_eq!(clock(&first, Some(&dated), later.after(HOUR)).since, later.after(HOUR));
+    }
+
+    #[test]
+    fn a_date_wins_over_the_urgency_and_some_urgencies_have_no_deadline() {
+        let clock = |urgency, due_at| Clock { urgency, due_at, since: now() };
+        for (clock, expected) in [
+            (clock(0, None), Some(now())),
+            (clock(1, None), Some(now().after(24 * HOUR))),
+            (clock(4, None), None),
+            (clock(9, None), None),
+            (clock(0, Some(now().after(HOUR))), Some(now().after(HOUR))),
+            (clock(4, Some(now().before(HOUR))), Some(now().before(HOUR))),
+        ] {
+            assert_eq!(deadline(&clock, &URGENCY), expected, "{clock:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_cancelled_or_standing_is_not_open() {
+        use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
+        for (status, expected) in
+            [(New, true), (Todo, true), (InProgress, true), (Blocked, true), (Done, false)]
+        {
+            assert_eq!(is_open(&objective("T-1", status)), expected, "{status}");
+        }
+        let cancelled = Objective { blocked_reason: Some("cancelled".into()), ..objective("T-1", Blocked) };
+        assert!(!is_open(&cancelled));
+        assert!(!is_open(&Objective { objective_type: ObjectiveType::Standing, ..objective("T-1", New) }));
+    }
+
+    #[test]
+    fn the_pause_of_an_overdue_objective_is_the_noticing_azollas_and_has_exact_commands() {
+        let here = AzollaId::stored("task_management");
+        let pause = overdue_pause(
+            &objective("T-1", ObjectiveStatus::Todo),
+            &here,
+            Some("http://x:7878"),
+            now(),
+            now(),
+        );
+        assert_eq!(
+            pause.prioritized_actions,
+            [
+                "Overdue since 2026-11-16T12:00:00.000Z. See what it waits for: fernery ticket show T-1 --server http://x:7878",
+                "Give it more time: fernery ticket edit T-1 --urgency 4 --server http://x:7878",
+                "Give it up: fernery ticket cancel T-1 --server http://x:7878",
+            ]
+        );
+        assert_eq!(crate::Schema::named("pause_state").unwrap().validate(&json!(pause)), []);
+        assert_eq!(pause.azolla_id, here);
+        let dated = overdue_pause(&with_due(json!("2026-11-15")), &here, None, now(), now());
+        assert_eq!(
+            dated.prioritized_actions[1],
+            "Give it more time: fernery ticket edit T-1 --meta due_at=2026-11-23"
+        );
     }
 }

@@ -1,11 +1,20 @@
-//! What needs a person, over all azollas.
+//! What needs a person, over all azollas, the most pressing first.
+//!
+//! Facts are computed here and nowhere else, and each carries the command that deals with it. They name instants and not
+//! ages, so that the same facts asked for later are the same: then nobody is told again.
 
+use super::deadline::{self, Clock, at_server};
+use super::one_line;
+use super::score::{self, Weighed};
 use crate::artifact::{
-    AzollaId, Objective, ObjectiveId, ObjectiveStatus, PauseState, PauseSummary, QueryStatus,
+    AzollaId, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason, PauseState,
+    PauseSummary, QueryStatus,
 };
 use crate::canonical::digest_of;
-use crate::{Digest, Timestamp};
+use crate::{Digest, Timestamp, limits};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Items that are kept of all that need a person.
@@ -93,12 +102,182 @@ pub struct Facts {
     pub items: Vec<Item>,
     /// How many more there are.
     pub more: u64,
+    /// Captures that triage has still to look through. They need nobody.
+    #[serde(default)]
+    pub pending_captures: u64,
 }
 
-/// Finds what needs a person.
+/// Characters of one reason.
+const WHY_CHARS: usize = 200;
+
+/// Finds what needs a person. An azolla that did not answer has no items; that it was asked is kept.
 pub fn facts(told: &[Told], own: &Own, urgency: &[Option<Duration>; 5], now: Timestamp) -> Facts {
-    let _ = (own, urgency, now);
-    Facts { asked: told.iter().map(|told| told.asked.clone()).collect(), items: Vec::new(), more: 0 }
+    let mut items: Vec<_> = candidates(own, now).into_iter().collect();
+    let mut seen = BTreeSet::new();
+    for told in told.iter().filter(|told| told.asked.status == QueryStatus::Ok) {
+        let mut pauses: BTreeMap<_, &PauseState> = BTreeMap::new();
+        for pause in &told.pauses {
+            let newest = pauses.entry(&pause.objective_id).or_insert(pause);
+            if pause.created_at > newest.created_at {
+                *newest = pause;
+            }
+        }
+        for objective in &told.objectives {
+            let pause = pauses.get(&objective.objective_id).copied();
+            if seen.insert((&told.asked.azolla_id, &objective.objective_id)) {
+                items.extend(item(&told.asked, objective, pause, urgency, now));
+            }
+        }
+    }
+    items.sort_by_cached_key(|item| {
+        let due_at = item.due_at.unwrap_or(Timestamp::from_millis(i64::MAX));
+        (Reverse(score::total(&item.score_terms)), due_at, item.item_id.clone())
+    });
+    let more = items.len().saturating_sub(ITEMS_MAX) as u64;
+    items.truncate(ITEMS_MAX);
+    let asked = told.iter().map(|told| told.asked.clone()).collect();
+    Facts { asked, items, more, pending_captures: own.pending_captures }
+}
+
+/// The candidates of the inbox, as one item.
+fn candidates(own: &Own, now: Timestamp) -> Option<Item> {
+    let title = match own.candidates {
+        0 => return None,
+        1 => "1 candidate waits in the inbox".to_string(),
+        n => format!("{n} candidates wait in the inbox"),
+    };
+    let (importance, urgency) = (super::triage::IMPORTANCE_DEFAULT, super::triage::URGENCY_DEFAULT);
+    let weighed =
+        Weighed { status: None, one_blocker: false, importance, urgency, due_at: None, pause: None };
+    let since = own.oldest_candidate.map_or(String::new(), |at| format!("; the oldest since {}", minute(at)));
+    Some(Item {
+        item_id: format!("{}/triage", own.azolla_id),
+        azolla_id: own.azolla_id.clone(),
+        objective_id: None,
+        title,
+        why: vec![format!("nothing becomes a ticket before somebody promotes it{since}")],
+        command: "fernery triage".to_string(),
+        importance,
+        urgency,
+        due_at: None,
+        overdue: false,
+        status: None,
+        pause: None,
+        score_terms: score::terms(&weighed, now),
+    })
+}
+
+fn item(
+    asked: &Asked,
+    objective: &Objective,
+    pause: Option<&PauseState>,
+    urgency: &[Option<Duration>; 5],
+    now: Timestamp,
+) -> Option<Item> {
+    let open = deadline::is_open(objective);
+    let done = objective.objective_type == ObjectiveType::Ticket && objective.status == ObjectiveStatus::Done;
+    let clock = Clock {
+        urgency: objective.urgency,
+        due_at: deadline::due_at(objective),
+        since: objective.created_at,
+    };
+    let due_at = deadline::deadline(&clock, urgency).filter(|_| open);
+    let overdue = due_at.is_some_and(|due_at| due_at <= now);
+    let (id, status) = (&objective.objective_id, objective.status);
+    let blockers: Vec<_> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
+    let (verb, mut why) = match (status, &blockers[..]) {
+        _ if !open && !done => return None,
+        (ObjectiveStatus::New, _) => (
+            format!("approve {id}"),
+            vec![format!("waits for approval since {}", minute(objective.created_at))],
+        ),
+        (ObjectiveStatus::Done, _) => (
+            format!("confirm {id}"),
+            vec![format!(
+                "passed its gates and waits to be confirmed since {}",
+                minute(objective.updated_at)
+            )],
+        ),
+        (ObjectiveStatus::Blocked, [blocker]) => (
+            format!("unblock {id} --blocker {}", blocker.blocker_id),
+            vec![format!("waits on {}", said(blocker))],
+        ),
+        (ObjectiveStatus::Blocked, blockers) => {
+            let reason = objective.blocked_reason.as_deref().unwrap_or("nobody said why");
+            let why = match blockers.len() {
+                0 => format!("blocked: {reason}"),
+                n => format!("blocked on {n} things: {reason}"),
+            };
+            (format!("show {id}"), vec![why])
+        }
+        (ObjectiveStatus::Todo | ObjectiveStatus::InProgress, _) if !overdue => return None,
+        (ObjectiveStatus::Todo, _) => (format!("show {id}"), vec!["nobody works on it yet".to_string()]),
+        (ObjectiveStatus::InProgress, _) => (format!("show {id}"), vec!["still under way".to_string()]),
+    };
+    // What is overdue was always about to be; the date itself stands first.
+    match due_at {
+        Some(due_at) if overdue => why.insert(0, format!("overdue since {}", minute(due_at))),
+        Some(due_at) => why.push(format!("due {}", minute(due_at))),
+        None => {}
+    }
+    match pause.map(|pause| pause.reason) {
+        Some(PauseReason::BudgetExhausted) => why.push("its budget is spent".to_string()),
+        Some(PauseReason::GateFailed) => why.push("its last run did not pass".to_string()),
+        Some(PauseReason::RunComplete) | None => {}
+    }
+    let command = format!("fernery ticket {verb}{}", at_server(asked.server.as_deref()));
+    let weighed = Weighed {
+        status: Some(status),
+        one_blocker: blockers.len() == 1,
+        importance: objective.importance,
+        urgency: objective.urgency,
+        due_at,
+        pause: pause.map(|pause| pause.reason),
+    };
+    let name = if id.as_str() == "triage" { "ticket/triage" } else { id.as_str() };
+    Some(Item {
+        item_id: format!("{}/{name}", asked.azolla_id),
+        azolla_id: asked.azolla_id.clone(),
+        objective_id: Some(id.clone()),
+        title: one_line(&objective.title, limits::TITLE_CHARS_MAX),
+        why: why.iter().map(|why| one_line(why, WHY_CHARS)).collect(),
+        pause: pause.map(|pause| summary(&asked.azolla_id, pause, &command)),
+        command,
+        importance: objective.importance,
+        urgency: objective.urgency,
+        due_at,
+        overdue,
+        status: Some(status),
+        score_terms: score::terms(&weighed, now),
+    })
+}
+
+fn said(blocker: &BlockerRef) -> &str {
+    if blocker.description.trim().is_empty() { blocker.kind.as_str() } else { &blocker.description }
+}
+
+/// A pause as its azolla told it, with one to three actions even if it told none.
+fn summary(azolla_id: &AzollaId, pause: &PauseState, command: &str) -> PauseSummary {
+    let told = pause.prioritized_actions.iter().map(|action| one_line(action, limits::TITLE_CHARS_MAX));
+    let mut actions: Vec<_> = told.filter(|action| !action.is_empty()).take(3).collect();
+    if actions.is_empty() {
+        actions.push(command.to_string());
+    }
+    PauseSummary {
+        source_azolla_id: azolla_id.clone(),
+        objective_id: pause.objective_id.clone(),
+        reason: pause.reason,
+        prioritized_actions: actions,
+    }
+}
+
+/// An instant as people read it.
+fn minute(at: Timestamp) -> String {
+    let text = at.to_string();
+    match (text.get(..10), text.get(11..16)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => text,
+    }
 }
 
 impl Facts {
@@ -113,3 +292,6 @@ impl Facts {
         self.items.iter().filter_map(|item| item.pause.clone()).collect()
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -5,23 +5,28 @@
 //! decides about each (invariant 15). A program or a model may stand in for the built-in triage and manifest: the same
 //! gates judge what it answers.
 //!
-//! * [`hints`], [`dates`]: what a captured line says beside its words
+//! * [`mod@hints`], [`dates`]: what a captured line says beside its words
 //! * [`triage`]: captures to candidates, and the gate over that
-//! * [`zone`], [`schedule`]: when something is to happen on somebody's calendar
+//! * [`zone`], [`cron`], [`schedule`]: when something is to happen on somebody's calendar
 //! * [`deadline`]: when an objective is overdue
 //! * [`question`]: what a workorder asks, however it is answered
 //! * [`facts`], [`score`]: what needs a person, over all azollas, the most pressing first
 //! * [`manifest`]: the facts as one to five lines, and the gate over those
 
+#[cfg(test)]
+mod chaos;
+pub mod cron;
 pub mod dates;
 pub mod deadline;
 pub mod facts;
 pub mod hints;
 pub mod manifest;
+mod marks;
 pub mod question;
 pub mod schedule;
 pub mod score;
 pub mod triage;
+mod wording;
 pub mod zone;
 
 pub use hints::{Hints, hints};

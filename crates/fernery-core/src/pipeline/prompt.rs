@@ -60,9 +60,13 @@ fn heading(name: &str) -> String {
 }
 
 fn section(text: &mut String, title: &str, body: &str) {
-    if body.trim().is_empty() {
-        return;
+    if !body.trim().is_empty() {
+        let _ = write!(text, "\n## {title}\n{}", fenced(body));
     }
+}
+
+/// Text as a block that nothing inside of it can end: the fence is longer than any run of backticks there.
+pub(crate) fn fenced(body: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
     for c in body.chars() {
@@ -70,7 +74,7 @@ fn section(text: &mut String, title: &str, body: &str) {
         longest = longest.max(run);
     }
     let fence = "`".repeat(longest.max(2) + 1);
-    let _ = write!(text, "\n## {title}\n{fence}text\n{}\n{fence}\n", body.trim_end());
+    format!("{fence}text\n{}\n{fence}\n", body.trim_end())
 }
 
 #[cfg(test)]

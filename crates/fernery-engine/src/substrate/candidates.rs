@@ -31,7 +31,8 @@ pub enum CandidateStatus {
 }
 
 impl CandidateStatus {
-    const fn as_str(self) -> &'static str {
+    /// As it is stored and sent.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "WAITING",
             Self::Promoted => "PROMOTED",
@@ -135,6 +136,31 @@ pub fn captures_of(sql: &mut dyn Sql, id: &CandidateId) -> StoreResult<Vec<Captu
         .collect()
 }
 
+/// The captures that each of them was made of, in their order.
+pub fn captures_of_each(sql: &mut dyn Sql, of: &[CandidateView]) -> StoreResult<Vec<Vec<CaptureView>>> {
+    let asked = of
+        .iter()
+        .map(|one| (include_str!("sql/captures_of_candidate.sql"), vec![one.candidate_id.as_str().into()]));
+    let found = sql.query_all(&asked.collect::<Vec<_>>())?;
+    found.iter().map(|rows| rows.iter().map(captures::view).collect()).collect()
+}
+
+/// Those that wait in any inbox, the oldest first, above a place. The index leads with the azolla, so the page is merged from
+/// theirs.
+pub fn waiting_anywhere(
+    sql: &mut dyn Sql,
+    after: (Timestamp, &str),
+    limit: i64,
+) -> StoreResult<Vec<CandidateView>> {
+    let mut all = Vec::new();
+    for azolla_id in azollas::ids(sql)? {
+        all.extend(waiting(sql, &azolla_id, after, limit)?);
+    }
+    all.sort_by(|a, b| (a.created_at, &a.candidate_id).cmp(&(b.created_at, &b.candidate_id)));
+    all.truncate(usize::try_from(limit).unwrap_or(0));
+    Ok(all)
+}
+
 /// Those that wait, the oldest first, above a place.
 pub fn waiting(
     sql: &mut dyn Sql,
@@ -150,6 +176,17 @@ pub fn waiting(
 pub fn page(sql: &mut dyn Sql, below: &super::reading::Below, limit: i64) -> StoreResult<Vec<CandidateView>> {
     let cells = [below.at.into(), (&below.id).into(), limit.into()];
     sql.query(include_str!("sql/candidates_page.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// As [`page`], of one azolla.
+pub fn page_of(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    below: &super::reading::Below,
+    limit: i64,
+) -> StoreResult<Vec<CandidateView>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into(), azolla_id.as_str().into()];
+    sql.query(include_str!("sql/candidates_page_of_azolla.sql"), &cells)?.iter().map(view).collect()
 }
 
 /// How many wait, counted up to `limit`, and since when the oldest does.

@@ -28,7 +28,7 @@ pub struct NewCapture {
 
 impl NewCapture {
     /// What is wrong with it. Its content is never refused for what it says.
-    fn violations(&self) -> Vec<Violation> {
+    pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut flaw = |path: &str, message: String| found.push(Violation { path: path.into(), message });
         if self.raw.len() > limits::CAPTURE_BYTES_MAX {
@@ -195,30 +195,27 @@ pub fn pending(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResu
     sql.one(include_str!("sql/captures_pending.sql"), &cells)?.map_or(Ok(0), |row| row.count(0))
 }
 
-/// Emits up to `limit` events; answers how many captures it looked at.
+/// Emits up to `limit` events; answers how many.
 pub fn emit(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<usize> {
     let now = sql.now();
     let cells = [azolla_id.as_str().into(), now.into(), limit.into()];
-    let waiting = sql.query(include_str!("sql/captures_to_announce.sql"), &cells)?;
-    for row in &waiting {
+    // Whoever is first announces it; the other finds that it is done.
+    let announced = sql.query(include_str!("sql/captures_announce.sql"), &cells)?;
+    for row in &announced {
         let (capture_id, entry) = (row.text(0)?, row.int(1)?);
-        // Whoever is first announces it; the other finds that it is done.
-        if sql.touched(include_str!("sql/capture_announced.sql"), &[capture_id.into(), entry.into()])? == 0 {
-            continue;
-        }
         let event_id = claims::event_id();
         let cells: [Cell<'_>; 6] = [
             event_id.as_str().into(),
             azolla_id.as_str().into(),
             EventType::CaptureReady.as_str().into(),
             capture_id.into(),
-            (entry + 1).into(),
+            entry.into(),
             now.into(),
         ];
         sql.write(capture_id, include_str!("sql/event_insert.sql"), &cells)?;
     }
-    if !waiting.is_empty() {
+    if !announced.is_empty() {
         sql.wakes(Stage::Triage);
     }
-    Ok(waiting.len())
+    Ok(announced.len())
 }

@@ -1,6 +1,8 @@
 //! What an operator and the workers of an azolla do, each step by hand; from one process of several.
 
-use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RecordId, RunId, SnapshotId};
+use fernery_core::artifact::{
+    AzollaId, EventType, ObjectiveId, ObjectiveStatus, RecordId, RunId, SnapshotId,
+};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
 use fernery_core::names::WorkerId;
@@ -120,7 +122,10 @@ impl Hands {
 
     pub(crate) async fn take_events(&self, owner: &str) -> Vec<(fernery_core::artifact::Event, Held)> {
         let (azolla, by) = (self.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
-        self.substrate.transact(move |sql| claims::take_events(sql, &azolla, &by, 100)).await.expect("claims")
+        self.substrate
+            .transact(move |sql| claims::take_events(sql, &azolla, EventType::TicketReady, &by, 100))
+            .await
+            .expect("claims")
     }
 
     pub(crate) async fn schedule(&self, event: fernery_core::artifact::Event, held: Held) -> Scheduled {
@@ -204,7 +209,8 @@ impl Hands {
         let docket = docket.expect("a docket");
         let mut evidence: Vec<Evidence> = Vec::new();
         for gate in &docket.blueprint.gates {
-            let found = plain_evidence(gate, &docket.bundle).expect("a gate without a program");
+            let found = plain_evidence(gate, &docket.bundle, docket.snapshot.as_ref())
+                .expect("a gate without a program");
             let stop = found.result != Some(fernery_core::artifact::GateResult::Pass);
             evidence.push(found);
             if stop {
@@ -212,6 +218,16 @@ impl Hands {
             }
         }
         self.insist(move |sql| judging::conclude(sql, &held, &evidence)).await
+    }
+
+    /// As [`Self::judge_one`], where somebody may have been faster.
+    pub(crate) async fn judge_if_there(&self, held: Held) -> Option<Judged> {
+        let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
+        let docket = self.substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read");
+        match docket {
+            Some(_) => Some(self.judge_one(held).await),
+            None => None,
+        }
     }
 
     /// As [`Self::judge_one`], of all of these in one transaction.

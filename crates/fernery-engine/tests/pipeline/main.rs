@@ -25,10 +25,15 @@ macro_rules! on_backend {
 
 mod acts;
 mod batches;
+mod deadlines;
+mod desk;
 mod envelopes;
 mod hands;
 mod history;
+mod inbox;
+mod inbox_property;
 mod journal;
+mod manifests;
 mod pages;
 mod paths;
 mod property;

@@ -27,9 +27,15 @@ fn hands_on<B: Backend>(backend: &B) -> Hands {
 
 impl<B: Backend> World<B> {
     pub(crate) async fn new(more: &str) -> Self {
+        let world = Self::empty().await;
+        world.put_in_force(blueprint(more)).await;
+        world
+    }
+
+    /// With no azolla in force yet.
+    pub(crate) async fn empty() -> Self {
         let backend = B::open(settings()).await;
         let hands = hands_on(&backend);
-        hands.put_in_force(blueprint(more)).await;
         Self { backend, hands }
     }
 
@@ -68,7 +74,7 @@ impl<B: Backend> World<B> {
     }
 }
 
-const TABLES: [&str; 20] = [
+const TABLES: [&str; 27] = [
     "azollas",
     "blueprints",
     "objectives",
@@ -89,4 +95,11 @@ const TABLES: [&str; 20] = [
     "scheduled",
     "leases",
     "attempts",
+    "captures",
+    "candidates",
+    "candidate_captures",
+    "manifests",
+    "queries",
+    "fires",
+    "deadlines",
 ];

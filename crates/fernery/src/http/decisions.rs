@@ -4,7 +4,8 @@
 
 use super::answer::{Call, Replied, Reply};
 use super::json;
-use super::objectives::{no_such_objective, objective_id, view};
+use super::objectives::{objective_id, view};
+use super::pipeline::missing;
 use super::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{
     ApproveRequest, BlockRequest, ConfirmRequest, DecisionResponse, Difference, FieldProblem, NoteRequest,
@@ -21,6 +22,7 @@ use fernery_engine::substrate::operating::{self, Actor, Deciding, Refusal as Ref
 use fernery_engine::substrate::reading::Decision;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use std::fmt::Display;
 
 /// Who acts, as the record has it.
 pub(super) fn actor(call: &Call) -> Actor {
@@ -29,12 +31,12 @@ pub(super) fn actor(call: &Call) -> Actor {
     Actor(token.map_or_else(|| "nobody".into(), |t| format!("{} ({})", t.row.name, t.row.token_id)))
 }
 
-fn optional<T: DeserializeOwned + Default>(call: &Call) -> Result<T, Refused> {
+pub(super) fn optional<T: DeserializeOwned + Default>(call: &Call) -> Result<T, Refused> {
     if call.body.is_empty() { Ok(T::default()) } else { json::read(&call.body) }
 }
 
 /// The caller's id of the act, or one for the tries of this call.
-fn record(given: Option<RecordId>) -> RecordId {
+pub(super) fn record(given: Option<RecordId>) -> RecordId {
     given.unwrap_or_else(|| RecordId::stored(&door::artifact_id()))
 }
 
@@ -150,10 +152,15 @@ pub(super) fn acted(done: Result<Standing, Refusing>, id: &ObjectiveId) -> Repli
     Reply::json(200, &view(&done.map_err(|refusal| refused(refusal, id))?))
 }
 
-/// A refusal of the substrate as the caller hears it.
+/// A refusal of an act on an objective as the caller hears it.
 pub(super) fn refused(refusal: Refusing, id: &ObjectiveId) -> Refused {
+    refused_on("objective", id, refusal)
+}
+
+/// A refusal of the substrate as the caller hears it, of an act on what is called so.
+pub(super) fn refused_on(what: &str, id: &impl Display, refusal: Refusing) -> Refused {
     match refusal {
-        Refusing::Unknown => no_such_objective(),
+        Refusing::Unknown => missing(what)(),
         Refusing::UnknownAzolla(known) => {
             let known: Vec<&str> = known.iter().map(|id| id.as_str()).collect();
             let detail = match known.as_slice() {
@@ -193,7 +200,7 @@ pub(super) fn fields(violations: Vec<Violation>) -> Vec<FieldProblem> {
     violations.into_iter().map(|v| FieldProblem { pointer: v.path, detail: v.message }).collect()
 }
 
-fn wrong_status(status: ObjectiveStatus, id: &ObjectiveId) -> Refused {
+fn wrong_status(status: ObjectiveStatus, id: &impl Display) -> Refused {
     let possible = possible(status);
     let detail = format!("{id} is {status}; what can be done to it there: {}", possible.join(", "));
     let mut refused = Refusal::new(Code::WrongStatus, detail);

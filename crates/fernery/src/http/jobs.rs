@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Bodies up to this size, and answers about so few jobs, are worked on at once.
-const SMALL_BYTES: usize = 4 << 10;
+pub(super) const SMALL_BYTES: usize = 4 << 10;
 const SMALL_JOBS: usize = 32;
 
 /// How many larger bodies are read at the same time.
@@ -61,7 +61,7 @@ pub async fn enqueue(mut call: Call) -> Replied {
 }
 
 /// Does long work beside the threads that serve connections.
-async fn aside<T: Send + 'static>(
+pub(super) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Refused> {
     let panicked = |_| Err(Refusal::new(Code::Internal, Code::Internal.title()));

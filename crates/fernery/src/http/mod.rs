@@ -7,7 +7,8 @@
 //! * [`guards`], [`auth`], [`token`], [`token_files`], [`rate`]: who may come in, and how often
 //! * [`body`], [`json`], [`json_scan`], [`query`], [`cursor`]: what is read of a request
 //! * [`contract`], [`batch`], [`jobs`], [`dlq`], [`streams`], [`tokens`], [`process`]: the calls themselves; of the
-//!   pipeline [`objectives`], [`decisions`], [`pipeline`], [`workorder_log`], [`import`]
+//!   pipeline [`objectives`], [`decisions`], [`pipeline`], [`workorder_log`], [`import`]; of the inbox [`captures`],
+//!   [`candidates`], [`manifests`]
 //! * [`problem`]: every way to refuse
 
 pub mod accept;
@@ -16,6 +17,8 @@ pub mod auth;
 pub mod batch;
 mod beats;
 pub mod body;
+pub mod candidates;
+pub mod captures;
 pub mod contract;
 pub mod cursor;
 pub mod decisions;
@@ -25,6 +28,7 @@ pub mod import;
 pub mod jobs;
 pub mod json;
 pub mod json_scan;
+pub mod manifests;
 pub mod metrics;
 pub mod objectives;
 pub mod openapi;

@@ -19,7 +19,7 @@ use serde_json::json;
 use std::collections::HashMap;
 
 /// How often an id is made up before giving up: with 40 random bits the second is hardly ever needed.
-const ID_TRIES: usize = 5;
+pub(super) const ID_TRIES: usize = 5;
 
 /// `POST /v1/objectives`
 pub async fn create(call: Call) -> Replied {
@@ -57,7 +57,7 @@ pub async fn create(call: Call) -> Replied {
 }
 
 /// A short id that people can read out to each other.
-fn made_up(azolla_id: &AzollaId) -> ObjectiveId {
+pub(super) fn made_up(azolla_id: &AzollaId) -> ObjectiveId {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     const CHARS: usize = 8;
     let random: [u8; CHARS] = door::random_bytes();
@@ -117,7 +117,7 @@ pub async fn read(call: Call) -> Replied {
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         Ok(Some((standing, in_force, seen, chain)))
     });
-    let (standing, in_force, seen, chain) = found.await?.ok_or_else(no_such_objective)?;
+    let (standing, in_force, seen, chain) = found.await?.ok_or_else(pipeline::missing("objective"))?;
     let waiting = waiting::of(call.server.engine(), &standing, seen).await?;
     let mut progress = under_way(&call, std::slice::from_ref(&standing)).await?;
     let progress = progress.remove(&standing.objective.objective_id);
@@ -178,8 +178,4 @@ pub(super) fn view(standing: &Standing) -> ObjectiveView {
 /// The objective that the path names. What no objective can be called is not there.
 pub(super) fn objective_id(call: &Call) -> Result<ObjectiveId, Refused> {
     call.param.parse().map_err(|bad: fernery_core::BadName| Refusal::new(Code::NotFound, bad.to_string()))
-}
-
-pub(super) fn no_such_objective() -> Refused {
-    Refusal::new(Code::NotFound, "there is no such objective")
 }

@@ -161,6 +161,7 @@ fn parameter(route: &Route, name: &str) -> Value {
         "status" if route.path == "/v1/objectives" => {
             json!({ "type": "string", "enum": ObjectiveStatus::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>() })
         }
+        "status" if route.path == "/v1/candidates" => json!({ "type": "string", "enum": ["WAITING", "ALL"] }),
         "status" => {
             json!({ "type": "string", "enum": JobStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>() })
         }

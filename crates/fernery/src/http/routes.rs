@@ -4,8 +4,8 @@ use super::answer::{Call, Pending};
 use super::problem::{Code, Refusal, Refused};
 use super::query::decode;
 use super::{
-    batch, contract, decisions, dlq, import, jobs, objectives, pipeline, process, streams, tokens,
-    workorder_log,
+    batch, candidates, captures, contract, decisions, dlq, import, jobs, manifests, objectives, pipeline,
+    process, streams, tokens, workorder_log,
 };
 use fernery_client::wire::{self, Role};
 use fernery_core::limits;
@@ -96,16 +96,34 @@ fn object(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "object" })
 }
 
+/// The artifact `substrate_query`.
+fn question(_: &mut SchemaGenerator) -> Schema {
+    const ID: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$";
+    schemars::json_schema!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["query_id", "source_azolla_id", "target_azolla_id", "artifact_type", "filter", "created_at"],
+        "properties": {
+            "query_id": { "type": "string", "pattern": ID },
+            "source_azolla_id": { "type": "string", "pattern": ID },
+            "target_azolla_id": { "type": "string", "pattern": ID, "description": "The azolla that the path names." },
+            "artifact_type": { "type": "string", "enum": ["pause_state", "objective", "blocker_ref"] },
+            "filter": { "type": "object" },
+            "created_at": { "type": "string", "format": "date-time" }
+        }
+    })
+}
+
 /// A body that has no fields.
 fn nothing(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "object", "additionalProperties": false })
 }
 
-fn one_or_many<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+fn one_or_many<T: JsonSchema, const MOST: usize>(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<T>();
     schemars::json_schema!({
         "oneOf": [one, {
-            "type": "array", "minItems": 1, "maxItems": fernery_core::limits::ENQUEUE_BATCH_MAX, "items": one
+            "type": "array", "minItems": 1, "maxItems": MOST, "items": one
         }]
     })
 }
@@ -122,6 +140,7 @@ const JOB_READERS: Who = Who::Roles(&[Role::Operator, Role::Viewer, Role::Produc
 const REPORT: &[Code] = &[Code::NotFound, Code::LeaseLost, Code::AttemptClosed];
 const COMPLETE: &[Code] = &[Code::NotFound, Code::LeaseLost, Code::AttemptClosed, Code::UnfitOutput];
 const ACT: &[Code] = &[Code::NotFound, Code::WrongStatus, Code::Conflict];
+const DECIDE: &[Code] = &[Code::NotFound, Code::Conflict];
 const APPROVE: &[Code] = &[Code::NotFound, Code::WrongStatus, Code::Changed];
 const PAGED: &[Code] = &[Code::BadCursor];
 const FOUND: &[Code] = &[Code::NotFound];
@@ -180,7 +199,7 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::Json(of::<wire::WorkerBatch<wire::ReleaseItem>>), [200 of::<wire::BatchResponse>], batch::release,
         reports: true;
     POST "/v1/jobs", PRODUCERS, "Enqueue a job, or an array of them.",
-        BodyRule::Json(one_or_many::<wire::EnqueueRequest>),
+        BodyRule::Json(one_or_many::<wire::EnqueueRequest, { limits::ENQUEUE_BATCH_MAX }>),
         [201 either::<wire::EnqueuedJob, wire::EnqueueManyResponse>, 200 of::<wire::EnqueuedJob>,
          207 of::<wire::EnqueueManyResponse>], jobs::enqueue,
         errors: &[Code::Conflict, Code::ReservedStream];
@@ -227,7 +246,7 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::Json(of::<wire::NewObjectiveRequest>),
         [201 of::<wire::ObjectiveView>, 200 of::<wire::ObjectiveView>], objectives::create,
         errors: &[Code::Conflict];
-    GET "/v1/objectives", READERS, "List objectives, newest first.",
+    GET "/v1/objectives", READERS, "List objectives that are tickets, newest first.",
         BodyRule::None, [200 of::<wire::ObjectivePage>], objectives::list,
         query: &[("azolla_id", "Only of this azolla."), ("status", "Only in this state."), LIMIT, CURSOR],
         errors: PAGED;
@@ -252,6 +271,32 @@ pub static ROUTES: &[Route] = routes![
         errors: APPROVE;
     POST "/v1/objectives/{id}/cancel", OPERATOR, "Not want an objective any more: BLOCKED, and its run comes to its end.",
         BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], decisions::cancel, errors: ACT;
+    POST "/v1/captures", PRODUCERS, "Throw something into the inbox, or an array of it. By itself it starts nothing.",
+        BodyRule::Json(one_or_many::<wire::CaptureRequest, { limits::CAPTURES_MAX }>),
+        [201 of::<wire::CaptureView>, 200 either::<wire::CaptureView, wire::CaptureManyResponse>], captures::capture,
+        errors: &[Code::Conflict];
+    GET "/v1/captures", READERS, "List captures, newest first.",
+        BodyRule::None, [200 of::<wire::CapturePage>], captures::list, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/captures/{id}", READERS, "Read a capture as it came.",
+        BodyRule::None, [200 of::<wire::CaptureView>], captures::one, errors: FOUND;
+    GET "/v1/candidates", READERS, "List what triage made of captures: those that wait for a person, oldest first.",
+        BodyRule::None, [200 of::<wire::CandidatePage>], candidates::list,
+        query: &[("status", "`WAITING` if absent; `ALL`: also those that are decided about, newest first."),
+            ("azolla_id", "Only of this azolla's inbox."), LIMIT, CURSOR],
+        errors: PAGED;
+    GET "/v1/candidates/{id}", READERS, "Read a candidate with the captures that it was made of.",
+        BodyRule::None, [200 of::<wire::CandidateView>], candidates::read, errors: FOUND;
+    PATCH "/v1/candidates/{id}", OPERATOR, "Change parts of what a candidate would become.",
+        BodyRule::Json(of::<wire::EditCandidateRequest>), [200 of::<wire::CandidateView>], candidates::edit,
+        errors: DECIDE;
+    POST "/v1/candidates/{id}/promote", OPERATOR, "Make a NEW objective of a candidate. Nothing runs before it is approved.",
+        BodyRule::Json(of::<wire::PromoteRequest>),
+        [201 of::<wire::PromoteResponse>, 200 of::<wire::PromoteResponse>], candidates::promote, errors: DECIDE;
+    POST "/v1/candidates/{id}/discard", OPERATOR, "Not want a candidate.",
+        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::CandidateView>], candidates::discard,
+        errors: DECIDE;
+    POST "/v1/candidates/{id}/merge", OPERATOR, "Put other candidates into this one, with their captures and words.",
+        BodyRule::Json(of::<wire::MergeRequest>), [200 of::<wire::CandidateView>], candidates::merge, errors: DECIDE;
     GET "/v1/events", READERS, "List events, newest first, with what became of them.",
         BodyRule::None, [200 of::<wire::EventPage>], pipeline::events, query: &[LIMIT, CURSOR], errors: PAGED;
     GET "/v1/workorders", READERS, "List workorders, newest first.",
@@ -280,6 +325,20 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
     GET "/v1/azollas/{id}", READERS, "Read an azolla: its blueprint in force, and the last pass of each of its workers.",
         BodyRule::None, [200 of::<wire::AzollaDetail>], pipeline::azolla, errors: FOUND;
+    POST "/v1/azollas/{id}/manifests", OPERATOR, "Ask for a page of what needs a person. While a request waits, that one is it.",
+        BodyRule::Optional(of::<wire::ManifestRequest>), [202 of::<wire::ManifestRequestView>], manifests::request,
+        errors: DECIDE;
+    GET "/v1/azollas/{id}/manifests", READERS, "List an azolla's manifests, newest first.",
+        BodyRule::None, [200 of::<wire::ManifestPage>], manifests::list, query: &[LIMIT, CURSOR],
+        errors: &[Code::NotFound, Code::BadCursor];
+    POST "/v1/azollas/{id}/query", READERS, "Ask an azolla as one of another instance; what its membrane keeps is DENIED.",
+        BodyRule::Json(question), [200 object], manifests::query, errors: FOUND;
+    GET "/v1/manifest_requests/{id}", READERS, "Read where a request for a manifest stands; `resource_id` is its id.",
+        BodyRule::None, [200 of::<wire::ManifestRequestView>], manifests::requested,
+        query: &[("wait_ms", "Wait this long for its manifest: 0 to 60000.")],
+        errors: &[Code::NotFound, Code::TooManyWaiting];
+    GET "/v1/manifests/{id}", READERS, "Read a manifest with what it was made of.",
+        BodyRule::None, [200 of::<wire::ManifestView>], manifests::read, errors: FOUND;
     GET "/v1/blueprints/{id}", READERS, "Read a blueprint that is or was in force, by its digest.",
         BodyRule::None, [200 of::<wire::BlueprintDetail>], pipeline::blueprint, errors: FOUND;
     POST "/v1/import", OPERATOR, "Bring an exported folder into an instance without objectives: all of it or nothing.",

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use crate::server::TestServer;
-use fernery_core::artifact::{AzollaId, SnapshotId, WorkorderId};
+use fernery_core::artifact::{AzollaId, EventType, SnapshotId, WorkorderId};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::judging::{Evidence, plain_evidence};
 use fernery_engine::door;
@@ -37,7 +37,9 @@ pub async fn put_in_force(server: &TestServer, text: &str) {
 pub async fn schedule(server: &TestServer) {
     let substrate = server.engine.substrate();
     substrate.transact(|sql| readiness::emit(sql, &mec(), 100)).await.expect("emitted");
-    let taken = substrate.transact(|sql| claims::take_events(sql, &mec(), &claimer("scheduler"), 100)).await;
+    let taken = substrate
+        .transact(|sql| claims::take_events(sql, &mec(), EventType::TicketReady, &claimer("scheduler"), 100))
+        .await;
     for (event, held) in taken.expect("claims") {
         let chance = door::Chance::default();
         let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
@@ -54,8 +56,12 @@ pub async fn judge(server: &TestServer) {
         let id: WorkorderId = id;
         let docket =
             substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read").expect("a docket");
-        let evidence: Vec<Evidence> =
-            docket.blueprint.gates.iter().map_while(|gate| plain_evidence(gate, &docket.bundle)).collect();
+        let evidence: Vec<Evidence> = docket
+            .blueprint
+            .gates
+            .iter()
+            .map_while(|gate| plain_evidence(gate, &docket.bundle, None))
+            .collect();
         let done = substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await;
         done.expect("judged");
     }

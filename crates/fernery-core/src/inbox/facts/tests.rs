@@ -1,0 +1,225 @@
+use super::*;
+use crate::artifact::{BlockerId, BlockerKind};
+use serde_json::json;
+
+const HOUR: Duration = Duration::from_secs(3600);
+/// What the blueprint says if nobody changes it.
+pub(in crate::inbox) const URGENCY: [Option<Duration>; 5] = [
+    Some(Duration::ZERO),
+    Some(Duration::from_secs(86_400)),
+    Some(Duration::from_secs(7 * 86_400)),
+    None,
+    None,
+];
+
+pub(in crate::inbox) fn now() -> Timestamp {
+    "2026-11-16T12:00:00Z".parse().unwrap()
+}
+
+pub(in crate::inbox) fn own(candidates: u64) -> Own {
+    let azolla_id = AzollaId::stored("task_management");
+    Own { azolla_id, candidates, oldest_candidate: Some(now().before(HOUR)), pending_captures: 3 }
+}
+
+pub(in crate::inbox) fn objective(id: &str, status: ObjectiveStatus) -> Objective {
+    Objective {
+        objective_id: ObjectiveId::stored(id),
+        azolla_id: AzollaId::stored("mec"),
+        title: format!("Title of {id}"),
+        acceptance_criteria: "it works".into(),
+        objective_type: ObjectiveType::Ticket,
+        status,
+        importance: 2,
+        urgency: 3,
+        blocked_reason: None,
+        blocked_on: Vec::new(),
+        metadata: Default::default(),
+        created_at: now().before(2 * HOUR),
+        updated_at: now().before(HOUR),
+    }
+}
+
+fn blocker(id: &str, resolved: bool) -> BlockerRef {
+    BlockerRef {
+        blocker_id: BlockerId::stored(id),
+        kind: BlockerKind::UserInput,
+        description: "which colour?\nred or blue".into(),
+        resolved,
+    }
+}
+
+pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>) -> Told {
+    let asked = Asked {
+        azolla_id: AzollaId::stored("mec"),
+        status: QueryStatus::Ok,
+        server: None,
+        as_of: Some(now()),
+    };
+    Told { asked, objectives, pauses }
+}
+
+fn pause(id: &str, reason: PauseReason) -> PauseState {
+    PauseState {
+        objective_id: ObjectiveId::stored(id),
+        azolla_id: AzollaId::stored("mec"),
+        reason,
+        prioritized_actions: vec!["look".into()],
+        created_at: now(),
+    }
+}
+
+#[test]
+fn each_state_that_needs_a_person_has_its_command_and_the_others_have_no_item() {
+    use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
+    let blocked = |blocked_on| Objective { blocked_on, ..objective("T-1", Blocked) };
+    let dated = |status| Objective {
+        metadata: [("due_at".to_string(), json!("2026-11-15"))].into(),
+        ..objective("T-1", status)
+    };
+    let cancelled = Objective { blocked_reason: Some("cancelled".into()), ..dated(Blocked) };
+    let standing = Objective { objective_type: ObjectiveType::Standing, ..dated(New) };
+    for (objective, command, why) in [
+        (
+            objective("T-1", New),
+            "fernery ticket approve T-1",
+            "waits for approval since 2026-11-16 10:00 UTC",
+        ),
+        (
+            objective("T-1", Done),
+            "fernery ticket confirm T-1",
+            "passed its gates and waits to be confirmed since 2026-11-16 11:00 UTC",
+        ),
+        (
+            blocked(vec![blocker("a", true), blocker("b", false)]),
+            "fernery ticket unblock T-1 --blocker b",
+            "waits on which colour? red or blue",
+        ),
+        (
+            blocked(vec![blocker("a", false), blocker("b", false)]),
+            "fernery ticket show T-1",
+            "blocked on 2 things: nobody said why",
+        ),
+        (blocked(vec![]), "fernery ticket show T-1", "blocked: nobody said why"),
+        (
+            dated(Todo),
+            "fernery ticket show T-1",
+            "overdue since 2026-11-15 23:59 UTC | nobody works on it yet",
+        ),
+        (
+            dated(InProgress),
+            "fernery ticket show T-1",
+            "overdue since 2026-11-15 23:59 UTC | still under way",
+        ),
+        (
+            Objective { urgency: 1, ..objective("T-1", New) },
+            "fernery ticket approve T-1",
+            "waits for approval since 2026-11-16 10:00 UTC | due 2026-11-17 10:00 UTC",
+        ),
+        (objective("T-1", Todo), "", ""),
+        (objective("T-1", InProgress), "", ""),
+        (cancelled, "", ""),
+        (standing, "", ""),
+    ] {
+        let found = facts(&[told(vec![objective], vec![])], &own(0), &URGENCY, now()).items;
+        let first = found.first().map(|item| (item.command.clone(), item.why.join(" | ")));
+        assert_eq!(first.unwrap_or_default(), (command.to_string(), why.to_string()));
+    }
+}
+
+#[test]
+fn candidates_are_one_item_and_captures_that_wait_for_triage_are_none() {
+    assert_eq!(facts(&[], &own(0), &URGENCY, now()).items, []);
+    let found = facts(&[], &own(2), &URGENCY, now());
+    assert_eq!(found.items[0].item_id, "task_management/triage");
+    assert_eq!((found.items[0].command.as_str(), found.items.len()), ("fernery triage", 1));
+    assert_eq!(found.items[0].title, "2 candidates wait in the inbox");
+}
+
+#[test]
+fn an_azolla_elsewhere_has_its_server_in_the_command_and_one_that_did_not_answer_has_no_item() {
+    let mut there = told(vec![objective("T-1", ObjectiveStatus::New)], vec![]);
+    for (server, command) in [
+        ("https://x.org:8443/a", "fernery ticket approve T-1 --server https://x.org:8443/a"),
+        ("http://x/$(id)'", "fernery ticket approve T-1 --server 'http://x/$(id)'\\'''"),
+    ] {
+        there.asked.server = Some(server.to_string());
+        assert_eq!(facts(std::slice::from_ref(&there), &own(0), &URGENCY, now()).items[0].command, command);
+    }
+    for status in [QueryStatus::Denied, QueryStatus::TargetUnavailable] {
+        there.asked.status = status;
+        let found = facts(std::slice::from_ref(&there), &own(0), &URGENCY, now());
+        assert_eq!((found.items.len(), found.asked.len()), (0, 1));
+    }
+}
+
+#[test]
+fn the_most_pressing_comes_first_and_what_is_over_the_limit_is_counted() {
+    use ObjectiveStatus::{Blocked, Done, New};
+    let all = vec![
+        objective("new", New),
+        Objective { importance: 0, ..objective("important", New) },
+        objective("done", Done),
+        Objective { blocked_on: vec![blocker("b", false)], ..objective("question", Blocked) },
+        objective("spent", Blocked),
+        objective("stuck", Blocked),
+        Objective { urgency: 0, ..objective("late", New) },
+        objective("new", New),
+        objective("triage", New),
+    ];
+    let pauses = vec![pause("spent", PauseReason::BudgetExhausted), pause("done", PauseReason::RunComplete)];
+    let found = facts(&[told(all, pauses)], &own(1), &URGENCY, now());
+    let order: Vec<_> = found.items.iter().map(|item| item.item_id.as_str()).collect();
+    assert_eq!(
+        order,
+        [
+            "mec/late",
+            "mec/question",
+            "mec/spent",
+            "mec/important",
+            "mec/done",
+            "mec/stuck",
+            "mec/new",
+            "mec/ticket/triage",
+            "task_management/triage"
+        ]
+    );
+    assert_eq!(found.pauses().len(), 2);
+    let many = (0..60).map(|n| objective(&format!("T-{n}"), New)).collect();
+    let found = facts(&[told(many, vec![])], &own(0), &URGENCY, now());
+    assert_eq!((found.items.len(), found.more), (ITEMS_MAX, 10));
+}
+
+#[test]
+fn the_digest_changes_with_what_matters_and_not_with_the_time() {
+    let one = || told(vec![objective("T-1", ObjectiveStatus::New)], vec![]);
+    let digest = |told: Told, own: Own, now| facts(&[told], &own, &URGENCY, now).digest();
+    let first = digest(one(), own(1), now());
+    let mut later = one();
+    later.asked.as_of = Some(now().after(HOUR));
+    assert_eq!(digest(later, Own { pending_captures: 9, ..own(1) }, now().after(HOUR)), first);
+    assert_ne!(digest(one(), own(2), now()), first);
+    let mut changed = one();
+    changed.objectives[0].importance = 0;
+    assert_ne!(digest(changed, own(1), now()), first);
+    let mut gone = one();
+    gone.asked.status = QueryStatus::Denied;
+    assert_ne!(digest(gone, own(1), now()), first);
+    let mut soon = one();
+    soon.objectives[0].urgency = 1;
+    let before = digest(soon.clone(), own(1), now());
+    assert_ne!(digest(soon, own(1), now().after(30 * HOUR)), before, "it is overdue now");
+}
+
+#[test]
+fn a_pause_that_tells_no_action_gets_the_command() {
+    let mut silent = pause("T-1", PauseReason::GateFailed);
+    silent.prioritized_actions = vec![" \n".into()];
+    let found = facts(
+        &[told(vec![objective("T-1", ObjectiveStatus::Blocked)], vec![silent])],
+        &own(0),
+        &URGENCY,
+        now(),
+    );
+    assert_eq!(found.pauses()[0].prioritized_actions, ["fernery ticket show T-1"]);
+    assert_eq!(found.items[0].why, ["blocked: nobody said why", "its last run did not pass"]);
+}
