@@ -33,6 +33,8 @@ mod journal;
 mod log;
 mod man;
 mod mock_agent;
+mod orient;
+mod orient_show;
 mod pages;
 mod pause;
 mod process;
@@ -89,6 +91,8 @@ Examples:
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job list --status QUEUED
   fernery ticket new --title 'Fix the footer'                  then: fernery ticket approve ID
+  fernery capture buy milk tomorrow                            then: fernery triage
+  fernery orient                                               what needs you now
   fernery config                                               what is in force, and why";
 
 /// A durable job engine and control plane, in one binary.
@@ -128,6 +132,7 @@ enum Command {
     Init(init::Init),
     Capture(capture::Capture),
     Triage(triage::Triage),
+    Orient(orient::Orient),
     /// Write down, approve and follow tickets
     #[command(subcommand, visible_alias = "objective")]
     Ticket(ticket::Ticket),
@@ -241,6 +246,9 @@ fn run(cli: Cli) -> Outcome {
         }
         Command::Triage(triage) => {
             with_server(&global, async |client| triage::run(triage, client, screen).await)
+        }
+        Command::Orient(orient) => {
+            with_server(&global, async |client| orient::run(orient, client, screen).await)
         }
         Command::Export(export) => {
             with_server(&global, async |client| export::run(export, client, screen).await)

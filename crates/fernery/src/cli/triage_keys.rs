@@ -1,19 +1,20 @@
 //! Single keys from a terminal, which is as it was before on every way out: a quit, a failure, a panic, Ctrl-C, SIGTERM.
 
 use super::failure::{Failure, Outcome};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
 use std::collections::VecDeque;
-use std::io::{Stdin, Write};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use std::io::Write;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Bytes that come at once at most if fingers typed them: what is pasted is no list of decisions.
 const TYPED_AT_ONCE: usize = 8;
 /// Bytes of an answer at most.
 const ANSWER_BYTES_MAX: usize = 2_000;
+/// How long it waits for a key before it looks whether a signal came.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 const INTERRUPT: u8 = 3;
 const END: u8 = 4;
 const ESCAPE: u8 = 27;
@@ -33,20 +34,20 @@ pub(super) enum Key {
 
 /// The terminal of stdin.
 pub(super) struct Keys {
-    input: AsyncFd<Stdin>,
     before: Termios,
     typed: VecDeque<u8>,
+    interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
 impl Keys {
     pub(super) fn take() -> Outcome<Self> {
-        let cannot = |error: std::io::Error| Failure::failed("terminal", format!("the terminal: {error}"));
-        let before = tcgetattr(std::io::stdin()).map_err(|e| cannot(e.into()))?;
-        let input = AsyncFd::with_interest(std::io::stdin(), Interest::READABLE).map_err(cannot)?;
-        let (terminate, hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
-        let keys = Self { input, before, typed: VecDeque::new(), terminate, hang_up };
+        let before = tcgetattr(std::io::stdin())
+            .map_err(|error| Failure::failed("terminal", format!("the terminal cannot be used: {error}")))?;
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let hang_up = signal(SignalKind::hangup())?;
+        let keys = Self { before, typed: VecDeque::new(), interrupt, terminate, hang_up };
         keys.single()?;
         Ok(keys)
     }
@@ -104,15 +105,11 @@ impl Keys {
         write!(out, "{question}")?;
         out.flush()?;
         drop(out);
-        let mut interrupt = signal(SignalKind::interrupt())?;
         let mut line = Vec::new();
         loop {
-            tokio::select! {
-                more = self.more() => if !more? { return Ok(None) },
-                _ = interrupt.recv() => {
-                    writeln!(std::io::stdout())?;
-                    return Ok(None);
-                }
+            if !self.more().await? {
+                writeln!(std::io::stdout())?;
+                return Ok(None);
             }
             line.extend(self.typed.drain(..));
             if line.ends_with(b"\n") {
@@ -124,20 +121,21 @@ impl Keys {
         }
     }
 
-    /// Waits for something typed; `false` if nothing comes any more.
+    /// Waits for something typed; `false` if a signal came, or nothing comes any more.
     async fn more(&mut self) -> Outcome<bool> {
+        let stdin = std::io::stdin();
         let mut bytes = [0; 256];
-        let read = tokio::select! {
-            ready = self.input.readable() => {
-                let mut ready = ready?;
-                let read = rustix::io::read(std::io::stdin(), &mut bytes);
-                // It is asked for again each time: what is left makes it ready again.
-                ready.clear_ready();
-                read
+        // Nobody else reads meanwhile, so whatever an editor is to get is still there when it starts.
+        while !matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&LOOK_EVERY)), Ok(1..)) {
+            tokio::select! {
+                biased;
+                _ = self.interrupt.recv() => return Ok(false),
+                _ = self.terminate.recv() => return Ok(false),
+                _ = self.hang_up.recv() => return Ok(false),
+                () = tokio::task::yield_now() => {}
             }
-            _ = self.terminate.recv() => return Ok(false),
-            _ = self.hang_up.recv() => return Ok(false),
-        };
+        }
+        let read = rustix::io::read(&stdin, &mut bytes);
         match read {
             Ok(0) => Ok(false),
             Ok(count) => {

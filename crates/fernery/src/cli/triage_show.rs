@@ -14,9 +14,20 @@ pub(super) fn short(id: &str) -> &str {
     id.char_indices().rev().nth(SHORT_CHARS - 1).map_or(id, |(at, _)| &id[at..])
 }
 
-/// Until when, if somebody said so: a day is enough where the time says nothing.
+/// Until when, if somebody said so.
 pub(super) fn due(candidate: &CandidateView) -> Option<String> {
-    candidate.metadata.get("due_at").and_then(Value::as_str).map(plain)
+    candidate.metadata.get("due_at").and_then(Value::as_str).map(|due| plain(&readable(due)))
+}
+
+/// A day is enough where the time is its end.
+fn readable(due: &str) -> String {
+    match due.split_once('T') {
+        Some((day, time)) if time.starts_with("23:59:59") && time.ends_with('Z') => day.to_string(),
+        Some((day, time)) if time.ends_with('Z') && time.is_ascii() && time.len() > 5 => {
+            format!("{day} {} UTC", &time[..5])
+        }
+        _ => due.to_string(),
+    }
 }
 
 /// Words of a list in the metadata.
@@ -108,6 +119,18 @@ mod tests {
     fn an_id_is_named_by_its_end() {
         assert_eq!(short("019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f"), "0c07398f");
         assert_eq!(short("abc"), "abc");
+    }
+
+    #[test]
+    fn a_due_date_is_as_short_as_it_can_be() {
+        for (due, said) in [
+            ("2026-11-17T23:59:59.000Z", "2026-11-17"),
+            ("2026-11-17T17:00:00.000Z", "2026-11-17 17:00 UTC"),
+            ("2026-11-17T17:00:00+01:00", "2026-11-17T17:00:00+01:00"),
+            ("2026-11-17", "2026-11-17"),
+        ] {
+            assert_eq!(readable(due), said);
+        }
     }
 
     #[test]
