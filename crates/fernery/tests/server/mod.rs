@@ -107,7 +107,7 @@ impl TestServer {
         Self::build(Backend::Sqlite, change).await
     }
 
-    async fn build(backend: Backend, change: impl FnOnce(&mut ServeSettings)) -> Self {
+    pub async fn build(backend: Backend, change: impl FnOnce(&mut ServeSettings)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (engine, hand) = match backend {
             Backend::Sqlite => on_sqlite(folder.path()),
