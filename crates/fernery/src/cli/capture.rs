@@ -26,8 +26,8 @@ use std::path::PathBuf;
 /// answers it is kept on disk, and the next capture or `fernery up` delivers it, once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Flags come before the text: everything from its first word on is text. What triage understands in it, wherever it stands:
-(A) to (E) or p1 to p4, +project, @context, due:fri, tomorrow 5pm; the rest is the title.
+Flags come before the text: everything from its first word on is text. Triage reads what a line begins or ends with:
+(A) or p1, +project, @context, #label, due:fri, tomorrow 5pm; the rest is the title. In doubt words stay words.
 
 Examples:
   fernery capture buy milk tomorrow
@@ -119,7 +119,8 @@ impl Place {
             Some(url) => Some(url.clone()),
             None => env_text("FERNERY_URL")?,
         };
-        let data = global.data_dir()?;
+        // A relative path would mean nothing to whoever reads the message elsewhere.
+        let data = std::path::absolute(global.data_dir()?)?;
         let Some(url) = url.filter(|url| !global.is_of(&data, url)) else {
             if !data.is_dir() {
                 // A folder that nobody named and nobody serves would swallow it.
