@@ -28,7 +28,9 @@ pub(super) enum Key {
     Enter,
     /// They want to leave, or have left.
     Quit,
-    /// An arrow, a function key, something pasted.
+    /// More at once than anybody types: none of it is taken.
+    Pasted,
+    /// An arrow, a function key.
     Other,
 }
 
@@ -78,12 +80,18 @@ impl Keys {
         if self.typed.is_empty() && !self.more().await? {
             return Ok(Key::Quit);
         }
-        if self.typed.len() > TYPED_AT_ONCE || self.typed.front() == Some(&ESCAPE) {
+        if self.typed.len() > TYPED_AT_ONCE {
             self.typed.clear();
-            return Ok(Key::Other);
+            return Ok(Key::Pasted);
         }
         Ok(match self.typed.pop_front() {
-            None | Some(INTERRUPT | END) => Key::Quit,
+            None => Key::Other,
+            Some(INTERRUPT | END) => Key::Quit,
+            Some(ESCAPE) => {
+                let bytes = sequence(self.typed.make_contiguous());
+                self.typed.drain(..bytes);
+                Key::Other
+            }
             Some(b'\r' | b'\n') => Key::Enter,
             Some(byte) if byte.is_ascii_graphic() || byte == b' ' => Key::Char(char::from(byte)),
             Some(_) => Key::Other,
@@ -150,8 +158,34 @@ impl Keys {
     }
 }
 
+/// How many bytes after an escape belong to the same key, as `[A` does to an arrow.
+fn sequence(after: &[u8]) -> usize {
+    match after {
+        [b'[', rest @ ..] => {
+            let end = rest.iter().position(|byte| (0x40..=0x7e).contains(byte));
+            1 + end.map_or(rest.len(), |end| end + 1)
+        }
+        [b'O', _, ..] => 2,
+        _ => 0,
+    }
+}
+
 impl Drop for Keys {
     fn drop(&mut self) {
         self.restore();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sequence;
+
+    #[test]
+    fn an_arrow_is_one_key_and_what_follows_is_another() {
+        for (after, bytes) in
+            [(&b""[..], 0), (b"d", 0), (b"[Ad", 2), (b"[1;5Cd", 5), (b"[3~d", 3), (b"OPd", 2), (b"[", 1)]
+        {
+            assert_eq!(sequence(after), bytes, "{after:?}");
+        }
     }
 }

@@ -107,6 +107,10 @@ async fn decide(
                 screen.line(HELP)?;
                 continue;
             }
+            Key::Pasted => {
+                screen.line("too much at once: nothing was done")?;
+                continue;
+            }
             Key::Char(_) | Key::Enter | Key::Other => continue,
         };
     }

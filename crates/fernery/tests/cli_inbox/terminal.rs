@@ -108,7 +108,12 @@ fn the_editor_opens_and_the_terminal_is_given_back_however_it_ends() {
         assert_eq!(answer["code"], 0, "{signal}: {answer}");
     }
     // A burst is no decision.
-    typed(&server, 80, "", &[keys, "send dddddddddddddddd", "send q", "expect 1 left"]);
+    typed(
+        &server,
+        80,
+        "",
+        &[keys, "send dddddddddddddddd", "expect nothing was done", "send q", "expect 1 left"],
+    );
     // Somebody else was faster.
     let id = candidates(&server, 1)[0]["candidate_id"].as_str().unwrap().to_string();
     let asked = [
