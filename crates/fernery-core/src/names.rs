@@ -197,6 +197,9 @@ fn check_worker(text: &str) -> Result<(), BadName> {
 /// Streams of the pipeline: only its scheduler enqueues there.
 pub const RESERVED_STREAM_PREFIX: &str = "diazotroph:";
 
+/// Streams of notices to the outside: only the control plane enqueues and claims there.
+pub const NOTICE_STREAM_PREFIX: &str = "notice:";
+
 /// The stream in Redis that tells of jobs that were buried. Nobody enqueues to it or claims from it.
 pub const DEAD_LETTER_STREAM: &str = "jobs:dlq";
 
@@ -206,9 +209,14 @@ impl StreamName {
         self.0.starts_with(RESERVED_STREAM_PREFIX)
     }
 
+    /// Whether its jobs are notices to the outside.
+    pub fn is_notices(&self) -> bool {
+        self.0.starts_with(NOTICE_STREAM_PREFIX)
+    }
+
     /// Whether nobody but the control plane itself may enqueue here.
     pub fn is_reserved(&self) -> bool {
-        self.0.starts_with(RESERVED_STREAM_PREFIX) || &*self.0 == DEAD_LETTER_STREAM
+        self.0.starts_with(RESERVED_STREAM_PREFIX) || self.is_notices() || &*self.0 == DEAD_LETTER_STREAM
     }
 }
 

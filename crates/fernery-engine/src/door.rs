@@ -127,7 +127,7 @@ pub fn stop_watch() -> std::time::Instant {
 }
 
 /// A place at which a test may end this process, as if it were killed: `FERNERY_FAILPOINT=name` ends it the first time it
-/// comes here, `name@5` the fifth. Not in release builds.
+/// comes here, `name@5` the fifth, and `hold:name@5` stops it there instead, until it is told to go on. Not in release builds.
 pub fn failpoint(name: &str) {
     #[cfg(debug_assertions)]
     failpoints::pass(name);
@@ -141,18 +141,29 @@ mod failpoints {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    static ASKED: LazyLock<Option<(String, AtomicU32)>> = LazyLock::new(|| {
+    struct Asked {
+        name: String,
+        left: AtomicU32,
+        signal: Signal,
+    }
+
+    static ASKED: LazyLock<Option<Asked>> = LazyLock::new(|| {
         let asked = std::env::var("FERNERY_FAILPOINT").ok()?;
-        let (name, times) = asked.split_once('@').unwrap_or((&asked, "1"));
-        Some((name.to_string(), AtomicU32::new(times.parse().unwrap_or(1))))
+        let (signal, asked) = match asked.strip_prefix("hold:") {
+            Some(asked) => (Signal::STOP, asked),
+            None => (Signal::KILL, asked.as_str()),
+        };
+        let (name, times) = asked.split_once('@').unwrap_or((asked, "1"));
+        let left = AtomicU32::new(times.parse().unwrap_or(1));
+        Some(Asked { name: name.to_string(), left, signal })
     });
 
     pub(super) fn pass(name: &str) {
-        if let Some((asked, left)) = &*ASKED
+        if let Some(Asked { name: asked, left, signal }) = &*ASKED
             && asked == name
             && left.fetch_sub(1, Ordering::Relaxed) == 1
         {
-            let _ = kill_process(getpid(), Signal::KILL);
+            let _ = kill_process(getpid(), *signal);
         }
     }
 }

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod page;
 mod usable;
+mod version;
 
 use fernery_core::blueprint::Flaw;
 use fernery_core::limits;
@@ -14,6 +15,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 pub(crate) use usable::{Machine, Usable, judged};
+pub(crate) use version::{VERSION_WITHIN, printed};
 
 /// The folder beside a blueprint that profiles are looked for in.
 pub(crate) const FOLDER: &str = "profiles";

@@ -328,12 +328,19 @@ fn init_writes_two_files_that_work_and_overwrites_none() {
     // From a folder below the root: the root is what is set up.
     let answer = machine.run(&dir.join("src"), &["init", "--json"]).exits(0).json();
     assert_eq!(answer["agent"], "codex", "claude is installed and has no login");
+    assert_eq!(answer["logged_out"], serde_json::json!(["claude"]));
     assert_eq!((answer["azolla_id"].as_str(), answer["base"].as_str()), (Some("My-App"), Some("trunk")));
     assert_eq!(changes(&dir), "?? azolla.toml\n?? fernery.toml\n");
     let checked = machine.run(&dir, &["azolla", "check", "azolla.toml", "--json"]).exits(0).json();
     assert_eq!(checked[0]["azolla_id"], "My-App");
     let text = fs::read_to_string(dir.join("azolla.toml")).unwrap();
     assert!(text.contains("argv = [\"make\", \"test\"]"), "{text}");
+
+    for file in ["fernery.toml", "azolla.toml"] {
+        fs::remove_file(dir.join(file)).unwrap();
+    }
+    let said = machine.run(&dir, &["init"]).exits(0).stdout;
+    assert!(said.contains("claude is installed and not logged in: `fernery agent check claude`"), "{said}");
 
     fs::remove_file(dir.join("fernery.toml")).unwrap();
     let answer = machine.run(&dir, &["init"]).exits(4);

@@ -29,6 +29,25 @@ fn a_bench_says_what_it_measures_and_prints_figures_alone() {
     assert_eq!(answer.code, Some(i32::from(missed)), "{answer:?}");
 }
 
+/// What an agent's clone has of its own does not depend on what its repository holds.
+#[test]
+fn a_large_history_is_not_copied_for_an_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    let answer = run_in(dir.path(), ["bench", "--only", "agents", "--tickets", "2", "--objects-mb", "20"]);
+    let figures: Vec<serde_json::Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).expect("a figure")).collect();
+    let of = |name: &str| {
+        let found = figures.iter().find(|figure| figure["figure"] == format!("sqlite.{name}"));
+        found.unwrap_or_else(|| panic!("no {name}: {answer:?}"))["value"].as_f64().unwrap()
+    };
+    assert!(of("agent_copied") < 1e6 && of("agent_copied_flatness") < 1.1, "{answer:?}");
+    for timed in
+        ["agent_start_p50", "agent_start_p95", "agent_end_p50", "agent_end_p95", "agent_start_flatness"]
+    {
+        assert!(of(timed) > 0.0, "{answer:?}");
+    }
+}
+
 /// C9
 #[test]
 fn a_bench_that_nobody_reads_ends_in_silence() {

@@ -144,6 +144,39 @@ fn nothing_is_made_where_nothing_is() {
 }
 
 #[test]
+fn every_repository_is_looked_at() {
+    let dir = folder();
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=o", "-c", "user.email=o@localhost"]).args(args);
+        assert!(git.current_dir(dir.path()).status().expect("git is installed").success(), "{args:?}");
+    };
+    git(&["init", "--quiet", "--initial-branch", "main", "app"]);
+    git(&["-C", "app", "commit", "--quiet", "--allow-empty", "--message", "first"]);
+    fs::create_dir(dir.path().join("plain")).unwrap();
+    let repos = ["app=app#main", "branchless=app#trunk", "none=nowhere#main", "plain=plain#main"];
+    let flags = repos.iter().flat_map(|repo| ["--repos", repo]);
+    let answer = run_in(dir.path(), ["doctor", "--json"].into_iter().chain(flags)).exits(1);
+    let seen = findings(&answer);
+    let of = |name: &str| {
+        let found = |finding: &&Value| finding["found"].as_str().unwrap().starts_with(&format!("{name}: "));
+        let of_check = seen.iter().filter(|finding| finding["check"] == "repository");
+        of_check.clone().find(found).unwrap_or_else(|| panic!("no {name} in {seen:#?}")).clone()
+    };
+    for (name, level, says) in [
+        ("app", "ok", "branch main at "),
+        ("branchless", "problem", "has no branch trunk"),
+        ("none", "problem", "there is no repository at"),
+        ("plain", "problem", "is no git repository"),
+    ] {
+        let found = of(name);
+        assert_eq!(found["level"], level, "{found}");
+        assert!(found["found"].as_str().unwrap().contains(says), "{found}");
+    }
+    assert!(of("none")["remedy"].as_str().unwrap().contains("[repos.none]"));
+}
+
+#[test]
 fn a_wrong_configuration_is_refused_in_the_words_of_up() {
     let dir = folder();
     fs::write(dir.path().join("bad.toml"), "leese_ttl = \"5s\"\n").unwrap();

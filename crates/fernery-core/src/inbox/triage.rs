@@ -25,6 +25,9 @@ pub(super) const FAULTS_MAX: usize = 20;
 const QUOTED_BYTES_MAX: usize = limits::CRITERIA_BYTES_MAX / 4;
 /// Characters of a source that are kept with a candidate.
 const SOURCE_CHARS_MAX: usize = 200;
+/// What a candidate may say beside its words.
+const METADATA_KEYS: [&str; 8] =
+    ["due_at", "projects", "contexts", "labels", "done", "done_on", "written_on", "source_label"];
 
 /// Triage without any model: one candidate for each capture, and none is left.
 pub fn builtin(batch: &[Captured], zone: &Zone) -> Triage {
@@ -173,6 +176,10 @@ fn check(path: &str, candidate: &Candidate, faults: &mut Vec<String>) {
         metadata: candidate.metadata.clone(),
     };
     faults.extend(draft.violations().into_iter().map(|v| format!("{path}{}: {}", v.path, v.message)));
+    // What decides about work, such as a repository, is a person's to say: no captured words get there.
+    for key in candidate.metadata.keys().filter(|key| !METADATA_KEYS.contains(&key.as_str())) {
+        faults.push(format!("{path}/metadata: {key:?} is none of {}", METADATA_KEYS.join(", ")));
+    }
     if let Some(due_at) = candidate.metadata.get("due_at")
         && due_at.as_str().is_none_or(|text| text.parse::<Timestamp>().is_err())
     {

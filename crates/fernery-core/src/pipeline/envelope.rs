@@ -3,14 +3,17 @@
 //! One envelope lasts as long as one approval: retries and unblocking go on within it. A person who approves anew, or
 //! reopens, grants a new one.
 
+use super::patching::Unready;
+use crate::artifact::Metadata;
 use crate::blueprint::Envelope;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::time::Duration;
 
 /// What the attempts of one objective have used since a person last approved it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Workorders made.
+    /// Workorders made, but for those that could not begin.
     pub attempts: u32,
     /// Wall time of all attempts.
     pub wall_ms: u64,
@@ -18,6 +21,20 @@ pub struct Spent {
     pub tokens: u64,
     /// Cost in millionths of a dollar, as far as reported.
     pub cost_usd_micros: u64,
+}
+
+impl Spent {
+    /// Charges what an attempt took and its bundle reports. The attempt itself was charged when its workorder was made; where
+    /// nothing began for want of something where it was to run, it is given back.
+    pub fn charge(&mut self, wall_ms: u64, metadata: &Metadata) {
+        let used = |name: &str| metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
+        self.wall_ms = self.wall_ms.saturating_add(wall_ms);
+        self.tokens = self.tokens.saturating_add(used("tokens"));
+        self.cost_usd_micros = self.cost_usd_micros.saturating_add(used("cost_usd_micros"));
+        if Unready::of(metadata).is_some() {
+            self.attempts = self.attempts.saturating_sub(1);
+        }
+    }
 }
 
 /// Which part of the envelope is used up, in words.
@@ -48,6 +65,30 @@ pub fn budget(envelope: &Envelope, spent: &Spent, own: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_attempt_that_never_began_is_given_back_and_no_other() {
+        let before = Spent { attempts: 2, wall_ms: 5, ..Spent::default() };
+        let attempts = |outcome: &str, preflight: Value| {
+            let metadata = [("outcome".to_string(), json!(outcome)), ("preflight".to_string(), preflight)];
+            let mut spent = before;
+            spent.charge(7, &metadata.into());
+            assert_eq!(spent.wall_ms, 12);
+            spent.attempts
+        };
+        for unready in Unready::ALL {
+            assert_eq!(attempts("INFRA", json!(unready.as_str())), 1, "{unready:?}");
+            assert_eq!(attempts("FAILED", json!(unready.as_str())), 2, "it says that it ran");
+        }
+        for other in [json!(null), json!("weather"), json!(true)] {
+            assert_eq!(attempts("INFRA", other), 2);
+        }
+        let mut spent = Spent::default();
+        spent
+            .charge(0, &[("tokens".to_string(), json!(3)), ("cost_usd_micros".to_string(), json!(4))].into());
+        assert_eq!((spent.attempts, spent.tokens, spent.cost_usd_micros), (0, 3, 4));
+    }
 
     #[test]
     fn one_envelope_covers_all_attempts() {

@@ -6,7 +6,7 @@
 use super::envelope::{Spent, exhausted};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
-use super::scheduling::{again, first_line};
+use super::scheduling::{again, first_line, whole_line};
 use crate::artifact::{
     BlockerKind, ContextSnapshot, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason,
 };
@@ -273,12 +273,12 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
             let asked =
                 if case.bundle.notes.trim().is_empty() { &case.bundle.title } else { &case.bundle.notes };
             let first = format!("Answer the executor in the ticket: {}", first_line(asked));
-            give_up(PauseReason::GateFailed, BlockerKind::UserInput, first_line(asked), first)
+            give_up(PauseReason::GateFailed, BlockerKind::UserInput, whole_line(asked), first)
         }
         Verdict::Fail(_) if outcome == Outcome::Infra => give_up(
             PauseReason::GateFailed,
             BlockerKind::EnvironmentAccess,
-            format!("could not be executed: {}", first_line(&case.bundle.notes)),
+            format!("could not be executed: {}", whole_line(&case.bundle.notes)),
             "Put right what kept it from being executed".to_string(),
         ),
         Verdict::Fail(_) => {

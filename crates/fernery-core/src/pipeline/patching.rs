@@ -1,8 +1,61 @@
 //! What the run of an agent came to, from what was seen of it: an exit code alone says nothing, and neither does a word of
 //! success without anything to show.
 
-use super::membrane::Outcome;
+use super::membrane::{self, Outcome};
+use crate::artifact::Metadata;
 use crate::profile::{Dialect, Finish, Told};
+
+/// What kept an agent from beginning, found out before it cost anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unready {
+    /// The workorder names no commit or no branch that could be worked on.
+    Workorder,
+    /// The repository is not there, or cannot be read.
+    Repository,
+    /// The commit that work starts from is not in it.
+    Commit,
+    /// The agent has no login.
+    Login,
+    /// The agent's program is not installed, or cannot be called.
+    Program,
+    /// There is no room for a clone.
+    Disk,
+    /// Nothing here contains it as it has to be.
+    Sandbox,
+}
+
+impl Unready {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Workorder,
+        Self::Repository,
+        Self::Commit,
+        Self::Login,
+        Self::Program,
+        Self::Disk,
+        Self::Sandbox,
+    ];
+
+    /// As metadata has it, under `preflight`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Workorder => "workorder",
+            Self::Repository => "repository",
+            Self::Commit => "commit",
+            Self::Login => "login",
+            Self::Program => "program",
+            Self::Disk => "disk",
+            Self::Sandbox => "sandbox",
+        }
+    }
+
+    /// What kept the agent of this bundle from beginning; `None`: it began, or nobody knows.
+    pub fn of(metadata: &Metadata) -> Option<Self> {
+        let word = metadata.get("preflight")?.as_str()?;
+        let known = Self::ALL.into_iter().find(|unready| unready.as_str() == word);
+        known.filter(|_| membrane::outcome(metadata) == Outcome::Infra)
+    }
+}
 
 /// Why an agent was ended before it ended by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

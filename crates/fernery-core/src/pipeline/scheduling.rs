@@ -152,8 +152,17 @@ pub fn unexecuted(objective: &Objective, wanted: &DiazotrophType, in_force: &Dia
 }
 
 pub(super) fn first_line(text: &str) -> String {
+    line_within(text, 120)
+}
+
+/// A first line as a whole, where a person has to read all of it.
+pub(super) fn whole_line(text: &str) -> String {
+    line_within(text, 1_000)
+}
+
+fn line_within(text: &str, chars_max: usize) -> String {
     let line = text.lines().next().unwrap_or("").trim();
-    let mut short: String = line.chars().take(120).collect();
+    let mut short: String = line.chars().take(chars_max).collect();
     if short.len() < line.len() {
         short.push('…');
     }

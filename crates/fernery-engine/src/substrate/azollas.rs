@@ -1,6 +1,6 @@
 //! Azollas and their blueprints.
 
-use super::{Cell, Sql, journal, objectives};
+use super::{Cell, Sql, journal, notices, objectives};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, Metadata, Objective, ObjectiveStatus, ObjectiveType};
@@ -38,7 +38,8 @@ pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest>
     let name = digest.to_string();
     let cells = [Cell::from(&name), azolla_id.as_str().into(), (&document).into(), now.into()];
     sql.touched(include_str!("sql/blueprint_insert.sql"), &cells)?;
-    let cells = [Cell::from(azolla_id.as_str()), (&name).into(), now.into()];
+    let tells = notices::told_by(blueprint.notices.as_ref());
+    let cells = [Cell::from(azolla_id.as_str()), (&name).into(), now.into(), (&tells).into()];
     sql.touched(include_str!("sql/azolla_register.sql"), &cells)?;
     journal::note(sql, "fernery", "blueprint_in_force", azolla_id.as_str(), &json!({"blueprint": name}))?;
     stand(sql, blueprint)?;

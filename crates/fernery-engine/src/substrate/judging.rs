@@ -22,7 +22,7 @@ use fernery_core::pipeline::judging::{
     Case, Evidence, Judgement, Verdict, judge, plain_evidence_of_all, verdict, verdict_again,
 };
 use fernery_core::pipeline::lifecycle::{Step, after};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -173,10 +173,7 @@ fn conclude_one(
     if standing.objective.objective_type == ObjectiveType::Standing {
         return standing::conclude(sql, heard, work, &verdict, snapshot.as_ref());
     }
-    let used = |name: &str| docket.bundle.metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
-    standing.spent.wall_ms = standing.spent.wall_ms.saturating_add(work.spent_ms);
-    standing.spent.tokens = standing.spent.tokens.saturating_add(used("tokens"));
-    standing.spent.cost_usd_micros = standing.spent.cost_usd_micros.saturating_add(used("cost_usd_micros"));
+    standing.spent.charge(work.spent_ms, &docket.bundle.metadata);
     let case = Case {
         objective: &standing.objective,
         bundle: &docket.bundle,

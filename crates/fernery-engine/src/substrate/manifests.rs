@@ -2,7 +2,7 @@
 
 use super::captures::the_one;
 use super::operating::Answer;
-use super::{Cell, Row, Sql, Stage, azollas, claims, reading};
+use super::{Cell, Row, Sql, Stage, azollas, claims, notices, reading};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
     AzollaId, Event, EventId, EventType, ManifestId, Objective, PauseState, QueryStatus, SessionManifest,
@@ -223,7 +223,8 @@ pub(super) fn insert(
         built_by.into(),
         (&document).into(),
     ];
-    sql.write(work.as_str(), include_str!("sql/manifest_insert.sql"), &cells)
+    sql.write(work.as_str(), include_str!("sql/manifest_insert.sql"), &cells)?;
+    notices::of_manifest(sql, manifest.manifest_id.as_str())
 }
 
 /// The newest.

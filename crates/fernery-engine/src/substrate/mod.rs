@@ -16,6 +16,7 @@
 //! | `captures` | a line in the inbox | `captures`; `tracks` and `standing` around its triage | looked through once |
 //! | `candidates`, `candidate_captures` | what triage made of captures | `standing`; `candidates` as a person decides | decided once |
 //! | `manifests`, `queries` | what a person should look at; what azollas asked each other | `standing`, `tracks` | never |
+//! | `notices` | what the outside is to be told | every verb that writes a pause or a manifest | dispatched, once |
 //! | `fires` | up to when a schedule was looked at | `manifests` | raised |
 //! | `deadlines` | since when an objective's urgency counts | `deadlines` | with the objective; told once |
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
@@ -45,6 +46,7 @@ mod issuing;
 pub mod journal;
 pub mod judging;
 pub mod manifests;
+pub mod notices;
 pub mod objectives;
 pub mod operating;
 pub mod querying;
@@ -84,11 +86,13 @@ pub enum Stage {
     Triage,
     /// A manifest is wanted, or the tracks are free.
     Manifest,
+    /// There may be something to tell the outside.
+    Notices,
 }
 
 impl Stage {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Readiness,
         Self::Scheduler,
         Self::Runner,
@@ -97,6 +101,7 @@ impl Stage {
         Self::Captures,
         Self::Triage,
         Self::Manifest,
+        Self::Notices,
     ];
     /// Who looks once the tracks of a standing objective are free.
     pub(super) const TRACKS: [Self; 3] = [Self::Captures, Self::Triage, Self::Manifest];

@@ -8,7 +8,7 @@ use super::azollas::{self, Registered};
 use super::claims::{self, Held};
 use super::issuing::{Issue, issue};
 use super::objectives::{self, Standing, shown};
-use super::{Cell, Question, Row, Sql, Stage, journal, reading};
+use super::{Cell, Question, Row, Sql, Stage, journal, notices, reading};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
     AzollaId, ContextSnapshot, Event, GateResult, ObjectiveStatus, PauseState, SnapshotId, TerminalReason,
@@ -347,7 +347,8 @@ pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> S
         pause.created_at.into(),
         (&document).into(),
     ];
-    sql.write_new(include_str!("sql/pause_insert.sql"), &cells)
+    sql.write_new(include_str!("sql/pause_insert.sql"), &cells)?;
+    notices::of_pause(sql, key)
 }
 
 /// Where the pause of a run is.

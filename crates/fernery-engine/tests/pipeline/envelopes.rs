@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 on_both_backends!(
     unblocking_spends_on_and_a_spent_envelope_needs_a_new_approval,
+    what_never_began_costs_no_attempt,
     what_executors_report_counts_over_all_attempts,
     wall_time_that_is_left_bounds_the_next_attempt,
     reopening_grants_a_new_envelope,
@@ -50,6 +51,26 @@ async fn unblocking_spends_on_and_a_spent_envelope_needs_a_new_approval<B: Backe
     assert_eq!(world.chain(&ticket).await.decisions.len(), 2);
     attempt(&world, good()).await;
     assert_eq!(world.status(&ticket).await, ObjectiveStatus::Done);
+}
+
+async fn what_never_began_costs_no_attempt<B: Backend>() {
+    let (world, ticket) =
+        World::<B>::with_ticket("[retry]\ngate_failures = 0\n[envelope]\nattempts = 1\n").await;
+    let unready = json!({"title": "It could not begin", "content": "", "notes": "no such program",
+                         "metadata": {"outcome": "INFRA", "preflight": "program"}});
+    for _ in 0..3 {
+        attempt(&world, unready.clone()).await;
+        let standing = world.standing(&ticket).await;
+        assert_eq!((standing.objective.status, standing.spent.attempts), (ObjectiveStatus::Blocked, 0));
+        assert!(standing.objective.blocked_on.iter().any(|b| b.description.contains("no such program")));
+        let standing = world.unblock(&ticket).await.expect("unblocked");
+        assert_eq!(standing.objective.status, ObjectiveStatus::Todo, "its approval covers it still");
+    }
+    // What broke while it ran counts, whoever broke it.
+    let broken = json!({"title": "It broke", "content": "", "notes": "", "metadata": {"outcome": "INFRA"}});
+    attempt(&world, broken).await;
+    assert_eq!(spent(&world, &ticket).await.attempts, 1);
+    assert_eq!(world.unblock(&ticket).await.expect("unblocked").objective.status, ObjectiveStatus::New);
 }
 
 async fn what_executors_report_counts_over_all_attempts<B: Backend>() {

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 /// `target` it should reach. Takes about a minute with the defaults.
 ///
 /// Example: fernery bench --backend sqlite
+/// Example: fernery bench --only agents --tickets 30 --objects-mb 500
 /// Example: fernery bench --backend postgres --database postgres://me@localhost/scratch
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
@@ -42,6 +43,12 @@ pub(crate) struct BenchArgs {
     /// Objectives that lie in the database in the flatness figures of the pipeline; 0 leaves them out.
     #[arg(long, default_value_t = 0)]
     pub(super) objectives: usize,
+    /// Tickets in the figures of agents, for each repository.
+    #[arg(long, default_value_t = 30)]
+    pub(super) tickets: usize,
+    /// Megabytes of objects in the history of a second repository that agents work on; 0 leaves it out.
+    #[arg(long, value_name = "MB", default_value_t = 500)]
+    pub(super) objects_mb: usize,
     /// Serve the echo side; the bench starts itself so.
     #[arg(long, hide = true)]
     pub(super) serve_echo: bool,
@@ -69,12 +76,16 @@ pub(super) enum Group {
     Transport,
     /// Tickets from their approval through an executor that does nothing to their verdict.
     Pipeline,
+    /// What a run of an agent takes beside the agent's own time, and what it copies; needs git and a sandbox. Only where it is
+    /// named.
+    Agents,
 }
 
 impl BenchArgs {
     pub(super) fn wants(&self, group: Group) -> bool {
         let possible = group != Group::Transport || self.redis.is_some();
-        possible && (self.only.is_empty() || self.only.contains(&group))
+        let usual = self.only.is_empty() && group != Group::Agents;
+        possible && (usual || self.only.contains(&group))
     }
 
     /// How often [`Progress::step`] is called in all.
@@ -85,6 +96,7 @@ impl BenchArgs {
             Group::Memory => 2,
             Group::Worker => ROUNDS + 1,
             Group::Transport => ROUNDS,
+            Group::Agents => 2,
             Group::Pipeline => 2 + usize::from(self.objectives > 0),
             Group::Flatness => self.runs + usize::from(self.history > 0) + 1 + self.runs,
         };

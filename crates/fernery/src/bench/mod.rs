@@ -3,6 +3,7 @@
 //! Prints one JSON line per figure, and on stderr what is being measured. Both sides of a ratio are measured in the same run, because machines differ and are
 //! noisy. All servers are children of this process on loopback; the loads are bounded in count and end by themselves.
 
+mod agents;
 mod args;
 mod echo;
 mod load;
@@ -93,6 +94,9 @@ impl Bench {
         }
         if self.args.wants(Group::Pipeline) {
             self.pipeline().await?;
+        }
+        if self.args.wants(Group::Agents) {
+            self.agents().await?;
         }
         if self.args.wants(Group::Flatness) {
             self.flatness().await?;

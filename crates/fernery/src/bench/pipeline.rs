@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use fernery_core::artifact::{AzollaId, ObjectiveId, RecordId};
 use fernery_core::blueprint::{Blueprint, MEC_TOML};
 use fernery_core::pipeline::draft::Draft;
-use fernery_core::{JobId, StreamName, WorkerId};
+use fernery_core::{JobId, StreamName, Timestamp, WorkerId};
 use fernery_engine::store::{Ask, Completion, Proof};
 use fernery_engine::substrate::journal;
 use fernery_engine::substrate::operating::{self, Actor, Deciding};
@@ -165,15 +165,25 @@ fn draft() -> Draft {
 }
 
 async fn approved(substrate: &Substrate, id: ObjectiveId) -> Result<()> {
-    let (who, azolla) = (Actor("bench".into()), AzollaId::stored("bench"));
-    let (by, of, draft) = (who.clone(), id.clone(), draft());
+    approved_with(substrate, id, AzollaId::stored("bench"), draft()).await.map(drop)
+}
+
+/// Writes a ticket down and approves it; answers when its approval was asked for.
+pub(super) async fn approved_with(
+    substrate: &Substrate,
+    id: ObjectiveId,
+    azolla: AzollaId,
+    draft: Draft,
+) -> Result<Timestamp> {
+    let who = Actor("bench".into());
+    let (by, of) = (who.clone(), id.clone());
     let made = substrate.act(&id, move |sql| operating::create(sql, &by, &of, &azolla, &draft)).await;
     made.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
     let deciding = Deciding { record_id: RecordId::stored(&door::artifact_id()), digest: None, note: None };
-    let of = id.clone();
+    let (of, asked_at) = (id.clone(), door::wall_clock());
     let approved = substrate.act(&id, move |sql| operating::approve(sql, &who, &of, &deciding)).await;
     approved.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
-    Ok(())
+    Ok(asked_at)
 }
 
 impl Azolla {

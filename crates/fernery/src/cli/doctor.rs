@@ -14,7 +14,7 @@ use std::path::PathBuf;
 ///
 /// Looks at everything that `fernery up` would run with and on: whether the database can be reached and is this version's,
 /// what an acknowledged job really survives, Redis where it is set, room on the disk, the clock, lease settings that would
-/// hurt, limits, who can read the tokens, and what contains the programs of azollas. It takes the same settings as `fernery up`.
+/// hurt, limits, who can read the tokens, the repositories, and what contains the programs of azollas. It takes the same settings as `fernery up`.
 ///
 /// It only looks: it can be called while a server runs and when none does, writes nothing into the database, and makes
 /// none. Beside the database it writes one small file, to see how long a sync takes, and removes it.

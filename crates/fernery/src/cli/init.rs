@@ -30,7 +30,7 @@ Exit codes: 0 written, 2 this is no git repository, 4 one of the files is there 
 
 Examples:
   fernery init                                               then: fernery up
-  fernery init --json                                        files, azolla_id, base, agent
+  fernery init --json                                        files, azolla_id, base, agent, logged_out
   fernery azolla check azolla.toml                           after changing it")]
 pub(super) struct Init {}
 
@@ -51,7 +51,7 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
         return Err(Failure::conflict(why).hint(format!("change {it}, or move {it} away and run it again")));
     }
     let base = branch(&root)?;
-    let agent = installed_agent()?;
+    let Agents { agent, logged_out } = agents()?;
     let folder = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let repository = Repository { folder: &folder, base: &base, agent: agent.as_deref(), seen: seen(&root) };
     // The configuration last: without it the blueprint alone does nothing.
@@ -60,7 +60,8 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
     let azolla_id = init::name_of(&folder);
     if screen.json {
         let files = [config.display().to_string(), blueprint.display().to_string()];
-        let written = json!({"files": files, "azolla_id": azolla_id, "base": base, "agent": agent});
+        let written = json!({"files": files, "azolla_id": azolla_id, "base": base, "agent": agent,
+            "logged_out": logged_out});
         return screen.line(&json_inert(&written.to_string()));
     }
     for (file, what) in [
@@ -76,6 +77,10 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
         ),
     ] {
         screen.line(&plain(&format!("wrote {}: {what}", file.display())).replace('\n', " "))?;
+    }
+    for name in &logged_out {
+        let line = format!("{name} is installed and not logged in: `fernery agent check {name}` tells how");
+        screen.line(&plain(&line))?;
     }
     screen.line("next: read both, then `fernery up`, and `fernery ticket new --help`")
 }
@@ -114,17 +119,28 @@ fn git(folder: &Path, args: &[&str]) -> Outcome<Option<String>> {
     Ok((output.status.success() && !text.is_empty()).then_some(text))
 }
 
-/// The first real agent that could be used here.
-fn installed_agent() -> Outcome<Option<String>> {
+/// Agents of this machine.
+struct Agents {
+    /// The first real one that could be used.
+    agent: Option<String>,
+    /// Those that are installed and only lack a login.
+    logged_out: Vec<String>,
+}
+
+fn agents() -> Outcome<Agents> {
     let machine = Machine::here()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let real = Profile::names().filter_map(Profile::builtin).filter(|profile| !profile.install.is_empty());
+    let mut found = Agents { agent: None, logged_out: Vec::new() };
     for profile in real {
-        if runtime.block_on(profiles::judged(&profile, &machine)).lacks.is_empty() {
-            return Ok(Some(profile.name));
+        let usable = runtime.block_on(profiles::judged(&profile, &machine));
+        if usable.lacks.is_empty() {
+            found.agent.get_or_insert(profile.name);
+        } else if usable.logged_out {
+            found.logged_out.push(profile.name);
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 fn seen(root: &Path) -> Seen {

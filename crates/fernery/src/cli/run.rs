@@ -4,14 +4,14 @@ use super::failure::{Failure, Outcome};
 use super::pages::{self, Listing, Paging};
 use super::run_diff::{self, Diff};
 use super::run_logs::{self, Logs};
-use super::run_of::found;
+use super::run_of;
 use super::screen::{Cell, Screen, json_inert, plain, remark};
 use super::ticket_show::evidence;
 use clap::Subcommand;
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
-use fernery_client::wire::{ReplayResponse, RunPage, WorkorderDetail};
-use fernery_core::artifact::RunId;
+use fernery_client::wire::{ReplayResponse, RunPage};
+use fernery_core::artifact::{ObjectiveId, RunId};
 use fernery_core::limits;
 use fernery_core::pipeline::judging::BRANCH;
 use serde_json::{Value, json};
@@ -31,11 +31,12 @@ Examples:
     /// Show a run: what it came to, by whom and at what cost, and the evidence of every gate
     #[command(after_help = "\
 Examples:
+  fernery run show WEB-17                                    the last run of a ticket
   fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
   fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --json | jq .output_metadata     what its executor reported")]
     Show {
-        /// The run's id
-        id: RunId,
+        /// The id of a ticket, a workorder or a run
+        id: ObjectiveId,
     },
     Logs(Logs),
     Diff(Diff),
@@ -82,12 +83,13 @@ pub(super) async fn run(run: Run, client: &Client, screen: Screen) -> Outcome {
             pages::list(screen, &RUNS, &paging, fetch).await
         }
         Run::Show { id } => {
-            let reply: Reply<Value> =
-                client.get(&format!("/v1/runs/{id}"), &Query::new(), Duration::ZERO).await?;
-            let mut run = reply.read()?;
-            let path = format!("/v1/workorders/{}", text(&run, "work_order_id"));
-            let work: Option<WorkorderDetail> = found(client, &path).await?;
-            let bundle = work.and_then(|work| work.output_bundle).unwrap_or_default();
+            let work = run_of::workorder(client, &id).await?;
+            let mut run = work.run.ok_or_else(|| {
+                let named = text(&work.workorder, "work_order_id");
+                Failure::not_found(format!("workorder {named} has no verdict yet"))
+                    .hint(format_args!("fernery run logs {id} -f shows how far it is"))
+            })?;
+            let bundle = work.output_bundle.unwrap_or_default();
             let metadata = &bundle["metadata"];
             if screen.json {
                 run["output_metadata"] = metadata.clone();

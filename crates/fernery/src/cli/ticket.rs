@@ -299,7 +299,10 @@ const TICKETS: Listing<ObjectivePage> = Listing {
                 _ => Cell::state(word),
             };
             let age = stream::age(now.since(objective.created_at));
-            let now = view.progress.as_ref().map(ticket_show::doing).unwrap_or_default();
+            let now = match &view.progress {
+                Some(progress) => ticket_show::doing(progress),
+                None => ticket_show::kept_by(&objective),
+            };
             vec![objective.objective_id.into(), status, age.into(), objective.title.into(), now.into()]
         };
         page.objectives.into_iter().map(row).collect()

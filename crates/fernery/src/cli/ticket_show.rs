@@ -3,7 +3,7 @@
 use super::failure::Outcome;
 use super::screen::{Cell, Screen, plain};
 use fernery_client::wire::{ApprovalView, ObjectiveDetail};
-use fernery_core::artifact::ObjectiveStatus;
+use fernery_core::artifact::{Objective, ObjectiveStatus};
 use fernery_core::{Progress, Timestamp};
 use serde_json::Value;
 
@@ -76,6 +76,21 @@ pub(super) fn doing(progress: &Progress) -> String {
     match progress.note() {
         Some(note) => format!("{}% {note}", progress.percent()),
         None => format!("{}%", progress.percent()),
+    }
+}
+
+/// What keeps a ticket that is BLOCKED, short enough for a row; nothing for any other.
+pub(super) fn kept_by(objective: &Objective) -> String {
+    const ROW_CHARS_MAX: usize = 80;
+    if objective.status != ObjectiveStatus::Blocked {
+        return String::new();
+    }
+    let open = objective.blocked_on.iter().rev().find(|blocker| !blocker.resolved);
+    let why = open.map(|blocker| blocker.description.as_str()).or(objective.blocked_reason.as_deref());
+    let line = why.unwrap_or_default().lines().next().unwrap_or_default();
+    match line.char_indices().nth(ROW_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_string(),
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) enum TrashCommand {
 #[command(after_help = "\
 Examples:
   fernery trash list
-  fernery trash list --json | jq '.[] | select(.captured | not)'     name, work_order_id, attempt_id, discarded_at,
-                                                                     captured, why, path, patch")]
+  fernery trash list --json | jq '.[] | select(.captured | not)'     name, objective_id, work_order_id, attempt_id,
+                                                                     discarded_at, captured, why, path, patch")]
 pub(super) struct List {}
 
 /// Take a folder out of the trash
@@ -74,14 +74,14 @@ fn list(trash: &Trash, screen: Screen) -> Outcome {
     let row = |discarded: Discarded| -> Vec<Cell> {
         vec![
             discarded.name.into(),
-            discarded.work_order_id.into(),
+            discarded.objective_id.into(),
             discarded.discarded_at.into(),
             if discarded.captured { "yes" } else { "no" }.into(),
             discarded.why.into(),
         ]
     };
     let rows: Vec<Vec<Cell>> = all.into_iter().map(row).collect();
-    screen.table(&["NAME", "WORKORDER", "SINCE", "CAPTURED", "WHY"], &rows)
+    screen.table(&["NAME", "TICKET", "SINCE", "CAPTURED", "WHY"], &rows)
 }
 
 fn take_out(trash: &Trash, Restore { name, to }: &Restore, screen: Screen) -> Outcome {

@@ -9,6 +9,7 @@ use super::settings::{in_force, warn_of_unknown_env};
 use super::{Global, log};
 use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, Running, ServeSettings};
+use crate::notices::Allowed;
 use crate::peers;
 use crate::pipeline::{self, Pipeline, Surroundings};
 use crate::transport::RedisTransport;
@@ -158,7 +159,12 @@ async fn serve_with(
 }
 
 fn surroundings(settings: &Settings) -> Surroundings {
-    Surroundings { repos: settings.repos.clone(), registry: settings.registry.clone() }
+    let (hosts, private_addresses) = (settings.notice_hosts.clone(), settings.notice_private);
+    Surroundings {
+        repos: settings.repos.clone(),
+        registry: settings.registry.clone(),
+        allowed: Allowed { hosts, private_addresses },
+    }
 }
 
 /// Serves until the work is done or it is asked to end, and then until all that is under way is answered.

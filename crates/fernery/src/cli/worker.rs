@@ -18,13 +18,14 @@ use crate::worker::outcome::{OutputForm, Rules};
 use crate::worker::process::Guards;
 use crate::worker::program;
 use clap::Args;
-use fernery_client::worker::{Summary, Worker, WorkerError};
+use fernery_client::worker::{Failure as JobFailure, Job, Summary, Worker, WorkerError, WorkerEvent};
 use fernery_core::artifact::DiazotrophType;
 use fernery_core::blueprint::Sandbox;
 use fernery_core::{StreamName, WorkerId, limits};
 use place::Place;
 use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
 use serde_json::json;
+use serde_json::value::RawValue;
 use show::Show;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -88,13 +89,19 @@ pub(super) struct WorkerArgs {
     #[arg(long, value_name = "NAME")]
     id: Option<WorkerId>,
     /// How stdout is read
-    #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Auto)]
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Auto, conflicts_with = "diazotroph")]
     output: OutputForm,
     /// Exit codes after which the job is not tried again; none for no such code
-    #[arg(long, value_name = "CODES", default_value = "64,65,77,78")]
+    #[arg(long, value_name = "CODES", default_value = "64,65,77,78", conflicts_with = "diazotroph")]
     no_retry_exit: ExitCodes,
     /// How long a process may take to end on TERM before it is killed
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration_or_none)]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "5s",
+        value_parser = duration_or_none,
+        conflicts_with = "diazotroph"
+    )]
     kill_grace: Duration,
     /// How long running jobs may take to finish once the worker is told to end
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration_or_none)]
@@ -224,7 +231,13 @@ async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {
                "concurrency": args.concurrency, "spool": place.spool.display().to_string()}),
     );
     let (drained, mut draining) = watch::channel(false);
-    let run = worker(&args, &server, &place, handler.clone(), show.clone()).run_until(async move {
+    let (by, told) = (handler.clone(), show.clone());
+    let run = move |job| {
+        let handler = by.clone();
+        async move { handler.run(job).await }
+    };
+    let worker = worker(&args, (&server, &place), &args.streams, run, move |event| told.event(event));
+    let run = worker.run_until(async move {
         let _ = draining.wait_for(|draining| *draining).await;
     });
     let until_nobody_waits = async {
@@ -250,28 +263,26 @@ async fn work(args: WorkerArgs, global: &Global, show: Arc<Show>) -> Outcome {
     }
 }
 
-fn worker(
+/// The loop over these streams; all of them are served alike.
+fn worker<Run, Work>(
     args: &WorkerArgs,
-    server: &Server,
-    place: &Place,
-    handler: Arc<Handler>,
-    show: Arc<Show>,
-) -> Worker {
-    let mut worker = Worker::new(server.client.clone())
+    (server, place): (&Server, &Place),
+    streams: &[StreamName],
+    run: Run,
+    observer: impl Fn(WorkerEvent) + Send + Sync + 'static,
+) -> Worker
+where
+    Run: Fn(Job) -> Work + Clone + Send + Sync + 'static,
+    Work: Future<Output = Result<Box<RawValue>, JobFailure>> + Send + 'static,
+{
+    let worker = Worker::new(server.client.clone())
         .id(place.id.as_str())
         .concurrency(args.concurrency as usize)
         .spool(&place.spool)
         .drain(args.drain)
         .grace(args.kill_grace + KILL_MARGIN)
-        .on_event(move |event| show.event(event));
-    for stream in &args.streams {
-        let handler = handler.clone();
-        worker = worker.handle(stream.as_str(), move |job| {
-            let handler = handler.clone();
-            async move { handler.run(job).await }
-        });
-    }
-    worker
+        .on_event(observer);
+    streams.iter().fold(worker, |worker, stream| worker.handle(stream.as_str(), run.clone()))
 }
 
 fn handler(args: &WorkerArgs, at_once: watch::Receiver<bool>, broken: Broken, show: Arc<Show>) -> Handler {

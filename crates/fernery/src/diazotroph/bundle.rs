@@ -1,12 +1,13 @@
 //! What a run of an agent hands in: the parts of an output bundle, from what was seen of it.
 
 use super::errand::{Errand, exit_code};
+use super::redaction::{INSTEAD, SECRET_BYTES_MIN};
 use crate::git::capture::{Captured, Uncaptured};
 use crate::worker::process::Ran;
 use fernery_core::names::showable;
 use fernery_core::patch::{Body, read};
 use fernery_core::pipeline::membrane::Outcome;
-use fernery_core::pipeline::patching::{self, Cut, Left, Seen};
+use fernery_core::pipeline::patching::{self, Cut, Left, Seen, Unready};
 use fernery_core::profile::Told;
 use fernery_core::{Digest, limits};
 use serde_json::{Value, json};
@@ -14,8 +15,6 @@ use std::path::PathBuf;
 
 /// Bytes of an agent's last message that are kept.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
-/// Bytes of a secret that is looked for in what an agent leaves.
-const SECRET_BYTES_MIN: usize = 8;
 
 /// All that was seen of a run.
 pub(super) struct Evidence {
@@ -32,13 +31,17 @@ impl Errand {
     /// The secrets that the agent was given.
     pub(super) fn secrets(&self) -> Vec<String> {
         let given = self.profile.secrets.iter().filter_map(|name| std::env::var(name).ok());
-        // A short one would be found by chance.
-        given.filter(|value| value.len() >= SECRET_BYTES_MIN).collect()
+        let mut found: Vec<String> = given.filter(|value| value.len() >= SECRET_BYTES_MIN).collect();
+        // As it stands within JSON, which most agents write.
+        let escaped = |secret: &String| json!(secret).to_string().trim_matches('"').to_string();
+        let others: Vec<String> = found.iter().map(escaped).filter(|other| !found.contains(other)).collect();
+        found.extend(others);
+        found
     }
 
     /// A text without the secrets that the agent was given.
     fn redacted(&self, text: &str) -> String {
-        self.secrets().iter().fold(text.to_string(), |text, secret| text.replace(secret, "[secret]"))
+        self.secrets().iter().fold(text.to_string(), |text, secret| text.replace(secret, INSTEAD))
     }
 
     pub(super) fn parts(&self, seen: Evidence) -> Value {
@@ -105,8 +108,10 @@ impl Errand {
 }
 
 /// The parts of a bundle for what could not begin: nothing was spent, and a person has to do something.
-pub(super) fn unready(why: &str) -> Value {
-    without_work(Outcome::Infra, "It could not begin", why)
+pub(crate) fn unready(what: Unready, why: &str) -> Value {
+    let mut parts = without_work(Outcome::Infra, "It could not begin", why);
+    parts["metadata"]["preflight"] = what.as_str().into();
+    parts
 }
 
 pub(super) fn without_work(outcome: Outcome, title: &str, why: &str) -> Value {

@@ -15,7 +15,7 @@ use crate::worker::link::{Exit, Stopped};
 use crate::worker::process::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran};
 use fernery_core::artifact::{ContextSnapshot, Workorder};
 use fernery_core::pipeline::membrane::Outcome;
-use fernery_core::pipeline::patching::Cut;
+use fernery_core::pipeline::patching::{Cut, Unready};
 use fernery_core::profile::{Places, Profile, PromptBy};
 use fernery_engine::door;
 use serde_json::Value;
@@ -107,7 +107,7 @@ impl Errand {
         };
         door::failpoint("agent-cloned");
         let started = Instant::now();
-        let listening = Listening::new(self.profile.dialect, &self.place.log());
+        let listening = Listening::new(self.profile.dialect, &self.place.log(), &self.secrets());
         let ran = self.run(&program, &clone, &listening, &mut orders, &told).await;
         door::failpoint("agent-ended");
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -115,6 +115,7 @@ impl Errand {
             Ok(ran) => ran,
             Err(done) => {
                 // It may have begun all the same.
+                listening.finish();
                 let found = capture(&clone).await;
                 let is_empty = found.as_ref().is_ok_and(|found| found.patch.is_empty());
                 if let Ok(found) = &found {
@@ -159,20 +160,21 @@ impl Errand {
     /// Everything that can be known to fail before an agent starts.
     async fn prepare(&mut self) -> Result<(Program, PrivateClone), Done> {
         let base = self.commit().to_string();
-        let unready = |why: String| Done::HandIn(unready(&why));
-        let repository = self.repository.clone().map_err(unready)?;
+        let unready = |what| move |why: String| Done::HandIn(unready(what, &why));
+        let repository = self.repository.clone().map_err(unready(Unready::Repository))?;
         let branch = self.workorder.branch_name.clone().unwrap_or_else(|| "work".into());
         if !is_object_id(&base) || !is_branch_name(&branch) {
-            return Err(unready(format!("{base:?} is no commit, or {branch:?} no name of a branch")));
+            let why = format!("{base:?} is no commit, or {branch:?} no name of a branch");
+            return Err(unready(Unready::Workorder)(why));
         }
-        preflight::login(&self.profile).map_err(unready)?;
-        preflight::ground(&repository, &base).await.map_err(unready)?;
+        preflight::login(&self.profile).map_err(unready(Unready::Login))?;
+        preflight::ground(&repository, &base).await.map_err(unready(Unready::Commit))?;
         self.place.make(&base).map_err(|why| Done::Infrastructure("no_folder", why.to_string()))?;
-        preflight::disk(self.place.folder()).map_err(unready)?;
-        let argv = self.argv().map_err(unready)?;
+        preflight::disk(self.place.folder()).map_err(unready(Unready::Disk))?;
+        let argv = self.argv().map_err(unready(Unready::Program))?;
         let hidden = [self.place.data(), repository.dir.clone()];
         let program = preflight::program(&self.profile, &argv, &self.place.fernery(), &hidden).await;
-        let program = program.map_err(unready)?;
+        let program = program.map_err(unready(Unready::Program))?;
         let of = (base.as_str(), base.as_str());
         let clone = PrivateClone::make(self.place.folder(), &repository, of, &branch, &[]).await;
         let clone = clone.map_err(|why| Done::Infrastructure("no_clone", why.to_string()))?;
@@ -228,7 +230,10 @@ impl Errand {
             self.profile.visible_env().map(str::to_string).chain(self.env.clone()).collect();
         let guards =
             Guards::new(PathBuf::from(self.place.fernery()), wrapped, GRACE).within(&clone.tree, &names);
-        let hear = |from, bytes: &[u8]| listening.take(from, bytes);
+        let hear = |from, bytes: &[u8]| {
+            listening.take(from, bytes);
+            door::failpoint("agent-heard");
+        };
         let input = Input {
             env: self.environment(&cell, program),
             stdin,

@@ -3,7 +3,7 @@
 
 use super::place::LeftPlace;
 pub(crate) use super::place::in_use;
-use super::trash::{Trash, remove_all};
+use super::trash::{Trash, Whose, remove_all};
 use crate::git::capture::{Uncaptured, capture};
 use crate::git::clone::Clone as PrivateClone;
 use crate::sandbox::Cell;
@@ -100,7 +100,9 @@ pub(crate) async fn rescue(
         Err(Uncaptured::Unfit(why) | Uncaptured::Trouble(why)) => (false, format!("its process died; {why}")),
     };
     let _ = remove_all(&left.folder.join("home"));
-    match trash.take(&left.folder, (work_order_id, attempt_id), captured, &why) {
+    let (work_order_id, attempt_id) = (work_order_id.to_string(), attempt_id.to_string());
+    let whose = Whose { objective_id: left.objective_id.clone(), work_order_id, attempt_id };
+    match trash.take(&left.folder, &whose, captured, &why) {
         Ok(place) => {
             tracing::info!(place = %place.display(), %why, "the folder of a dead run is in the trash");
             Rescued::Kept

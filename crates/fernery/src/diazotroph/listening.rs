@@ -1,5 +1,7 @@
-//! Listens to an agent while it runs: its dialect, a log for people with a bound, and what it is doing in a line.
+//! Listens to an agent while it runs: its dialect, a log for people with a bound, and what it is doing in a line. None of them
+//! sees the secrets that it was given.
 
+use super::redaction::Redaction;
 use crate::worker::process::Heard;
 use fernery_core::profile::{Dialect, Hearing, Told};
 use std::fs::{File, OpenOptions};
@@ -19,7 +21,10 @@ pub(super) struct Listening(Mutex<State>);
 struct State {
     hearing: Hearing,
     log: Option<File>,
+    /// What it wrote on standard output, and on standard error.
+    redactions: [Redaction; 2],
     bytes: u64,
+    logged: u64,
     heard_at: Instant,
 }
 
@@ -36,27 +41,20 @@ pub(super) struct SoFar {
 
 impl Listening {
     /// Of an agent that has not started. A log that cannot be written is no reason not to run.
-    pub(super) fn new(dialect: Dialect, log: &Path) -> Self {
+    pub(super) fn new(dialect: Dialect, log: &Path, secrets: &[String]) -> Self {
         let log = OpenOptions::new().create(true).append(true).open(log).ok();
-        Self(Mutex::new(State { hearing: Hearing::new(dialect), log, bytes: 0, heard_at: Instant::now() }))
+        let redactions = [Redaction::new(secrets), Redaction::new(secrets)];
+        let (hearing, heard_at) = (Hearing::new(dialect), Instant::now());
+        Self(Mutex::new(State { hearing, log, redactions, bytes: 0, logged: 0, heard_at }))
     }
 
     /// Takes what it wrote.
     pub(super) fn take(&self, from: Heard, bytes: &[u8]) {
         let mut state = self.0.lock().expect("not poisoned");
         state.heard_at = Instant::now();
-        let room = LOG_BYTES_MAX.saturating_sub(state.bytes).min(bytes.len() as u64) as usize;
-        let cut = state.bytes < LOG_BYTES_MAX && room < bytes.len();
         state.bytes += bytes.len() as u64;
-        if let Some(log) = &mut state.log {
-            let _ = log.write_all(&bytes[..room]);
-            if cut {
-                let _ = log.write_all(b"\n[more was written and is not kept]\n");
-            }
-        }
-        if from == Heard::Stdout {
-            state.hearing.feed(bytes);
-        }
+        let shown = state.redactions[from as usize].take(bytes);
+        state.pass_on(from, &shown);
     }
 
     pub(super) fn so_far(&self) -> SoFar {
@@ -66,6 +64,49 @@ impl Listening {
 
     /// It writes no more.
     pub(super) fn finish(self) -> Told {
-        self.0.into_inner().expect("not poisoned").hearing.finish()
+        let mut state = self.0.into_inner().expect("not poisoned");
+        for from in [Heard::Stdout, Heard::Stderr] {
+            let rest = state.redactions[from as usize].finish();
+            state.pass_on(from, &rest);
+        }
+        state.hearing.finish()
+    }
+}
+
+impl State {
+    fn pass_on(&mut self, from: Heard, shown: &[u8]) {
+        let room = LOG_BYTES_MAX.saturating_sub(self.logged).min(shown.len() as u64) as usize;
+        let cut = self.logged < LOG_BYTES_MAX && room < shown.len();
+        self.logged += shown.len() as u64;
+        if let Some(log) = &mut self.log {
+            let _ = log.write_all(&shown[..room]);
+            if cut {
+                let _ = log.write_all(b"\n[more was written and is not kept]\n");
+            }
+        }
+        if from == Heard::Stdout {
+            self.hearing.feed(shown);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn neither_the_log_nor_what_it_says_shows_a_secret_that_comes_in_pieces() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = folder.path().join("log");
+        let listening = Listening::new(Dialect::Text, &log, &["sk-0123456789".to_string()]);
+        listening.take(Heard::Stdout, b"my key is sk-0123");
+        listening.take(Heard::Stderr, b"oh: sk-01");
+        listening.take(Heard::Stdout, b"456789!\n");
+        listening.take(Heard::Stderr, b"23456789\n");
+        let told = listening.finish();
+        let kept = fs::read_to_string(&log).expect("a log");
+        assert!(kept.contains(" [secret]!\n") && kept.contains("[secret]\n"), "{kept}");
+        assert!(!format!("{kept}{told:?}").contains("0123"), "{kept} {told:?}");
     }
 }

@@ -9,9 +9,11 @@ pub(crate) mod leftover;
 mod listening;
 mod place;
 mod preflight;
+mod redaction;
 pub(crate) mod remote;
 pub mod trash;
 
+pub(crate) use bundle::unready;
 pub(crate) use errand::{Done, EndOrder, Errand};
 pub(crate) use place::{Place, occupy};
 pub(crate) use trash::remove_all;

@@ -1,6 +1,6 @@
 //! The folder of one run, and what becomes of it: `tree` and `home` are the agent's, everything beside them is ours.
 
-use super::trash::{Trash, remove_all};
+use super::trash::{Trash, Whose, remove_all};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 const LOCK_FILE: &str = "lock";
 /// The commit that a clone is of.
 const BASE_FILE: &str = "base";
+/// The ticket that it is about.
+const TICKET_FILE: &str = "ticket";
 /// What was captured.
 pub(super) const PATCH_FILE: &str = "captured.patch";
 
@@ -19,22 +21,15 @@ pub(crate) struct Place {
     folder: PathBuf,
     log: PathBuf,
     trash: Trash,
-    work_order_id: String,
-    attempt_id: String,
+    whose: Whose,
     fernery: PathBuf,
     lock: Arc<Mutex<Option<File>>>,
 }
 
 impl Place {
-    pub(crate) fn new(
-        folder: PathBuf,
-        log: PathBuf,
-        trash: Trash,
-        (work_order_id, attempt_id): (&str, &str),
-    ) -> io::Result<Self> {
+    pub(crate) fn new(folder: PathBuf, log: PathBuf, trash: Trash, whose: Whose) -> io::Result<Self> {
         let fernery = std::env::current_exe()?;
-        let (work_order_id, attempt_id) = (work_order_id.to_string(), attempt_id.to_string());
-        Ok(Self { folder, log, trash, work_order_id, attempt_id, fernery, lock: Arc::default() })
+        Ok(Self { folder, log, trash, whose, fernery, lock: Arc::default() })
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -47,7 +42,7 @@ impl Place {
     }
 
     pub(super) fn attempt_id(&self) -> &str {
-        &self.attempt_id
+        &self.whose.attempt_id
     }
 
     pub(super) fn home(&self) -> PathBuf {
@@ -75,6 +70,7 @@ impl Place {
             fs::create_dir_all(logs)?;
         }
         *self.lock.lock().expect("not poisoned") = Some(occupy(&self.folder)?);
+        fs::write(self.folder.join(TICKET_FILE), &self.whose.objective_id)?;
         fs::write(self.folder.join(BASE_FILE), base)
     }
 
@@ -100,7 +96,7 @@ impl Place {
         }
         // What an agent put into its home is nobody's work.
         let _ = remove_all(&self.home());
-        match self.trash.take(&self.folder, (&self.work_order_id, &self.attempt_id), captured, why) {
+        match self.trash.take(&self.folder, &self.whose, captured, why) {
             Ok(place) => Some(place),
             Err(error) => {
                 let folder = self.folder.display();
@@ -124,6 +120,8 @@ pub(crate) struct LeftPlace {
     pub(crate) folder: PathBuf,
     /// The commit that its clone is of.
     pub(crate) base: String,
+    /// The ticket that it is about; empty where nobody said.
+    pub(crate) objective_id: String,
     _lock: File,
 }
 
@@ -136,7 +134,8 @@ impl LeftPlace {
         };
         let lock = File::open(folder.join(LOCK_FILE))?;
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Some(Self { folder: folder.to_owned(), base, _lock: lock }))
+        let objective_id = fs::read_to_string(folder.join(TICKET_FILE)).unwrap_or_default();
+        Ok(Some(Self { folder: folder.to_owned(), base, objective_id, _lock: lock }))
     }
 
     pub(crate) fn write_patch(&self, patch: &str) -> io::Result<()> {

@@ -1,22 +1,17 @@
 //! What can be known to fail before an agent starts, found out before it costs anything.
 
 use crate::git::repository::Repository;
+use crate::profiles::{VERSION_WITHIN, printed};
 use crate::worker::program;
 use fernery_core::profile::Profile;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// What a run needs at least to be worth starting.
 const DISK_BYTES_MIN: u64 = 256 << 20;
-/// How long a program may take to say its version.
-const VERSION_WITHIN: Duration = Duration::from_secs(10);
-/// Characters of a version that are kept.
-const VERSION_CHARS_MAX: usize = 200;
-
 /// An agent's program, found.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
@@ -89,17 +84,7 @@ async fn version(file: &Path, command: &[String]) -> Option<String> {
     if let Some(known) = VERSIONS.lock().expect("not poisoned").get(&key) {
         return known.clone();
     }
-    let mut asked = tokio::process::Command::new(file);
-    asked.args(args).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    asked
-        .env_clear()
-        .envs(["PATH", "HOME", "LANG"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    let said = tokio::time::timeout(VERSION_WITHIN, asked.output()).await.ok()?.ok();
-    let said = said.filter(|said| said.status.success()).and_then(|said| {
-        let text = fernery_core::names::showable(&String::from_utf8_lossy(&said.stdout));
-        let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-        Some(line.chars().take(VERSION_CHARS_MAX).collect::<String>())
-    });
+    let said = printed(file, args, VERSION_WITHIN).await.ok();
     VERSIONS.lock().expect("not poisoned").insert(key, said.clone());
     said
 }

@@ -1,7 +1,8 @@
 //! The same diazotroph on another machine: a worker that claims workorders for repositories that it has, and makes patches
 //! of them in clones of its own.
 
-use super::{Done, EndOrder, Errand, Payload, Place, trash::Trash};
+use super::trash::{Trash, Whose};
+use super::{Done, EndOrder, Errand, Payload, Place};
 use crate::config::Repos;
 use crate::git::repository::Repository;
 use crate::sandbox::Tier;
@@ -113,7 +114,9 @@ impl RemotePatches {
         let (id, attempt) = (workorder.work_order_id.to_string(), job.attempt_id().to_string());
         let folder = self.work.join(format!("run-{id}-{attempt}"));
         let log = self.work.join("logs").join(format!("{id}.log"));
-        let place = Place::new(folder, log, self.trash.clone(), (&id, &attempt))
+        let objective_id = workorder.objective_id.to_string();
+        let whose = Whose { objective_id, work_order_id: id, attempt_id: attempt };
+        let place = Place::new(folder, log, self.trash.clone(), whose)
             .map_err(|error| Failure::new("no_folder", error.to_string()))?;
         let (profile, tier, hang_max) = (self.profile.clone(), self.tier, job.lease_ttl());
         Ok(Errand { workorder, snapshot, profile, env: Vec::new(), tier, repository, place, hang_max })

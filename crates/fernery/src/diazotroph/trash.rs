@@ -23,6 +23,9 @@ const NOTE_FILE: &str = "trash.json";
 pub struct Discarded {
     /// Its name in the trash.
     pub name: String,
+    /// The ticket that it is about; empty where nobody said.
+    #[serde(default)]
+    pub objective_id: String,
     /// Whose work it holds.
     pub work_order_id: String,
     /// Which attempt.
@@ -33,6 +36,17 @@ pub struct Discarded {
     pub captured: bool,
     /// Why it is here.
     pub why: String,
+}
+
+/// Whose a folder is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Whose {
+    /// The ticket.
+    pub(crate) objective_id: String,
+    /// The workorder that was made of it.
+    pub(crate) work_order_id: String,
+    /// The attempt at that.
+    pub(crate) attempt_id: String,
 }
 
 /// The trash of a data directory.
@@ -64,16 +78,24 @@ impl Trash {
     pub(crate) fn take(
         &self,
         folder: &Path,
-        (work_order_id, attempt_id): (&str, &str),
+        whose: &Whose,
         captured: bool,
         why: &str,
     ) -> io::Result<PathBuf> {
         fs::create_dir_all(&self.folder)?;
         let discarded_at = door::wall_clock();
+        let Whose { objective_id, work_order_id, attempt_id } = whose.clone();
         let name = format!("{}-{work_order_id}-{attempt_id}", discarded_at.as_millis());
-        let (work_order_id, attempt_id) = (work_order_id.to_string(), attempt_id.to_string());
         let why = why.to_string();
-        let note = Discarded { name: name.clone(), work_order_id, attempt_id, discarded_at, captured, why };
+        let note = Discarded {
+            name: name.clone(),
+            objective_id,
+            work_order_id,
+            attempt_id,
+            discarded_at,
+            captured,
+            why,
+        };
         // Before it moves: a folder here without its note is taken for work that was not captured.
         fs::write(folder.join(NOTE_FILE), serde_json::to_vec_pretty(&note)?)?;
         let place = self.folder.join(name);
@@ -96,6 +118,7 @@ impl Trash {
                 Some(note) => Discarded { name, ..note },
                 None => Discarded {
                     name,
+                    objective_id: String::new(),
                     work_order_id: String::new(),
                     attempt_id: String::new(),
                     discarded_at: Timestamp::from_millis(0),
@@ -193,6 +216,7 @@ mod tests {
     fn only_what_was_handed_in_ever_goes() {
         let at = |ms, captured| Discarded {
             name: format!("{ms}-{captured}"),
+            objective_id: "t".into(),
             work_order_id: "w".into(),
             attempt_id: "a".into(),
             discarded_at: Timestamp::from_millis(ms),
@@ -217,12 +241,13 @@ mod tests {
         let run = data.path().join("run");
         fs::create_dir(&run).expect("a folder");
         fs::write(run.join("work"), "mine").expect("written");
-        let place = trash.take(&run, ("w", "a"), false, "its process died").expect("taken");
+        let whose = Whose { objective_id: "t".into(), work_order_id: "w".into(), attempt_id: "a".into() };
+        let place = trash.take(&run, &whose, false, "its process died").expect("taken");
         assert!(place.join("work").exists() && !run.exists());
         let listed = trash.list().expect("listed");
         assert_eq!(
-            (listed.len(), listed[0].captured, listed[0].why.as_str()),
-            (1, false, "its process died")
+            (listed.len(), listed[0].objective_id.as_str(), listed[0].captured, listed[0].why.as_str()),
+            (1, "t", false, "its process died")
         );
         assert_eq!(trash.empty().expect("emptied"), 0);
         for bad in ["", "..", "a/b", "nothing"] {

@@ -1,6 +1,6 @@
 //! `fernery doctor`: finds out and tells the truth.
 //!
-//! Measuring (`machine`, `process`, `sandbox`, and `health` of the two stores and of the transport) is apart from judging (`judge`): numbers become
+//! Measuring (`machine`, `process`, `repositories`, `sandbox`, and `health` of the two stores and of the transport) is apart from judging (`judge`): numbers become
 //! findings in pure functions. Nothing here writes to a database, makes one, or takes a server's lock, so it can be asked
 //! at any time. A database that is away is a finding like any other.
 
@@ -8,6 +8,7 @@ mod finding;
 mod judge;
 mod machine;
 mod process;
+mod repositories;
 mod sandbox;
 
 pub(crate) use finding::{Finding, Level};
@@ -58,6 +59,7 @@ pub(crate) async fn examine(settings: &Settings, caller: &Caller) -> Vec<Finding
     findings.extend(machine::disk_space(&folders(settings)));
     findings.push(machine::file_limit(holder.pid()));
     findings.extend(machine::modes(&settings.data));
+    findings.extend(repositories::examine(&settings.repos).await);
     findings.extend(sandbox::examine(settings).await);
     findings
 }

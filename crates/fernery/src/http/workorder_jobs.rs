@@ -45,6 +45,10 @@ pub(super) fn stream_refused(stream: &fernery_core::StreamName) -> Refused {
 /// Streams of workorders are open to executors elsewhere only where a blueprint in force says so: what somebody else would
 /// hand in for a program of the control plane is not what was approved.
 pub(super) async fn may_be_claimed_elsewhere(server: &Server, streams: &[StreamName]) -> Result<(), Refused> {
+    if let Some(stream) = streams.iter().find(|stream| stream.is_notices()) {
+        let detail = format!("the jobs of {stream} are told by the server itself");
+        return Err(Refusal::new(Code::Forbidden, detail));
+    }
     if !streams.iter().any(StreamName::is_workorders) {
         return Ok(());
     }

@@ -2,13 +2,14 @@
 
 use super::leftovers::{log_file, run_folder};
 use super::runner::{Slot, Why};
-use crate::diazotroph::{Done, EndOrder, Errand, Payload, Place, reserve};
+use crate::diazotroph::trash::Whose;
+use crate::diazotroph::{Done, EndOrder, Errand, Payload, Place, reserve, unready};
 use crate::git::repository::Repository;
 use crate::sandbox::Probe;
 use fernery_core::blueprint::Executor;
 use fernery_core::limits;
 use fernery_core::names::is_unprintable;
-use fernery_core::pipeline::patching::Cut;
+use fernery_core::pipeline::patching::{Cut, Unready};
 use fernery_core::profile::Profile;
 use fernery_core::progress::Progress;
 use fernery_engine::store::{Beat, Claimed};
@@ -27,6 +28,14 @@ impl Why {
     }
 }
 
+/// Why there is no errand.
+enum Unmade {
+    /// Nothing here contains the agent as it has to be, and trying again would not help.
+    NoSandbox(String),
+    /// It may go better another time: the reason, in a word and a sentence.
+    Broken(&'static str, String),
+}
+
 impl Slot {
     pub(super) async fn run_agent(
         &self,
@@ -37,7 +46,10 @@ impl Slot {
         let probe = self.context.probing.probe().await;
         let errand = match self.errand(job, executor, profile, probe) {
             Ok(errand) => errand,
-            Err((code, why)) => return self.fail(job, code, &why).await,
+            Err(Unmade::NoSandbox(why)) => {
+                return self.hand_in(job, unready(Unready::Sandbox, &why)).await.map(drop);
+            }
+            Err(Unmade::Broken(code, why)) => return self.fail(job, code, &why).await,
         };
         let place = errand.place().clone();
         let (order, orders) = mpsc::unbounded_channel();
@@ -82,12 +94,13 @@ impl Slot {
         executor: &Executor,
         profile: &Profile,
         probe: &Probe,
-    ) -> Result<Errand, (&'static str, String)> {
-        let unreadable = |error: serde_json::Error| ("unreadable", format!("its payload: {error}"));
+    ) -> Result<Errand, Unmade> {
+        let unreadable =
+            |error: serde_json::Error| Unmade::Broken("unreadable", format!("its payload: {error}"));
         let Payload { workorder, context_snapshot: snapshot } =
             serde_json::from_str(job.payload.get()).map_err(unreadable)?;
         let wanted = executor.sandbox.or(profile.sandbox);
-        let tier = probe.choose(wanted).map_err(|why| ("no_sandbox", why))?;
+        let tier = probe.choose(wanted).map_err(Unmade::NoSandbox)?;
         let name = snapshot.metadata.get("repo_ref").and_then(Value::as_str).unwrap_or_default();
         let repository = match self.context.repos.get(name) {
             Some(repo) => Repository::open(&repo.path),
@@ -96,8 +109,10 @@ impl Slot {
         let (id, attempt) = (workorder.work_order_id.to_string(), job.attempt_id.to_string());
         let (work, trash) = (&self.context.work, self.context.trash.clone());
         let (folder, log) = (run_folder(work, &id, &attempt), log_file(work, &id));
-        let place = Place::new(folder, log, trash, (&id, &attempt));
-        let place = place.map_err(|error| ("no_folder", error.to_string()))?;
+        let objective_id = workorder.objective_id.to_string();
+        let whose = Whose { objective_id, work_order_id: id, attempt_id: attempt };
+        let place = Place::new(folder, log, trash, whose);
+        let place = place.map_err(|error| Unmade::Broken("no_folder", error.to_string()))?;
         let (profile, env, hang_max) = (profile.clone(), executor.env.clone(), self.context.lease_ttl);
         Ok(Errand { workorder, snapshot, profile, env, tier, repository, place, hang_max })
     }

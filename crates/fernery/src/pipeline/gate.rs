@@ -72,7 +72,9 @@ impl PollingWorker for Gates {
         let (of, by) = (azolla.clone(), self.judge.by.clone());
         let taken =
             self.judge.substrate.transact(move |sql| claims::take_executed(sql, &of, &by, room)).await?;
-        door::failpoint("gate-claimed");
+        if !taken.is_empty() {
+            door::failpoint("gate-claimed");
+        }
         let mut pass = Pass { again: room > 0 && taken.len() as i64 == room, ..Pass::default() };
         let mut failed = None;
         let began = !taken.is_empty() || !judging.is_empty();

@@ -10,6 +10,7 @@
 //! | scheduler, of captures | CAPTURE_READY | the event | snapshot, workorder, job, captures | no event, tracks taken |
 //! | manifest_scheduler | MANIFEST_REQUESTED, the schedule | the event | queries, snapshot, workorder, job | no event, tracks taken, captures wait |
 //! | deadline_monitor | objectives that changed, here and elsewhere | nothing: a unique key excludes | pauses of its own azolla | nothing is due |
+//! | notifier | what is to be told to the outside | nothing: a row is dispatched once | jobs of notices | nobody is told |
 //! | sealer | journal entries | nothing: a unique place excludes | seals | all are sealed |
 //! | canceller | cancelled workorders | those that nobody judges | the end of their jobs, verdicts | none is cancelled |
 //! | keeper | what nobody would come back to | nothing: under the objective's lock | hosting, blockers | nothing is left behind |
@@ -28,6 +29,7 @@ mod gate_command;
 mod keeper;
 mod leftovers;
 mod manifest_scheduler;
+mod notifier;
 mod readiness;
 mod runner;
 mod scheduler;
@@ -38,6 +40,7 @@ mod trial;
 use crate::config::{Registry, Repos};
 use crate::diazotroph::trash::Trash;
 use crate::http::PipelineView;
+use crate::notices::Allowed;
 use crate::profiles;
 use crate::sandbox::Probing;
 use capture_readiness::CaptureReadiness;
@@ -78,6 +81,8 @@ pub(crate) struct Context {
     pub(crate) repos: Arc<Repos>,
     /// Azollas elsewhere that may be asked.
     pub(crate) registry: Registry,
+    /// Whom webhooks may reach.
+    pub(crate) allowed: Allowed,
     /// Where folders of runs go that are over.
     pub(crate) trash: Trash,
     /// What this machine can hold a program to.
@@ -120,6 +125,8 @@ pub struct Surroundings {
     pub repos: Repos,
     /// Azollas elsewhere that may be asked.
     pub registry: Registry,
+    /// Whom webhooks may reach.
+    pub allowed: Allowed,
 }
 
 /// The running workers of this process.
@@ -249,10 +256,21 @@ impl Pipeline {
         }
         let owner = format!("fernery-{}", chance.process_id());
         let work = leftovers::work_of(&data, &engine).await?;
-        let Surroundings { repos, registry } = around;
+        let Surroundings { repos, registry, allowed } = around;
         let (trash, repos) = (Trash::of(&data), Arc::new(repos));
-        let context =
-            Context { engine, blueprints, owner, lease_ttl, data, work, repos, registry, trash, probing };
+        let context = Context {
+            engine,
+            blueprints,
+            owner,
+            lease_ttl,
+            data,
+            work,
+            repos,
+            registry,
+            allowed,
+            trash,
+            probing,
+        };
         let context = Arc::new(context);
         context.host().await?;
         // Before anything is taken over.
@@ -261,7 +279,7 @@ impl Pipeline {
         let driver = Arc::new(Driver::new(context.clone()));
         let interval = |worker| context.interval(worker);
         let run = |stage, interval| Turns { driver: driver.clone(), stage, interval };
-        let tasks = vec![
+        let mut tasks = vec![
             run(Some(Stage::Readiness), interval(WorkerKind::Readiness)).of(readiness::Readiness),
             run(Some(Stage::Scheduler), interval(WorkerKind::Scheduler)).of(scheduler::Scheduler),
             run(Some(Stage::Runner), interval(WorkerKind::Runner)).of(canceller::Canceller::default()),
@@ -270,9 +288,11 @@ impl Pipeline {
             run(Some(Stage::Triage), interval(WorkerKind::Scheduler)).of(TriageScheduler),
             run(Some(Stage::Manifest), interval(WorkerKind::ManifestScheduler)).of(ManifestScheduler),
             run(None, interval(WorkerKind::DeadlineMonitor)).of(DeadlineMonitor::default()),
+            run(Some(Stage::Notices), INTERVAL_DEFAULT).of(notifier::Notifier),
             run(Some(Stage::Sealer), INTERVAL_DEFAULT).of(sealer::Sealer),
             run(None, HOSTED_EVERY).of(keeper::Keeper::new(left)),
         ];
+        tasks.extend(notifier::deliver(&context));
         let runner = Runner::start(&context);
         Ok(Self { driver, tasks, runner, work: context.work.clone() })
     }

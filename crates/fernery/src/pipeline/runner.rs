@@ -356,7 +356,7 @@ async fn ended(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|ending| *ending).await;
 }
 
-fn raw(value: &Value) -> Box<RawValue> {
+pub(super) fn raw(value: &Value) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 

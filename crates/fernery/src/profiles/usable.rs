@@ -1,23 +1,11 @@
 //! Whether an agent can be used here: its program, its version, and something to log in with.
 
+use super::version::{VERSION_WITHIN, printed};
 use crate::worker::program;
-use fernery_core::duration;
-use fernery_core::names::showable;
 use fernery_core::profile::Profile;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
-
-/// How long a program may take to print its version.
-const VERSION_WITHIN: Duration = Duration::from_secs(10);
-/// Bytes of a version that are looked at.
-const VERSION_BYTES_MAX: u64 = 4 << 10;
-/// Characters of a version that are kept.
-const VERSION_CHARS_MAX: usize = 100;
 
 /// What is looked at of this machine.
 #[derive(Clone, Debug)]
@@ -59,6 +47,8 @@ pub(crate) struct Usable {
     pub(crate) version: Option<String>,
     /// The files of its login that are there, and names of the environment that hold keys.
     pub(crate) credentials: Vec<String>,
+    /// It is installed, and lacks nothing but a login.
+    pub(crate) logged_out: bool,
     /// What it lacks; it can be used if that is nothing.
     pub(crate) lacks: Vec<Lack>,
 }
@@ -82,7 +72,11 @@ pub(crate) async fn judged(profile: &Profile, machine: &Machine) -> Usable {
     }
     let version = profile.version_command(&fernery);
     if let Some(program) = usable.program.as_ref().filter(|_| !version.is_empty()) {
-        match printed(&version, machine).await {
+        let asked = match program::find(version[0].as_ref(), machine.path.as_deref()) {
+            Ok(asked) => printed(&asked, &version[1..], machine.patience).await,
+            Err(why) => Err(why),
+        };
+        match asked {
             Ok(version) => usable.version = Some(version),
             Err(why) => usable.lacks.push(Lack {
                 missing: format!("`{}` does not tell its version: {why}", version.join(" ")),
@@ -98,40 +92,11 @@ pub(crate) async fn judged(profile: &Profile, machine: &Machine) -> Usable {
     if usable.credentials.is_empty() && !(profile.login.is_empty() && profile.secrets.is_empty()) {
         let files = profile.login.iter().map(|file| format!("~/{file}"));
         let any: Vec<String> = profile.secrets.iter().cloned().chain(files).collect();
+        usable.logged_out = usable.program.is_some() && usable.lacks.is_empty();
         let missing = format!("nothing to log in with: none of {}", any.join(", "));
         usable.lacks.push(Lack { missing, remedy: install() });
     }
     usable
-}
-
-/// The first line that a command prints.
-async fn printed(argv: &[String], machine: &Machine) -> Result<String, String> {
-    let program = program::find(argv[0].as_ref(), machine.path.as_deref())?;
-    let mut command = Command::new(program);
-    command.args(&argv[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.process_group(0).kill_on_drop(true).spawn().map_err(|e| e.to_string())?;
-    let group = child.id().and_then(|id| Pid::from_raw(id as i32));
-    let mut out = child.stdout.take().ok_or("it has no output")?.take(VERSION_BYTES_MAX);
-    let asked = async {
-        let mut text = Vec::new();
-        out.read_to_end(&mut text).await.map_err(|e| e.to_string())?;
-        drop(out);
-        let status = child.wait().await.map_err(|e| e.to_string())?;
-        Ok::<_, String>((text, status))
-    };
-    let asked = tokio::time::timeout(machine.patience, asked).await;
-    if let (Some(group), Err(_)) = (group, &asked) {
-        // What it has started goes with it.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    let (text, status) =
-        asked.map_err(|_| format!("it took longer than {}", duration::show(machine.patience)))??;
-    if !status.success() {
-        return Err(format!("it ended with {status}"));
-    }
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).ok_or("it printed nothing")?;
-    Ok(showable(&line.chars().take(VERSION_CHARS_MAX).collect::<String>()))
 }
 
 #[cfg(test)]
@@ -161,11 +126,13 @@ mod tests {
         let lacks: Vec<_> = found.lacks.iter().map(|lack| lack.missing.as_str()).collect();
         assert!(lacks[0].contains("not found in PATH"), "{lacks:?}");
         assert_eq!(lacks[1], "nothing to log in with: none of NOBODY_SETS_THIS_KEY, ~/.tool/auth");
-        assert!(found.lacks.iter().all(|lack| lack.remedy == "get it"));
+        assert!(found.lacks.iter().all(|lack| lack.remedy == "get it") && !found.logged_out);
 
         let tool = folder.path().join("tool");
         std::fs::write(&tool, "#!/bin/sh\necho; echo \"tool 1.2 $1\"; echo more\n").unwrap();
         std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let found = judged(&with_login, &machine).await;
+        assert!(found.logged_out && found.lacks.len() == 1, "{found:?}");
         std::fs::create_dir(folder.path().join(".tool")).unwrap();
         std::fs::write(folder.path().join(".tool/auth"), "").unwrap();
         let found = judged(&with_login, &machine).await;

@@ -8,6 +8,7 @@ mod send_off;
 
 use super::link::{Ended, Link, Order, Report, Stopped};
 use super::outcome::Seen;
+use fernery_engine::door;
 use run::Run;
 pub(crate) use send_off::bears;
 use send_off::{LET_GO, see_off, wake};
@@ -214,12 +215,14 @@ impl Guards {
         let guard = self.take().await.map_err(|error| NotRun::NoGuard(error.to_string()))?;
         let pid = guard.pid;
         let mut busy = Busy::new(self, guard, marker);
+        door::failpoint("guard-ready");
         let Some(Guard { link, .. }) = &busy.guard else { unreachable!("it was put there") };
         let ms = |duration: Duration| duration.as_millis() as u64;
         let order =
             Order::Start { env: input.env, grace_ms: ms(self.grace), silence_ms_max: ms(input.hang_max) };
         let ended = match Run::start(link, pid, &order).await {
             Ok(mut run) => {
+                door::failpoint("program-started");
                 let alive_every = input.hang_max / ALIVE_TIMES;
                 run.listener = input.listener;
                 let ended = run

@@ -157,6 +157,28 @@ fn what_can_be_known_to_fail_blocks_a_ticket_before_anything_is_spent() {
 }
 
 #[test]
+fn an_agent_that_cannot_begin_costs_no_attempt() {
+    let once = format!("{}[envelope]\nattempts = 1\n", blueprint(GATES).replace("\"mock\"", "\"goose\""));
+    let yard = Yard::open(&once);
+    yard.ticket("yard", "t", "It is done");
+    for n in 1..=2 {
+        let blocked = yard.until("t", "blocked", |objective| {
+            objective["runs"].as_array().is_some_and(|runs| runs.len() == n)
+                && objective["objective"]["status"] == "BLOCKED"
+        });
+        let said = &blocked["output_bundles"][n - 1]["metadata"];
+        assert_eq!(said["outcome"], "INFRA", "{blocked:#}");
+        // It is not installed, or was never logged in.
+        assert!(["program", "login"].contains(&said["preflight"].as_str().unwrap()), "{said}");
+        assert_eq!(blocked["spent"]["attempts"], 0, "{blocked:#}");
+        let said = blocked["output_bundles"][n - 1]["notes"].as_str().unwrap();
+        let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
+        assert!(shown.contains(&format!("could not be executed: {said}\n")), "{shown}");
+        yard.server.run(["ticket", "unblock", "t", "--all"]).exits(0);
+    }
+}
+
+#[test]
 fn an_agent_without_the_gates_that_its_patches_need_is_refused_at_the_start() {
     let gates = "gates = [{ kind = \"outcome\" }, { kind = \"applies\" }]\n";
     let early = "gates = [{ kind = \"patch\" }, { kind = \"command\", name = \"c\", argv = [\"true\"] }, { kind = \"applies\" }]\n";

@@ -1,110 +1,237 @@
-//! `up` killed at every step of an agent's run: no process of it lives on, its work is captured or in the trash, one run
-//! record ends it, and the operator's repository has no new ref but possibly the one branch.
+//! `kill -9` at every step of an agent's run: of `up`, of the guard that the agent runs under, and of both. Each time nothing
+//! of the old run lives on, its work is in the trash, one run record ends it, and the operator's repository has no new ref but
+//! the one branch.
 
-use crate::yard::{Doomed, GATES, Yard, blueprint, branches, eventually, git, lay_out, marked};
+use crate::program::{fernery, run_in};
+use crate::yard::{GATES, Yard, blueprint, eventually, find, git, marks};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-const STEPS: [&str; 10] = [
-    "event-scheduled",
-    "workorder-claimed",
-    "agent-cloned",
-    "agent-ended",
-    "agent-captured",
-    "workorder-ran",
-    "workorder-handed-in",
-    "gate-passed",
-    "gate-branched",
-    "gate-judged",
-];
-
-const SCRIPT: &str = "mock: write new.txt new\\n";
-
-fn comes_to_one_end(dir: tempfile::TempDir, step: &str) -> Yard {
-    let yard = Yard::open_in(dir);
-    yard.ticket("yard", "t", SCRIPT);
-    let done = yard.until("t", step, |objective| objective["objective"]["status"] == "DONE");
-    assert_eq!(done["runs"].as_array().unwrap().len(), 1, "killed at {step}: {done:#}");
-    assert_eq!(done["output_bundles"].as_array().unwrap().len(), 1, "killed at {step}");
-    assert_eq!(yard.branches(), ["refs/heads/azolla/t"], "killed at {step}");
-    assert_eq!(git(&yard.repo(), &["show", "azolla/t:new.txt"]), "new", "killed at {step}");
-    let said = done["runs"][0]["evidence"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
-    let named = said["log_tail"].as_str().unwrap_or_default();
-    let commit = git(&yard.repo(), &["rev-parse", "azolla/t"]);
-    assert_eq!(named, format!("azolla/t at {commit}"), "killed at {step}: {done:#}");
-    yard
+/// How far a run is at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// No program of it runs.
+    Quiet,
+    /// A guard waits.
+    Guarded,
+    /// A program runs under a guard.
+    Running,
+    /// The agent runs under a guard, and has changed something.
+    AtWork,
 }
 
-#[test]
-fn campaign_agents_killed_at_every_step_come_to_one_end() {
-    for step in STEPS {
-        let dir = lay_out(&blueprint(GATES));
-        let mut doomed = Doomed::start(step, dir.path());
-        doomed.ticket(dir.path(), "yard", "t", SCRIPT);
-        assert!(eventually(|| doomed.is_dead()), "it never came to {step}");
-        comes_to_one_end(dir, step);
-    }
+/// Every step of a run that a failpoint marks, in their order. The second guard is that of the gate's program.
+const STEPS: [(&str, Run); 20] = [
+    ("readiness-emitted", Run::Quiet),
+    ("event-claimed", Run::Quiet),
+    ("event-scheduled", Run::Quiet),
+    ("workorder-claimed", Run::Quiet),
+    ("agent-cloned", Run::Quiet),
+    ("guard-ready", Run::Guarded),
+    ("program-started", Run::Running),
+    ("agent-heard", Run::AtWork),
+    ("agent-ended", Run::Quiet),
+    ("agent-captured", Run::Quiet),
+    ("workorder-ran", Run::Quiet),
+    ("bundle-written", Run::Quiet),
+    ("workorder-handed-in", Run::Quiet),
+    ("gate-claimed", Run::Quiet),
+    ("guard-ready@2", Run::Guarded),
+    ("program-started@2", Run::Running),
+    ("gate-passed", Run::Quiet),
+    ("gate-branched", Run::Quiet),
+    ("gate-evidence", Run::Quiet),
+    ("gate-judged", Run::Quiet),
+];
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Victim {
+    /// The process that the executor is in: `up`, or a worker.
+    Host,
+    Guard,
+    Both,
+}
+
+/// Runs at once: most of their time they wait for leases to run out.
+const AT_ONCE: usize = 5;
+
+/// It leaves a process behind in a session of its own, and is at work long enough to be found there.
+pub(crate) const SCRIPT: &str = "mock: write new.txt new\\n\nmock: daemon\nmock: wait 1s";
+
+/// Gates with a program that takes a moment.
+fn gates() -> String {
+    let check = "{ kind = \"command\", name = \"check\", argv = [\"sh\", \"-c\", \"sleep 0.3; grep -q new new.txt\"], timeout = \"20s\" }";
+    GATES.replace("}]\n", &format!("}}, {check}]\n"))
+}
+
+/// What must not change in the operator's repository: everything but objects and the one branch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    git: Vec<Option<Vec<u8>>>,
+    refs: Vec<String>,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+pub(crate) fn standing(repo: &Path) -> Standing {
+    let git = ["HEAD", "index", "config", "packed-refs", "ORIG_HEAD", "logs/HEAD"];
+    let git = git.map(|file| fs::read(repo.join(".git").join(file)).ok()).to_vec();
+    let refs = crate::yard::git(repo, &["for-each-ref", "--format=%(refname) %(objectname)"]);
+    let refs =
+        refs.lines().filter(|line| !line.starts_with("refs/heads/azolla/t ")).map(str::to_string).collect();
+    let entries = fs::read_dir(repo).unwrap().flatten().filter(|entry| entry.file_name() != ".git");
+    let mut files: Vec<_> =
+        entries.map(|entry| (entry.path(), fs::read(entry.path()).unwrap_or_default())).collect();
+    files.sort();
+    Standing { git, refs, files }
 }
 
 /// The guards of a server: its children that start programs.
-fn guards(of: u32) -> Vec<i32> {
-    let children = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
-    let all = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
-    let all = all.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    all.chain([children])
+pub(crate) fn guards(of: u32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let pids: BTreeSet<i32> = children
         .flat_map(|line| line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
+        .collect();
+    let is_guard = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.starts_with(b"fernery\0worker-guard\0")
+    };
+    pids.into_iter().filter(is_guard).collect()
+}
+
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+}
+
+pub(crate) fn kill(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// Attempts that have changed something in their folders, where those still are.
+pub(crate) fn with_work(data: &Path) -> Vec<String> {
+    let databases = fs::read_dir(data.join("work")).into_iter().flatten().flatten();
+    let runs = databases.flat_map(|of| fs::read_dir(of.path()).into_iter().flatten().flatten());
+    let changed = runs.filter(|run| run.path().join("tree/new.txt").exists());
+    let names = changed.filter_map(|run| run.file_name().into_string().ok());
+    // run-, the workorder's id, -, the attempt's id.
+    names
+        .filter_map(|name| name.strip_prefix("run-").and_then(|rest| rest.get(37..)).map(str::to_string))
         .collect()
 }
 
-#[test]
-fn agents_that_survive_the_death_of_server_and_guard_are_ended_before_anybody_takes_over() {
-    for with_guard in [false, true] {
-        let dir = lay_out(&blueprint(GATES));
-        let mut doomed = Doomed::start("never", dir.path());
-        doomed.ticket(dir.path(), "yard", "t", "mock: first write new.txt new\\n\nmock: first wait 300s");
-        let home = format!("HOME={}", dir.path().canonicalize().unwrap().join(".fernery").display());
-        let work = dir.path().join(".fernery/work");
-        let wrote = || find(&work, "new.txt");
-        assert!(eventually(wrote), "the agent is at work");
-        assert!(!marked(&home).is_empty());
-        let server = doomed.child.id();
-        let mut kill = vec![server as i32];
-        if with_guard {
-            kill.extend(guards(server));
+/// Whether what an attempt had made is in the trash of the data directory in this folder.
+pub(crate) fn kept(dir: &Path, attempt: &str) -> bool {
+    let trash = run_in(dir, ["trash", "list", "--json"]).exits(0).json();
+    let found = trash.as_array().unwrap().iter().find(|of| of["attempt_id"] == *attempt).cloned();
+    let patch = found.and_then(|of| fs::read_to_string(dir.join(of["patch"].as_str()?)).ok());
+    patch.is_some_and(|patch| patch.contains("+new"))
+}
+
+/// One killing, and what there is afterwards.
+fn killed(victim: Victim, step: &str, run: Run) {
+    let at = format!("{victim:?} killed at {step}");
+    let yard = Yard::open_to_hold(&blueprint(&gates()), step);
+    let (server, data, repo) = (yard.server.pid(), yard.server.data(), yard.repo());
+    let before = standing(&repo);
+    yard.post("/v1/objectives", crate::yard::new_ticket("yard", "t", SCRIPT));
+    // It may be stopped before it has answered.
+    let mut approving = fernery()
+        .current_dir(yard.server.dir.path())
+        .args(["ticket", "approve", "t", "--yes"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(eventually(|| is_stopped(server)), "{at}: it never came there");
+    if run == Run::AtWork {
+        assert!(eventually(|| !with_work(&data).is_empty()), "{at}: the agent has changed nothing");
+    }
+    let (work, alive, guards) = (with_work(&data), marks(&data), guards(server));
+    assert_eq!(!guards.is_empty(), run != Run::Quiet, "{at}: {guards:?}");
+    assert!(!alive.is_empty() || matches!(run, Run::Quiet | Run::Guarded), "{at}: nothing runs");
+    let lives = || marks(&data).iter().any(|mark| alive.contains(mark));
+    if victim != Victim::Host {
+        guards.iter().for_each(|guard| kill(*guard, Signal::KILL));
+    }
+    let yard = match victim {
+        Victim::Guard => {
+            kill(server as i32, Signal::CONT);
+            yard
         }
-        // Stopped first, so that none sees the other die.
-        for pid in &kill {
-            kill_process(Pid::from_raw(*pid).unwrap(), Signal::STOP).unwrap();
+        Victim::Host | Victim::Both => {
+            kill(server as i32, Signal::KILL);
+            let dir = yard.server.ended().1;
+            let _ = approving.kill();
+            let yard = Yard::open_in(dir);
+            assert!(!lives(), "{at}: it serves again, and something of the run before lives");
+            // The approval may have been lost with the answer to it.
+            yard.approve("t");
+            yard
         }
-        for pid in kill.iter().rev() {
-            kill_process(Pid::from_raw(*pid).unwrap(), Signal::KILL).unwrap();
-        }
-        assert!(eventually(|| doomed.is_dead()));
-        let yard = Yard::open_in(dir);
+    };
+    approving.wait().unwrap();
+    let done = yard.until("t", &at, |objective| objective["objective"]["status"] == "DONE");
+    assert!(!lives(), "{at}: something of the run before lives");
+    let count = |list: &str| done[list].as_array().map(Vec::len);
+    let counts = ["workorders", "runs", "output_bundles"].map(count);
+    assert_eq!(counts, [Some(1); 3], "{at}: {done:#}");
+    assert_eq!(yard.branches(), ["refs/heads/azolla/t"], "{at}");
+    assert_eq!(git(&repo, &["show", "azolla/t:new.txt"]), "new", "{at}");
+    let said = done["runs"][0]["evidence"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
+    let commit = git(&repo, &["rev-parse", "azolla/t"]);
+    assert_eq!(said["log_tail"], format!("azolla/t at {commit}"), "{at}: {done:#}");
+    assert_eq!(standing(&repo), before, "{at}: the operator's repository");
+    let dir = yard.server.dir.path();
+    for attempt in work {
+        let trash = || yard.server.run(["trash", "list", "--json"]).stdout;
         assert!(
-            marked(&home).is_empty(),
-            "it serves, and nothing of the run before lives (with the guard: {with_guard})"
+            eventually(|| kept(dir, &attempt)),
+            "{at}: what attempt {attempt} had made is not in the trash: {}",
+            trash()
         );
-        // The next attempt does not wait: it is told nothing of the first, which says nothing about the work.
-        yard.server.run(["ticket", "cancel", "t"]).exits(0);
-        let ended = yard.judged("t");
-        assert_eq!(ended["runs"].as_array().unwrap().len(), 1, "{ended:#}");
-        let rescued = || {
-            let trash = yard.server.run(["trash", "list", "--json"]).exits(0).json();
-            trash.to_string().contains("captured.patch")
-        };
-        assert!(eventually(rescued), "what it had made is kept");
-        assert_eq!(branches(&yard.repo()), Vec::<String>::new());
     }
 }
 
-fn find(folder: &std::path::Path, name: &str) -> bool {
-    let Ok(entries) = fs::read_dir(folder) else { return false };
-    entries.flatten().any(|entry| {
-        entry.file_name() == name
-            || entry.file_type().is_ok_and(|of| of.is_dir()) && find(&entry.path(), name)
-    })
+/// Does each of these, a few at once.
+pub(crate) fn at_once<T: Sync>(all: &[T], each: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    each(one);
+                }
+            });
+        }
+    });
+}
+
+fn all_killed(victim: Victim) {
+    let steps: Vec<_> =
+        STEPS.into_iter().filter(|(_, run)| victim == Victim::Host || *run != Run::Quiet).collect();
+    at_once(&steps, |(step, run)| killed(victim, step, *run));
+}
+
+#[test]
+fn campaign_agents_whose_server_is_killed_at_any_step_come_to_one_end() {
+    all_killed(Victim::Host);
+}
+
+#[test]
+fn campaign_agents_whose_guard_is_killed_at_any_step_come_to_one_end() {
+    all_killed(Victim::Guard);
+}
+
+#[test]
+fn campaign_agents_whose_server_and_guard_are_killed_at_any_step_come_to_one_end() {
+    all_killed(Victim::Both);
 }
 
 #[test]
@@ -129,26 +256,4 @@ fn a_server_that_is_asked_to_end_hands_the_ticket_back_and_keeps_the_work() {
     let ended: Value = yard.judged("t");
     assert_eq!(ended["output_bundles"][0]["metadata"]["outcome"], "CANCELLED");
     assert!(ended["output_bundles"][0]["content"].as_str().unwrap().contains("+new"), "{ended:#}");
-}
-
-#[test]
-fn a_guard_that_is_killed_takes_its_agent_along_and_the_work_is_kept() {
-    let yard = Yard::open(&blueprint(GATES));
-    yard.ticket("yard", "t", "mock: first write new.txt new\\n\nmock: first wait 300s");
-    let (work, home) = (yard.server.data().join("work"), format!("HOME={}", yard.server.data().display()));
-    assert!(eventually(|| find(&work, "new.txt")), "the agent is at work");
-    let before = marked(&home);
-    for pid in guards(yard.server.pid()) {
-        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    }
-    assert!(eventually(|| marked(&home).iter().all(|pid| !before.contains(pid))), "nothing of it lives");
-    let kept = || {
-        let trash = yard.server.run(["trash", "list", "--json"]).exits(0).json();
-        trash.to_string().contains("an end that anybody saw")
-    };
-    assert!(eventually(kept), "its work is in the trash");
-    yard.server.run(["ticket", "cancel", "t"]).exits(0);
-    assert_eq!(yard.judged("t")["runs"].as_array().unwrap().len(), 1);
-    assert!(eventually(|| marked(&home).is_empty()));
-    assert!(yard.branches().is_empty());
 }

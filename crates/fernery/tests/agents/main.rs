@@ -9,4 +9,5 @@ mod live;
 mod program;
 mod reading;
 mod remote;
+mod remote_kills;
 mod yard;

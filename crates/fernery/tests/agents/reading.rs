@@ -1,6 +1,6 @@
 //! What an operator reads of an agent's work: while it runs, when it has ended, and what is in the trash.
 
-use crate::program::{fernery, run_in};
+use crate::program::{Server, fernery, run_in};
 use crate::yard::{GATES, Yard, blueprint, eventually, git, lay_out};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -46,6 +46,8 @@ fn a_running_agent_is_seen_in_the_list_and_its_log_followed_to_its_end() {
     let so_far = yard.server.run(["run", "logs", "t"]).exits(0).stdout;
     assert!(so_far.ends_with("write: new.txt\nnow I wait\n"), "{so_far}");
     yard.server.run(["run", "diff", "t"]).exits(3);
+    let unjudged = yard.server.run(["run", "show", "t"]).exits(3).stderr;
+    assert!(unjudged.contains("has no verdict yet") && unjudged.contains("run logs t -f"), "{unjudged}");
 
     let mut command = fernery();
     command.current_dir(yard.server.dir.path()).args(["run", "logs", "t", "--follow"]);
@@ -104,6 +106,9 @@ fn what_came_of_a_run_is_read_by_the_id_of_its_ticket_its_workorder_or_its_own()
     assert!(["bubblewrap", "landlock"].contains(&fact(&shown, "sandbox").as_str()), "{shown}");
     assert!(fact(&shown, "tokens").parse::<u64>().is_ok_and(|tokens| tokens > 0), "{shown}");
     assert!(fact(&shown, "cost").ends_with(" USD"), "{shown}");
+    for id in ["t", &work] {
+        assert_eq!(yard.server.run(["run", "show", id]).exits(0).stdout, shown, "{id}");
+    }
     let told = yard.server.run(["run", "show", &run, "--json"]).exits(0).json();
     assert_eq!(told["output_metadata"]["executor"], "mock", "{told}");
     let (_, mute) = ids(&yard.judged("mute"));
@@ -128,7 +133,7 @@ fn what_came_of_a_run_is_read_by_the_id_of_its_ticket_its_workorder_or_its_own()
 fn what_is_not_there_is_said_to_be_not_there() {
     let yard = Yard::open(&blueprint(GATES));
     assert_eq!(yard.server.read("/v1/workorders/nothing/log").0, 404);
-    for command in ["logs", "diff"] {
+    for command in ["logs", "diff", "show"] {
         let answer = yard.server.run(["run", command, "nothing"]).exits(3);
         assert!(answer.stderr.contains("no ticket, workorder or run nothing"), "{answer:?}");
     }
@@ -165,6 +170,7 @@ fn the_trash_is_read_and_restored_from_without_a_server() {
     let listed = run(&["trash", "list", "--json"]).exits(0).json();
     let (name, path) = (listed[0]["name"].as_str().unwrap(), listed[0]["path"].as_str().unwrap());
     assert_eq!(listed[0]["work_order_id"], json!(work), "{listed:#}");
+    assert_eq!(listed[0]["objective_id"], "t", "{listed:#}");
     assert!(listed[0]["patch"].as_str().unwrap().ends_with("captured.patch"), "{listed:#}");
     assert!(dir.path().join(path).join("tree/new.txt").exists(), "{listed:#}");
     let table = run(&["trash", "list"]).exits(0).stdout;
@@ -172,6 +178,7 @@ fn the_trash_is_read_and_restored_from_without_a_server() {
         table.contains(name) && table.contains("yes") && table.contains("its work was handed in"),
         "{table}"
     );
+    assert!(table.starts_with("NAME") && table.contains(&format!("{name}  t  ")), "{table}");
 
     let there = run(&["trash", "restore", name, "--to", "repo"]).exits(4);
     assert!(there.stderr.contains("is there already"), "{there:?}");
@@ -183,4 +190,33 @@ fn the_trash_is_read_and_restored_from_without_a_server() {
     assert_eq!(fs::read_to_string(dir.path().join("back/tree/new.txt")).unwrap(), "new\n");
     assert_eq!(run(&["trash", "list", "--json"]).exits(0).json(), json!([]));
     run(&["trash", "restore", name, "--to", "again"]).exits(3);
+}
+
+#[test]
+fn a_log_holds_no_secret_that_its_agent_was_given() {
+    let dir = lay_out(&blueprint(GATES).replace("\"mock\"", "\"keyed\""));
+    fs::create_dir(dir.path().join("profiles")).unwrap();
+    let profile = "name = \"keyed\"\nargv = [\"{fernery}\", \"mock-agent\"]\ndialect = \"mock\"\nsecrets = [\"YARD_KEY\"]\n";
+    fs::write(dir.path().join("profiles/keyed.toml"), profile).unwrap();
+    let flags = ["--azolla", "yard.toml", "--repos", "app=repo#main"];
+    let key = ("YARD_KEY", "sk-of-the-yard-0123456789");
+    let yard = Yard { server: Server::start_told(dir, &flags, key) };
+    yard.ticket("yard", "t", &format!("mock: say the key is {}.\nmock: ok", key.1));
+    yard.judged("t");
+    let log = yard.server.run(["run", "logs", "t", "--raw"]).exits(0).stdout;
+    assert!(log.contains("the key is [secret].") && !log.contains(key.1), "{log}");
+}
+
+#[test]
+fn what_keeps_a_ticket_is_short_in_the_list_and_whole_where_it_is_shown() {
+    let yard = Yard::open(&blueprint(GATES));
+    let question = format!("Which of these {} is right?", "very ".repeat(40).trim());
+    yard.ticket("yard", "t", &format!("mock: ask {question}"));
+    yard.judged("t");
+    let listed = yard.server.run(["ticket", "list"]).exits(0).stdout;
+    let line = listed.lines().find(|line| line.starts_with("t ")).unwrap_or_default();
+    assert!(line.contains("Which of these very") && line.ends_with('…'), "{listed}");
+    let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
+    let blocker = shown.lines().find(|line| line.starts_with("blocker")).unwrap_or_default();
+    assert!(blocker.ends_with(&question), "{shown}");
 }

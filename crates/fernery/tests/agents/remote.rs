@@ -2,13 +2,23 @@
 
 use crate::program::fernery;
 use crate::yard::{GATES, Yard, eventually, git, lay_out};
+use fernery_engine::door::stop_watch;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
+
+/// How often a worker renews a lease of the two seconds that leases last here.
+const HEARTBEAT: Duration = Duration::from_millis(667);
 
 /// A worker with a clone of the server's repository, in a folder of its own.
 fn worker(yard: &Yard, elsewhere: &TempDir) -> Child {
+    worker_told(yard, elsewhere, None)
+}
+
+/// The same, with this in its environment.
+pub(crate) fn worker_told(yard: &Yard, elsewhere: &TempDir, told: Option<(&str, &str)>) -> Child {
     let data = yard.server.data();
     let read = |file: &str| fs::read_to_string(data.join(file)).unwrap().trim().to_string();
     let mut command = fernery();
@@ -16,7 +26,7 @@ fn worker(yard: &Yard, elsewhere: &TempDir) -> Child {
         .current_dir(elsewhere.path())
         .env("FERNERY_URL", read("url"))
         .env("FERNERY_TOKEN", read("worker.token"));
-    command.env("FERNERY_REPOS", "app=app#main");
+    command.env("FERNERY_REPOS", "app=app#main").envs(told);
     command.args([
         "worker",
         "--diazotroph",
@@ -61,8 +71,8 @@ fn a_worker_elsewhere_makes_the_patch_and_the_server_judges_it() {
         yard.until("lacking", "nobody claims it", |objective| objective["waiting"]["code"] == "no_worker");
     assert_eq!(waits["objective"]["status"], "IN_PROGRESS", "{waits:#}");
 
-    // Cancelled while it runs: a heartbeat later its tree is gone, and its work is captured.
-    yard.ticket("yard", "c", "mock: write half.txt half\\n\nmock: hang");
+    // Cancelled while it runs, and deaf to that: a heartbeat and the grace later its tree is gone, and its work is captured.
+    yard.ticket("yard", "c", "mock: write half.txt half\\n\nmock: deaf");
     let home = format!("HOME={}", elsewhere.path().canonicalize().unwrap().join(".fernery").display());
     assert!(eventually(|| !crate::yard::marked(&home).is_empty()), "the agent is at work");
     let began = || {
@@ -70,8 +80,11 @@ fn a_worker_elsewhere_makes_the_patch_and_the_server_judges_it() {
             .is_ok_and(|all| all.flatten().any(|run| run.path().join("tree/half.txt").exists()))
     };
     assert!(eventually(began), "it has changed something");
+    let since = stop_watch();
     yard.server.run(["ticket", "cancel", "c"]).exits(0);
     assert!(eventually(|| crate::yard::marked(&home).is_empty()), "nothing of it lives");
+    let took = since.elapsed();
+    assert!(took < HEARTBEAT + Duration::from_secs(7), "it took {took:?}");
     let ended = yard.judged("c");
     assert!(ended["output_bundles"][0]["content"].as_str().unwrap().contains("+half"), "{ended:#}");
     let kept = |captured: bool| {
@@ -116,6 +129,10 @@ fn a_worker_without_repository_or_profile_says_what_is_missing() {
     assert!(said.contains("--profile"), "{said}");
     let said = run(&["worker", "--diazotroph", "TRIAGE_DIAZOTROPH", "--profile", "mock"]);
     assert!(said.contains("PATCH_DIAZOTROPH"), "{said}");
-    let said = run(&["worker", "--diazotroph", "PATCH_DIAZOTROPH", "--profile", "mock", "--", "true"]);
-    assert!(said.contains("cannot be used with"), "{said}");
+    let ignored = [["--", "true"], ["--output", "json"], ["--no-retry-exit", "3"], ["--kill-grace", "1s"]];
+    for words in ignored {
+        let all = ["worker", "--diazotroph", "PATCH_DIAZOTROPH", "--profile", "mock"];
+        let said = run(&[&all[..], &words].concat());
+        assert!(said.contains("cannot be used with") && said.contains("--diazotroph"), "{said}");
+    }
 }

@@ -1,16 +1,13 @@
 //! A server with a repository and a scripted agent, and an operator.
 
-use crate::program::{Server, fernery};
-use fernery_engine::door::stop_watch;
+use crate::program::Server;
+pub(crate) use crate::program::patience::eventually;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 use tempfile::TempDir;
-
-/// Nothing here takes longer unless it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Gates of a patch, without any program.
 pub(crate) const GATES: &str =
@@ -67,6 +64,13 @@ impl Yard {
 
     pub(crate) fn open_in_with(dir: TempDir, more: &[&str]) -> Self {
         Self { server: Server::start_in(dir, &[&FLAGS[..], more].concat()) }
+    }
+
+    /// A server that stops at this failpoint.
+    pub(crate) fn open_to_hold(blueprint: &str, failpoint: &str) -> Self {
+        let hold = format!("hold:{failpoint}");
+        let told = ("FERNERY_FAILPOINT", hold.as_str());
+        Self { server: Server::start_told(lay_out(blueprint), &FLAGS, told) }
     }
 
     pub(crate) fn repo(&self) -> PathBuf {
@@ -131,56 +135,6 @@ pub(crate) fn new_ticket(azolla: &str, id: &str, script: &str) -> Value {
         "metadata": {"repo_ref": "app"}})
 }
 
-/// Looks again and again, for as long as anything may take: another process tells nobody when it is done.
-#[allow(clippy::disallowed_methods, reason = "another process gives no signal to wait for")]
-pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
-    let until = stop_watch() + PATIENCE;
-    while !is_so() {
-        if stop_watch() > until {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    true
-}
-
-/// A server that is to die at a failpoint, until it does.
-pub(crate) struct Doomed {
-    pub(crate) child: std::process::Child,
-}
-
-impl Doomed {
-    pub(crate) fn start(failpoint: &str, dir: &Path) -> Self {
-        let mut command = fernery();
-        command.current_dir(dir).env("FERNERY_FAILPOINT", failpoint);
-        command.args(["up", "--listen", "127.0.0.1:0"]).args(FLAGS);
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
-        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
-        assert!(line.starts_with("listening on "), "it serves");
-        Self { child }
-    }
-
-    /// Has the operator's command line write a ticket down and approve it.
-    pub(crate) fn ticket(&self, dir: &Path, azolla: &str, id: &str, script: &str) {
-        // It may die before it has answered.
-        let act = |args: &[&str]| {
-            let mut command = fernery();
-            command.current_dir(dir).args(args).stdin(Stdio::null()).output().expect("the program starts")
-        };
-        let (title, repo) = (["--title", "Do it"], ["--meta", "repo_ref=app"]);
-        let ticket = ["ticket", "new", "--azolla", azolla, "--id", id, "--criteria", script];
-        act(&[&ticket[..], &title, &repo].concat());
-        act(&["ticket", "approve", id, "--yes"]);
-    }
-
-    pub(crate) fn is_dead(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_some()
-    }
-}
-
 /// Processes on this machine whose environment has this in it.
 pub(crate) fn marked(part: &str) -> Vec<i32> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
@@ -190,4 +144,26 @@ pub(crate) fn marked(part: &str) -> Vec<i32> {
         environ.windows(part.len().max(1)).any(|window| window == part.as_bytes())
     };
     pids.filter(bears).collect()
+}
+
+/// The marks of attempts and gates that processes bear which work under this data directory.
+pub(crate) fn marks(data: &Path) -> BTreeSet<String> {
+    let data = data.canonicalize().unwrap();
+    let part = data.to_str().unwrap();
+    let environ = |pid| fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let said = marked(part).into_iter().flat_map(|pid: i32| {
+        let environ = environ(pid);
+        let names = environ.split(|byte| *byte == 0).map(|of| String::from_utf8_lossy(of).into_owned());
+        names.filter(|of| of.starts_with("FERNERY_JOB_ATTEMPT_ID=")).collect::<Vec<_>>()
+    });
+    said.collect()
+}
+
+/// Whether a file of this name is somewhere in a folder.
+pub(crate) fn find(folder: &Path, name: &str) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().any(|entry| {
+        entry.file_name() == name
+            || entry.file_type().is_ok_and(|of| of.is_dir()) && find(&entry.path(), name)
+    })
 }

@@ -1,6 +1,8 @@
 //! The real program, run as people run it: a server on a free port with a directory of its own, and commands beside it.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub(crate) mod patience;
+
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -115,6 +117,13 @@ impl Server {
         Self::spawn(command, dir)
     }
 
+    /// Starts one in a directory that may hold what another has left, with this in its environment.
+    pub(crate) fn start_told(dir: TempDir, flags: &[&str], (name, value): (&str, &str)) -> Self {
+        let mut command = fernery();
+        command.current_dir(dir.path()).env(name, value).args(["up", "--listen", "127.0.0.1:0"]).args(flags);
+        Self::spawn(command, dir)
+    }
+
     /// Starts one whose data directory is a small disk of its own, which nobody else sees.
     pub(crate) fn start_on_disk(megabytes: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -127,7 +136,7 @@ impl Server {
         server
     }
 
-    fn spawn(mut command: Command, dir: TempDir) -> Self {
+    pub(crate) fn spawn(mut command: Command, dir: TempDir) -> Self {
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut stdout = BufReader::new(child.stdout.take().unwrap());

@@ -1,16 +1,12 @@
 //! A server that hosts one azolla, and an operator.
 
+pub(crate) use crate::program::patience::eventually;
 use crate::program::{Server, fernery};
-use fernery_engine::door::stop_watch;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::Duration;
 use tempfile::TempDir;
-
-/// Nothing here takes longer unless it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 pub(crate) struct Shop {
     pub(crate) server: Server,
@@ -35,6 +31,16 @@ impl Shop {
         let mut all = vec!["--azolla", "shop.toml", "--lease-ttl", "2s"];
         all.extend(flags);
         Self { server: Server::start_in(dir, &all) }
+    }
+
+    /// As [`Self::open`], of one that has these in its environment.
+    pub(crate) fn open_with_env(blueprint: &str, flags: &[&str], env: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), blueprint);
+        let mut command = fernery();
+        command.current_dir(dir.path()).envs(env.iter().copied()).args(["up", "--listen", "127.0.0.1:0"]);
+        command.args(["--azolla", "shop.toml", "--lease-ttl", "2s"]).args(flags);
+        Self { server: Server::spawn(command, dir) }
     }
 
     pub(crate) fn post(&self, path: &str, body: Value) -> (u16, Value) {
@@ -105,19 +111,6 @@ fn try_call(address: &str, token: &str, method: &str, path: &str, body: &str) ->
 
 pub(crate) fn write(dir: &Path, blueprint: &str) {
     std::fs::write(dir.join("shop.toml"), blueprint).unwrap();
-}
-
-/// Looks again and again, for as long as anything may take: another process tells nobody when it is done.
-#[allow(clippy::disallowed_methods, reason = "another process gives no signal to wait for")]
-pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
-    let until = stop_watch() + PATIENCE;
-    while !is_so() {
-        if stop_watch() > until {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    true
 }
 
 /// Starts a server that is to die at a failpoint, has a ticket approved there, and waits for its death.

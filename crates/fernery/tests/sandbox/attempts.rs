@@ -28,16 +28,24 @@ pub(crate) enum Control {
 }
 
 impl Control {
-    pub(crate) fn is_possible(self) -> bool {
+    /// Why it cannot be shown on this machine; `None`: it can.
+    pub(crate) fn impossible_for(self) -> Option<String> {
         let number =
             |file: &str| std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
-        match self {
-            Self::Always => true,
-            Self::WithoutYama => number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0) == 0,
-            Self::AsRoot => geteuid().is_root(),
-            Self::WhereBuilt("io_uring") => number("/proc/sys/kernel/io_uring_disabled") == Some(0),
-            Self::WhereBuilt(file) => std::path::Path::new(file).exists(),
-        }
+        let (possible, why) = match self {
+            Self::Always => (true, String::new()),
+            Self::WithoutYama => {
+                let scope: i64 = number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
+                (scope == 0, format!("kernel.yama.ptrace_scope is {scope}, not 0"))
+            }
+            Self::AsRoot => (geteuid().is_root(), "the tests do not run as root".to_string()),
+            Self::WhereBuilt("io_uring") => {
+                let possible = number("/proc/sys/kernel/io_uring_disabled") == Some(0);
+                (possible, "kernel.io_uring_disabled is not 0".to_string())
+            }
+            Self::WhereBuilt(file) => (std::path::Path::new(file).exists(), format!("there is no {file}")),
+        };
+        (!possible).then_some(why)
     }
 }
 

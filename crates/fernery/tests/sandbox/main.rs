@@ -68,7 +68,11 @@ fn landlock_stops_every_attempt_but_those_that_are_known() {
 #[test]
 fn every_attempt_succeeds_where_nothing_stops_it() {
     let mut wrong = Vec::new();
-    for attempt in ATTEMPTS.iter().filter(|attempt| attempt.control.is_possible()) {
+    for attempt in ATTEMPTS {
+        if let Some(why) = attempt.control.impossible_for() {
+            eprintln!("not shown here that it would get through: {}: {why}", attempt.name);
+            continue;
+        }
         let world = World::new();
         let cell = Cell { network: attempt.network, ..world.cell() };
         match gets_through(attempt, &world, &cell, Tier::Unconfined) {

@@ -63,8 +63,8 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
         ),
         ("diazotroph_type = \"PATCH_DIAZOTROPH\"", "diazotroph_type = \"PATCH\"", "ends in _DIAZOTROPH"),
         ("kind = \"remote\"", "kind = \"remot\"", "did you mean `remote`?"),
-        ("kind = \"remote\"", "kind = \"builtin\"", "`builtin` is not available in this version"),
-        ("kind = \"remote\"", "kind = \"llm\"\nmodel = \"x\"", "`llm` is not available in this version"),
+        ("kind = \"remote\"", "kind = \"builtin\"", "`builtin` is for TRIAGE_DIAZOTROPH"),
+        ("kind = \"remote\"", "kind = \"llm\"\nmodel = \"x\"", "base_url: is missing"),
         ("kind = \"remote\"", "kind = \"remote\"\nargv = [\"x\"]", "argv: is for a command or an agent"),
         ("kind = \"remote\"", "kind = \"command\"", "executors.PATCH_DIAZOTROPH.argv: is missing"),
         ("kind = \"remote\"", "kind = \"command\"\nargv = []", "argv: is a program and its arguments"),
@@ -155,6 +155,38 @@ fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
     assert!(flaws.len() >= 2 && flaws.is_sorted_by_key(|flaw| (flaw.line, flaw.column)), "{flaws:?}");
     let many = alone(&(0..500).map(|n| format!("k{n} = 1\n")).collect::<String>()).unwrap_err();
     assert_eq!(many.len(), crate::limits::BLUEPRINT_FLAWS_MAX);
+}
+
+#[test]
+fn mistakes_in_an_inbox_are_told_as_well() {
+    for (was, is, why) in [
+        ("time_zone = \"UTC\"", "time_zone = \"Europe/Berln\"", "did you mean Europe/Berlin?"),
+        ("batch = 50", "batch = 0", "is a number from 1"),
+        ("missed = \"once\"", "missed = \"twice\"", "missed"),
+        ("missed = \"once\"", "schedule = \"61 8 * * *\"", "manifest.schedule"),
+        ("[workers.capture_readiness]\ninterval = \"2s\"", "", "[triage] needs the worker"),
+        ("[workers.manifest_scheduler]\ninterval = \"2s\"", "", "[manifest] needs the worker"),
+        ("title = \"Maintain operator context continuity\"\n", "", "standing.title: is missing"),
+        ("objective_id = \"operator-continuity\"", "objective_id = \"a b\"", "an id has 1 to 64"),
+        (
+            "objective_type = \"STANDING\"",
+            "objective_type = \"TICKET\"",
+            "is for an azolla of objective_type STANDING",
+        ),
+        ("[executors.MANIFEST_BUILDER_DIAZOTROPH]\nkind = \"builtin\"", "", "MANIFEST_BUILDER_DIAZOTROPH"),
+        ("kind = \"answers\"", "kind = \"answer\"", "did you mean `answers`?"),
+        ("[urgency]", "[envelope]\nattempts = 1\n[urgency]", "a standing objective is never done"),
+        ("[urgency]", "[notices]\nwebhook = \"https://h\"\n[urgency]", "secret_env"),
+        ("[urgency]", "[notices]\non = [\"everything\"]\n[urgency]", "notices.on[0]"),
+        ("kind = \"builtin\"", "kind = \"llm\"\nbase_url = \"ftp://x\"\nmodel = \"m\"", "is an address like"),
+    ] {
+        assert!(TASK_MANAGEMENT_TOML.contains(was), "{was}");
+        let flaws = alone(&TASK_MANAGEMENT_TOML.replacen(was, is, 1)).expect_err(is);
+        let told: Vec<String> = flaws.iter().map(ToString::to_string).collect();
+        assert!(told.iter().any(|flaw| flaw.contains(why)), "{is:?} gave {told:#?}");
+    }
+    let tasks = alone(TASK_MANAGEMENT_TOML).expect("no flaw");
+    assert_eq!(Blueprint::from_json(&tasks.to_json()).expect("stored as it is"), tasks);
 }
 
 #[test]

@@ -87,7 +87,8 @@ fn the_gate_tells_everything_that_is_wrong_at_once() {
         (with("status", json!("TODO")), &["unknown field `status`", "c1", "c2"]),
         (with("metadata", json!({ "due_at": "friday" })), &["/candidates/0/metadata/due_at"]),
         (with("metadata", json!({ "due_at": 5 })), &["/candidates/0/metadata/due_at"]),
-        (with("metadata", json!({ "x": "y".repeat(1 << 16) })), &["/candidates/0/metadata"]),
+        (with("metadata", json!({ "labels": "y".repeat(1 << 16) })), &["/candidates/0/metadata"]),
+        (with("metadata", json!({ "repo_ref": "web" })), &["\"repo_ref\" is none of due_at"]),
         (json!({ "candidates": [], "approved": true }), &["not a triage: unknown field"]),
     ] {
         let faults = read(&bad.to_string(), &batch).unwrap_err();

@@ -1,6 +1,6 @@
 //! `fernery worker --diazotroph`: an agent on this machine, for tickets of a server elsewhere.
 
-use super::{EndSignals, KILL_MARGIN, LAST_WORDS, WorkerArgs, find_server, place, summed_up};
+use super::{EndSignals, LAST_WORDS, WorkerArgs, find_server, place, summed_up, worker};
 use crate::cli::Global;
 use crate::cli::data_dir;
 use crate::cli::failure::{Failure, Outcome};
@@ -13,7 +13,7 @@ use crate::diazotroph::trash::Trash;
 use crate::profiles;
 use crate::sandbox::Probe;
 use fernery_client::wire::ItemOutcome;
-use fernery_client::worker::{Worker, WorkerEvent};
+use fernery_client::worker::WorkerEvent;
 use fernery_core::artifact::DiazotrophType;
 use fernery_core::profile::Profile;
 use serde_json::json;
@@ -45,26 +45,17 @@ pub(super) async fn work(args: WorkerArgs, of: DiazotrophType, global: &Global, 
                "sandbox": tier, "concurrency": args.concurrency, "spool": place.spool.display().to_string()}),
     );
     let (told, answered) = (show.clone(), patches.clone());
-    let mut worker = Worker::new(server.client.clone())
-        .id(place.id.as_str())
-        .concurrency(args.concurrency as usize)
-        .spool(&place.spool)
-        .drain(args.drain)
-        .grace(args.kill_grace + KILL_MARGIN)
-        .on_event(move |event| {
-            if let WorkerEvent::Reported { answer } = &event {
-                let taken = matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Duplicate);
-                answered.answered(answer.job_id, taken);
-            }
-            told.event(event);
-        });
-    for stream in &streams {
+    let run = move |job| {
         let patches = patches.clone();
-        worker = worker.handle(stream.as_str(), move |job| {
-            let patches = patches.clone();
-            async move { patches.run(job).await }
-        });
-    }
+        async move { patches.run(job).await }
+    };
+    let worker = worker(&args, (&server, &place), &streams, run, move |event| {
+        if let WorkerEvent::Reported { answer } = &event {
+            let taken = matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Duplicate);
+            answered.answered(answer.job_id, taken);
+        }
+        told.event(event);
+    });
     let (drained, mut draining) = watch::channel(false);
     let run = worker.run_until(async move {
         let _ = draining.wait_for(|draining| *draining).await;

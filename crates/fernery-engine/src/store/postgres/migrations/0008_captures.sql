@@ -59,6 +59,15 @@ CREATE TABLE fernery.queries (
     response   json NOT NULL
 );
 
+-- What the outside is told, once it is handed to the job engine.
+CREATE TABLE fernery.notices (
+    notice_id  text COLLATE "C" NOT NULL PRIMARY KEY,
+    azolla_id  text COLLATE "C" NOT NULL,
+    kind       text NOT NULL,
+    created_at timestamptz NOT NULL,
+    dispatched boolean NOT NULL DEFAULT false
+);
+
 -- Up to when the schedule of an azolla has been looked at.
 CREATE TABLE fernery.fires (
     azolla_id text COLLATE "C" NOT NULL PRIMARY KEY,
@@ -80,6 +89,9 @@ CREATE TABLE fernery.deadlines (
     PRIMARY KEY (azolla_id, source_azolla_id, objective_id)
 );
 
+-- Which artifacts of an azolla the outside is told of.
+ALTER TABLE fernery.azollas ADD COLUMN tells text NOT NULL DEFAULT '';
+
 CREATE INDEX captures_to_announce ON fernery.captures (azolla_id, ready_at, capture_id) WHERE status = 'PENDING' AND work_order_id IS NULL AND NOT announced;
 CREATE INDEX captures_waiting ON fernery.captures (azolla_id, ready_at, capture_id) WHERE status = 'PENDING' AND work_order_id IS NULL;
 CREATE INDEX captures_waiting_alike ON fernery.captures (azolla_id, tries, ready_at, capture_id) WHERE status = 'PENDING' AND work_order_id IS NULL;
@@ -89,6 +101,7 @@ CREATE INDEX candidates_waiting ON fernery.candidates (azolla_id, created_at, ca
 CREATE INDEX candidates_by_age ON fernery.candidates (created_at, candidate_id);
 CREATE INDEX candidate_captures_of ON fernery.candidate_captures (candidate_id);
 CREATE INDEX manifests_of_azolla ON fernery.manifests (azolla_id, created_at, manifest_id);
+CREATE INDEX notices_waiting ON fernery.notices (azolla_id, created_at, notice_id) WHERE NOT dispatched;
 CREATE INDEX queries_of_event ON fernery.queries (event_id, query_id);
 CREATE INDEX deadlines_due ON fernery.deadlines (azolla_id, deadline) WHERE NOT told AND deadline IS NOT NULL;
 CREATE INDEX objectives_changed ON fernery.objectives (azolla_id, updated_at, objective_id);

@@ -59,6 +59,15 @@ CREATE TABLE queries (
     response   TEXT NOT NULL
 ) STRICT;
 
+-- What the outside is told, once it is handed to the job engine.
+CREATE TABLE notices (
+    notice_id  TEXT NOT NULL PRIMARY KEY,
+    azolla_id  TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    dispatched INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
 -- Up to when the schedule of an azolla has been looked at.
 CREATE TABLE fires (
     azolla_id TEXT NOT NULL PRIMARY KEY,
@@ -80,6 +89,9 @@ CREATE TABLE deadlines (
     PRIMARY KEY (azolla_id, source_azolla_id, objective_id)
 ) STRICT;
 
+-- Which artifacts of an azolla the outside is told of.
+ALTER TABLE azollas ADD COLUMN tells TEXT NOT NULL DEFAULT '';
+
 CREATE INDEX captures_to_announce ON captures (azolla_id, ready_at, capture_id) WHERE status = 'PENDING' AND work_order_id IS NULL AND NOT announced;
 CREATE INDEX captures_waiting ON captures (azolla_id, ready_at, capture_id) WHERE status = 'PENDING' AND work_order_id IS NULL;
 CREATE INDEX captures_waiting_alike ON captures (azolla_id, tries, ready_at, capture_id) WHERE status = 'PENDING' AND work_order_id IS NULL;
@@ -89,6 +101,7 @@ CREATE INDEX candidates_waiting ON candidates (azolla_id, created_at, candidate_
 CREATE INDEX candidates_by_age ON candidates (created_at, candidate_id);
 CREATE INDEX candidate_captures_of ON candidate_captures (candidate_id);
 CREATE INDEX manifests_of_azolla ON manifests (azolla_id, created_at, manifest_id);
+CREATE INDEX notices_waiting ON notices (azolla_id, created_at, notice_id) WHERE NOT dispatched;
 CREATE INDEX queries_of_event ON queries (event_id, query_id);
 CREATE INDEX deadlines_due ON deadlines (azolla_id, deadline) WHERE NOT told AND deadline IS NOT NULL;
 CREATE INDEX objectives_changed ON objectives (azolla_id, updated_at, objective_id);

@@ -1,0 +1,1 @@
+UPDATE notices SET dispatched = true WHERE notice_id = $1 AND NOT dispatched RETURNING notice_id;

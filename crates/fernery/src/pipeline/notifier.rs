@@ -1,0 +1,126 @@
+//! Hands what an azolla tells the outside to the job engine, and delivers it from there: by a signed call or a program, each tried
+//! again by itself until it is told or given up as a dead letter.
+
+use super::Context;
+use super::driver::{Pass, PollingWorker};
+use crate::notices::{self, Untold, Webhook};
+use async_trait::async_trait;
+use fernery_core::WorkerId;
+use fernery_core::artifact::AzollaId;
+use fernery_core::blueprint::{Blueprint, Notices};
+use fernery_engine::store::{Ask, Cause, Claimed, Completion, Failure, Proof};
+use fernery_engine::substrate::notices::{self as noted, Channel, Errand};
+use fernery_engine::{StoreError, door};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tracing::warn;
+
+const BATCH: i64 = 100;
+const CLAIM_WAIT: Duration = Duration::from_secs(30);
+/// How long a program may take over a notice.
+const COMMAND_WITHIN: Duration = Duration::from_secs(20);
+
+pub(super) struct Notifier;
+
+#[async_trait]
+impl PollingWorker for Notifier {
+    fn name(&self) -> &'static str {
+        "notifier"
+    }
+
+    fn serves(&self, blueprint: &Blueprint) -> bool {
+        blueprint.notices.is_some()
+    }
+
+    async fn pass(&self, context: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {
+        let (of, chance) = (azolla.clone(), context.engine.settings().store.chance);
+        let substrate = context.engine.substrate();
+        let done = substrate.transact(move |sql| noted::dispatch(sql, &of, chance, BATCH)).await?;
+        if done > 0 {
+            door::failpoint("notices-dispatched");
+        }
+        let mut pass = Pass { again: done as i64 == BATCH, ..Pass::default() };
+        pass.count("dispatched", done as u64);
+        Ok(pass)
+    }
+}
+
+/// Delivers the notices of the azollas that this process hosts.
+pub(super) fn deliver(context: &Arc<Context>) -> Option<JoinHandle<()>> {
+    let telling = context.blueprints.iter().filter(|blueprint| blueprint.notices.is_some());
+    let streams: Vec<_> = telling.map(|blueprint| noted::stream(&blueprint.azolla_id)).collect();
+    if streams.is_empty() {
+        return None;
+    }
+    let context = context.clone();
+    let worker_id = WorkerId::stored(&format!("{}-notices", context.owner));
+    Some(tokio::spawn(async move {
+        let ask = Ask { worker_id, streams: streams.into(), max: 1 };
+        loop {
+            match context.engine.claim(ask.clone(), CLAIM_WAIT).await {
+                Ok(claimed) => {
+                    for job in claimed {
+                        if let Err(error) = tell(&context, &job).await {
+                            warn!(%error, job_id = %job.job_id, "a notice is not settled; its lease runs out");
+                        }
+                    }
+                }
+                Err(error) => {
+                    warn!(%error, "notices cannot be claimed");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }))
+}
+
+async fn tell(context: &Context, job: &Claimed) -> Result<(), StoreError> {
+    let proof = Proof { job_id: job.job_id, attempt_id: job.attempt_id, token_hash: job.lease_token.hash() };
+    let told = match serde_json::from_str::<Errand>(job.payload.get()) {
+        Ok(errand) => told(context, &errand).await,
+        Err(error) => Err(Untold::Refused(format!("this is no notice: {error}"))),
+    };
+    door::failpoint("notice-told");
+    let store = context.engine.store();
+    match told {
+        Ok(()) => {
+            let result = super::runner::raw(&json!({"told": true}));
+            store.complete(vec![Completion { proof, result }]).await?;
+        }
+        Err(untold) => {
+            let retryable = matches!(untold, Untold::Later(_));
+            warn!(job_id = %job.job_id, %untold, retryable, "a notice was not told");
+            let code = if retryable { "not_told_yet" } else { "refused" };
+            let cause = Cause { code: code.into(), message: untold.to_string(), stack: None, retryable };
+            store.fail(vec![Failure::new(proof, cause)]).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn told(context: &Context, errand: &Errand) -> Result<(), Untold> {
+    let refused = |why: &str| Err(Untold::Refused(why.to_string()));
+    let of = context.blueprints.iter().find(|blueprint| blueprint.azolla_id == errand.notice.azolla_id);
+    let Some(Notices { webhook, secret_env, command, .. }) = of.and_then(|of| of.notices.as_ref()) else {
+        return refused("its azolla tells nobody any more");
+    };
+    let body = serde_json::to_vec(&errand.notice).map_err(|error| Untold::Refused(error.to_string()))?;
+    match (errand.channel, webhook) {
+        (Channel::Webhook, Some(url)) => {
+            let name = secret_env.as_deref().unwrap_or_default();
+            let Ok(secret) = std::env::var(name) else {
+                return refused(&format!(
+                    "the secret that signs it is to be in the environment as {name}, and is not"
+                ));
+            };
+            let webhook = Webhook { url: url.clone(), secret };
+            notices::send(&webhook, &context.allowed, &errand.notice.notice_id, &body).await
+        }
+        (Channel::Command, _) if !command.is_empty() => {
+            notices::run_hook(command, &body, COMMAND_WITHIN).await
+        }
+        _ => refused("its azolla does not tell it this way any more"),
+    }
+}
