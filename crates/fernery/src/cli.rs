@@ -8,6 +8,10 @@ mod agent;
 mod azolla;
 mod azolla_list;
 mod backup;
+mod capture;
+mod capture_deliver;
+mod capture_lines;
+mod capture_spool;
 mod completions;
 mod data_dir;
 mod demo;
@@ -29,6 +33,8 @@ mod journal;
 mod log;
 mod man;
 mod mock_agent;
+mod orient;
+mod orient_show;
 mod pages;
 mod pause;
 mod process;
@@ -49,6 +55,12 @@ mod ticket_show;
 mod ticket_text;
 mod token;
 mod trash;
+mod triage;
+mod triage_act;
+mod triage_find;
+mod triage_keys;
+mod triage_screen;
+mod triage_show;
 mod up;
 mod worker;
 
@@ -79,6 +91,8 @@ Examples:
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job list --status QUEUED
   fernery ticket new --title 'Fix the footer'                  then: fernery ticket approve ID
+  fernery capture buy milk tomorrow                            then: fernery triage
+  fernery orient                                               what needs you now
   fernery config                                               what is in force, and why";
 
 /// A durable job engine and control plane, in one binary.
@@ -116,6 +130,9 @@ enum Command {
     Up(up::Up),
     Demo(demo::Demo),
     Init(init::Init),
+    Capture(capture::Capture),
+    Triage(triage::Triage),
+    Orient(orient::Orient),
     /// Write down, approve and follow tickets
     #[command(subcommand, visible_alias = "objective")]
     Ticket(ticket::Ticket),
@@ -211,6 +228,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Agent(agent) => agent::run(agent, &global, screen),
         Command::Demo(demo) => demo::run(demo, &global, screen),
         Command::Init(init) => init::run(init, &global, screen),
+        Command::Capture(capture) => capture::run(&capture, &global, screen),
         Command::MockAgent(agent) => mock_agent::run(&agent),
         Command::Trash(command) => trash::run(command, &global, screen),
         Command::Schema(schema) => schema::run(schema, screen),
@@ -225,6 +243,12 @@ fn run(cli: Cli) -> Outcome {
         Command::Verify(verify) => journal::verify(&verify, &global, screen),
         Command::Ticket(ticket) => {
             with_server(&global, async |client| ticket::run(ticket, client, screen).await)
+        }
+        Command::Triage(triage) => {
+            with_server(&global, async |client| triage::run(triage, client, screen).await)
+        }
+        Command::Orient(orient) => {
+            with_server(&global, async |client| orient::run(orient, client, screen).await)
         }
         Command::Export(export) => {
             with_server(&global, async |client| export::run(export, client, screen).await)

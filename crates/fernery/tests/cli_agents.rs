@@ -305,8 +305,8 @@ fn the_built_in_azolla_stays_away_where_its_workorders_are_carried_out_here() {
         blueprints.iter().map(|blueprint| blueprint.azolla_id.to_string()).collect::<Vec<_>>()
     };
     let agent = "[executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"mock\"\nsandbox = \"none\"\n";
-    assert_eq!(hosted(agent), ["own"]);
-    assert_eq!(hosted(""), ["mec", "own"]);
+    assert_eq!(hosted(agent), ["task_management", "own"]);
+    assert_eq!(hosted(""), ["mec", "task_management", "own"]);
 }
 
 #[test]

@@ -211,8 +211,11 @@ fn verify_compares_the_chain_with_what_was_kept_beside_it() {
     assert!((0..20).any(|_| cut()), "{:?}", server.run(["verify"]));
     let cut = server.run(["verify"]).exits(1);
     assert!(cut.stderr.contains("cut off"), "{cut:?}");
-    keep_head(&server, &json!("nonsense"));
-    assert!(server.run(["verify"]).exits(1).stderr.contains("makes no sense"));
+    let nonsense = || {
+        keep_head(&server, &json!("nonsense"));
+        server.run(["verify"]).stderr.contains("makes no sense")
+    };
+    assert!((0..20).any(|_| nonsense()), "{:?}", server.run(["verify"]));
 }
 
 #[test]
@@ -224,7 +227,7 @@ fn an_export_is_one_file_per_artifact_with_nothing_but_its_fields() {
     server.run(["ticket", "cancel", "T"]).exits(0);
     until(&server, "T", |ticket| ticket["pauses"].as_array().is_some_and(|pauses| !pauses.is_empty()));
     let out = server.run(["export", "out"]).exits(0).stdout;
-    assert!(out.contains("1 objectives") && out.contains("1 blueprints"), "{out}");
+    assert!(out.contains("1 objectives") && out.contains("2 blueprints"), "{out}");
     let root = server.dir.path().join("out");
     let read =
         |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));

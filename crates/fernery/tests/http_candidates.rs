@@ -96,6 +96,13 @@ async fn a_promotion_is_refused_where_nothing_can_come_of_it(server: TestServer)
         let refused = server.post(&at(&found[0], "promote"), &body).await;
         assert_eq!((refused.status, refused.code()), (status, code.into()), "{body} {refused:?}");
     }
+    let duty = json!({ "azolla_id": "task_management", "title": "x" });
+    let refused = server.post("/v1/objectives", &duty).await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (409, "conflict".into()),
+        "no ticket goes there: {refused:?}"
+    );
     let nowhere = server.post(&at(&found[0], "promote"), &json!({ "azolla_id": "nowhere" })).await;
     assert_eq!(nowhere.pointers(), ["/azolla_id"]);
     assert_eq!(waiting(&server).await.len(), 2, "it still waits");

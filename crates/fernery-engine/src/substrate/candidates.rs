@@ -7,9 +7,7 @@ use super::objectives::Standing;
 use super::operating::{self, Actor, Answer, Refusal};
 use super::{Cell, Row, Sql, azollas};
 use crate::error::StoreResult;
-use fernery_core::artifact::{
-    AzollaId, CandidateId, Metadata, ObjectiveId, ObjectiveType, RecordId, WorkorderId,
-};
+use fernery_core::artifact::{AzollaId, CandidateId, Metadata, ObjectiveId, RecordId, WorkorderId};
 use fernery_core::inbox::Candidate;
 use fernery_core::pipeline::draft::Draft;
 use fernery_core::{Timestamp, canonical};
@@ -245,12 +243,6 @@ pub fn promote(
         return Ok(Ok((candidate, standing)));
     }
     accepted!(still_waits(&candidate));
-    if let Some(target) = azollas::in_force(sql, azolla_id)?
-        && target.blueprint.objective_type == ObjectiveType::Standing
-    {
-        let why = format!("azolla {azolla_id} has no tickets: promote it to one that has");
-        return Ok(Err(Refusal::Conflict(why)));
-    }
     let mut draft = candidate.draft.clone();
     let captured: Vec<_> = captures_of(sql, id)?.into_iter().map(|c| c.capture.capture_id).collect();
     draft.metadata.insert("captured_from".into(), json!(captured));

@@ -10,8 +10,8 @@ use super::scheduling::write_pause;
 use super::{Sql, Stage, azollas, journal};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
-    AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, PauseReason,
-    PauseState, RecordId, RunRecord,
+    AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
+    PauseReason, PauseState, RecordId, RunRecord,
 };
 use fernery_core::limits;
 use fernery_core::names::is_unprintable;
@@ -73,13 +73,17 @@ pub fn create(
         let known = azollas::all(sql)?.into_iter().map(|known| known.blueprint.azolla_id.clone()).collect();
         return Ok(Err(Refusal::UnknownAzolla(known)));
     };
+    // Its workers look after one duty; a ticket there would wait for ever.
+    if registered.blueprint.objective_type == ObjectiveType::Standing {
+        return Ok(Err(Refusal::Conflict(format!("azolla {azolla_id} has no tickets: name one that has"))));
+    }
     let now = sql.now();
     let objective = Objective {
         objective_id: id.clone(),
         azolla_id: azolla_id.clone(),
         title: draft.title.trim().to_string(),
         acceptance_criteria: draft.acceptance_criteria.clone(),
-        objective_type: fernery_core::artifact::ObjectiveType::Ticket,
+        objective_type: ObjectiveType::Ticket,
         status: ObjectiveStatus::New,
         importance: draft.importance,
         urgency: draft.urgency,

@@ -17,7 +17,7 @@ pub(super) const NOT_FOUND: u8 = 3;
 pub(super) const CONFLICT: u8 = 4;
 
 /// Why a command did not succeed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Failure {
     exit: u8,
     code: &'static str,
@@ -87,6 +87,11 @@ impl Failure {
     /// Nobody serves there, and somebody may later.
     pub(super) fn is_unreachable(&self) -> bool {
         self.code == "unreachable"
+    }
+
+    /// Nobody knows what became of it, or nobody is there to ask: the same again is likely to end so.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.code, "unreachable" | "no_answer" | "output" | "terminal")
     }
 
     /// What is said.

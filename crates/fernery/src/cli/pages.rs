@@ -20,10 +20,17 @@ pub(super) struct Paging {
     limit: u32,
     /// Everything there is
     #[arg(long)]
-    all: bool,
+    pub(super) all: bool,
     /// Go on where a list stopped: its `next_cursor`
     #[arg(long)]
     cursor: Option<String>,
+}
+
+impl Paging {
+    /// What is printed where nobody says how much.
+    pub(super) fn first() -> Self {
+        Self { limit: limits::PAGE_ROWS_DEFAULT, all: false, cursor: None }
+    }
 }
 
 /// A list that people and programs can read.

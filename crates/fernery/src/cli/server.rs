@@ -54,7 +54,13 @@ impl Global {
         Ok(inputs.resolve()?.data()?)
     }
 
-    fn names_data(&self) -> Outcome<bool> {
+    /// Whether the server at this URL is the one of this data directory: it says so, or the caller does.
+    pub(super) fn is_of(&self, data: &Path, url: &str) -> bool {
+        let runs_here = || read_line(&data.join(URL_FILE)).ok().flatten().is_some_and(|own| own == url);
+        self.names_data().unwrap_or(false) || runs_here()
+    }
+
+    pub(super) fn names_data(&self) -> Outcome<bool> {
         Ok(self.data.is_some() || env_text("FERNERY_DATA")?.is_some())
     }
 

@@ -165,16 +165,36 @@ impl Drop for Draft {
     }
 }
 
-/// A ticket as it would be written down.
-pub(super) fn as_text(objective: &fernery_core::artifact::Objective) -> String {
-    let mut text = format!("---\nimportance: {}\nurgency: {}\n", objective.importance, objective.urgency);
+/// What is shown of a ticket, or of what may become one.
+pub(super) struct Text<'a> {
+    pub(super) title: &'a str,
+    pub(super) criteria: &'a str,
+    pub(super) importance: u8,
+    pub(super) urgency: u8,
+    pub(super) metadata: &'a Metadata,
+}
+
+/// It as it would be written down.
+pub(super) fn form(shown: &Text<'_>) -> String {
+    let mut text = format!("---\nimportance: {}\nurgency: {}\n", shown.importance, shown.urgency);
     // What is not plain text stays as it is: an edit replaces what it names only.
-    for (key, value) in &objective.metadata {
+    for (key, value) in shown.metadata {
         if let Some(value) = value.as_str().filter(|value| !value.contains('\n')) {
             text.push_str(&format!("{key}: {value}\n"));
         }
     }
-    text + &format!("---\n# {}\n\n{}\n", objective.title, objective.acceptance_criteria)
+    text + &format!("---\n# {}\n\n{}\n", shown.title, shown.criteria)
+}
+
+/// A ticket as it would be written down.
+pub(super) fn as_text(objective: &fernery_core::artifact::Objective) -> String {
+    form(&Text {
+        title: &objective.title,
+        criteria: &objective.acceptance_criteria,
+        importance: objective.importance,
+        urgency: objective.urgency,
+        metadata: &objective.metadata,
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `fernery up`: everything in one process, from the checked settings to the last answer before the end.
 
+use super::capture_deliver::keep_delivering;
 use super::data_dir::{self, UrlFile};
 use super::failure::{Failure, Outcome};
 use super::screen::Screen;
@@ -146,9 +147,12 @@ async fn serve_with(
     let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
     let presence = appear(settings, engine, &url).await;
+    let captures = tokio::spawn(keep_delivering(engine.clone(), settings.data.clone()));
     info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
 
     let outcome = until_drained(work(&url), engine, running, pipeline, signals).await;
+    // What it has not taken yet stays on disk.
+    captures.abort();
     drop(url_file);
     presence.end().await;
     outcome

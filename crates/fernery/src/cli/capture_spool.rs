@@ -1,0 +1,177 @@
+//! Captures on disk, from before they are sent until they are answered for: one file each, named by the capture's id.
+//!
+//! A capture has its id and its time before it is written here, and the server stores an id once. So whoever finds a file may
+//! send it, however often, and also beside others: a lost answer, a killed command or a server that is away loses nothing and
+//! doubles nothing. What the server will never take goes to `refused/`. The directory is private (mode 0700, files 0600).
+
+#[cfg(test)]
+mod tests;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use fernery_client::wire::CaptureRequest;
+use fernery_core::artifact::CaptureId;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Its place in a data directory.
+pub(super) const DIR: &str = "captures";
+/// What the server will never take, within it.
+const REFUSED: &str = "refused";
+const SUFFIX: &str = ".json";
+/// Begins the names of files that are not finished.
+const UNFINISHED: &str = ".new-";
+/// Bytes of one file: a capture whose every byte is escaped, and what stands around it.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Files that are synced one by one; more of them are synced with the whole file system at once.
+const SYNCED_SINGLY_MAX: usize = 8;
+
+/// A directory of captures that nobody has answered for.
+#[derive(Clone, Debug)]
+pub(super) struct Spool {
+    dir: PathBuf,
+}
+
+/// A capture in the spool.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) path: PathBuf,
+    pub(super) request: CaptureRequest,
+    /// Held by the command that is about to send it: others leave it alone meanwhile.
+    _held: Option<File>,
+}
+
+/// What was found in a spool.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) kept: Vec<Kept>,
+    /// Files that hold no capture, and where they are now.
+    pub(super) damaged: Vec<PathBuf>,
+}
+
+impl Spool {
+    pub(super) fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Makes captures durable. They are all there when this returns, or it fails.
+    pub(super) fn keep(&self, requests: Vec<CaptureRequest>) -> io::Result<Vec<Kept>> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        let one_by_one = requests.len() <= SYNCED_SINGLY_MAX;
+        let mut written = Vec::with_capacity(requests.len());
+        for request in requests {
+            let id = request.capture_id.as_ref().map_or("", CaptureId::as_str);
+            let unfinished = self.dir.join(format!("{UNFINISHED}{id}"));
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+            file.write_all(&serde_json::to_vec(&request)?)?;
+            if one_by_one {
+                file.sync_all()?;
+            }
+            // A thousand open files are too many for some; being sent twice is harmless.
+            let held = (one_by_one && file.try_lock().is_ok()).then_some(file);
+            let path = self.dir.join(format!("{id}{SUFFIX}"));
+            written.push((unfinished, Kept { path, request, _held: held }));
+        }
+        let dir = File::open(&self.dir)?;
+        if !one_by_one {
+            rustix::fs::syncfs(&dir)?;
+        }
+        for (unfinished, kept) in &written {
+            fs::rename(unfinished, &kept.path)?;
+        }
+        dir.sync_all()?;
+        Ok(written.into_iter().map(|(_, kept)| kept).collect())
+    }
+
+    /// Up to `max` captures that no running command is about to send, the oldest first.
+    pub(super) fn left_behind(&self, max: usize) -> io::Result<Found> {
+        let mut found = Found::default();
+        let listed = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+            listed => listed?,
+        };
+        let mut paths = Vec::new();
+        for entry in listed {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+            if name.ends_with(SUFFIX) && !name.starts_with('.') {
+                paths.push(path);
+            }
+        }
+        // Ids are ordered by time.
+        paths.sort_unstable();
+        for path in paths {
+            if found.kept.len() == max {
+                break;
+            }
+            match read(&path) {
+                Ok(Some(request)) => found.kept.push(Kept { path, request, _held: None }),
+                // Somebody is at it, or has just been.
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    found.damaged.extend(self.refuse(&path).ok());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    /// It is answered for. If it stays for want of a sync, it is sent again, and that changes nothing.
+    pub(super) fn forget(&self, kept: &Kept) {
+        let _ = fs::remove_file(&kept.path);
+    }
+
+    /// Puts aside what will never be taken; answers where it is.
+    pub(super) fn refuse(&self, path: &Path) -> io::Result<PathBuf> {
+        let aside = self.dir.join(REFUSED);
+        DirBuilder::new().recursive(true).mode(0o700).create(&aside)?;
+        let there = aside.join(path.file_name().unwrap_or_default());
+        fs::rename(path, &there)?;
+        Ok(there)
+    }
+}
+
+/// A capture in a file; `None` while somebody is about to send it.
+fn read(path: &Path) -> io::Result<Option<CaptureRequest>> {
+    let file = File::open(path)?;
+    if file.try_lock().is_err() {
+        return Ok(None);
+    }
+    let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_string());
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    let request: CaptureRequest =
+        serde_json::from_slice(&bytes).map_err(|error| damaged(&error.to_string()))?;
+    if request.capture_id.is_none() || raw(&request).is_none() {
+        return Err(damaged("no capture with an id"));
+    }
+    Ok(Some(request))
+}
+
+/// Bytes as a request carries them.
+pub(super) fn carried(raw: Vec<u8>) -> CaptureRequest {
+    match String::from_utf8(raw) {
+        Ok(text) => CaptureRequest { raw_content: Some(text), ..CaptureRequest::default() },
+        Err(error) => {
+            let raw_base64 = Some(BASE64_STANDARD.encode(error.as_bytes()));
+            CaptureRequest { raw_base64, ..CaptureRequest::default() }
+        }
+    }
+}
+
+/// The bytes that a request carries.
+pub(super) fn raw(request: &CaptureRequest) -> Option<Vec<u8>> {
+    match (&request.raw_content, &request.raw_base64) {
+        (Some(text), None) => Some(text.clone().into_bytes()),
+        (None, Some(coded)) => BASE64_STANDARD.decode(coded).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,53 @@
+use super::*;
+use fernery_engine::door;
+
+fn request(raw: &[u8]) -> CaptureRequest {
+    CaptureRequest { capture_id: Some(CaptureId::stored(&door::artifact_id())), ..carried(raw.to_vec()) }
+}
+
+fn spool() -> (tempfile::TempDir, Spool) {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::at(dir.path().join("a/captures"));
+    (dir, spool)
+}
+
+#[test]
+fn what_is_kept_is_found_once_its_holder_is_gone() {
+    let (_dir, spool) = spool();
+    assert!(spool.left_behind(9).unwrap().kept.is_empty());
+    let requests = vec![request(b"one"), request(b"\xff two")];
+    let kept = spool.keep(requests.clone()).unwrap();
+    assert!(spool.left_behind(9).unwrap().kept.is_empty(), "they are about to be sent");
+    drop(kept);
+    let found = spool.left_behind(9).unwrap().kept;
+    assert_eq!(found.iter().map(|kept| kept.request.clone()).collect::<Vec<_>>(), requests);
+    assert_eq!(raw(&found[1].request).unwrap(), b"\xff two");
+    assert_eq!(spool.left_behind(1).unwrap().kept.len(), 1);
+    spool.forget(&found[0]);
+    spool.forget(&found[0]);
+    assert_eq!(spool.left_behind(9).unwrap().kept.len(), 1);
+}
+
+#[test]
+fn many_are_kept_with_one_sync() {
+    let (_dir, spool) = spool();
+    let many: Vec<_> = (0..20).map(|n| request(format!("{n}").as_bytes())).collect();
+    spool.keep(many.clone()).unwrap();
+    let found = spool.left_behind(100).unwrap().kept;
+    assert_eq!(found.into_iter().map(|kept| kept.request).collect::<Vec<_>>(), many);
+}
+
+#[test]
+fn what_holds_no_capture_is_put_aside_and_what_is_unfinished_is_left() {
+    let (_dir, spool) = spool();
+    spool.keep(vec![request(b"good")]).unwrap();
+    for (name, text) in [("a.json", "{"), ("b.json", "{}"), ("c.json", r#"{"capture_id":"c"}"#)] {
+        fs::write(spool.dir().join(name), text).unwrap();
+    }
+    fs::write(spool.dir().join(".new-x"), "{").unwrap();
+    let found = spool.left_behind(9).unwrap();
+    assert_eq!((found.kept.len(), found.damaged.len()), (1, 3));
+    assert!(found.damaged.iter().all(|path| path.exists() && path.parent().unwrap().ends_with("refused")));
+    assert!(spool.dir().join(".new-x").exists());
+    assert!(spool.left_behind(9).unwrap().damaged.is_empty());
+}
