@@ -255,31 +255,58 @@ pub fn promote(
     Ok(Ok((candidate, standing)))
 }
 
+/// What a person changes; what is not named stays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Edit {
+    /// What is wanted, in a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// How to tell that it is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acceptance_criteria: Option<String>,
+    /// 0 to 4; 0 is the most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub importance: Option<u8>,
+    /// 0 to 4; 0 is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub urgency: Option<u8>,
+    /// Whatever else should be known, as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+impl Edit {
+    fn applied(&self, was: Draft) -> Draft {
+        let title = self.title.clone().unwrap_or(was.title);
+        Draft {
+            title: title.trim().to_string(),
+            acceptance_criteria: self.acceptance_criteria.clone().unwrap_or(was.acceptance_criteria),
+            importance: self.importance.unwrap_or(was.importance),
+            urgency: self.urgency.unwrap_or(was.urgency),
+            metadata: self.metadata.clone().unwrap_or(was.metadata),
+        }
+    }
+}
+
 /// Changes what it would become.
 pub fn edit(
     sql: &mut dyn Sql,
     actor: &Actor,
     (id, record_id): (&CandidateId, &RecordId),
-    edit: &dyn Fn(Draft) -> Draft,
+    edit: &Edit,
 ) -> Answer<CandidateView> {
+    let what = fields([("edit", json!(edit))]);
+    let asked = Asked { actor, act: "edited_candidate", id: id.as_str(), record_id, what };
     let mut candidate = accepted!(locked(sql, id)?);
-    let draft = edit(candidate.draft.clone());
-    let draft = Draft { title: draft.title.trim().to_string(), ..draft };
-    let violations = draft.violations();
-    if !violations.is_empty() {
-        return Ok(Err(Refusal::Unfit(violations)));
-    }
-    let asked = Asked {
-        actor,
-        act: "edited_candidate",
-        id: id.as_str(),
-        record_id,
-        what: fields([("draft", json!(draft))]),
-    };
     if accepted!(asked.is_repeat(sql)?) {
         return Ok(Ok(candidate));
     }
     accepted!(still_waits(&candidate));
+    let draft = edit.applied(candidate.draft.clone());
+    let violations = draft.violations();
+    if !violations.is_empty() {
+        return Ok(Err(Refusal::Unfit(violations)));
+    }
     candidate.draft = draft;
     candidate.updated_at = sql.now();
     update(sql, &candidate)?;

@@ -8,8 +8,7 @@ use fernery_core::artifact::{
     AzollaId, CandidateId, CaptureStatus, EventType, GateResult, ObjectiveStatus, TerminalReason,
 };
 use fernery_core::inbox::Question;
-use fernery_core::pipeline::draft::Draft;
-use fernery_engine::substrate::candidates::{self, CandidateStatus};
+use fernery_engine::substrate::candidates::{self, CandidateStatus, Edit};
 use fernery_engine::substrate::captures::Stored;
 use fernery_engine::substrate::judging::Judged;
 use fernery_engine::substrate::operating::Refusal;
@@ -376,19 +375,21 @@ async fn a_person_decides_about_each_candidate_once<B: Backend>() {
     assert!(matches!(promote(&first, &record(), &mec, "t3").await, Err(Refusal::Conflict(_))));
 
     let second = one_candidate(&world, 2).await;
-    let (of, act) = (second.clone(), record());
-    let edited = world
-        .act(move |sql, who| {
-            candidates::edit(sql, who, (&of, &act), &|draft| Draft { title: " Better ".into(), ..draft })
-        })
-        .await;
-    assert_eq!(edited.expect("edited").draft.title, "Better");
-    let (of, act) = (second.clone(), record());
-    let bad = world
-        .act(move |sql, who| {
-            candidates::edit(sql, who, (&of, &act), &|draft| Draft { title: "".into(), ..draft })
-        })
-        .await;
+    let edit = |title: &str, act: &fernery_core::artifact::RecordId| {
+        let (of, act, title) = (second.clone(), act.clone(), Some(title.to_string()));
+        let edit = Edit { title, ..Edit::default() };
+        world.act(move |sql, who| candidates::edit(sql, who, (&of, &act), &edit))
+    };
+    let act = record();
+    assert_eq!(edit(" Better ", &act).await.expect("edited").draft.title, "Better");
+    assert_eq!(edit("Best", &record()).await.expect("edited").draft.title, "Best");
+    assert_eq!(
+        edit(" Better ", &act).await.expect("the same act again").draft.title,
+        "Best",
+        "is not done again"
+    );
+    assert!(matches!(edit("Worse", &act).await, Err(Refusal::Taken)), "nor is it another act");
+    let bad = edit("", &record()).await;
     assert!(matches!(bad, Err(Refusal::Unfit(_))), "{bad:?}");
     let (of, act) = (second.clone(), record());
     let discarded = world.act(move |sql, who| candidates::discard(sql, who, (&of, &act), Some("no"))).await;

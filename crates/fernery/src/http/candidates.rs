@@ -16,7 +16,7 @@ use fernery_core::artifact::{AzollaId, CandidateId};
 use fernery_core::pipeline::draft::Draft;
 use fernery_engine::door;
 use fernery_engine::substrate::Sql;
-use fernery_engine::substrate::candidates::{self, CandidateStatus};
+use fernery_engine::substrate::candidates::{self, CandidateStatus, Edit};
 use fernery_engine::substrate::captures::CaptureView;
 use fernery_engine::substrate::operating::{Actor, Answer, Refusal as Refusing};
 use fernery_engine::substrate::reading::Below;
@@ -122,17 +122,9 @@ pub async fn edit(call: Call) -> Replied {
     let id = named(&call)?;
     let mut new: EditCandidateRequest = json::read(&call.body)?;
     let record = record(new.record_id.take());
-    let edited = move |was: Draft| {
-        let new = new.clone();
-        Draft {
-            title: new.title.unwrap_or(was.title),
-            acceptance_criteria: new.acceptance_criteria.unwrap_or(was.acceptance_criteria),
-            importance: new.importance.unwrap_or(was.importance),
-            urgency: new.urgency.unwrap_or(was.urgency),
-            metadata: new.metadata.unwrap_or(was.metadata),
-        }
-    };
-    act(call, id, move |sql, who, id| candidates::edit(sql, who, (id, &record), &edited)).await
+    let EditCandidateRequest { title, acceptance_criteria, importance, urgency, metadata, .. } = new;
+    let edit = Edit { title, acceptance_criteria, importance, urgency, metadata };
+    act(call, id, move |sql, who, id| candidates::edit(sql, who, (id, &record), &edit)).await
 }
 
 /// `POST /v1/candidates/{id}/discard`

@@ -145,10 +145,7 @@ pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
     for file in files {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
         let folder = folder_of(file);
-        let others = |name: &str| match std::fs::read_to_string(folder.join(format!("{name}.toml"))) {
-            Ok(text) => Some(text),
-            Err(_) => None,
-        };
+        let others = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.toml"))).ok();
         let beside = Neighbours { blueprint: &others, profile: &|name| profiles::beside(&folder, name) };
         let parsed = Blueprint::parse_beside(&text, &beside).map_err(|flaws| {
             let each: Vec<String> = flaws.iter().map(|flaw| format!("{}: {flaw}", file.display())).collect();
