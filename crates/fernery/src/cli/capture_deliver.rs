@@ -221,7 +221,7 @@ async fn store(
     azolla: Option<AzollaId>,
     kept: &[Kept],
 ) -> Result<(), String> {
-    let new: Vec<NewCapture> = kept.iter().filter_map(|kept| new_capture(kept)).collect();
+    let new: Vec<NewCapture> = kept.iter().filter_map(new_capture).collect();
     let verb =
         move |sql: &mut dyn fernery_engine::substrate::Sql| captures::capture(sql, azolla.as_ref(), &new);
     let answer = engine.substrate().transact(verb).await.map_err(|e: StoreError| e.to_string())?;
