@@ -60,33 +60,52 @@ impl Spool {
         &self.dir
     }
 
-    /// Makes captures durable. They are all there when this returns, or it fails.
+    /// Makes captures durable: all of them are there when this returns, or none is and it fails.
     pub(super) fn keep(&self, requests: Vec<CaptureRequest>) -> io::Result<Vec<Kept>> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        let mut kept = Vec::with_capacity(requests.len());
+        let written = self.write(requests, &mut kept);
+        if written.is_err() {
+            for one in &kept {
+                let _ = fs::remove_file(self.unfinished(&one.path));
+                self.forget(one);
+            }
+        }
+        written.map(|()| kept)
+    }
+
+    fn write(&self, requests: Vec<CaptureRequest>, kept: &mut Vec<Kept>) -> io::Result<()> {
         let one_by_one = requests.len() <= SYNCED_SINGLY_MAX;
-        let mut written = Vec::with_capacity(requests.len());
         for request in requests {
             let id = request.capture_id.as_ref().map_or("", CaptureId::as_str);
-            let unfinished = self.dir.join(format!("{UNFINISHED}{id}"));
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-            file.write_all(&serde_json::to_vec(&request)?)?;
+            let path = self.dir.join(format!("{id}{SUFFIX}"));
+            let text = serde_json::to_vec(&request)?;
+            let mut new = OpenOptions::new();
+            let mut file = new.write(true).create_new(true).mode(0o600).open(self.unfinished(&path))?;
+            kept.push(Kept { path, request, _held: None });
+            file.write_all(&text)?;
             if one_by_one {
                 file.sync_all()?;
+                // A thousand open files are too many for some; being sent twice is harmless.
+                if let (Ok(()), Some(last)) = (file.try_lock(), kept.last_mut()) {
+                    last._held = Some(file);
+                }
             }
-            // A thousand open files are too many for some; being sent twice is harmless.
-            let held = (one_by_one && file.try_lock().is_ok()).then_some(file);
-            let path = self.dir.join(format!("{id}{SUFFIX}"));
-            written.push((unfinished, Kept { path, request, _held: held }));
         }
         let dir = File::open(&self.dir)?;
         if !one_by_one {
             rustix::fs::syncfs(&dir)?;
         }
-        for (unfinished, kept) in &written {
-            fs::rename(unfinished, &kept.path)?;
+        for one in kept.iter() {
+            fs::rename(self.unfinished(&one.path), &one.path)?;
         }
-        dir.sync_all()?;
-        Ok(written.into_iter().map(|(_, kept)| kept).collect())
+        dir.sync_all()
+    }
+
+    /// The name of a file while it is written.
+    fn unfinished(&self, path: &Path) -> PathBuf {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        self.dir.join(format!("{UNFINISHED}{name}"))
     }
 
     /// Up to `max` captures that no running command is about to send, the oldest first.

@@ -157,6 +157,7 @@ async fn waits_for(client: &Client, state: &ManifestRequestView) -> String {
     match captures.iter().filter(|view| view.capture.status == CaptureStatus::Pending).count() {
         0 => "the azollas are asked".into(),
         1 => "one capture is looked through first".into(),
+        n if n == captures.len() && n > 9 => format!("{n} or more captures are looked through first"),
         n => format!("{n} captures are looked through first"),
     }
 }

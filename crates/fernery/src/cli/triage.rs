@@ -21,7 +21,6 @@ use std::time::Duration;
 /// On a terminal it shows one candidate after the other and takes a key for each: p promote, e edit, m merge, d discard,
 /// s skip, q quit. Elsewhere it lists them.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 A candidate is named by its id, or by an end or a beginning of it that no other has: lists show the last 8 characters.
 
@@ -155,7 +154,9 @@ pub(super) async fn run(triage: Triage, client: &Client, screen: Screen) -> Outc
         };
     };
     match act {
-        Act::List { azolla, paging } => list(azolla, &paging, client, screen).await,
+        Act::List { azolla, paging } => list(azolla.or(triage.azolla), &paging, client, screen).await,
+        // Before the act it would name an inbox, and a person may mean where a ticket goes.
+        _ if triage.azolla.is_some() => Err(Failure::usage("--azolla stands after what is to be done")),
         Act::Show { id } => {
             let id = triage_find::candidate(client, &id).await?;
             let reply = triage_find::read(client, &id).await?;

@@ -153,6 +153,7 @@ async fn serve_with(
     let outcome = until_drained(work(&url), engine, running, pipeline, signals).await;
     // What it has not taken yet stays on disk.
     captures.abort();
+    let _ = captures.await;
     drop(url_file);
     presence.end().await;
     outcome

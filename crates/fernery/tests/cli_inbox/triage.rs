@@ -21,6 +21,10 @@ fn candidates_are_listed_promoted_edited_merged_and_discarded() {
         assert!(first.contains(part), "{part}: {listed}");
     }
     assert_eq!(server.run(["triage"]).exits(0).stdout, listed, "what is no terminal gets the list");
+    let one = server.run(["triage", "--json", "list", "--limit", "1"]).exits(0).json();
+    assert_eq!(one["candidates"].as_array().unwrap().len(), 1);
+    assert_eq!(server.run(["triage", "--azolla", "task_management", "list"]).exits(0).stdout, listed);
+    assert!(server.run(["triage", "--azolla", "mec", "show", "x"]).exits(2).stderr.contains("stands after"));
     let shown = server.run(["triage", "show", &short(&there[0])]).exits(0).stdout;
     for part in ["(A) fix the footer +web due:2030-01-02", "from cli", "+web", "0 (most)", &id(&there[0])] {
         assert!(shown.contains(part), "{part}: {shown}");

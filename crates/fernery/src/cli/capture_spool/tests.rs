@@ -51,3 +51,11 @@ fn what_holds_no_capture_is_put_aside_and_what_is_unfinished_is_left() {
     assert!(spool.dir().join(".new-x").exists());
     assert!(spool.left_behind(9).unwrap().damaged.is_empty());
 }
+
+#[test]
+fn if_one_cannot_be_kept_none_is() {
+    let (_dir, spool) = spool();
+    let twice = request(b"the same id");
+    assert!(spool.keep(vec![request(b"other"), twice.clone(), twice]).is_err());
+    assert_eq!(fs::read_dir(spool.dir()).unwrap().count(), 0);
+}
