@@ -105,7 +105,7 @@ pub(super) fn the_one(
     Ok(match (named, of_sort.as_slice()) {
         (Some(named), _) if of_sort.contains(named) => Ok(named.clone()),
         (Some(named), _) if all.iter().any(|known| known.blueprint.azolla_id == *named) => {
-            let those = if of_sort.is_empty() { "none has".into() } else { format!("{} have", listed()) };
+            let those = if of_sort.is_empty() { "none has one".into() } else { format!("use {}", listed()) };
             Err(Refusal::Conflict(format!("azolla {named} has no {sort}; {those}")))
         }
         (Some(_), _) => Err(Refusal::UnknownAzolla(known())),

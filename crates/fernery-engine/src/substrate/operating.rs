@@ -116,7 +116,13 @@ fn draft_of(objective: &Objective) -> Draft {
 }
 
 pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<Standing> {
-    Ok(objectives::load(sql, id, true)?.ok_or(Refusal::Unknown))
+    let Some(standing) = objectives::load(sql, id, true)? else { return Ok(Err(Refusal::Unknown)) };
+    if standing.objective.objective_type == ObjectiveType::Standing {
+        let why =
+            format!("{id} is the standing objective of {}: it never moves", standing.objective.azolla_id);
+        return Ok(Err(Refusal::Conflict(why)));
+    }
+    Ok(Ok(standing))
 }
 
 /// Changes it. What an approval covers puts a TODO back to NEW; how much it matters does not.

@@ -19,7 +19,9 @@ use clap::Args;
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{AzollaList, BlueprintDetail, ObjectiveDetail, ObjectivePage};
-use fernery_core::artifact::{ContextSnapshot, Event, ObjectiveId, OutputBundle, RunRecord, Workorder};
+use fernery_core::artifact::{
+    ContextSnapshot, Event, ObjectiveId, ObjectiveType, OutputBundle, RunRecord, Workorder,
+};
 use fernery_core::canonical::Digest;
 use fernery_core::journal::Head;
 use fernery_core::limits;
@@ -32,12 +34,13 @@ use std::time::Duration;
 /// no ticket moves.
 const ROUNDS: u32 = 1_000;
 
-/// Write every artifact to a folder of its own, as JSON.
+/// Write every artifact of tickets to a folder of its own, as JSON.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 One file per artifact, exactly the fields of its schema; what the control plane keeps beside them is in beside/.
 manifest.json has the SHA-256 of every file. The digest that is printed is that of the whole folder: keep it elsewhere,
-and `fernery import --digest` finds out whatever was changed.
+and `fernery import --digest` finds out whatever was changed. Captures, candidates and manifests are not in it: they
+move with a backup (`fernery backup`).
 
 Examples:
   fernery export ./tickets-2026-11
@@ -133,6 +136,8 @@ async fn settled(
             // Azollas and imports are subjects too.
             let Ok(id) = subject.parse::<ObjectiveId>() else { continue };
             let whole = match detail(client, &id).await {
+                // What stands for an inbox is not a ticket's; it moves with a backup.
+                Ok(reply) if is_standing(&reply.read()?) => continue,
                 Ok(reply) => reply.read()?,
                 Err(fernery_client::ClientError::Refused { problem, .. }) if problem.status == 404 => {
                     continue;
@@ -151,6 +156,10 @@ async fn settled(
     }
     let why = "tickets change faster than they can be read; export again when less is going on";
     Err(Failure::failed("unsettled", why))
+}
+
+fn is_standing(whole: &ObjectiveDetail) -> bool {
+    whole.standing.objective.objective_type == ObjectiveType::Standing
 }
 
 fn one(folder: &mut Folder, whole: ObjectiveDetail, blueprints: &mut BTreeSet<Digest>) -> Outcome {

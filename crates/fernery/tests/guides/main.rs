@@ -157,7 +157,8 @@ fn a_third_kind_of_azolla_is_one_file() {
     let mut seen = 0;
     shell.run_guide("own-azolla.md", "own:", |name, said, _| {
         let expected: &[&str] = match name {
-            "run" => &["reading.toml: ok", "Read example.org", "ask Jo about the other paper"],
+            "start" => &["reading.toml: ok"],
+            "run" => &["Read example.org", "ask Jo about the other paper"],
             _ => &[],
         };
         seen += expected.len();
