@@ -93,7 +93,8 @@ fn what_it_makes_beside_the_database_belongs_to_the_databases_owner() {
     // As after an upgrade: opening it makes a copy of what was before.
     let db = rusqlite::Connection::open(file("fernery.db")).unwrap();
     let of_the_pipeline = "azollas blueprints objectives blockers decisions events snapshots workorders bundles runs pauses \
-                           claims journal unsealed seals";
+                           claims journal unsealed seals captures candidates candidate_captures manifests queries notices fires \
+                           deadlines";
     for table in of_the_pipeline.split_whitespace() {
         db.execute_batch(&format!("DROP TABLE {table}")).unwrap();
     }
@@ -104,7 +105,7 @@ fn what_it_makes_beside_the_database_belongs_to_the_databases_owner() {
     }
     run_in(dir.path(), ["fence"]).exits(0);
     let owner = |name: &str| fs::metadata(file(name)).map(|meta| (meta.uid(), meta.gid())).unwrap();
-    for made in ["fernery.db.lock", "fernery.db.before-v4"] {
+    for made in ["fernery.db.lock", "fernery.db.before-v5"] {
         assert_eq!(owner(made), owner("fernery.db"), "{made}");
     }
 }
