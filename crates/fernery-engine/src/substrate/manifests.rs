@@ -1,7 +1,8 @@
 //! Session manifests: who wants one, what was asked for it, and what it says.
 
-use super::captures::the_one;
+use super::captures::{self, the_one};
 use super::operating::Answer;
+use super::tracks::COUNTED_MAX;
 use super::{Cell, Row, Sql, Stage, azollas, claims, notices, reading};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
@@ -131,10 +132,32 @@ pub fn state_of(sql: &mut dyn Sql, request_id: &str) -> StoreResult<Option<Reque
     let work_order_id: Option<WorkorderId> = row.maybe_word(8)?;
     let manifest = match (&work_order_id, reason) {
         (Some(work), _) => of_workorder(sql, work)?,
-        (None, Some(TerminalReason::Unchanged)) => last(sql, &event.azolla_id)?,
+        (None, Some(TerminalReason::Unchanged)) => match last(sql, &event.azolla_id)? {
+            Some(manifest) => Some(asked_again(sql, &event, manifest)?),
+            None => None,
+        },
         _ => None,
     };
     Ok(Some(RequestState { event, reason, work_order_id, manifest }))
+}
+
+/// The manifest that still holds, with what this request found out: who answered when, and how many captures wait.
+fn asked_again(sql: &mut dyn Sql, event: &Event, mut manifest: ManifestView) -> StoreResult<ManifestView> {
+    let answers = queries_of(sql, &event.event_id)?;
+    for asked in &mut manifest.facts.asked {
+        let of_it = answers.iter().filter(|(query, _)| query.target_azolla_id == asked.azolla_id);
+        let of_it: Vec<_> = of_it.map(|(_, response)| (response.status, response.created_at)).collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        let (answered, failed): (Vec<_>, Vec<_>) =
+            of_it.into_iter().partition(|(status, _)| *status == QueryStatus::Ok);
+        // One that did not answer one question did not answer.
+        asked.status = failed.last().map_or(QueryStatus::Ok, |(status, _)| *status);
+        asked.as_of = answered.into_iter().map(|(_, at)| at).max();
+    }
+    manifest.facts.pending_captures = captures::pending(sql, &event.azolla_id, COUNTED_MAX)?;
+    Ok(manifest)
 }
 
 /// Writes down what was asked and answered.
