@@ -321,7 +321,7 @@ async fn no_verdict_over_a_ticket_goes_without_its_run() {
     duty.standing.as_mut().expect("a standing objective").objective_id = "done".parse().expect("an id");
     let text = duty.to_json();
     let mut claimed = whole.clone();
-    claimed.insert(format!("blueprints/{}.json", Digest::of_bytes(text.as_bytes())), text + "\n");
+    claimed.insert(format!("blueprints/{}.json", Digest::of_bytes(text.as_bytes())), text);
     manifest_anew(&mut claimed);
     assert_eq!(faults(&claimed), [], "a blueprint more changes nothing");
     let run = whole.keys().find(|path| path.starts_with("run_records/")).expect("a run").clone();
@@ -331,7 +331,12 @@ async fn no_verdict_over_a_ticket_goes_without_its_run() {
     manifest_anew(&mut folder);
     named(&folder, &run);
     // Nor with all that is there of the ticket.
-    folder.retain(|path, text| path.starts_with("journal/") || !text.contains("\"done\""));
+    let stays = |path: &str| path.starts_with("journal/") || path.starts_with("blueprints/");
+    let of_it = |path: &str, text: &str| !stays(path) && text.contains("\"done\"");
+    for path in claimed.iter().filter(|(path, text)| of_it(path, text)).map(|(path, _)| path) {
+        folder.remove(path);
+        folder.remove(&format!("beside/{path}"));
+    }
     manifest_anew(&mut folder);
     named(&folder, "objectives/done.json");
     named(&folder, &run);
