@@ -146,15 +146,17 @@ fn asked_again(sql: &mut dyn Sql, event: &Event, mut manifest: ManifestView) -> 
     let answers = queries_of(sql, &event.event_id)?;
     for asked in &mut manifest.facts.asked {
         let of_it = answers.iter().filter(|(query, _)| query.target_azolla_id == asked.azolla_id);
-        let of_it: Vec<_> = of_it.map(|(_, response)| (response.status, response.created_at)).collect();
-        if of_it.is_empty() {
-            continue;
+        for (n, (query, response)) in of_it.enumerate() {
+            if n == 0 {
+                (asked.status, asked.as_of) = (QueryStatus::Ok, None);
+            }
+            match response.status {
+                QueryStatus::Ok => asked.as_of = asked.as_of.max(Some(response.created_at)),
+                // One that did not tell its objectives did not answer.
+                status if query.artifact_type == ReadableArtifact::Objective => asked.status = status,
+                _ => {}
+            }
         }
-        let (answered, failed): (Vec<_>, Vec<_>) =
-            of_it.into_iter().partition(|(status, _)| *status == QueryStatus::Ok);
-        // One that did not answer one question did not answer.
-        asked.status = failed.last().map_or(QueryStatus::Ok, |(status, _)| *status);
-        asked.as_of = answered.into_iter().map(|(_, at)| at).max();
     }
     manifest.facts.pending_captures = captures::pending(sql, &event.azolla_id, COUNTED_MAX)?;
     Ok(manifest)
