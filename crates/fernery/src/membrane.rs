@@ -3,8 +3,8 @@
 
 use crate::config::registry::RemoteAzolla;
 use crate::pipeline::Context;
-use fernery_client::Client;
 use fernery_client::client::Reply;
+use fernery_client::{Client, ClientError};
 use fernery_core::artifact::{
     AzollaId, Metadata, QueryId, QueryStatus, ResponseId, SubstrateQuery, SubstrateQueryResponse,
 };
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tracing::warn;
 
-/// How long another instance may take to answer.
+/// How long another instance may take to answer, and never more than a third of a lease: whoever asks holds one.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Who may be asked.
@@ -40,9 +40,12 @@ pub(crate) async fn targets(context: &Context, by: &AzollaId) -> Result<Vec<Targ
         return Ok(Vec::new());
     };
     let reads: Reads = blueprint.reads.clone();
-    let here = context.engine.substrate().read(azollas::ids).await?;
-    let remote = context.registry.values().filter(|remote| !here.contains(&remote.name));
-    let mut all: Vec<Target> = remote
+    let mut here = context.engine.substrate().read(azollas::ids).await?;
+    // One that was hosted here once, and is elsewhere now.
+    here.retain(|id| !context.registry.contains_key(id));
+    let mut all: Vec<Target> = context
+        .registry
+        .values()
         .map(|remote| Target { azolla_id: remote.name.clone(), remote: Some(remote.clone()) })
         .collect();
     all.extend(here.into_iter().map(|azolla_id| Target { azolla_id, remote: None }));
@@ -51,6 +54,12 @@ pub(crate) async fn targets(context: &Context, by: &AzollaId) -> Result<Vec<Targ
     });
     all.sort_by(|a, b| a.azolla_id.cmp(&b.azolla_id));
     Ok(all)
+}
+
+/// Whether its blueprint declares this read.
+pub(crate) fn declared(context: &Context, by: &AzollaId, target: &Target, of: ReadableArtifact) -> bool {
+    let mut own = context.blueprints.iter().filter(|own| own.azolla_id == *by);
+    own.any(|own| own.reads.allows(&target.azolla_id, of))
 }
 
 /// Asks one of them. Only this instance's own database is trouble; everything else is an answer.
@@ -73,12 +82,9 @@ pub(crate) async fn ask(
     let response = match &target.remote {
         None => context.engine.substrate().read(move |sql| querying::answer(sql, &asked, None)).await?,
         Some(remote) => {
-            let declared = context
-                .blueprints
-                .iter()
-                .any(|own| own.azolla_id == *by && own.reads.allows(&target.azolla_id, artifact_type));
-            match declared {
-                true => elsewhere(remote, asked).await,
+            let within = ANSWER_WITHIN.min(context.lease_ttl / 3);
+            match declared(context, by, target, artifact_type) {
+                true => elsewhere(remote, asked, within).await,
                 false => without(&query, QueryStatus::Denied),
             }
         }
@@ -97,26 +103,34 @@ fn without(query: &SubstrateQuery, status: QueryStatus) -> SubstrateQueryRespons
     }
 }
 
-async fn elsewhere(remote: &RemoteAzolla, query: SubstrateQuery) -> SubstrateQueryResponse {
+async fn elsewhere(remote: &RemoteAzolla, query: SubstrateQuery, within: Duration) -> SubstrateQueryResponse {
     let there = SubstrateQuery { target_azolla_id: remote.azolla_id.clone(), ..query.clone() };
     let asked = async {
-        let token = remote.token.as_ref().map(|token| token.read()).transpose()?;
-        let client = Client::new(&remote.url, token.as_deref(), None).map_err(|error| error.to_string())?;
+        let unavailable = |why: String| (QueryStatus::TargetUnavailable, why);
+        let token = remote.token.as_ref().map(|token| token.read()).transpose().map_err(unavailable)?;
+        let client = Client::new(&remote.url, token.as_deref(), None)
+            .map_err(|error| unavailable(error.to_string()))?;
         let path = format!("/v1/azollas/{}/query", remote.azolla_id);
         let reply: Reply<SubstrateQueryResponse> =
-            client.post(&path, &there, Duration::ZERO).await.map_err(|error| error.to_string())?;
-        reply.read().map_err(|error| error.to_string())
+            client.post(&path, &there, Duration::ZERO).await.map_err(|error| match &error {
+                // It is there, and does not take our token.
+                ClientError::Refused { problem, .. } if matches!(problem.status, 401 | 403) => {
+                    (QueryStatus::Denied, error.to_string())
+                }
+                _ => unavailable(error.to_string()),
+            })?;
+        let answer = reply.read().map_err(|error| unavailable(error.to_string()))?;
+        match answer.query_id == there.query_id {
+            true => Ok(answer),
+            false => Err(unavailable("it answered another question".into())),
+        }
     };
-    let answer = match tokio::time::timeout(ANSWER_WITHIN, asked).await {
-        Ok(answer) => answer,
-        Err(_) => Err(format!("no answer within {} s", ANSWER_WITHIN.as_secs())),
-    };
-    match answer {
-        Ok(answer) if answer.query_id == query.query_id => named(answer, remote),
-        Ok(_) => without(&query, QueryStatus::TargetUnavailable),
-        Err(why) => {
-            warn!(azolla = %remote.name, url = %remote.url, %why, "an azolla elsewhere did not answer");
-            without(&query, QueryStatus::TargetUnavailable)
+    let late = || (QueryStatus::TargetUnavailable, format!("no answer within {} ms", within.as_millis()));
+    match tokio::time::timeout(within, asked).await.unwrap_or_else(|_| Err(late())) {
+        Ok(answer) => named(answer, remote),
+        Err((status, why)) => {
+            warn!(azolla = %remote.name, url = %remote.url, %status, %why, "an azolla elsewhere did not answer");
+            without(&query, status)
         }
     }
 }
@@ -124,6 +138,7 @@ async fn elsewhere(remote: &RemoteAzolla, query: SubstrateQuery) -> SubstrateQue
 /// What came back, under the name that its azolla has here.
 fn named(answer: SubstrateQueryResponse, remote: &RemoteAzolla) -> SubstrateQueryResponse {
     let mut results = answer.results;
+    results.truncate(querying::RESULTS_MAX as usize);
     for result in &mut results {
         if let Value::Object(fields) = result
             && fields.contains_key("azolla_id")

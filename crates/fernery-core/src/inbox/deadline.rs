@@ -62,13 +62,13 @@ pub(crate) fn is_cancelled(objective: &Objective) -> bool {
     objective.status == ObjectiveStatus::Blocked && objective.blocked_reason.as_deref() == Some("cancelled")
 }
 
-/// ` --server URL` for a command that goes elsewhere.
+/// ` --url URL` for a command that goes elsewhere.
 pub(crate) fn at_server(server: Option<&str>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ":/._-%[]".contains(c);
     match server {
         None => String::new(),
-        Some(url) if url.chars().all(plain) => format!(" --server {url}"),
-        Some(url) => format!(" --server '{}'", url.replace('\'', "'\\''")),
+        Some(url) if url.chars().all(plain) => format!(" --url {url}"),
+        Some(url) => format!(" --url '{}'", url.replace('\'', "'\\''")),
     }
 }
 
@@ -191,9 +191,9 @@ mod tests {
         assert_eq!(
             pause.prioritized_actions,
             [
-                "Overdue since 2026-11-16T12:00:00.000Z. See what it waits for: fernery ticket show T-1 --server http://x:7878",
-                "Give it more time: fernery ticket edit T-1 --urgency 4 --server http://x:7878",
-                "Give it up: fernery ticket cancel T-1 --server http://x:7878",
+                "Overdue since 2026-11-16T12:00:00.000Z. See what it waits for: fernery ticket show T-1 --url http://x:7878",
+                "Give it more time: fernery ticket edit T-1 --urgency 4 --url http://x:7878",
+                "Give it up: fernery ticket cancel T-1 --url http://x:7878",
             ]
         );
         assert_eq!(crate::Schema::named("pause_state").unwrap().validate(&json!(pause)), []);

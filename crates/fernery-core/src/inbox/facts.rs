@@ -22,7 +22,6 @@ pub const ITEMS_MAX: usize = 50;
 
 /// An azolla that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Asked {
     /// Which.
     pub azolla_id: AzollaId,
@@ -36,7 +35,6 @@ pub struct Asked {
 
 /// What one azolla answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Told {
     /// Who was asked, and whether there was an answer.
     pub asked: Asked,
@@ -44,11 +42,13 @@ pub struct Told {
     pub objectives: Vec<Objective>,
     /// The newest pause of each of them that waits for a person.
     pub pauses: Vec<PauseState>,
+    /// Since when the urgencies of some of them count.
+    #[serde(default)]
+    pub clocks: BTreeMap<ObjectiveId, Clock>,
 }
 
 /// What the asking azolla knows of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Own {
     /// Its id.
     pub azolla_id: AzollaId,
@@ -62,7 +62,6 @@ pub struct Own {
 
 /// Something that needs a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Item {
     /// Names it, like `mec/T-1` or `task_management/triage`.
     pub item_id: String,
@@ -94,7 +93,6 @@ pub struct Item {
 
 /// All that a manifest is made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Facts {
     /// Who was asked.
     pub asked: Vec<Asked>,
@@ -125,7 +123,8 @@ pub fn facts(told: &[Told], own: &Own, urgency: &[Option<Duration>; 5], now: Tim
         for objective in &told.objectives {
             let pause = pauses.get(&objective.objective_id).copied();
             if seen.insert((&told.asked.azolla_id, &objective.objective_id)) {
-                items.extend(item(&told.asked, objective, pause, urgency, now));
+                let known = told.clocks.get(&objective.objective_id);
+                items.extend(item(&told.asked, objective, (pause, known), urgency, now));
             }
         }
     }
@@ -170,17 +169,13 @@ fn candidates(own: &Own, now: Timestamp) -> Option<Item> {
 fn item(
     asked: &Asked,
     objective: &Objective,
-    pause: Option<&PauseState>,
+    (pause, known): (Option<&PauseState>, Option<&Clock>),
     urgency: &[Option<Duration>; 5],
     now: Timestamp,
 ) -> Option<Item> {
     let open = deadline::is_open(objective);
     let done = objective.objective_type == ObjectiveType::Ticket && objective.status == ObjectiveStatus::Done;
-    let clock = Clock {
-        urgency: objective.urgency,
-        due_at: deadline::due_at(objective),
-        since: objective.created_at,
-    };
+    let clock = deadline::clock(objective, known, now);
     let due_at = deadline::deadline(&clock, urgency).filter(|_| open);
     let overdue = due_at.is_some_and(|due_at| due_at <= now);
     let (id, status) = (&objective.objective_id, objective.status);

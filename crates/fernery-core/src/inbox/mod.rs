@@ -64,7 +64,6 @@ pub fn shown(raw: &[u8]) -> String {
 
 /// A capture as triage sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Captured {
     /// Its id.
     pub capture_id: CaptureId,

@@ -14,6 +14,9 @@ use fernery_core::{Timestamp, canonical};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+/// Captures that a promoted objective names.
+const CAPTURED_FROM_MAX: usize = 20;
+
 /// Where a candidate stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -244,7 +247,9 @@ pub fn promote(
     }
     accepted!(still_waits(&candidate));
     let mut draft = candidate.draft.clone();
-    let captured: Vec<_> = captures_of(sql, id)?.into_iter().map(|c| c.capture.capture_id).collect();
+    // As many as fit: what was captured is beside the candidate in any case.
+    let captured = captures_of(sql, id)?.into_iter().map(|c| c.capture.capture_id);
+    let captured: Vec<_> = captured.take(CAPTURED_FROM_MAX).collect();
     draft.metadata.insert("captured_from".into(), json!(captured));
     let standing = accepted!(operating::create(sql, actor, objective_id, azolla_id, &draft)?);
     candidate.status = CandidateStatus::Promoted;

@@ -5,7 +5,7 @@
 
 use super::operating::{Answer, Refusal};
 use super::{Cell, Row, Sql, Stage, azollas, claims};
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, CaptureStatus, EventType, WorkorderId};
 use fernery_core::names::is_unprintable;
 use fernery_core::pipeline::Violation;
@@ -131,7 +131,7 @@ pub enum Stored {
     Taken(CaptureId),
 }
 
-/// Stores captures; answers for each. Nothing is stored if one of them cannot be.
+/// Stores captures; answers for each. Nothing is stored if one of them is unfit; one whose id is another's keeps no other back.
 pub fn capture(
     sql: &mut dyn Sql,
     azolla_id: Option<&AzollaId>,
@@ -149,7 +149,8 @@ pub fn capture(
         let now = sql.now();
         let shown = inbox::shown(&new.raw);
         let hex = (shown.as_bytes() != new.raw).then(|| hex(&new.raw));
-        let created_at = new.captured_at.map_or(now, |at| at.min(now));
+        let today = sql.calendar();
+        let created_at = new.captured_at.map_or(today, |at| at.min(today));
         let cells: [Cell<'_>; 7] = [
             new.capture_id.as_str().into(),
             azolla_id.as_str().into(),
@@ -160,7 +161,8 @@ pub fn capture(
             now.into(),
         ];
         let is_new = sql.touched(include_str!("sql/capture_insert.sql"), &cells)? == 1;
-        let Some(stored) = by_id(sql, &new.capture_id)? else { return Ok(Err(Refusal::Unknown)) };
+        let gone = || StoreError::Corrupt(format!("capture {} is gone", new.capture_id));
+        let stored = by_id(sql, &new.capture_id)?.ok_or_else(gone)?;
         let same = stored.capture.raw_content == shown
             && stored.raw_hex == hex
             && stored.capture.source_label == new.source_label

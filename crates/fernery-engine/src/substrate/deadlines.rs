@@ -7,9 +7,10 @@
 use super::scheduling::write_pause;
 use super::{Cell, Sql, azollas};
 use crate::error::StoreResult;
-use fernery_core::artifact::{AzollaId, Objective};
+use fernery_core::artifact::{AzollaId, Objective, ObjectiveId};
 use fernery_core::inbox::deadline::{self, Clock};
 use fernery_core::{Timestamp, canonical};
+use std::collections::BTreeMap;
 
 /// Takes note of objectives as an azolla tells them. What changed beside urgency and `due_at` changes no clock.
 pub fn watch(
@@ -19,7 +20,7 @@ pub fn watch(
     objectives: &[Objective],
 ) -> StoreResult<()> {
     let Some(registered) = azollas::in_force(sql, by)? else { return Ok(()) };
-    let now = sql.now();
+    let now = sql.calendar();
     for objective in objectives {
         let key: [Cell<'_>; 3] =
             [by.as_str().into(), source.as_str().into(), objective.objective_id.as_str().into()];
@@ -38,6 +39,9 @@ pub fn watch(
         };
         let clock = deadline::clock(objective, was.as_ref().map(|(clock, ..)| clock), now);
         let due = deadline::deadline(&clock, &registered.blueprint.urgency);
+        if was.as_ref().is_some_and(|(known, before, _)| *known == clock && *before == due) {
+            continue;
+        }
         let told = was.as_ref().is_some_and(|(_, before, told)| *told && *before == due);
         let document = canonical::text_of(objective);
         let cells: [Cell<'_>; 10] = [
@@ -57,9 +61,42 @@ pub fn watch(
     Ok(())
 }
 
+/// Since when the urgencies of these count, as far as they are watched.
+pub(super) fn clocks(
+    sql: &mut dyn Sql,
+    by: &AzollaId,
+    source: &AzollaId,
+    objectives: &[Objective],
+) -> StoreResult<BTreeMap<ObjectiveId, Clock>> {
+    let asked = objectives.iter().map(|objective| {
+        let key = vec![by.as_str().into(), source.as_str().into(), objective.objective_id.as_str().into()];
+        (include_str!("sql/deadline_clock.sql"), key)
+    });
+    let rows = sql.query_all(&asked.collect::<Vec<_>>())?;
+    let mut clocks = BTreeMap::new();
+    for (objective, found) in objectives.iter().zip(&rows) {
+        if let Some(row) = found.first() {
+            let clock = Clock { urgency: row.count(0)?, due_at: row.maybe_at(1)?, since: row.at(2)? };
+            clocks.insert(objective.objective_id.clone(), clock);
+        }
+    }
+    Ok(clocks)
+}
+
+/// Forgets what is watched of azollas that are not among these: they are not read any more.
+pub fn watch_only(sql: &mut dyn Sql, by: &AzollaId, sources: &[AzollaId]) -> StoreResult<()> {
+    let watched = sql.query(include_str!("sql/deadline_sources.sql"), &[by.as_str().into()])?;
+    for row in &watched {
+        if !sources.contains(&row.word(0)?) {
+            sql.query(include_str!("sql/deadlines_forget.sql"), &[by.as_str().into(), row.text(0)?.into()])?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes the pauses of what is overdue, up to `limit`; answers how many there were.
 pub fn tell(sql: &mut dyn Sql, by: &AzollaId, limit: i64) -> StoreResult<usize> {
-    let now: Timestamp = sql.now();
+    let now: Timestamp = sql.calendar();
     let cells = [by.as_str().into(), now.into(), limit.into()];
     let due = sql.query(include_str!("sql/deadlines_due.sql"), &cells)?;
     for row in &due {

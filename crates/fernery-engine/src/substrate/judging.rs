@@ -171,6 +171,8 @@ fn conclude_one(
         return Ok(Judged::Later);
     }
     if standing.objective.objective_type == ObjectiveType::Standing {
+        standing.spent.charge(work.spent_ms, &docket.bundle.metadata);
+        objectives::update(sql, &standing)?;
         return standing::conclude(sql, heard, work, &verdict, snapshot.as_ref());
     }
     standing.spent.charge(work.spent_ms, &docket.bundle.metadata);

@@ -97,13 +97,20 @@ pub fn fire(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<bool> {
     let Some(registered) = azollas::in_force(sql, azolla_id)? else { return Ok(false) };
     let schedule = registered.blueprint.manifest.as_ref().and_then(|manifest| manifest.schedule.as_ref());
     let Some(schedule) = schedule else { return Ok(false) };
-    let now = sql.now();
-    let Some(row) = sql.one(include_str!("sql/fire_last.sql"), &[azolla_id.as_str().into()])? else {
-        sql.touched(include_str!("sql/fire_seen.sql"), &[azolla_id.as_str().into(), now.into()])?;
-        return Ok(false);
+    let (now, line) = (sql.calendar(), canonical::text_of(schedule));
+    let known = sql.one(include_str!("sql/fire_last.sql"), &[azolla_id.as_str().into()])?;
+    // What a schedule would have done before it was there is not made up for.
+    let known = match known {
+        Some(row) if row.text(1)? == line => row.at(0)?,
+        _ => {
+            let cells = [azolla_id.as_str().into(), now.into(), (&line).into()];
+            sql.touched(include_str!("sql/fire_seen.sql"), &cells)?;
+            return Ok(false);
+        }
     };
-    let Some(due) = schedule.due(row.at(0)?, now) else { return Ok(false) };
-    emit(sql, azolla_id, &format!("at-{}-{azolla_id}", due.as_millis()))?;
+    let Some(due) = schedule.due(known, now) else { return Ok(false) };
+    let of = Digest::of_bytes(azolla_id.as_str().as_bytes()).to_string();
+    emit(sql, azolla_id, &format!("at-{}-{}", due.as_millis(), &of[..8]))?;
     // Also past times that are left out are looked at once.
     let raised = sql.touched(include_str!("sql/fire_raise.sql"), &[azolla_id.as_str().into(), due.into()])?;
     Ok(raised == 1)
@@ -162,7 +169,8 @@ fn asked_again(sql: &mut dyn Sql, event: &Event, mut manifest: ManifestView) -> 
     Ok(manifest)
 }
 
-/// Writes down what was asked and answered.
+/// Writes down what was asked, and how it was answered. What was found is in the snapshot, as far as it matters: kept here as
+/// well, it would be every open objective at every look.
 pub(super) fn record(
     sql: &mut dyn Sql,
     azolla_id: &AzollaId,
@@ -170,7 +178,8 @@ pub(super) fn record(
     answered: &[Answered],
 ) -> StoreResult<()> {
     for one in answered {
-        let (query, response) = (canonical::text_of(&one.query), canonical::text_of(&one.response));
+        let response = SubstrateQueryResponse { results: Vec::new(), ..one.response.clone() };
+        let (query, response) = (canonical::text_of(&one.query), canonical::text_of(&response));
         let cells: [Cell<'_>; 6] = [
             one.query.query_id.as_str().into(),
             azolla_id.as_str().into(),
@@ -195,7 +204,7 @@ pub fn queries_of(
         .collect()
 }
 
-/// What each azolla told, over all that it was asked. One that did not answer one question did not answer.
+/// What each azolla told, over all that it was asked. One that did not tell its objectives did not answer.
 pub(super) fn told(answered: &[Answered]) -> Vec<Told> {
     let mut by_azolla: BTreeMap<&AzollaId, Told> = BTreeMap::new();
     for Answered { query, response, server } in answered {
@@ -208,9 +217,12 @@ pub(super) fn told(answered: &[Answered]) -> Vec<Told> {
             },
             objectives: Vec::new(),
             pauses: Vec::new(),
+            clocks: BTreeMap::new(),
         });
         if response.status != QueryStatus::Ok {
-            told.asked.status = response.status;
+            if query.artifact_type == ReadableArtifact::Objective {
+                told.asked.status = response.status;
+            }
             continue;
         }
         told.asked.as_of = Some(response.created_at);
@@ -250,6 +262,12 @@ pub(super) fn insert(
     ];
     sql.write(work.as_str(), include_str!("sql/manifest_insert.sql"), &cells)?;
     notices::of_manifest(sql, manifest.manifest_id.as_str())
+}
+
+/// What the newest was made of.
+pub(super) fn last_digest(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<Option<Digest>> {
+    let row = sql.one(include_str!("sql/manifest_last.sql"), &[azolla_id.as_str().into()])?;
+    row.map(|row| row.word(2)).transpose()
 }
 
 /// The newest.

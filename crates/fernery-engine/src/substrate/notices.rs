@@ -85,11 +85,11 @@ pub fn dispatch(sql: &mut dyn Sql, azolla_id: &AzollaId, chance: Chance, limit: 
     let waiting = sql.query(include_str!("sql/notices_waiting.sql"), &cells)?;
     for row in &waiting {
         let notice = notice(row, azolla_id)?;
-        sql.write(
-            &notice.notice_id,
-            include_str!("sql/notice_dispatched.sql"),
-            &[(&notice.notice_id).into()],
-        )?;
+        // Another process may have been faster.
+        let mine = sql.touched(include_str!("sql/notice_dispatched.sql"), &[(&notice.notice_id).into()])?;
+        if mine == 0 {
+            continue;
+        }
         let Some(how) = &registered.blueprint.notices else { continue };
         let webhook = how.webhook.as_ref().map(|_| Channel::Webhook);
         let command = (!how.command.is_empty()).then_some(Channel::Command);

@@ -47,7 +47,8 @@ pub fn answer(
     Ok(at_now(said(QueryStatus::Ok, results)))
 }
 
-/// `{"updated_after": T}` asks for what changed after an instant, in that order; else what is open, the weightiest first.
+/// `{"updated_after": T}` asks for what changed after an instant, in that order, and with `"open": true` only for what is open;
+/// without it, for what is open, the weightiest first.
 fn objectives_of(sql: &mut dyn Sql, query: &SubstrateQuery) -> StoreResult<Vec<Value>> {
     let target = &query.target_azolla_id;
     let after =
@@ -55,7 +56,8 @@ fn objectives_of(sql: &mut dyn Sql, query: &SubstrateQuery) -> StoreResult<Vec<V
     let found = match after {
         Some(after) => {
             let past = query.filter.get("after_id").and_then(Value::as_str).unwrap_or("");
-            changed(sql, target, (after, past), RESULTS_MAX)?
+            let open = query.filter.get("open") == Some(&Value::Bool(true));
+            changed(sql, target, (after, past), open)?
         }
         None => open(sql, target)?,
     };
@@ -68,15 +70,19 @@ fn open(sql: &mut dyn Sql, target: &AzollaId) -> StoreResult<Vec<objectives::Sta
     with_blockers(sql, &rows)
 }
 
-/// Objectives that changed after a place, in that order.
-pub fn changed(
+/// Objectives that changed after a place, in that order; all of them, or those that are open.
+fn changed(
     sql: &mut dyn Sql,
     target: &AzollaId,
     after: (Timestamp, &str),
-    limit: i64,
+    open: bool,
 ) -> StoreResult<Vec<objectives::Standing>> {
-    let cells = [target.as_str().into(), after.0.into(), after.1.into(), limit.into()];
-    let rows = sql.query(include_str!("sql/objectives_changed.sql"), &cells)?;
+    let cells = [target.as_str().into(), after.0.into(), after.1.into(), RESULTS_MAX.into()];
+    let statement = match open {
+        true => include_str!("sql/objectives_open_changed.sql"),
+        false => include_str!("sql/objectives_changed.sql"),
+    };
+    let rows = sql.query(statement, &cells)?;
     with_blockers(sql, &rows)
 }
 

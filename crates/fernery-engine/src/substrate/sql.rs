@@ -158,6 +158,10 @@ pub trait Sql {
     fn query(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Vec<Row>>;
     /// The instant of the transaction by the clock that decides expiry.
     fn now(&self) -> Timestamp;
+    /// The instant by the calendar: people's times (`due_at`, schedules, "tomorrow") go by it.
+    fn calendar(&self) -> Timestamp {
+        self.now()
+    }
     /// Enqueues the job of a workorder.
     fn enqueue(&mut self, job: NewJob) -> StoreResult<()>;
     /// Once this is durable, these workers look.

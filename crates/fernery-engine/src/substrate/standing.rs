@@ -7,7 +7,7 @@ use super::reading::WorkorderView;
 use super::scheduling::{pause_key_of_run, write_pause};
 use super::{Sql, Stage, candidates, journal, manifests};
 use crate::door;
-use crate::error::{StoreError, StoreResult};
+use crate::error::StoreResult;
 use fernery_core::artifact::{
     CaptureId, ContextSnapshot, GateResult, ManifestId, PauseReason, PauseState, RunId, RunRecord,
     WorkorderId,
@@ -52,7 +52,7 @@ pub(super) fn conclude(
     let upshot = match snapshot.and_then(Question::of) {
         Some(Question::Triage { batch, zone }) => of_triage(sql, heard, work, &record, (&batch, &zone))?,
         Some(Question::Manifest(facts)) => of_manifest(sql, heard, work, &record, &facts)?,
-        None => return Err(StoreError::Corrupt(format!("workorder {id} asks nothing"))),
+        None => unreadable(sql, id)?,
     };
     let spent = outcome(&docket.bundle.metadata) == Outcome::Budget;
     let pause = PauseState {
@@ -69,6 +69,19 @@ pub(super) fn conclude(
     journal::note(sql, "gate", "judged", record.objective_id.as_str(), &why)?;
     Stage::TRACKS.into_iter().for_each(|stage| sql.wakes(stage));
     Ok(Judged::Recorded(record))
+}
+
+/// Nobody can tell any more what was asked, as after another version was here: what it was about comes again.
+fn unreadable(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Upshot> {
+    let now = sql.now();
+    let held = sql.query(include_str!("sql/captures_in_triage.sql"), &[id.as_str().into()])?;
+    for row in &held {
+        let cells = [row.text(0)?.into(), id.as_str().into(), now.into(), now.into()];
+        sql.write(row.text(0)?, include_str!("sql/capture_put_back.sql"), &cells)?;
+    }
+    let action = "Nothing: what it asked cannot be read, and is asked anew".to_string();
+    let told = json!({"unreadable": true, "come_again": held.len()});
+    Ok(Upshot { reason: PauseReason::GateFailed, actions: vec![action], told })
 }
 
 /// Who made an answer, as people are told: its executor, or the built-in one in its place.

@@ -45,10 +45,14 @@ pub fn strand(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<bool> {
     let made_under = azollas::by_digest(sql, &work.blueprint)?;
     let kind = |of: &Blueprint| of.executor_of(wanted).map(|executor| executor.kind);
     let same_kind = made_under.is_some_and(|made| kind(&made.blueprint) == kind(&in_force.blueprint));
+    // Nobody has claimed it in all its time: others of its azolla wait for their turn.
+    let budget = std::time::Duration::from_millis(work.workorder.budget_ms);
+    let overtime = standing.objective.objective_type == ObjectiveType::Standing
+        && sql.now() > work.workorder.created_at.after(budget);
     if work.cancelled
         || work.workorder.status != WorkorderStatus::Created
         || standing.objective.status != ObjectiveStatus::InProgress
-        || (in_force.blueprint.workorders_for().contains(wanted) && same_kind)
+        || (in_force.blueprint.workorders_for().contains(wanted) && same_kind && !overtime)
     {
         return Ok(false);
     }

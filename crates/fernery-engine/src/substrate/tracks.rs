@@ -12,7 +12,7 @@ use super::claims;
 use super::issuing::{Issue, issue};
 use super::manifests::{self, Answered};
 use super::scheduling::{Claimed, Ids, Room, Scheduled, close};
-use super::{Question as Ask, Row, Sql, candidates, captures, reading};
+use super::{Question as Ask, Row, Sql, candidates, captures, deadlines};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
     AzollaId, CaptureId, ContextSnapshot, Event, ObjectiveId, TerminalReason, WorkorderId,
@@ -26,10 +26,12 @@ pub(super) const COUNTED_MAX: i64 = 1_000;
 
 /// Whether the tracks of an azolla are free for a triage.
 pub fn room_for_triage(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {
-    let duty = duty(registered)?;
-    Ok(match reading::active_workorder(sql, duty)? {
-        None => Room::Left(1),
-        Some(_) => Room::Track,
+    // Of the azolla, not of the objective alone: a blueprint may have named another one before.
+    let cells = [registered.blueprint.azolla_id.as_str().into(), 1.into()];
+    let active = sql.one(include_str!("sql/workorders_active.sql"), &cells)?;
+    Ok(match active.map_or(Ok(0), |row| row.int(0))? {
+        0 => Room::Left(1),
+        _ => Room::Track,
     })
 }
 
@@ -221,8 +223,7 @@ pub fn schedule_manifest(
     }
     manifests::record(sql, azolla_id, &claimed.event.event_id, answered)?;
     let facts = gathered(sql, &registered, answered)?;
-    let last = manifests::last(sql, azolla_id)?;
-    if last.is_some_and(|last| last.facts_digest == facts.digest()) {
+    if manifests::last_digest(sql, azolla_id)? == Some(facts.digest()) {
         close(sql, &claimed.event, TerminalReason::Unchanged, None)?;
         sql.wakes(super::Stage::Manifest);
         return Ok(Scheduled::Closed(TerminalReason::Unchanged));
@@ -234,7 +235,7 @@ pub fn schedule_manifest(
 
 /// What needs a person, by what the azollas answered and what waits here.
 fn gathered(sql: &mut dyn Sql, registered: &Registered, answered: &[Answered]) -> StoreResult<Facts> {
-    let (blueprint, now) = (&registered.blueprint, sql.now());
+    let (blueprint, now) = (&registered.blueprint, sql.calendar());
     let (candidates, oldest_candidate) = candidates::count(sql, &blueprint.azolla_id, COUNTED_MAX)?;
     let own = Own {
         azolla_id: blueprint.azolla_id.clone(),
@@ -242,7 +243,10 @@ fn gathered(sql: &mut dyn Sql, registered: &Registered, answered: &[Answered]) -
         oldest_candidate,
         pending_captures: captures::pending(sql, &blueprint.azolla_id, COUNTED_MAX)?,
     };
-    let told = manifests::told(answered);
+    let mut told = manifests::told(answered);
+    for told in &mut told {
+        told.clocks = deadlines::clocks(sql, &blueprint.azolla_id, &told.asked.azolla_id, &told.objectives)?;
+    }
     Ok(facts(&told, &own, &blueprint.urgency, now))
 }
 

@@ -20,6 +20,7 @@ on_both_backends!(
     a_builder_that_invents_is_refused_and_the_built_in_stands_in,
     triage_goes_first_and_one_workorder_is_under_way,
     a_stuck_triage_gives_way_when_its_budget_ends,
+    a_triage_that_nobody_claims_gives_way_too,
     a_schedule_fires_once_whoever_looks,
     the_membrane_lets_through_what_is_declared,
     two_manifest_schedulers_come_to_one_workorder,
@@ -186,6 +187,28 @@ async fn a_stuck_triage_gives_way_when_its_budget_ends<B: Backend>() {
     assert!(state(&world, "r").await.manifest.is_some(), "it had its turn");
 }
 
+/// Invariant 17.
+async fn a_triage_that_nobody_claims_gives_way_too<B: Backend>() {
+    let world = office::<B>("[executors.TRIAGE_DIAZOTROPH]\nkind = \"remote\"\n").await;
+    world.capture_many(1).await;
+    world.request("r").await;
+    world.announce(10).await;
+    let events = world.take(EventType::CaptureReady, "t", 1).await;
+    let [Scheduled::Workorder(work)] = &world.schedule_triage(events).await[..] else {
+        panic!("a workorder")
+    };
+    assert!(!crate::stranded::strand(&world, work.clone()).await, "it has its time");
+    world.advance(121).await;
+    assert!(crate::stranded::strand(&world, work.clone()).await, "and nobody came");
+    world.cancel_jobs().await;
+    world.judge().await;
+    assert_eq!(world.pending().await, 1, "its capture comes again");
+    for (event, held) in world.take(EventType::ManifestRequested, "m", 1).await {
+        let done = world.schedule_manifest(event, held).await;
+        assert!(matches!(done, Scheduled::Workorder(_)), "{done:?}");
+    }
+}
+
 async fn a_schedule_fires_once_whoever_looks<B: Backend>() {
     let every_hour = "[manifest]\nschedule = \"0 * * * *\"\n";
     let world = office::<B>(every_hour).await;
@@ -205,6 +228,7 @@ async fn a_schedule_fires_once_whoever_looks<B: Backend>() {
     assert!(!fire(&world).await, "five that were missed make one");
     let skip = format!("{every_hour}missed = \"skip\"\n");
     world.put_in_force(tasks(&skip)).await;
+    assert!(!fire(&world).await, "another schedule begins anew");
     world.advance(2 * 3_600 + 1_800).await;
     assert!(!fire(&world).await, "half an hour late is missed");
 }

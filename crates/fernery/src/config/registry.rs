@@ -88,6 +88,11 @@ pub fn parse(texts: &[String], from: &Path) -> Result<Registry, String> {
                 }
             }
         }
+        let authority = url.trim_start_matches("http://");
+        let here = ["127.", "localhost", "[::1]"].iter().any(|start| authority.starts_with(start));
+        if token.is_some() && url.starts_with("http://") && !here {
+            return Err(format!("azolla {name}: its token would go over plain HTTP; use https://"));
+        }
         let remote = RemoteAzolla { name: name.clone(), url, azolla_id, token };
         if all.insert(name.clone(), remote).is_some() {
             return Err(format!("azolla {name} is there twice"));
@@ -208,6 +213,7 @@ mod tests {
             ("a=ftp://h", "URL of a server"),
             ("a=http://u:p@h", "URL of a server"),
             ("a=http://h;x=1", "unknown part"),
+            ("a=http://h;token_env=T", "plain HTTP"),
         ] {
             let error = parse(&texts(&[bad]), Path::new("/")).expect_err(bad);
             assert!(error.contains(why), "{bad}: {error}");

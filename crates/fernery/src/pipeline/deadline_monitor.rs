@@ -21,6 +21,9 @@ const OVERLAP: Duration = Duration::from_secs(60);
 /// How often everything is looked at again, whatever was missed.
 const WHOLE_EVERY: Duration = Duration::from_secs(3600);
 
+/// Pages of one azolla in one pass: one elsewhere that makes things up is not followed for ever.
+const PAGES_MAX: usize = 200;
+
 /// Up to where the objectives of one azolla have been read.
 #[derive(Clone)]
 struct Mark {
@@ -45,8 +48,15 @@ impl PollingWorker for DeadlineMonitor {
 
     async fn pass(&self, context: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {
         let mut pass = Pass::default();
-        for target in membrane::targets(context, azolla).await? {
-            self.watch(context, azolla, &target, &mut pass).await?;
+        let targets = membrane::targets(context, azolla).await?;
+        let mut whole = false;
+        for target in &targets {
+            whole |= self.watch(context, azolla, target, &mut pass).await?;
+        }
+        if whole {
+            let (by, of) =
+                (azolla.clone(), targets.into_iter().map(|target| target.azolla_id).collect::<Vec<_>>());
+            context.engine.substrate().transact(move |sql| deadlines::watch_only(sql, &by, &of)).await?;
         }
         if pass.counts.contains_key("watched") {
             door::failpoint("deadlines-watched");
@@ -63,28 +73,35 @@ impl PollingWorker for DeadlineMonitor {
 }
 
 impl DeadlineMonitor {
-    /// Reads what changed in one azolla since it was last read, page by page.
+    /// Reads what changed in one azolla since it was last read, page by page; now and then all that is open. Answers whether it
+    /// was that.
     async fn watch(
         &self,
         context: &Context,
         by: &AzollaId,
         target: &Target,
         pass: &mut Pass,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let key = (by.clone(), target.azolla_id.clone());
         let known = self.read.lock().await.get(&key).cloned();
         let fresh = known.filter(|mark| mark.whole_at.elapsed() < WHOLE_EVERY);
+        let whole = fresh.is_none();
         let whole_at = fresh.as_ref().map_or_else(door::stop_watch, |mark| mark.whole_at);
         let mut at = fresh.map_or(Timestamp::default(), |mark| mark.at.before(OVERLAP));
-        let (mut after_id, mut newest) = (String::new(), at);
-        loop {
-            let filter =
-                [("updated_after".to_string(), json!(at)), ("after_id".to_string(), json!(after_id))].into();
+        let (mut after_id, mut read_at) = (String::new(), None);
+        for _ in 0..PAGES_MAX {
+            let filter = [
+                ("updated_after".to_string(), json!(at)),
+                ("after_id".to_string(), json!(after_id)),
+                ("open".to_string(), json!(whole)),
+            ]
+            .into();
             let answered = membrane::ask(context, by, target, ReadableArtifact::Objective, filter).await?;
             if answered.response.status != QueryStatus::Ok {
                 pass.count(answered.response.status.as_str(), 1);
-                return Ok(());
+                return Ok(whole);
             }
+            read_at.get_or_insert(answered.response.created_at);
             let found = answered.response.results;
             let full = found.len() as i64 == querying::RESULTS_MAX;
             let objectives: Vec<Objective> =
@@ -92,7 +109,6 @@ impl DeadlineMonitor {
             let Some(last) = objectives.last() else { break };
             let moved = (last.updated_at, last.objective_id.as_str()) > (at, after_id.as_str());
             (at, after_id) = (last.updated_at, last.objective_id.to_string());
-            newest = newest.max(at);
             pass.count("watched", objectives.len() as u64);
             let (by, of, server) =
                 (by.clone(), target.azolla_id.clone(), target.server().map(str::to_string));
@@ -105,7 +121,10 @@ impl DeadlineMonitor {
                 break;
             }
         }
-        self.read.lock().await.insert(key, Mark { at: newest, whole_at });
-        Ok(())
+        // Whatever changed by then was among what was read, or comes within the overlap.
+        if let Some(at) = read_at {
+            self.read.lock().await.insert(key, Mark { at, whole_at });
+        }
+        Ok(whole)
     }
 }

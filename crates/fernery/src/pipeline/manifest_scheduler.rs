@@ -7,7 +7,7 @@ use super::driver::{Pass, PollingWorker};
 use super::scheduler::{left, tally};
 use crate::membrane;
 use async_trait::async_trait;
-use fernery_core::artifact::{AzollaId, EventType, Metadata, SnapshotId};
+use fernery_core::artifact::{AzollaId, EventType, Metadata, QueryStatus, SnapshotId};
 use fernery_core::blueprint::{Blueprint, ReadableArtifact};
 use fernery_engine::substrate::claims::{self, Claimer, Held};
 use fernery_engine::substrate::manifests::{self, Answered};
@@ -80,9 +80,17 @@ async fn ask_all(
     let mut renewed_at = tokio::time::Instant::now();
     for target in membrane::targets(context, azolla).await? {
         for of in [ReadableArtifact::Objective, ReadableArtifact::PauseState] {
-            // A remote azolla may take its time, but no longer than a third of a lease each.
-            answered.push(membrane::ask(context, azolla, &target, of, Metadata::new()).await?);
+            if !membrane::declared(context, azolla, &target, of) {
+                continue;
+            }
+            let answer = membrane::ask(context, azolla, &target, of, Metadata::new()).await?;
+            let silent = answer.response.status != QueryStatus::Ok;
+            answered.push(answer);
             if renewed_at.elapsed() < context.lease_ttl / 4 {
+                // Who did not answer the first question is not waited for a second time.
+                if silent {
+                    break;
+                }
                 continue;
             }
             let (mine, ttl) = (held, context.lease_ttl);
@@ -90,6 +98,9 @@ async fn ask_all(
             let Some(renewed) = renewed else { return Ok(None) };
             held = renewed;
             renewed_at = tokio::time::Instant::now();
+            if silent {
+                break;
+            }
         }
     }
     Ok(Some((answered, held)))

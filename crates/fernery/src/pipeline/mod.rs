@@ -247,6 +247,13 @@ impl Pipeline {
             return Err(StoreError::Refused(format!("azolla {}: {why}", of.azolla_id)));
         }
         check_contained(&blueprints, &probing).await.map_err(StoreError::Refused)?;
+        if let Some(own) = blueprints.iter().find(|own| around.registry.contains_key(&own.azolla_id)) {
+            let why = format!(
+                "azolla {} is hosted here and named in registry: call that one something else",
+                own.azolla_id
+            );
+            return Err(StoreError::Refused(why));
+        }
         for blueprint in &blueprints {
             let blueprint = blueprint.clone();
             engine.substrate().transact(move |sql| azollas::register(sql, &blueprint)).await?;

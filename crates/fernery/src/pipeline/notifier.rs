@@ -2,7 +2,7 @@
 //! again by itself until it is told or given up as a dead letter.
 
 use super::Context;
-use super::driver::{Pass, PollingWorker};
+use super::driver::{Pass, PollingWorker, caught};
 use crate::notices::{self, Untold, Webhook};
 use async_trait::async_trait;
 use fernery_core::WorkerId;
@@ -62,7 +62,7 @@ pub(super) fn deliver(context: &Arc<Context>) -> Option<JoinHandle<()>> {
             match context.engine.claim(ask.clone(), CLAIM_WAIT).await {
                 Ok(claimed) => {
                     for job in claimed {
-                        if let Err(error) = tell(&context, &job).await {
+                        if let Err(error) = caught(tell(&context, &job)).await {
                             warn!(%error, job_id = %job.job_id, "a notice is not settled; its lease runs out");
                         }
                     }
@@ -119,7 +119,9 @@ async fn told(context: &Context, errand: &Errand) -> Result<(), Untold> {
             notices::send(&webhook, &context.allowed, &errand.notice.notice_id, &body).await
         }
         (Channel::Command, _) if !command.is_empty() => {
-            notices::run_hook(command, &body, COMMAND_WITHIN).await
+            // It is not told again while it still runs.
+            let within = COMMAND_WITHIN.min(context.lease_ttl / 2);
+            notices::run_hook(command, &body, within).await
         }
         _ => refused("its azolla does not tell it this way any more"),
     }

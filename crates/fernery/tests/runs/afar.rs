@@ -45,7 +45,7 @@ fn what_needs_a_person_elsewhere_is_on_the_page_and_an_azolla_that_is_gone_is_na
     let manifest = oriented(&home, "r1");
     assert_eq!(status_of(&manifest, "office"), "OK");
     let first = manifest["prioritized_orientation"][0].as_str().unwrap();
-    assert!(first.contains("fernery ticket approve far --server http://127.0.0.1"), "{first}");
+    assert!(first.contains("fernery ticket approve far --url http://127.0.0.1"), "{first}");
     let overdue = || {
         let pauses = home.get("/v1/pauses?limit=500");
         pauses["pauses"].as_array().unwrap().iter().filter(|one| one["objective_id"] == "far").count() == 1

@@ -55,7 +55,7 @@ pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>
         server: None,
         as_of: Some(now()),
     };
-    Told { asked, objectives, pauses }
+    Told { asked, objectives, pauses, clocks: BTreeMap::new() }
 }
 
 fn pause(id: &str, reason: PauseReason) -> PauseState {
@@ -139,8 +139,8 @@ fn candidates_are_one_item_and_captures_that_wait_for_triage_are_none() {
 fn an_azolla_elsewhere_has_its_server_in_the_command_and_one_that_did_not_answer_has_no_item() {
     let mut there = told(vec![objective("T-1", ObjectiveStatus::New)], vec![]);
     for (server, command) in [
-        ("https://x.org:8443/a", "fernery ticket approve T-1 --server https://x.org:8443/a"),
-        ("http://x/$(id)'", "fernery ticket approve T-1 --server 'http://x/$(id)'\\'''"),
+        ("https://x.org:8443/a", "fernery ticket approve T-1 --url https://x.org:8443/a"),
+        ("http://x/$(id)'", "fernery ticket approve T-1 --url 'http://x/$(id)'\\'''"),
     ] {
         there.asked.server = Some(server.to_string());
         assert_eq!(facts(std::slice::from_ref(&there), &own(0), &URGENCY, now()).items[0].command, command);

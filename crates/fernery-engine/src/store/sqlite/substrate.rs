@@ -54,6 +54,10 @@ impl Sql for Tx<'_> {
         self.now
     }
 
+    fn calendar(&self) -> Timestamp {
+        self.clock.calendar()
+    }
+
     fn enqueue(&mut self, job: NewJob) -> StoreResult<()> {
         Tx::enqueue(self, std::slice::from_ref(&job)).map(drop)
     }

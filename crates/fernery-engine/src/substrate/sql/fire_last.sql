@@ -1,1 +1,1 @@
-SELECT fired_at FROM fires WHERE azolla_id = $1;
+SELECT fired_at, schedule FROM fires WHERE azolla_id = $1;

@@ -1,1 +1,3 @@
-INSERT INTO fires (azolla_id, fired_at) VALUES ($1, $2) ON CONFLICT (azolla_id) DO NOTHING RETURNING azolla_id;
+INSERT INTO fires (azolla_id, fired_at, schedule) VALUES ($1, $2, $3)
+ON CONFLICT (azolla_id) DO UPDATE SET fired_at = $2, schedule = $3
+RETURNING azolla_id;

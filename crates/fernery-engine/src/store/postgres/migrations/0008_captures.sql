@@ -71,7 +71,8 @@ CREATE TABLE fernery.notices (
 -- Up to when the schedule of an azolla has been looked at.
 CREATE TABLE fernery.fires (
     azolla_id text COLLATE "C" NOT NULL PRIMARY KEY,
-    fired_at  timestamptz NOT NULL
+    fired_at  timestamptz NOT NULL,
+    schedule  text NOT NULL -- another one begins anew
 );
 
 -- What a deadline monitor watches: since when it counts, and whether it has told.
@@ -105,6 +106,7 @@ CREATE INDEX notices_waiting ON fernery.notices (azolla_id, created_at, notice_i
 CREATE INDEX queries_of_event ON fernery.queries (event_id, query_id);
 CREATE INDEX deadlines_due ON fernery.deadlines (azolla_id, deadline) WHERE NOT told AND deadline IS NOT NULL;
 CREATE INDEX objectives_changed ON fernery.objectives (azolla_id, updated_at, objective_id);
+CREATE INDEX objectives_open_changed ON fernery.objectives (azolla_id, updated_at, objective_id) WHERE objective_type = 'TICKET' AND (status <> 'DONE' OR unconfirmed);
 CREATE INDEX objectives_open ON fernery.objectives (azolla_id, importance, urgency, created_at, objective_id) WHERE objective_type = 'TICKET' AND (status <> 'DONE' OR unconfirmed);
 CREATE INDEX events_open_by_type ON fernery.events (azolla_id, type, created_at, event_id) WHERE NOT processed;
 

@@ -1,0 +1,1 @@
+SELECT urgency, due_at, since FROM deadlines WHERE azolla_id = $1 AND source_azolla_id = $2 AND objective_id = $3;
