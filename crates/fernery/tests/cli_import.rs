@@ -5,6 +5,7 @@ mod program;
 use program::{Answer, Server};
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::Duration;
 
 fn exported(server: &Server) -> String {
     server.run(["ticket", "new", "--id", "T", "--title", "x", "--meta", "n:=0.1234567890123456789"]).exits(0);
@@ -135,4 +136,79 @@ sandbox = "none"
     assert_eq!(said["counts"]["objectives"], 30, "{said}");
     two.run(["verify"]).exits(0);
     two.run(["run", "replay", "--all"]).exits(0);
+}
+
+/// Looks until it is so: another process gives no signal to wait for.
+#[allow(clippy::disallowed_methods, reason = "another process gives no signal to wait for")]
+#[track_caller]
+fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
+    let by = fernery_engine::door::stop_watch() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(fernery_engine::door::stop_watch() < by, "it did not come to that");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Captures, candidates and manifests stay behind, and what the journal tells of them hinders nobody.
+#[test]
+fn tickets_move_from_a_server_whose_inbox_was_used() {
+    let (one, two) = (Server::start(&[]), Server::start(&[]));
+    for text in ["first", "second", "third", "fourth", "fifth"] {
+        one.run(["capture", text]).exits(0);
+    }
+    let there = until(|| {
+        let found = one.run(["triage", "--json"]).exits(0).json()["candidates"].as_array().unwrap().clone();
+        (found.len() == 5).then_some(found)
+    });
+    let candidate = |n: usize| there[n]["candidate_id"].as_str().unwrap().to_string();
+    one.run(["triage", "promote", &candidate(0), "--id", "T-promoted"]).exits(0);
+    one.run(["triage", "edit", &candidate(1), "--title", "Second!"]).exits(0);
+    one.run(["triage", "merge", &candidate(1), &candidate(2)]).exits(0);
+    one.run(["triage", "discard", &candidate(3)]).exits(0);
+    one.run(["ticket", "new", "--id", "T-late", "--title", "x", "--meta", "due_at=2020-01-01"]).exits(0);
+    one.run(["orient"]).exits(0);
+    one.run(["orient"]).exits(0);
+    // A request may have the name of a ticket.
+    let request = serde_json::json!({ "request_id": "T-late" });
+    let (status, said) = one.post("operator.token", "/v1/azollas/task_management/manifests", &request);
+    assert!(status < 300, "{said}");
+    let asked = || one.read("/v1/manifest_requests/T-late").1;
+    until(|| (!asked()["reason"].is_null()).then_some(()));
+    let overdue = |pause: &serde_json::Value| {
+        pause["objective_id"] == "T-late" && pause["azolla_id"] == "task_management"
+    };
+    until(|| {
+        let pauses = one.run(["pause", "list", "--json"]).exits(0).json();
+        pauses["pauses"].as_array().unwrap().iter().any(overdue).then_some(())
+    });
+    one.run(["ticket", "block", "T-promoted", "--description", "Which?"]).exits(0);
+    one.run(["export", "out"]).exits(0);
+    let folder = one.dir.path().join("out");
+    assert!(!folder.join("objectives/operator-continuity.json").exists());
+    assert!(!folder.join("pause_states/T-late.1.json").exists(), "it is the other azolla's");
+    for kind in ["objectives", "pause_states"] {
+        for file in std::fs::read_dir(folder.join(kind)).unwrap() {
+            one.run(["schema", "check", file.unwrap().path().to_str().unwrap()]).exits(0);
+        }
+    }
+    let said = brought(&two, &folder, &["--json"]).exits(0).json();
+    assert_eq!(said["counts"]["objectives"], 2, "{said}");
+    for id in ["T-promoted", "T-late"] {
+        let shown = |server: &Server| server.run(["ticket", "show", id, "--json"]).exits(0).json();
+        let (there, here) = (shown(&one), shown(&two));
+        assert_eq!(there["objective"], here["objective"]);
+        assert_eq!(there["pauses"], here["pauses"]);
+        assert_eq!(there["pauses"].as_array().unwrap().len(), usize::from(id == "T-promoted"), "{there}");
+    }
+    two.run(["verify"]).exits(0);
+    // And from there on: its own inbox was used since, and the other's is in its journal.
+    two.run(["capture", "sixth"]).exits(0);
+    two.run(["orient"]).exits(0);
+    two.run(["export", "out"]).exits(0);
+    let three = Server::start(&[]);
+    brought(&three, &two.dir.path().join("out"), &[]).exits(0);
+    three.run(["verify"]).exits(0);
 }

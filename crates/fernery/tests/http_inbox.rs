@@ -157,7 +157,7 @@ async fn many_captures_are_stored_together_or_none_is(server: TestServer) {
 
 async fn every_unfit_capture_is_refused_by_its_field(server: TestServer) {
     let nowhere = server.post("/v1/captures", &json!({ "raw_content": "x" })).await;
-    assert_eq!((nowhere.status, nowhere.code()), (409, "conflict".into()), "{nowhere:?}");
+    assert_eq!((nowhere.status, nowhere.code()), (404, "not_found".into()), "{nowhere:?}");
     register(&server).await;
     for (body, pointer) in [
         (json!({}), "/raw_content"),

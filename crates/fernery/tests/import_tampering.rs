@@ -4,7 +4,8 @@ mod import;
 mod pipeline;
 mod server;
 
-use fernery_core::canonical;
+use fernery_core::blueprint::Blueprint;
+use fernery_core::canonical::{self, Digest};
 use fernery_core::exported::{self, Fault, manifest};
 use fernery_core::limits;
 use fernery_engine::door;
@@ -310,4 +311,33 @@ async fn every_limit_of_a_folder_is_told() {
     assert_eq!((refused.status, refused.code()), (413, "too_large".into()), "{refused:?}");
     assert!(refused.body.contains("67108864 bytes"), "{refused:?}");
     server.stop().await;
+}
+
+/// What the journal tells of a standing objective needs no run in the folder. No ticket can be made to look like one.
+#[tokio::test]
+async fn no_verdict_over_a_ticket_goes_without_its_run() {
+    let whole = folder().await;
+    let mut duty = Blueprint::task_management();
+    duty.standing.as_mut().expect("a standing objective").objective_id = "done".parse().expect("an id");
+    let text = duty.to_json();
+    let mut claimed = whole.clone();
+    claimed.insert(format!("blueprints/{}.json", Digest::of_bytes(text.as_bytes())), text);
+    manifest_anew(&mut claimed);
+    assert_eq!(faults(&claimed), [], "a blueprint more changes nothing");
+    let run = whole.keys().find(|path| path.starts_with("run_records/")).expect("a run").clone();
+    let mut folder = claimed.clone();
+    folder.remove(&run);
+    folder.remove(&format!("beside/{run}"));
+    manifest_anew(&mut folder);
+    named(&folder, &run);
+    // Nor with all that is there of the ticket.
+    let stays = |path: &str| path.starts_with("journal/") || path.starts_with("blueprints/");
+    let of_it = |path: &str, text: &str| !stays(path) && text.contains("\"done\"");
+    for path in claimed.iter().filter(|(path, text)| of_it(path, text)).map(|(path, _)| path) {
+        folder.remove(path);
+        folder.remove(&format!("beside/{path}"));
+    }
+    manifest_anew(&mut folder);
+    named(&folder, "objectives/done.json");
+    named(&folder, &run);
 }

@@ -4,7 +4,7 @@
 use super::references::{of_entry, path};
 use super::{Exported, Faults, Kept};
 use crate::Timestamp;
-use crate::artifact::{AzollaId, Objective, ObjectiveStatus, RunRecord};
+use crate::artifact::{AzollaId, EventType, Objective, ObjectiveStatus, RunRecord};
 use crate::blueprint::Blueprint;
 use crate::canonical::Digest;
 use crate::journal::Entry;
@@ -22,7 +22,8 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 pub(super) fn check(all: &Exported, faults: &mut Faults) {
     let mut about: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
     let (mut decided, mut processed, mut judged) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for entry in &all.journal {
+    let duties = duties(all);
+    for entry in all.journal.iter().filter(|entry| !is_of_inbox(entry, &duties)) {
         about.entry(&entry.subject).or_default().push(entry);
         match entry.act.as_str() {
             "created" => {
@@ -98,6 +99,32 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
         let told = entries.iter().any(|entry| entry.created_at == pause.created_at);
         let why = format!("the journal tells of nothing at {}: it was inserted or changed", pause.created_at);
         faults.unless(told, &path("pause_states", format!("{of}.{number}")), why);
+    }
+}
+
+/// The standing objectives of the folder's blueprints. One that is named like a ticket is none: that ticket's verdicts need
+/// their runs. No ticket can be left out of the folder for it, because the journal tells that it was created.
+fn duties(all: &Exported) -> BTreeSet<&str> {
+    let created: BTreeSet<&str> = all
+        .journal
+        .iter()
+        .filter(|entry| entry.act == "created")
+        .map(|entry| entry.subject.as_str())
+        .collect();
+    let named = all.blueprints.values().filter_map(|blueprint| blueprint.standing.as_ref());
+    let named = named.map(|standing| standing.objective_id.as_str());
+    named.filter(|id| !all.objectives.contains_key(*id) && !created.contains(id)).collect()
+}
+
+/// Whether an entry tells of an inbox, which is not in the folder: of a capture's or a request's event, a verdict for a
+/// standing objective, or what an operator decided about a candidate. Their ids may be those of tickets, of which it tells nothing.
+fn is_of_inbox(entry: &Entry, duties: &BTreeSet<&str>) -> bool {
+    match entry.act.as_str() {
+        "event_processed" => serde_json::from_value::<EventType>(entry.why["type"].clone())
+            .is_ok_and(|of| of != EventType::TicketReady),
+        "judged" => duties.contains(entry.subject.as_str()),
+        "promoted" | "edited_candidate" | "discarded" | "merged" => true,
+        _ => false,
     }
 }
 

@@ -113,7 +113,7 @@ pub(super) fn the_one(
         (None, several) if several.iter().any(|known| known.as_str() == DEFAULT) => {
             Ok(AzollaId::stored(DEFAULT))
         }
-        (None, []) => Err(Refusal::Conflict(format!("no azolla here has an {sort}: host task_management"))),
+        (None, []) => Err(Refusal::Nobody(format!("no azolla here has an {sort}: host task_management"))),
         (None, _) => {
             Err(Refusal::Conflict(format!("several azollas have an {sort}: name one of {}", listed())))
         }

@@ -1,7 +1,8 @@
 //! Session manifests: who wants one, what was asked for it, and what it says.
 
-use super::captures::the_one;
+use super::captures::{self, the_one};
 use super::operating::Answer;
+use super::tracks::COUNTED_MAX;
 use super::{Cell, Row, Sql, Stage, azollas, claims, notices, reading};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
@@ -138,10 +139,34 @@ pub fn state_of(sql: &mut dyn Sql, request_id: &str) -> StoreResult<Option<Reque
     let work_order_id: Option<WorkorderId> = row.maybe_word(8)?;
     let manifest = match (&work_order_id, reason) {
         (Some(work), _) => of_workorder(sql, work)?,
-        (None, Some(TerminalReason::Unchanged)) => last(sql, &event.azolla_id)?,
+        (None, Some(TerminalReason::Unchanged)) => match last(sql, &event.azolla_id)? {
+            Some(manifest) => Some(asked_again(sql, &event, manifest)?),
+            None => None,
+        },
         _ => None,
     };
     Ok(Some(RequestState { event, reason, work_order_id, manifest }))
+}
+
+/// The manifest that still holds, with what this request found out: who answered when, and how many captures wait.
+fn asked_again(sql: &mut dyn Sql, event: &Event, mut manifest: ManifestView) -> StoreResult<ManifestView> {
+    let answers = queries_of(sql, &event.event_id)?;
+    for asked in &mut manifest.facts.asked {
+        let of_it = answers.iter().filter(|(query, _)| query.target_azolla_id == asked.azolla_id);
+        for (n, (query, response)) in of_it.enumerate() {
+            if n == 0 {
+                (asked.status, asked.as_of) = (QueryStatus::Ok, None);
+            }
+            match response.status {
+                QueryStatus::Ok => asked.as_of = asked.as_of.max(Some(response.created_at)),
+                // One that did not tell its objectives did not answer.
+                status if query.artifact_type == ReadableArtifact::Objective => asked.status = status,
+                _ => {}
+            }
+        }
+    }
+    manifest.facts.pending_captures = captures::pending(sql, &event.azolla_id, COUNTED_MAX)?;
+    Ok(manifest)
 }
 
 /// Writes down what was asked, and how it was answered. What was found is in the snapshot, as far as it matters: kept here as

@@ -46,6 +46,8 @@ pub enum Refusal {
     OtherRun(Box<RunRecord>),
     /// Something keeps it.
     Conflict(String),
+    /// Nobody here does it; a blueprint may bring who does.
+    Nobody(String),
     /// What was sent does not fit.
     Unfit(Vec<Violation>),
 }

@@ -11,8 +11,8 @@ use super::objectives::{self, Standing, shown};
 use super::{Cell, Question, Row, Sql, Stage, journal, notices, reading};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, Event, GateResult, ObjectiveStatus, PauseState, SnapshotId, TerminalReason,
-    WorkorderId,
+    AzollaId, ContextSnapshot, Event, EventType, GateResult, ObjectiveStatus, PauseState, SnapshotId,
+    TerminalReason, WorkorderId,
 };
 use fernery_core::blueprint::Limits;
 use fernery_core::pipeline::envelope;
@@ -303,7 +303,11 @@ pub(super) fn close(
         workorder.map(WorkorderId::as_str).into(),
     ];
     sql.write(event.event_id.as_str(), include_str!("sql/event_processed.sql"), &cells)?;
-    let why = json!({"event_id": event.event_id, "reason": reason, "work_order_id": workorder});
+    let mut why = json!({"event_id": event.event_id, "reason": reason, "work_order_id": workorder});
+    // Whoever reads the journal alone must see that it is of no ticket: ids of captures and requests come from outside.
+    if event.event_type != EventType::TicketReady {
+        why["type"] = json!(event.event_type);
+    }
     journal::note(sql, "scheduler", "event_processed", &event.resource_id, &why)?;
     // One that was closed leaves room for the next; one that was scheduled may not.
     sql.wakes(Stage::Scheduler);

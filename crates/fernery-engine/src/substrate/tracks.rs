@@ -22,7 +22,7 @@ use fernery_core::inbox::{Captured, Question};
 use fernery_core::{Timestamp, limits};
 
 /// More candidates than a person is told the number of.
-const COUNTED_MAX: i64 = 1_000;
+pub(super) const COUNTED_MAX: i64 = 1_000;
 
 /// Whether the tracks of an azolla are free for a triage.
 pub fn room_for_triage(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {

@@ -80,7 +80,15 @@ async fn unchanged_facts_make_no_new_manifest<B: Backend>() {
     world.advance(3_600).await;
     let second = manifest_of(&world, "r2").await;
     assert_eq!((second.reason, second.work_order_id), (Some(TerminalReason::Unchanged), None));
-    assert_eq!(second.manifest.expect("the one that holds").manifest, first.manifest);
+    let second = second.manifest.expect("the one that holds");
+    assert_eq!((&second.manifest, &second.facts.items), (&first.manifest, &first.facts.items));
+    let answered = |view: &ManifestView| view.facts.asked[0].as_of.expect("answered").as_millis();
+    assert!(answered(&second) >= answered(&first) + 3_600_000, "what it says was looked at just now");
+    assert_eq!((first.facts.pending_captures, second.facts.pending_captures), (0, 0));
+    world.capture_many(2).await;
+    let now = state(&world, "r2").await.manifest.expect("the one that holds");
+    assert_eq!(now.facts.pending_captures, 2);
+    world.round().await;
     assert_eq!(all(&world).await.len(), 1);
     world.cancel(&named).await.expect("cancelled");
     let third = manifest_of(&world, "r3").await;

@@ -1,6 +1,6 @@
 //! Takes captures from a spool to where they are stored: through a server, or into the engine of the server itself.
 
-use super::capture_spool::{self, Kept, Spool};
+use super::capture_spool::{self, Hindered, Kept, Spool};
 use super::failure::Failure;
 use fernery_client::client::Reply;
 use fernery_client::wire::{CaptureManyResponse, CaptureView};
@@ -40,6 +40,8 @@ impl From<ClientError> for Unstored {
         match error.is_transient() {
             true => Self::Later(error.into()),
             false if never => Self::Never(error.into()),
+            // No azolla there has an inbox yet.
+            false if error.status() == Some(404) => Self::Blocked(Failure::from(error).for_now()),
             false => Self::Blocked(error.into()),
         }
     }
@@ -188,13 +190,16 @@ pub(super) async fn keep_delivering(engine: Engine, data: PathBuf) {
     }
 }
 
-/// Stores what commands left in the spool of this data directory while nobody served.
+/// Stores what commands left in the spool of this data directory while nobody served. What one inbox does not take keeps
+/// nothing from the others; it is told of at the end.
 pub(super) async fn deliver_spooled(engine: &Engine, data: &Path) -> Result<(), String> {
     let spool = Spool::at(data.join(capture_spool::DIR));
     let mut first_before = None;
+    let mut hindered = Hindered::new();
     loop {
-        let looking = spool.clone();
-        let found = tokio::task::spawn_blocking(move || looking.left_behind(limits::CAPTURES_MAX)).await;
+        let (looking, but) = (spool.clone(), hindered.clone());
+        let found =
+            tokio::task::spawn_blocking(move || looking.left_behind_but(limits::CAPTURES_MAX, &but)).await;
         let found = found.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
         for path in &found.damaged {
             warn!(path = %path.display(), "a file in the spool held no capture and was put aside");
@@ -202,7 +207,9 @@ pub(super) async fn deliver_spooled(engine: &Engine, data: &Path) -> Result<(), 
         // What cannot be taken out of the spool is there again at once.
         let first = found.kept.first().map(|kept| kept.path.clone());
         if first.is_none() || first == first_before {
-            return Ok(());
+            let mut why: Vec<String> = hindered.into_values().collect();
+            why.dedup();
+            return if why.is_empty() { Ok(()) } else { Err(why.join("; ")) };
         }
         first_before = first;
         let mut by_azolla: BTreeMap<Option<AzollaId>, Vec<Kept>> = BTreeMap::new();
@@ -210,44 +217,67 @@ pub(super) async fn deliver_spooled(engine: &Engine, data: &Path) -> Result<(), 
             by_azolla.entry(kept.request.azolla_id.clone()).or_default().push(kept);
         }
         for (azolla, kept) in by_azolla {
-            store(engine, &spool, azolla, &kept).await?;
+            if let Err(why) = store_all(engine, &spool, &azolla, &kept).await {
+                hindered.insert(azolla, why);
+            }
         }
     }
 }
 
+/// Stores captures for one inbox: together, or one by one where one of them does not fit.
+async fn store_all(
+    engine: &Engine,
+    spool: &Spool,
+    azolla: &Option<AzollaId>,
+    kept: &[Kept],
+) -> Result<(), String> {
+    let Err(Unfit) = store(engine, spool, azolla, kept).await? else { return Ok(()) };
+    for one in kept {
+        if let Err(Unfit) = store(engine, spool, azolla, std::slice::from_ref(one)).await? {
+            put_aside(spool, one, "it does not fit");
+        }
+    }
+    Ok(())
+}
+
+/// One of several captures does not fit, and none is stored.
+struct Unfit;
+
 async fn store(
     engine: &Engine,
     spool: &Spool,
-    azolla: Option<AzollaId>,
+    azolla: &Option<AzollaId>,
     kept: &[Kept],
-) -> Result<(), String> {
+) -> Result<Result<(), Unfit>, String> {
     let new: Vec<NewCapture> = kept.iter().filter_map(new_capture).collect();
+    let azolla = azolla.clone();
     let verb =
         move |sql: &mut dyn fernery_engine::substrate::Sql| captures::capture(sql, azolla.as_ref(), &new);
     let answer = engine.substrate().transact(verb).await.map_err(|e: StoreError| e.to_string())?;
-    let put_aside = |kept: &Kept, why: &str| match spool.refuse(&kept.path) {
-        Ok(path) => warn!(path = %path.display(), %why, "a capture cannot be stored and was put aside"),
-        Err(error) => {
-            warn!(path = %kept.path.display(), %why, %error, "a capture can be neither stored nor put aside")
-        }
-    };
     match answer {
         Ok(stored) => {
             door::failpoint("captures_stored");
             for (kept, stored) in kept.iter().zip(&stored) {
                 match stored {
                     Stored::New(_) | Stored::Before(_) => spool.forget(kept),
-                    Stored::Taken(_) => put_aside(kept, "its id belongs to another capture"),
+                    Stored::Taken(_) => put_aside(spool, kept, "its id belongs to another capture"),
                 }
             }
             info!(captures = stored.len(), "stored what waited in the spool");
-            Ok(())
         }
         // The next blueprint may have what is missing.
-        Err(Refusal::Conflict(why)) => Err(why),
-        Err(why) => {
-            kept.iter().for_each(|kept| put_aside(kept, &format!("{why:?}")));
-            Ok(())
+        Err(Refusal::Conflict(why) | Refusal::Nobody(why)) => return Err(why),
+        Err(Refusal::Unfit(_)) if kept.len() > 1 => return Ok(Err(Unfit)),
+        Err(why) => kept.iter().for_each(|kept| put_aside(spool, kept, &format!("{why:?}"))),
+    }
+    Ok(Ok(()))
+}
+
+fn put_aside(spool: &Spool, kept: &Kept, why: &str) {
+    match spool.refuse(&kept.path) {
+        Ok(path) => warn!(path = %path.display(), %why, "a capture cannot be stored and was put aside"),
+        Err(error) => {
+            warn!(path = %kept.path.display(), %why, %error, "a capture can be neither stored nor put aside")
         }
     }
 }

@@ -10,11 +10,15 @@ mod tests;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fernery_client::wire::CaptureRequest;
-use fernery_core::artifact::CaptureId;
+use fernery_core::Timestamp;
+use fernery_core::artifact::{AzollaId, CaptureId};
+use fernery_engine::door;
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Its place in a data directory.
 pub(super) const DIR: &str = "captures";
@@ -23,6 +27,8 @@ const REFUSED: &str = "refused";
 const SUFFIX: &str = ".json";
 /// Begins the names of files that are not finished.
 const UNFINISHED: &str = ".new-";
+/// How long somebody may be at one.
+const UNFINISHED_FOR: Duration = Duration::from_secs(3600);
 /// Bytes of one file: a capture whose every byte is escaped, and what stands around it.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Files that are synced one by one; more of them are synced with the whole file system at once.
@@ -51,6 +57,9 @@ pub(super) struct Found {
     pub(super) damaged: Vec<PathBuf>,
 }
 
+/// Inboxes that take nothing now, and why; `None` is the one that a capture goes to that names none.
+pub(super) type Hindered = BTreeMap<Option<AzollaId>, String>;
+
 impl Spool {
     pub(super) fn at(dir: PathBuf) -> Self {
         Self { dir }
@@ -62,7 +71,7 @@ impl Spool {
 
     /// Makes captures durable: all of them are there when this returns, or none is and it fails.
     pub(super) fn keep(&self, requests: Vec<CaptureRequest>) -> io::Result<Vec<Kept>> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        make(&self.dir)?;
         let mut kept = Vec::with_capacity(requests.len());
         let written = self.write(requests, &mut kept);
         if written.is_err() {
@@ -110,6 +119,11 @@ impl Spool {
 
     /// Up to `max` captures that no running command is about to send, the oldest first.
     pub(super) fn left_behind(&self, max: usize) -> io::Result<Found> {
+        self.left_behind_but(max, &BTreeMap::new())
+    }
+
+    /// As [`Self::left_behind`], without those for these inboxes. Also sweeps away what nobody finished.
+    pub(super) fn left_behind_but(&self, max: usize, hindered: &Hindered) -> io::Result<Found> {
         let mut found = Found::default();
         let listed = match fs::read_dir(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
@@ -121,6 +135,8 @@ impl Spool {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
             if name.ends_with(SUFFIX) && !name.starts_with('.') {
                 paths.push(path);
+            } else if name.starts_with(UNFINISHED) {
+                sweep(&path);
             }
         }
         // Ids are ordered by time.
@@ -130,6 +146,7 @@ impl Spool {
                 break;
             }
             match read(&path) {
+                Ok(Some(request)) if hindered.contains_key(&request.azolla_id) => {}
                 Ok(Some(request)) => found.kept.push(Kept { path, request, _held: None }),
                 // Somebody is at it, or has just been.
                 Ok(None) => {}
@@ -155,6 +172,29 @@ impl Spool {
         let there = aside.join(path.file_name().unwrap_or_default());
         fs::rename(path, &there)?;
         Ok(there)
+    }
+}
+
+/// Makes a directory, and those above it, so that they are there after a crash, too.
+fn make(dir: &Path) -> io::Result<()> {
+    let is_new = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+    let new: Vec<&Path> = dir.ancestors().take_while(is_new).collect();
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    for parent in new.into_iter().filter_map(Path::parent) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Removes a file that nobody finishes any more. What it was to hold was reported as not captured, or its command was killed
+/// before it reported anything.
+fn sweep(path: &Path) {
+    let changed = fs::metadata(path).and_then(|file| file.modified()).ok();
+    let changed = changed.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let changed = changed.and_then(|since| i64::try_from(since.as_millis()).ok()).map(Timestamp::from_millis);
+    if changed.is_some_and(|at| at.after(UNFINISHED_FOR) < door::wall_clock()) {
+        let _ = fs::remove_file(path);
     }
 }
 

@@ -70,23 +70,31 @@ struct Line<'a> {
 /// The texts of a manifest, taken apart again: `what. Why now: why. Do: command`, and at the end what was left out. One that
 /// is not so is shown as it is.
 fn lines<'a>(texts: &[String], facts: &'a Facts) -> Vec<Line<'a>> {
-    let mut taken: Vec<&str> = Vec::new();
-    let mut lines = Vec::new();
-    for text in texts {
-        // Of two commands of which one begins as the other, the longer one is meant.
-        let item = facts
-            .items
-            .iter()
-            .filter(|item| !taken.contains(&item.item_id.as_str()))
-            .filter(|item| text.contains(&format!(". Do: {}", item.command)))
-            .max_by_key(|item| item.command.len());
-        let said = item.and_then(|item| text.split_once(&format!(". Do: {}", item.command)));
-        let said = said.map_or(text.as_str(), |(before, _)| before);
-        let (headline, why_now) = said.split_once(". Why now: ").unwrap_or((said, ""));
-        taken.extend(item.map(|item| item.item_id.as_str()));
-        lines.push(Line { headline: one(headline), why_now: one(why_now), item });
-    }
-    lines
+    texts.iter().map(|text| line(text, facts)).collect()
+}
+
+/// What comes before the last `. Do: ` is what somebody wrote, and may look like a command; what comes after it is ours.
+fn line<'a>(text: &str, facts: &'a Facts) -> Line<'a> {
+    let as_it_is = || Line { headline: one(text), why_now: String::new(), item: None };
+    let Some((said, command)) = text.rsplit_once(". Do: ") else { return as_it_is() };
+    let mut meant = facts.items.iter().filter(|item| {
+        command
+            .strip_prefix(item.command.as_str())
+            .is_some_and(|rest| !item.command.is_empty() && is_end(rest))
+    });
+    let (Some(item), None) = (meant.next(), meant.next()) else { return as_it_is() };
+    let (headline, why_now) = said.split_once(". Why now: ").unwrap_or((said, ""));
+    Line { headline: one(headline), why_now: one(why_now), item: Some(item) }
+}
+
+/// Whether this is what may stand behind a command: nothing, ` (+N more)`, ` (not seen: …)`, or both.
+fn is_end(rest: &str) -> bool {
+    let more = |rest: &str| {
+        let (count, rest) = rest.strip_prefix(" (+")?.split_once(" more)")?;
+        (!count.is_empty() && count.bytes().all(|c| c.is_ascii_digit())).then(|| rest.to_string())
+    };
+    let rest = more(rest).unwrap_or_else(|| rest.to_string());
+    rest.is_empty() || (rest.starts_with(" (not seen: ") && rest.ends_with(')'))
 }
 
 fn one(text: &str) -> String {
@@ -162,6 +170,41 @@ mod tests {
                 .map(|(what, why, item)| (what.to_string(), why.to_string(), item.map(String::from)));
         assert_eq!(shown, expected);
         assert_eq!(sum(&facts.items[0]), "47 = blocked 35 + importance 12");
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_command_brings_no_command() {
+        let hostile = "Read. Why now: x. Do: fernery ticket cancel T-2";
+        let mut items = vec![
+            item("T-1", "fernery ticket approve T-1"),
+            item("T-2", "fernery ticket cancel T-2"),
+            item("T-3", "fernery ticket approve T-3"),
+            item("T-4", "fernery ticket approve T-3"),
+        ];
+        items[0].title = hostile.to_string();
+        let facts = Facts { asked: Vec::new(), items, more: 0, pending_captures: 0 };
+        let of = |text: &str| line(text, &facts).item.map(|item| item.title.clone());
+        let own = |end: &str| of(&format!("{hostile}. Why now: late. Do: fernery ticket approve T-1{end}"));
+        for end in
+            ["", " (+2 more)", " (not seen: mec denied it)", " (+12 more) (not seen: mec did not answer)"]
+        {
+            assert_eq!(own(end).as_deref(), Some(hostile), "{end}");
+        }
+        for end in [" --yes", "0", " (+ more)", " (+x more)", "; fernery ticket cancel T-2", " (not seen: "] {
+            assert_eq!(own(end), None, "{end}");
+        }
+        let two = format!("{hostile}. Why now: late. Do: fernery ticket approve T-3");
+        for as_it_is in [two.as_str(), "A. Do: fernery ticket cancel T-9", "A. Do: ", "A"] {
+            let line = line(as_it_is, &facts);
+            assert!(
+                line.item.is_none() && line.headline == as_it_is && line.why_now.is_empty(),
+                "{as_it_is}"
+            );
+        }
+        // A headline's own words stay words, in whichever line they stand.
+        let shown = line(&format!("{hostile}. Why now: late. Do: fernery ticket approve T-1"), &facts);
+        assert_eq!(shown.headline, "Read");
+        assert_eq!(shown.why_now, "x. Do: fernery ticket cancel T-2. Why now: late");
     }
 
     #[test]

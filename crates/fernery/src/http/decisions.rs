@@ -191,6 +191,7 @@ pub(super) fn refused_on(what: &str, id: &impl Display, refusal: Refusing) -> Re
             refused
         }
         Refusing::Conflict(why) => Refusal::new(Code::Conflict, why),
+        Refusing::Nobody(why) => Refusal::new(Code::NotFound, why),
         Refusing::Unfit(violations) => Refusal::fields(fields(violations)),
     }
 }

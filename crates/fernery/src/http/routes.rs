@@ -274,7 +274,7 @@ pub static ROUTES: &[Route] = routes![
     POST "/v1/captures", PRODUCERS, "Throw something into the inbox, or an array of it. By itself it starts nothing.",
         BodyRule::Json(one_or_many::<wire::CaptureRequest, { limits::CAPTURES_MAX }>),
         [201 of::<wire::CaptureView>, 200 either::<wire::CaptureView, wire::CaptureManyResponse>], captures::capture,
-        errors: &[Code::Conflict];
+        errors: DECIDE;
     GET "/v1/captures", READERS, "List captures, newest first.",
         BodyRule::None, [200 of::<wire::CapturePage>], captures::list, query: &[LIMIT, CURSOR], errors: PAGED;
     GET "/v1/captures/{id}", READERS, "Read a capture as it came.",

@@ -150,3 +150,52 @@ fn a_server_that_cannot_take_it_now_gets_it_later() {
     assert!(said.stderr.contains("is kept in"), "{said:?}");
     assert_eq!(files(&data.join("captures")).len(), 3);
 }
+
+#[test]
+fn what_cannot_be_stored_keeps_nothing_else_in_the_spool() {
+    let dir = stopped(Server::start(&[]));
+    program::run_in(dir.path(), ["capture", "good"]).exits(0);
+    let leave = |name: &str, azolla: Value, label: &str| {
+        let path = dir.path().join(format!(".fernery/captures/{name}.json"));
+        let request =
+            json!({ "raw_content": name, "capture_id": name, "source_label": label, "azolla_id": azolla });
+        std::fs::write(path, request.to_string()).unwrap();
+    };
+    let tasks = json!("task_management");
+    leave("0-no-inbox", json!("mec"), "cli");
+    leave("1-unfit", json!(null), &"x".repeat(10_000));
+    leave("2-fits", json!(null), "cli");
+    leave("3-unfit", tasks.clone(), "two\nlines");
+    leave("4-fits", tasks, "cli");
+    let server = Server::start_in(dir, &[]);
+    until(|| (spooled(&server).len() == 1).then_some(()));
+    assert!(spooled(&server)[0].ends_with("0-no-inbox.json"), "it may get an inbox");
+    assert_eq!(texts(&server), ["2-fits", "4-fits", "good"]);
+    let mut aside: Vec<_> = files(&server.data().join("captures/refused"))
+        .iter()
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    aside.sort();
+    assert_eq!(aside, ["1-unfit.json", "3-unfit.json"]);
+    server.signal(Signal::TERM);
+    let (_, log) = server.ended_with_log();
+    assert!(log.contains("azolla mec has no inbox"), "{log}");
+}
+
+#[test]
+fn a_server_without_an_inbox_leaves_captures_in_the_spool() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = "extends = \"mec\"\nazolla_id = \"task_management\"\n";
+    std::fs::write(dir.path().join("plain.toml"), plain).unwrap();
+    let server = Server::start_in(dir, &["--azolla", "plain.toml"]);
+    let said = server.run(["capture", "early"]).exits(1);
+    for part in ["no azolla here has an inbox", "the capture is kept in"] {
+        assert!(said.stderr.contains(part), "{part}: {said:?}");
+    }
+    server.run_with_stdin(&["capture", "-"], "one\ntwo\n").exits(1);
+    assert_eq!(spooled(&server).len(), 3);
+    assert!(files(&server.data().join("captures/refused")).is_empty());
+    let server = Server::start_in(stopped(server), &[]);
+    until(|| spooled(&server).is_empty().then_some(()));
+    assert_eq!(texts(&server), ["early", "one", "two"]);
+}

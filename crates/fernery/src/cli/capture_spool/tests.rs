@@ -1,5 +1,4 @@
 use super::*;
-use fernery_engine::door;
 
 fn request(raw: &[u8]) -> CaptureRequest {
     CaptureRequest { capture_id: Some(CaptureId::stored(&door::artifact_id())), ..carried(raw.to_vec()) }
@@ -50,6 +49,33 @@ fn what_holds_no_capture_is_put_aside_and_what_is_unfinished_is_left() {
     assert!(found.damaged.iter().all(|path| path.exists() && path.parent().unwrap().ends_with("refused")));
     assert!(spool.dir().join(".new-x").exists());
     assert!(spool.left_behind(9).unwrap().damaged.is_empty());
+}
+
+#[test]
+fn what_nobody_finished_for_an_hour_is_swept_away() {
+    let (_dir, spool) = spool();
+    spool.keep(vec![request(b"good")]).unwrap();
+    for (name, minutes) in [(".new-old", 61), (".new-young", 59), ("other", 600)] {
+        let file = File::create(spool.dir().join(name)).unwrap();
+        let at = door::wall_clock().as_millis() as u64 - minutes * 60_000;
+        file.set_modified(UNIX_EPOCH + Duration::from_millis(at)).unwrap();
+    }
+    assert_eq!(spool.left_behind(9).unwrap().kept.len(), 1);
+    let there = [".new-old", ".new-young", "other"].map(|name| spool.dir().join(name).exists());
+    assert_eq!(there, [false, true, true]);
+}
+
+#[test]
+fn those_for_a_hindered_inbox_do_not_stand_in_the_way_of_others() {
+    let (_dir, spool) = spool();
+    let of = |azolla: &str| CaptureRequest { azolla_id: azolla.parse().ok(), ..request(b"x") };
+    spool.keep(vec![of("a"), of("a"), of("b")]).unwrap();
+    let hindered = Hindered::from([(Some("a".parse().unwrap()), "no".to_string())]);
+    let found = spool.left_behind_but(2, &hindered).unwrap().kept;
+    assert_eq!(
+        found.iter().map(|kept| kept.request.azolla_id.as_ref().unwrap().as_str()).collect::<Vec<_>>(),
+        ["b"]
+    );
 }
 
 #[test]
