@@ -25,7 +25,7 @@ pub struct CaptureRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub capture_id: Option<CaptureId>,
-    /// Whose inbox; may be absent where there is one.
+    /// Whose inbox; if absent, the only one there is, or `task_management`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub azolla_id: Option<AzollaId>,
