@@ -322,11 +322,14 @@ async fn a_manifest_is_asked_for_once_and_waited_for(server: TestServer) {
     assert_eq!(unchanged.status, 202, "{unchanged:?}");
     let id = unchanged.json()["resource_id"].as_str().expect("an id").to_string();
     let unchanged = server.get(&format!("/v1/manifest_requests/{id}?wait_ms=15000")).await.json();
+    let holds = &unchanged["manifest"];
     assert_eq!(
-        (&unchanged["reason"], &unchanged["manifest"]),
-        (&json!("UNCHANGED"), manifest),
+        (&unchanged["reason"], &holds["manifest_id"]),
+        (&json!("UNCHANGED"), &manifest["manifest_id"]),
         "{unchanged}"
     );
+    let fresh = |of: &Value| of["facts"]["asked"][0]["as_of"].as_str().expect("an instant").to_string();
+    assert!(fresh(holds) >= fresh(manifest), "it says when it was looked at last: {unchanged}");
     for (path, body, status) in [
         (all, json!({ "request_id": "a b" }), 422),
         (all, json!({ "x": 1 }), 422),

@@ -37,6 +37,7 @@ pub use zone::Zone;
 use crate::Timestamp;
 use crate::artifact::{CaptureId, Metadata};
 use crate::names::is_unprintable;
+use crate::pipeline::draft::Draft;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -92,6 +93,19 @@ pub struct Candidate {
     /// What else was said: `due_at`, `projects`, `contexts`, …
     #[serde(default)]
     pub metadata: Metadata,
+}
+
+impl Candidate {
+    /// What it would become.
+    pub fn draft(&self) -> Draft {
+        Draft {
+            title: self.title.clone(),
+            acceptance_criteria: self.acceptance_criteria.clone(),
+            importance: self.importance,
+            urgency: self.urgency,
+            metadata: self.metadata.clone(),
+        }
+    }
 }
 
 /// A capture that triage made nothing of.

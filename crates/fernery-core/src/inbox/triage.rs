@@ -6,7 +6,6 @@
 use super::{Candidate, Captured, Left, Triage, Zone, hints};
 use crate::artifact::{CaptureId, Metadata};
 use crate::names::{is_unprintable, showable};
-use crate::pipeline::draft::Draft;
 use crate::pipeline::prompt::fenced;
 use crate::{Timestamp, json, limits};
 use serde::Deserialize;
@@ -168,14 +167,9 @@ fn check(path: &str, candidate: &Candidate, faults: &mut Vec<String>) {
     if candidate.acceptance_criteria.trim().is_empty() {
         faults.push(format!("{path}/acceptance_criteria: how to tell that it is done"));
     }
-    let draft = Draft {
-        title: candidate.title.clone(),
-        acceptance_criteria: candidate.acceptance_criteria.clone(),
-        importance: candidate.importance,
-        urgency: candidate.urgency,
-        metadata: candidate.metadata.clone(),
-    };
-    faults.extend(draft.violations().into_iter().map(|v| format!("{path}{}: {}", v.path, v.message)));
+    faults.extend(
+        candidate.draft().violations().into_iter().map(|v| format!("{path}{}: {}", v.path, v.message)),
+    );
     // What decides about work, such as a repository, is a person's to say: no captured words get there.
     for key in candidate.metadata.keys().filter(|key| !METADATA_KEYS.contains(&key.as_str())) {
         faults.push(format!("{path}/metadata: {key:?} is none of {}", METADATA_KEYS.join(", ")));

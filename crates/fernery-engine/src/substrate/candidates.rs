@@ -99,14 +99,7 @@ pub(super) fn insert(
     made_by: &str,
 ) -> StoreResult<()> {
     let id = CandidateId::stored(&crate::door::artifact_id());
-    let draft = Draft {
-        title: candidate.title.clone(),
-        acceptance_criteria: candidate.acceptance_criteria.clone(),
-        importance: candidate.importance,
-        urgency: candidate.urgency,
-        metadata: candidate.metadata.clone(),
-    };
-    let document = canonical::text_of(&json!(draft));
+    let document = canonical::text_of(&json!(candidate.draft()));
     let cells: [Cell<'_>; 6] = [
         id.as_str().into(),
         azolla_id.as_str().into(),

@@ -330,6 +330,13 @@ async fn a_crash_between_any_two_steps_loses_and_doubles_nothing<B: Backend>() {
             world.store.reap(100).await.expect("reaped");
             world.store.promote(100).await.expect("promoted");
             world.round().await;
+            let state =
+                world.substrate.read(|sql| fernery_engine::substrate::manifests::state_of(sql, "r")).await;
+            if state.expect("read").is_some_and(|state| state.manifest.is_some())
+                && world.pending().await == 0
+            {
+                break;
+            }
         }
         let titles: BTreeSet<String> =
             world.candidates().await.into_iter().map(|one| one.draft.title).collect();
