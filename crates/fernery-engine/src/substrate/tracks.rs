@@ -21,8 +21,8 @@ use fernery_core::inbox::facts::{Facts, Own, facts};
 use fernery_core::inbox::{Captured, Question};
 use fernery_core::{Timestamp, limits};
 
-/// More candidates than a person is told the number of.
-pub(super) const COUNTED_MAX: i64 = 1_000;
+/// Candidates and captures are counted up to here.
+pub(super) const COUNTED_MAX: i64 = 100_000;
 
 /// Whether the tracks of an azolla are free for a triage.
 pub fn room_for_triage(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {
