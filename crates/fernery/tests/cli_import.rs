@@ -2,10 +2,10 @@
 
 mod program;
 
+use program::patience::until;
 use program::{Answer, Server};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Duration;
 
 fn exported(server: &Server) -> String {
     server.run(["ticket", "new", "--id", "T", "--title", "x", "--meta", "n:=0.1234567890123456789"]).exits(0);
@@ -136,20 +136,6 @@ sandbox = "none"
     assert_eq!(said["counts"]["objectives"], 30, "{said}");
     two.run(["verify"]).exits(0);
     two.run(["run", "replay", "--all"]).exits(0);
-}
-
-/// Looks until it is so: another process gives no signal to wait for.
-#[allow(clippy::disallowed_methods, reason = "another process gives no signal to wait for")]
-#[track_caller]
-fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
-    let by = fernery_engine::door::stop_watch() + Duration::from_secs(60);
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(fernery_engine::door::stop_watch() < by, "it did not come to that");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Captures, candidates and manifests stay behind, and what the journal tells of them hinders nobody.

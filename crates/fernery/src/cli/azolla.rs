@@ -2,12 +2,12 @@
 
 use super::azolla_list::Hosted;
 use super::documents::{self, Unread};
-use super::failure::Outcome;
+use super::failure::{Failure, Outcome};
 use super::screen::{Cell, Screen, json_inert, plain};
 use crate::profiles;
 use clap::{Args, Subcommand};
 use fernery_core::artifact::AzollaId;
-use fernery_core::blueprint::{Blueprint, Envelope, Executor, Flaw, MEC_TOML, Neighbours};
+use fernery_core::blueprint::{BUILTIN, Blueprint, Envelope, Executor, Flaw, Neighbours};
 use fernery_core::{duration, limits};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl Azolla {
 /// Check blueprints: the files that azollas are made from
 ///
 /// Names every mistake at once, with its line and column. A blueprint that a file extends is looked for beside it, as
-/// NAME.toml; `mec` is also built in. The profile of an agent is looked for as profiles/NAME.toml, then among the built-in
+/// NAME.toml; `mec` and `task_management` are also built in. The profile of an agent is looked for as profiles/NAME.toml, then among the built-in
 /// ones.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -63,10 +63,10 @@ Examples:
   fernery azolla show                                        the one that is built in
   fernery azolla show mec                                    the one in force, and what its workers did last
   fernery azolla show --default > azollas/own.toml           start a file from the commented default
+  fernery azolla show task_management --default              the commented file of the inbox
   fernery azolla show --json | jq .decisive                  what an approval covers")]
 pub(super) struct Show {
-    /// An azolla that the server hosts
-    #[arg(conflicts_with = "default")]
+    /// An azolla that the server hosts; with --default, one that is built in
     id: Option<AzollaId>,
     /// Print the commented file itself
     #[arg(long)]
@@ -162,7 +162,12 @@ fn folder_of(path: &Path) -> &Path {
 
 fn show(args: &Show, screen: Screen) -> Outcome {
     if args.default {
-        let text = MEC_TOML.trim_end();
+        let name = args.id.as_ref().map_or("mec", AzollaId::as_str);
+        let Some((_, text)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) else {
+            let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
+            return Err(Failure::usage(format!("{name} is not built in; {} are", known.join(" and "))));
+        };
+        let text = text.trim_end();
         return if screen.json {
             screen.line(&json!({ "file": text }).to_string())
         } else {

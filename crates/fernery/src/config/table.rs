@@ -104,7 +104,7 @@ pub static SETTINGS: &[Setting] = &[
         value_name: "FILE",
         form: Form::Many,
         fallback: Unset,
-        help: "Blueprint of an azolla to host beside or instead of the embedded `mec`; repeatable",
+        help: "Blueprint of an azolla to host beside or instead of the embedded `mec` and `task_management`; repeatable",
     },
     Setting {
         key: "repos",

@@ -10,9 +10,9 @@ mod terminal;
 mod triage;
 
 use program::Server;
+use program::patience::until;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// All captures that the server has, the newest first.
 fn captures(server: &Server) -> Vec<Value> {
@@ -42,20 +42,6 @@ fn spooled(server: &Server) -> Vec<PathBuf> {
 fn files(dir: &std::path::Path) -> Vec<PathBuf> {
     let Ok(listed) = std::fs::read_dir(dir) else { return Vec::new() };
     listed.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect()
-}
-
-/// Looks until it is so: another process gives no signal to wait for.
-#[allow(clippy::disallowed_methods, reason = "another process gives no signal to wait for")]
-#[track_caller]
-fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
-    let by = fernery_engine::door::stop_watch() + Duration::from_secs(60);
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(fernery_engine::door::stop_watch() < by, "it did not come to that");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Waits for so many candidates that wait for a person; the oldest first.
