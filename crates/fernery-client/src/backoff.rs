@@ -1,12 +1,11 @@
 //! How long to wait before the same call is sent again.
 
-use crate::door;
+use fernery_core::job::retry::RetryPolicy;
+use fernery_door::Chance;
 use std::time::Duration;
 
-/// The first wait.
-const FIRST: Duration = Duration::from_millis(100);
-/// The longest wait that is ours to choose.
-const LONGEST: Duration = Duration::from_secs(5);
+/// The waits that are ours to choose.
+const POLICY: RetryPolicy = RetryPolicy { base: Duration::from_millis(100), cap: Duration::from_secs(5) };
 /// The longest that a server may ask for: a typo there must not stop a worker for a day.
 const ASKED_MAX: Duration = Duration::from_secs(60);
 
@@ -19,8 +18,8 @@ pub(crate) struct Backoff {
 impl Backoff {
     /// The next wait; at least what the server asked for.
     pub(crate) fn next(&mut self, asked: Option<Duration>) -> Duration {
-        let wait = Self::nth(self.failures, door::fraction());
         self.failures = self.failures.saturating_add(1);
+        let wait = Self::nth(self.failures, Chance::default().fraction());
         wait.max(asked.unwrap_or_default().min(ASKED_MAX))
     }
 
@@ -34,10 +33,16 @@ impl Backoff {
         self.failures > 0
     }
 
+    /// Never less than half: a client that failed has no use for a call at once.
     fn nth(failures: u32, fraction: f64) -> Duration {
-        let whole = FIRST.saturating_mul(1 << failures.min(16)).min(LONGEST);
-        whole.mul_f64(0.5 + fraction / 2.0)
+        POLICY.wait(failures, 0.5 + fraction / 2.0)
     }
+}
+
+/// This long from now by tokio's clock, which tests of a program may stop; a time that no clock can name is as good as never.
+pub(crate) fn later(by: Duration) -> tokio::time::Instant {
+    let now = tokio::time::Instant::now();
+    now.checked_add(by).unwrap_or_else(|| now + Duration::from_secs(30 * 365 * 86_400))
 }
 
 #[cfg(test)]
@@ -46,9 +51,9 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_five_seconds_and_never_fall_below_half() {
-        let whole: Vec<_> = (0..9).map(|n| Backoff::nth(n, 1.0).as_millis()).collect();
+        let whole: Vec<_> = (1..10).map(|n| Backoff::nth(n, 1.0).as_millis()).collect();
         assert_eq!(whole, [100, 200, 400, 800, 1600, 3200, 5_000, 5_000, 5_000]);
-        assert_eq!(Backoff::nth(0, 0.0).as_millis(), 50);
+        assert_eq!(Backoff::nth(1, 0.0).as_millis(), 50);
         assert_eq!(Backoff::nth(u32::MAX, 0.0).as_millis(), 2_500);
     }
 
@@ -59,6 +64,6 @@ mod tests {
         assert_eq!(backoff.next(Some(Duration::from_secs(86_400))), ASKED_MAX);
         assert!(backoff.is_failing());
         backoff.reset();
-        assert!(backoff.next(None) <= FIRST);
+        assert!(backoff.next(None) <= POLICY.base);
     }
 }

@@ -16,9 +16,9 @@ use crate::wire::{
     RetryResponse, StreamDetail, StreamList, TokenInfo, TokenList, WhoAmI,
 };
 use bytes::Bytes;
-use fernery_core::{JobId, StreamName, limits};
+use fernery_core::{JobId, StreamName, limits, percent};
 use http::{HeaderValue, Method, Request, Uri, header};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -35,14 +35,15 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// How long a connection is kept for the next call; the server closes it after 75 s.
 const IDLE_FOR: Duration = Duration::from_secs(30);
-/// Bytes of an answer at most.
-const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// Bytes of an answer at most, where the caller sets no other limit: several times what a page or a claim of many jobs has.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// A client of one server. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Client {
     base: String,
     bearer: Option<HeaderValue>,
+    answer_bytes_max: usize,
     http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
@@ -86,7 +87,7 @@ impl Reply<BatchResponse> {
         if fits {
             return Ok(items);
         }
-        let why = "the answers do not belong to the items".to_string();
+        let why = "the answers do not match the items".to_string();
         Err(ClientError::Unexpected { status: self.status, why, server: self.server.clone() })
     }
 }
@@ -113,21 +114,9 @@ impl Query {
             path.push(if i == 0 { '?' } else { '&' });
             path.push_str(name);
             path.push('=');
-            path.push_str(&percent_encoded(value));
+            path.push_str(&percent::encode(value));
         }
     }
-}
-
-/// One segment of a path or one value of a query: everything but unreserved characters is encoded.
-fn percent_encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte as char),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
 }
 
 impl Client {
@@ -139,13 +128,13 @@ impl Client {
         let secure = match (uri.scheme_str(), uri.authority()) {
             (Some("https"), Some(_)) => true,
             (Some("http"), Some(_)) => false,
-            _ => return refused("expected one like http://127.0.0.1:8080"),
+            _ => return refused("expected a URL like http://127.0.0.1:8080"),
         };
         if uri.authority().is_some_and(|a| a.as_str().contains('@')) {
-            return refused("a URL carries no user and password here");
+            return refused("the URL must not contain a user or a password");
         }
         if uri.path() != "/" && !uri.path().is_empty() || uri.query().is_some() {
-            return refused("it ends after host and port");
+            return refused("nothing may follow host and port");
         }
         let bearer = match token {
             None => None,
@@ -170,7 +159,13 @@ impl Client {
             .pool_idle_timeout(IDLE_FOR)
             .pool_timer(hyper_util::rt::TokioTimer::new())
             .build(connector);
-        Ok(Self { base, bearer, http })
+        Ok(Self { base, bearer, answer_bytes_max: ANSWER_BYTES_MAX, http })
+    }
+
+    /// The same client that takes no answer of more than `bytes`. What is longer is refused while it is read, and never kept.
+    #[must_use]
+    pub fn with_answers_up_to(self, bytes: usize) -> Self {
+        Self { answer_bytes_max: bytes, ..self }
     }
 
     /// The server's URL.
@@ -221,11 +216,15 @@ impl Client {
             header_text(header::RETRY_AFTER).and_then(|text| text.parse().ok()).map(Duration::from_secs);
         let is_problem = header_text(header::CONTENT_TYPE)
             .is_some_and(|kind| kind.starts_with("application/problem+json"));
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
-            .collect()
-            .await
-            .map_err(|e| broken(&*e, true))?
-            .to_bytes();
+        let max = self.answer_bytes_max;
+        let body = match Limited::new(response.into_body(), max).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                let why = format!("it is longer than {max} bytes");
+                return Err(ClientError::Unexpected { status, why, server });
+            }
+            Err(error) => return Err(broken(&*error, true)),
+        };
         if (200..300).contains(&status) {
             return Ok(Reply { status, body, server, meaning: PhantomData });
         }
@@ -233,7 +232,7 @@ impl Client {
             Ok(problem) if is_problem => {
                 return Err(ClientError::Refused { problem: Box::new(problem), body, retry_after });
             }
-            _ => "the answer is not one of Fernery's".to_string(),
+            _ => "the answer does not come from a Fernery server".to_string(),
         };
         Err(ClientError::Unexpected { status, why, server })
     }
@@ -357,9 +356,15 @@ impl Client {
         self.post("/v1/dlq/purge", which, ANSWER_WITHIN).await
     }
 
-    /// All streams.
+    /// The streams, in one answer: as many as may be opened. There are more on a server that had them before there was a
+    /// limit; [`Client::streams_page`] goes through all of them.
     pub async fn streams(&self) -> Result<Reply<StreamList>, ClientError> {
-        self.get("/v1/streams", &Query::new(), Duration::ZERO).await
+        self.streams_page(&Query::new()).await
+    }
+
+    /// A page of streams.
+    pub async fn streams_page(&self, query: &Query) -> Result<Reply<StreamList>, ClientError> {
+        self.get("/v1/streams", query, Duration::ZERO).await
     }
 
     /// The processes that serve the server's database and are alive.
@@ -374,7 +379,7 @@ impl Client {
         paused: bool,
     ) -> Result<Reply<StreamDetail>, ClientError> {
         let act = if paused { "pause" } else { "resume" };
-        self.act(format!("/v1/streams/{}/{act}", percent_encoded(stream.as_str()))).await
+        self.act(format!("/v1/streams/{}/{act}", percent::encode(stream.as_str()))).await
     }
 
     /// Makes a token.
@@ -389,7 +394,7 @@ impl Client {
 
     /// Takes a token back.
     pub async fn revoke_token(&self, token_id: &str) -> Result<Reply<TokenInfo>, ClientError> {
-        let path = format!("/v1/tokens/{}", percent_encoded(token_id));
+        let path = format!("/v1/tokens/{}", percent::encode(token_id));
         self.call(Method::DELETE, &path, Bytes::new(), Duration::ZERO).await
     }
 }

@@ -12,10 +12,10 @@
 //!
 //! [`wire`] has every request and response as the server writes and reads them; the calls of [`Client`] that take and
 //! give those are sent once.
+#![warn(missing_docs)]
 
 mod backoff;
 pub mod client;
-mod door;
 pub mod producer;
 pub mod wire;
 pub mod worker;

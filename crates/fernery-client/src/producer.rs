@@ -4,13 +4,13 @@
 //! call whose answer was lost is simply sent again: it finds the job that it stored. That is why these calls repeat
 //! themselves where [`Client`]'s other calls do not.
 
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, later};
 use crate::client::{Client, ClientError, Reply};
-use crate::door;
 use crate::wire::{
     EnqueueManyResponse, EnqueueOutcome, EnqueueRequest, EnqueuedJob, ErrorReport, JobDetail, Priority,
 };
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
+use fernery_door as door;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -53,7 +53,7 @@ impl NewJob {
             stream,
             priority,
             payload: RawValue::from_string("{}".into()).unwrap_or_else(|_| RawValue::NULL.to_owned()),
-            job_id: Some(door::job_id()),
+            job_id: Some(door::Chance::default().job_id()),
             max_attempts: None,
             delay_ms: None,
             run_at: None,
@@ -67,8 +67,8 @@ impl NewJob {
     pub fn payload<T: Serialize + ?Sized>(mut self, payload: &T) -> Self {
         match serde_json::value::to_raw_value(payload) {
             Ok(raw) if raw.get().starts_with('{') => self.request.payload = raw,
-            Ok(_) => self.wrong = Some("a payload is written as a JSON object".into()),
-            Err(error) => self.wrong = Some(format!("the payload cannot be written: {error}")),
+            Ok(_) => self.wrong = Some("a payload must be a JSON object".into()),
+            Err(error) => self.wrong = Some(format!("cannot serialize the payload: {error}")),
         }
         self
     }
@@ -244,7 +244,7 @@ impl Client {
         job_id: JobId,
         timeout: Duration,
     ) -> Result<JobEnd<R>, ClientError> {
-        let deadline = door::later(timeout);
+        let deadline = later(timeout);
         let mut backoff = Backoff::default();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -88,13 +88,27 @@ pub struct FieldProblem {
     pub detail: String,
 }
 
+/// Something that a server that serves should be looked at for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HealthFinding {
+    /// What was looked at: `clock`, `loop`, `transport`.
+    pub check: String,
+    /// What was found.
+    pub detail: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
 /// Whether the process is up.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
-    /// `ok`, `starting` or `draining`.
+    /// `ok`, or `degraded`: it works, and `findings` says what does not.
     pub status: String,
     /// The version of the server.
     pub version: String,
     /// `sqlite` or `postgres`.
     pub backend: String,
+    /// Why it is degraded; `/readyz` alone says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<HealthFinding>,
 }

@@ -1,7 +1,7 @@
-//! The worker loop: claims jobs, runs a handler for each, keeps their leases, and reports every end exactly once in the
-//! books.
+//! The worker loop: claims jobs, runs a handler for each, renews their leases, and reports every end; the server counts
+//! each end exactly once.
 //!
-//! The server is authoritative; see the page of `fernery_core::lease`. What this side promises:
+//! The server is authoritative; see the page of `fernery_core::job::lease`. What this side promises:
 //!
 //! | rule | |
 //! |---|---|
@@ -179,7 +179,7 @@ fn written<R: Serialize>(answer: Result<R, Failure>) -> Answer {
         .map_err(|error| Failure::new("bad_result", error.to_string()).permanent())?;
     if result.get().len() > limits::PAYLOAD_BYTES_MAX {
         let message = format!(
-            "the result has {} bytes; at most {} are kept",
+            "the result has {} bytes; the limit is {}",
             result.get().len(),
             limits::PAYLOAD_BYTES_MAX
         );
@@ -199,7 +199,7 @@ fn checked(handlers: Vec<(String, Handler)>) -> Result<Vec<(StreamName, Handler)
         match StreamName::new(&name) {
             Err(bad) => return setup(format!("{name:?}: {bad}")),
             Ok(stream) if checked.iter().any(|(known, _)| *known == stream) => {
-                return setup(format!("two handlers for the stream {stream}"));
+                return setup(format!("there are two handlers for stream {stream}"));
             }
             Ok(stream) => checked.push((stream, handler)),
         }

@@ -21,7 +21,6 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest itself.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -43,7 +42,7 @@ pub fn text_of<T: Serialize + ?Sized>(value: &T) -> String {
     canonical(&text).expect("what was just written is JSON")
 }
 
-/// The canonical form of a JSON document. Of a key that is there twice the last one counts; [`crate::json::scan`] refuses
+/// The canonical form of a JSON document. Of a key that is there twice the last one counts; [`crate::json_strict::scan`] refuses
 /// such documents at the door, as it refuses what nests too deep for this.
 pub fn canonical(text: &str) -> Result<String, serde_json::Error> {
     let mut out = String::with_capacity(text.len());

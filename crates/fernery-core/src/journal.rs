@@ -2,8 +2,51 @@
 
 use crate::Timestamp;
 use crate::canonical::{self, Digest};
+use crate::words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+words!(
+    /// What entries of this version tell of.
+    Act {
+        /// An objective was written down.
+        Created = "created",
+        /// An objective was changed.
+        Edited = "edited",
+        /// An operator approved what they were shown.
+        Approved = "approve",
+        /// An operator looked at what a run came to, and is content.
+        Confirmed = "confirm",
+        /// An operator wants a judged objective done again.
+        Reopened = "reopen",
+        /// An objective was blocked, by an operator or by the scheduler.
+        Blocked = "blocked",
+        /// Blockers were resolved.
+        Unblocked = "unblocked",
+        /// An operator cancelled an objective.
+        Cancelled = "cancelled",
+        /// An approval covered no longer what was there.
+        ApprovalLapsed = "approval_lapsed",
+        /// An event was processed.
+        EventProcessed = "event_processed",
+        /// The gates judged a run.
+        Judged = "judged",
+        /// A candidate became an objective.
+        Promoted = "promoted",
+        /// A candidate was changed.
+        CandidateEdited = "edited_candidate",
+        /// A candidate was discarded.
+        Discarded = "discarded",
+        /// Candidates were merged into one.
+        Merged = "merged",
+        /// An operator let held captures go to triage.
+        CapturesReleased = "captures_released",
+        /// A blueprint came into force.
+        BlueprintInForce = "blueprint_in_force",
+        /// A folder was imported, or an objective of it became NEW by that.
+        Imported = "imported",
+    }
+);
 
 /// One entry: who did what, when, why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,16 +54,25 @@ use serde_json::{Value, json};
 pub struct Entry {
     /// Its id: time-ordered.
     pub entry_id: String,
-    /// When.
     pub created_at: Timestamp,
-    /// Who.
     pub actor: String,
-    /// What was done.
+    /// What was done: the word as it was stored, which the seal covers. See [`Entry::act`].
     pub act: String,
-    /// To what.
     pub subject: String,
     /// Why, and what changed.
     pub why: Value,
+}
+
+impl Entry {
+    /// What was done; `None` where another version wrote a word that this one does not know.
+    pub fn act(&self) -> Option<Act> {
+        self.act.parse().ok()
+    }
+
+    /// Whether this was done.
+    pub fn is(&self, act: Act) -> bool {
+        self.act == act.as_str()
+    }
 }
 
 /// A seal: where in the chain it stands, and its hash. The last one is the end of the chain.
@@ -29,7 +81,6 @@ pub struct Entry {
 pub struct Head {
     /// How many entries are sealed up to here.
     pub place: i64,
-    /// The seal.
     pub hash: Digest,
 }
 
@@ -42,4 +93,34 @@ pub fn seal_of(before: Option<&Digest>, place: i64, entry: &Entry) -> Digest {
 pub fn sealed(head: Option<&Head>, entry: &Entry) -> Head {
     let place = head.map_or(1, |head| head.place + 1);
     Head { place, hash: seal_of(head.map(|head| &head.hash), place, entry) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Journals that were written before are read by these words, and seals cover them.
+    #[test]
+    fn the_stored_words_of_acts_never_change() {
+        let words: Vec<_> = Act::ALL.iter().map(|act| act.as_str()).collect();
+        let stored = "created edited approve confirm reopen blocked unblocked cancelled approval_lapsed \
+                      event_processed judged promoted edited_candidate discarded merged captures_released \
+                      blueprint_in_force imported";
+        assert_eq!(words.join(" "), stored);
+    }
+
+    #[test]
+    fn an_entry_of_another_version_is_kept_and_tells_of_no_known_act() {
+        let entry = |act: &str| Entry {
+            entry_id: "e".into(),
+            created_at: Timestamp::from_millis(0),
+            actor: "a".into(),
+            act: act.into(),
+            subject: "t".into(),
+            why: json!({}),
+        };
+        assert_eq!(entry("judged").act(), Some(Act::Judged));
+        assert!(entry("judged").is(Act::Judged) && !entry("judged").is(Act::Created));
+        assert_eq!(entry("painted_green").act(), None);
+    }
 }

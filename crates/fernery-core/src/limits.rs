@@ -6,6 +6,14 @@ use std::time::Duration;
 pub const WORKER_ID_CHARS_MAX: usize = 200;
 /// Characters of a stream's name.
 pub const STREAM_NAME_CHARS_MAX: usize = 200;
+/// Streams in all, before no other can be opened over HTTP: each costs a row, a line in every list, and seven in the metrics.
+pub const STREAMS_MAX: usize = 10_000;
+/// Streams that one token may open over HTTP.
+pub const STREAMS_OF_TOKEN_MAX: usize = 1_000;
+/// Streams that have lines of their own in the metrics; the others are summed.
+pub const METRICS_STREAMS_MAX: usize = 500;
+/// An empty stream is forgotten so long after the last of its jobs has been dropped by retention.
+pub const STREAM_FORGOTTEN: Duration = Duration::from_secs(3600);
 /// Streams that one claim may name.
 pub const CLAIM_STREAMS_MAX: usize = 32;
 /// Jobs that one array claim may ask for, and reports that one array call may carry.
@@ -80,6 +88,8 @@ pub const PROMOTE_BATCH: usize = 1_000;
 pub const INBOX_BATCH: usize = 1_000;
 /// Finished jobs dropped by one transaction of retention.
 pub const RETENTION_BATCH: usize = 1_000;
+/// Empty streams forgotten by one transaction.
+pub const FORGET_BATCH: usize = 1_000;
 /// Dead jobs redriven or purged by one transaction.
 pub const DLQ_BATCH: usize = 1_000;
 
@@ -91,12 +101,16 @@ pub const TITLE_CHARS_MAX: usize = 500;
 pub const CRITERIA_BYTES_MAX: usize = 64 << 10;
 /// Bytes of an objective's metadata.
 pub const METADATA_BYTES_MAX: usize = 64 << 10;
+/// Bytes of what a standing objective says of its scope.
+pub const SCOPE_BYTES_MAX: usize = 4 << 10;
 /// Blockers of one objective.
 pub const BLOCKERS_MAX: usize = 100;
 /// Bytes of the content of one output. All parts of a result together are bounded by `PAYLOAD_BYTES_MAX`.
 pub const CONTENT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a blueprint file.
 pub const BLUEPRINT_BYTES_MAX: usize = 256 << 10;
+/// Bytes of a prompt that a blueprint words itself, before its names are filled in.
+pub const PROMPT_BYTES_MAX: usize = 16 << 10;
 /// Blueprints that extend each other, one after the other.
 pub const BLUEPRINT_PARENTS_MAX: usize = 8;
 /// Flaws of one blueprint that are told at once.
@@ -121,6 +135,8 @@ pub const MODEL_TOKENS_MAX: u32 = 1_000_000;
 pub const CAPTURE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of captures in one triage workorder, as they are shown.
 pub const TRIAGE_BYTES_MAX: usize = 256 << 10;
+/// Bytes of artifacts that are kept of one answer of an azolla to another.
+pub const RESPONSE_KEPT_BYTES_MAX: usize = 64 << 10;
 /// Characters of a capture's source label.
 pub const SOURCE_LABEL_CHARS_MAX: usize = 200;
 /// Captures that one call may carry.
@@ -162,13 +178,19 @@ pub const PATCH_UNPACKED_BYTES_MAX: u64 = 64 << 20;
 pub const PATCH_FILES_DEFAULT: u32 = 200;
 /// Files that a gate may let a patch touch.
 pub const PATCH_FILES_MAX: u32 = 10_000;
-/// Protected files that a gate may name.
+/// Protected files that a gate or a ticket may let a patch touch.
 pub const PATCH_ALLOWED_MAX: usize = 100;
+/// Patterns that a gate may protect: the default list with many scripts beside it.
+pub const PROTECTS_MAX: usize = 500;
+/// Protected files that a patch touches, as evidence lists them; of more the number is kept.
+pub const PROTECTED_LISTED_MAX: usize = 50;
 
 /// Bytes of one file of an exported folder: the largest output with every character escaped.
 pub const IMPORT_FILE_BYTES_MAX: usize = 8 << 20;
 /// Bytes of a request that brings an exported folder in. What is larger moves as a backup.
 pub const IMPORT_BYTES_MAX: usize = 64 << 20;
+/// Bytes after which a page of an export ends.
+pub const EXPORT_PAGE_BYTES: usize = 1 << 20;
 /// How far an instant of an exported folder may lie ahead: clocks differ, but what is stored must not drag ours along.
 pub const IMPORT_AHEAD_MAX: Duration = Duration::from_secs(600);
 /// Blueprints of one azolla in an exported folder that differ in what decides: each may have to be tried for each ticket.
@@ -177,5 +199,12 @@ pub const IMPORT_BLUEPRINTS_MAX: usize = 200;
 pub const JOURNAL_NAME_CHARS_MAX: usize = 400;
 /// Bytes of what a gate says, as evidence keeps it.
 pub const EVIDENCE_BYTES_MAX: usize = 16 << 10;
+/// Bytes that an executor is told of why the attempt before failed; of more the end is kept. Only the last attempt is told,
+/// so a prompt does not grow from attempt to attempt.
+pub const TOLD_FAILURE_BYTES_MAX: usize = 8 << 10;
+/// Last lines of a log by which two failures are compared.
+pub const ALIKE_LINES: usize = 10;
+/// Workorders under way at once above which `fernery azolla check` warns: each ends at a person, who loses the overview.
+pub const CONCURRENCY_ADVISED: u32 = 3;
 /// Faults of an exported folder that are told at once.
 pub const IMPORT_FAULTS_MAX: usize = 100;

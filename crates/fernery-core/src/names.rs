@@ -31,7 +31,6 @@ macro_rules! uuid_id {
                 Self(uuid)
             }
 
-            /// The UUID itself.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
@@ -120,7 +119,6 @@ macro_rules! text_name {
                 Self(text.into())
             }
 
-            /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

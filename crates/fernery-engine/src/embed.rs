@@ -28,7 +28,7 @@
 use crate::engine::{Database, Engine, EngineSettings};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Enqueued, Failure, NewJob, Proof};
-use fernery_core::report::Answer;
+use fernery_core::job::report::Answer;
 use fernery_core::{JobId, StreamName, WorkerId, limits};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -53,9 +53,9 @@ pub enum Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::LeaseLost => "the lease is lost",
+            Self::LeaseLost => "the lease was lost",
             Self::LeaseUnsure => "the lease could not be renewed in time",
-            Self::CancelRequested => "the job is to be cancelled",
+            Self::CancelRequested => "a cancel was requested",
         })
     }
 }
@@ -87,7 +87,9 @@ impl Engine {
     pub async fn enqueue<T: Serialize + ?Sized>(&self, stream: &str, payload: &T) -> StoreResult<JobId> {
         match self.enqueue_one(NewJob::new(stream_name(stream)?, written(payload)?)).await? {
             Enqueued::Created(job) | Enqueued::Exists(job) | Enqueued::DuplicateKey(job) => Ok(job.job_id),
-            Enqueued::Conflict(job_id) => Err(StoreError::Refused(format!("{job_id} is another job"))),
+            Enqueued::Conflict(job_id) => {
+                Err(StoreError::Refused(format!("{job_id} already names another job")))
+            }
         }
     }
 
@@ -181,7 +183,11 @@ fn stream_name(name: &str) -> StoreResult<StreamName> {
 fn written<T: Serialize + ?Sized>(value: &T) -> StoreResult<Box<RawValue>> {
     let raw = to_raw_value(value).map_err(|error| StoreError::Refused(error.to_string()))?;
     if raw.get().len() > limits::PAYLOAD_BYTES_MAX {
-        let why = format!("{} bytes; at most {} are kept", raw.get().len(), limits::PAYLOAD_BYTES_MAX);
+        let why = format!(
+            "the payload or result has {} bytes; the limit is {}",
+            raw.get().len(),
+            limits::PAYLOAD_BYTES_MAX
+        );
         return Err(StoreError::Refused(why));
     }
     Ok(raw)

@@ -1,13 +1,16 @@
 //! The engine: one store, the claims that wait in front of it, and the loops that keep it moving.
 
+use crate::clock_step;
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use crate::explanation::Explanation;
+use crate::pipeline::Substrate;
+use crate::polled::UNPOLLED;
 use crate::signals::Signals;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Ask, Claimed, JobView, Pass, Store, StoreSettings};
-use crate::substrate::Substrate;
+use crate::store::{Ask, Claimed, JobView, Keep, Pass, Store, StoreSettings};
+use crate::supervise::Loops;
 
 use fernery_core::{JobId, JobStatus, limits};
 use std::future::Future;
@@ -51,6 +54,8 @@ pub struct EngineSettings {
     pub reap_interval: Duration,
     /// How long finished jobs are kept.
     pub retention: Duration,
+    /// How long dead letters are kept; for good if `None`.
+    pub dead_letter_retention: Option<Duration>,
 }
 
 impl Default for EngineSettings {
@@ -60,6 +65,7 @@ impl Default for EngineSettings {
             reap_interval: Self::default_reap_interval(store.lease_ttl),
             store,
             retention: Duration::from_secs(7 * 24 * 3600),
+            dead_letter_retention: None,
         }
     }
 }
@@ -89,8 +95,8 @@ struct Inner {
 const BACKSTOP: Duration = Duration::from_secs(1);
 /// Claims of one stream that the backstop wakes at once: thousands of them for one forgotten job would only queue up.
 const BACKSTOP_NUDGES: usize = 256;
-/// A stream that nobody asked for this long has no worker.
-const UNPOLLED: Duration = Duration::from_secs(60);
+/// The least time between two passes of the reaper: the clock that decides may be behind what this process makes of it.
+const REAP_PAUSE: Duration = Duration::from_millis(10);
 
 impl Engine {
     /// Opens a database and starts the loops.
@@ -112,15 +118,28 @@ impl Engine {
             }),
         };
         let loops = vec![
-            tokio::spawn(engine.clone().reaper()),
-            tokio::spawn(engine.clone().promoter()),
-            tokio::spawn(engine.clone().backstop()),
-            tokio::spawn(engine.clone().retention()),
-            tokio::spawn(engine.clone().tidy()),
-            tokio::spawn(engine.clone().inbox()),
+            engine.supervised("reaper", Self::reaper),
+            engine.supervised("promoter", Self::promoter),
+            engine.supervised("backstop", Self::backstop),
+            engine.supervised("retention", Self::retention),
+            engine.supervised("tidy", Self::tidy),
+            engine.supervised("inbox", Self::intake),
         ];
         *engine.inner.loops.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = loops;
         engine
+    }
+
+    fn supervised<F>(&self, name: &'static str, work: fn(Self) -> F) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let engine = self.clone();
+        self.loops().run(name, move || work(engine.clone()))
+    }
+
+    /// The loops of this process, and how they are doing.
+    pub fn loops(&self) -> &Arc<Loops> {
+        &self.inner.signals.loops
     }
 
     /// The store itself, for everything that needs no waiting.
@@ -138,9 +157,9 @@ impl Engine {
         &self.inner.settings
     }
 
-    /// Claims that wait now.
+    /// Claims that wait now, each counted once, however many streams it asks for.
     pub fn waiting_claims(&self) -> usize {
-        self.inner.signals.parking.waiting()
+        self.inner.signals.parking.claims()
     }
 
     /// Takes up to `ask.max` jobs, waiting up to `wait` for the first. Dropping the future costs no job.
@@ -210,11 +229,14 @@ impl Engine {
                     None => Explanation::Ended(brief.status),
                 }
             }
-            JobStatus::Queued if brief.run_at > now => Explanation::Scheduled { until: brief.run_at },
+            JobStatus::Queued if brief.run_at > self.store().calendar().await? => {
+                Explanation::Scheduled { until: brief.run_at }
+            }
             JobStatus::Queued => {
                 let stream = self.store().stream(brief.stream.clone()).await?;
-                let polled = self.inner.signals.parking.last_polled(&brief.stream);
-                let nobody = polled.is_none_or(|at| door::wall_clock().since(at) > UNPOLLED);
+                let wall = door::wall_clock();
+                let polled = self.inner.signals.parking.last_polled(&brief.stream, wall);
+                let nobody = polled.is_none_or(|at| wall.since(at) > UNPOLLED);
                 match stream {
                     Some(stream) if stream.paused => Explanation::StreamPaused,
                     _ if nobody => Explanation::NoWorker { last_polled_at: polled },
@@ -255,33 +277,54 @@ impl Engine {
     }
 
     async fn reaper(self) {
+        let mut failed = false;
         loop {
-            sleep(self.inner.settings.store.chance.jittered(self.inner.settings.reap_interval)).await;
-            let moved = self.until_short("reap", || self.store().reap(limits::REAP_BATCH)).await;
-            if moved > 0 {
-                info!(leases = moved, "reaped expired leases");
+            match failed {
+                false => self.until_reaping().await,
+                // The lease that ran out is still there: what is known of leases would say "at once", again and again.
+                true => sleep(self.reap_interval()).await,
+            }
+            let ran = self.until_short("reap", || self.store().reap(limits::REAP_BATCH)).await;
+            Pass { moved: ran.moved, full: false }.tell_reaped();
+            failed = ran.failed;
+        }
+    }
+
+    fn reap_interval(&self) -> Duration {
+        self.inner.settings.store.chance.jittered(self.inner.settings.reap_interval)
+    }
+
+    /// Waits for the next pass: until the interval is over, or the first lease that is known of runs out.
+    async fn until_reaping(&self) {
+        let (soonest, latest) = (Instant::now() + REAP_PAUSE, Instant::now() + self.reap_interval());
+        loop {
+            let expiry = self.store().next_expiry().map(|wait| soonest.max(Instant::now() + wait));
+            let next = expiry.map_or(latest, |at| at.min(latest));
+            if timeout_at(next, self.inner.signals.leased.notified()).await.is_err() {
+                return;
             }
         }
     }
 
     async fn promoter(self) {
         loop {
-            let moved = self.until_short("promote", || self.store().promote(limits::PROMOTE_BATCH)).await;
-            let wait = match (self.store().next_due().await, self.store().now().await) {
+            let Ran { moved, .. } =
+                self.until_short("promote", || self.store().promote(limits::PROMOTE_BATCH)).await;
+            let wait = match (self.store().next_due().await, self.store().calendar().await) {
                 (Ok(Some(due_at)), Ok(now)) => due_at.since(now).min(Duration::from_secs(5)),
                 _ => Duration::from_secs(5),
             };
-            // The calendar and the clock of leases may differ: a job that seems due and is not must not make this spin.
+            // Two looks at a clock may differ: a job that seems due and is not must not make this spin.
             sleep(Duration::from_millis(if moved == 0 && wait.is_zero() { 50 } else { 1 })).await;
             let _ = tokio::time::timeout(wait, self.inner.signals.scheduled.notified()).await;
         }
     }
 
-    async fn inbox(self) {
+    async fn intake(self) {
         loop {
-            self.until_short("empty the inbox", || self.store().empty_inbox(limits::INBOX_BATCH)).await;
+            self.until_short("drain fernery.inbox", || self.store().drain_intake(limits::INBOX_BATCH)).await;
             let wait = self.inner.settings.store.chance.jittered(BACKSTOP);
-            let _ = tokio::time::timeout(wait, self.inner.signals.inbox.notified()).await;
+            let _ = tokio::time::timeout(wait, self.inner.signals.intake.notified()).await;
         }
     }
 
@@ -298,32 +341,68 @@ impl Engine {
                         self.inner.signals.claimable(stream, BACKSTOP_NUDGES);
                     }
                 }
-                Err(error) => debug!(%error, "backstop poll failed; the next one tries again"),
+                Err(error) => debug!(%error, "backstop poll failed; will retry"),
             }
         }
     }
 
     async fn retention(self) {
+        let mut said = false;
         loop {
-            sleep(self.inner.settings.store.chance.jittered(Duration::from_secs(30))).await;
-            loop {
-                match self.store().retain(self.inner.settings.retention, limits::RETENTION_BATCH).await {
-                    Ok(Pass { moved, full }) => {
-                        if moved > 0 {
-                            info!(jobs = moved, "dropped finished jobs past their retention");
-                        }
-                        if !full {
-                            break;
-                        }
-                    }
-                    Err(error) => {
-                        warn!(%error, "retention failed; the next pass tries again");
-                        break;
-                    }
+            // Told at the start, not only when the first pass is due.
+            match self.store().clock_doubt().await {
+                Ok(None) if said => {
+                    info!("the clock is trusted again; retention resumes");
+                    said = false;
                 }
-                // Claims go first: retention takes at most a part of the writer's time.
-                sleep(Duration::from_millis(100)).await;
+                Ok(Some(doubt)) if !said => {
+                    warn!(
+                        %doubt, remedy = clock_step::REMEDY,
+                        "the clock may be wrong; retention is suspended"
+                    );
+                    said = true;
+                }
+                Ok(_) => {}
+                Err(error) => debug!(%error, "could not check the clock; will retry"),
             }
+            sleep(self.inner.settings.store.chance.jittered(Duration::from_secs(30))).await;
+            if let Err(error) = self.retain().await {
+                warn!(%error, "retention failed; will retry in the next pass");
+            }
+        }
+    }
+
+    /// Drops what has ended and is past its retention, unless the clock is in doubt. Says how many jobs that were.
+    pub async fn retain(&self) -> StoreResult<usize> {
+        let EngineSettings { retention, dead_letter_retention, .. } = self.inner.settings;
+        let keep = Keep { finished: retention, dead: dead_letter_retention };
+        let mut dropped = 0;
+        loop {
+            // Each time: on PostgreSQL the clock may step between two batches.
+            if self.store().clock_doubt().await?.is_some() {
+                return Ok(dropped);
+            }
+            let Pass { moved, full } = self.store().retain(keep, limits::RETENTION_BATCH).await?;
+            dropped += moved;
+            if moved > 0 {
+                info!(jobs = moved, "deleted finished jobs that are older than the retention period");
+            }
+            if !full {
+                self.forget_streams().await;
+                return Ok(dropped);
+            }
+            // Claims go first: retention takes at most a part of the writer's time.
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Forgets streams that were not used since before all jobs that are kept.
+    async fn forget_streams(&self) {
+        let age = self.inner.settings.retention.saturating_add(limits::STREAM_FORGOTTEN);
+        let pass = || self.store().forget_streams(age, limits::FORGET_BATCH);
+        let Ran { moved: gone, .. } = self.until_short("remove empty streams", pass).await;
+        if gone > 0 {
+            info!(streams = gone, "removed streams that have been empty for a long time");
         }
     }
 
@@ -331,12 +410,12 @@ impl Engine {
         loop {
             sleep(self.inner.settings.store.chance.jittered(Duration::from_secs(1))).await;
             if let Err(error) = self.store().tidy().await {
-                debug!(%error, "tidying failed; the next pass tries again");
+                debug!(%error, "tidying failed; will retry in the next pass");
             }
         }
     }
 
-    async fn until_short<F>(&self, what: &'static str, mut pass: impl FnMut() -> F) -> usize
+    async fn until_short<F>(&self, what: &'static str, mut pass: impl FnMut() -> F) -> Ran
     where
         F: Future<Output = StoreResult<Pass>>,
     {
@@ -346,14 +425,82 @@ impl Engine {
                 Ok(done) => {
                     moved += done.moved;
                     if !done.full {
-                        return moved;
+                        return Ran { moved, failed: false };
                     }
                 }
                 Err(error) => {
-                    warn!(%error, what, "pass failed; the next one tries again");
-                    return moved;
+                    warn!(%error, what, "pass failed; will retry in the next pass");
+                    return Ran { moved, failed: true };
                 }
             }
         }
+    }
+}
+
+/// What came of passes until a short one.
+struct Ran {
+    moved: usize,
+    /// The last one failed.
+    failed: bool,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use fernery_core::{StreamName, WorkerId};
+    use std::sync::atomic::AtomicUsize;
+    use tracing::{Event, Level, Metadata, Subscriber, span};
+
+    /// Counts warnings.
+    #[derive(Clone, Default)]
+    pub(crate) struct Warnings(pub(crate) Arc<AtomicUsize>);
+
+    impl Subscriber for Warnings {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            *metadata.level() == Level::WARN
+        }
+        fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+            span::Id::from_u64(1)
+        }
+        fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+        fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+        fn event(&self, _: &Event<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        fn enter(&self, _: &span::Id) {}
+        fn exit(&self, _: &span::Id) {}
+    }
+
+    /// A store in which everything fails, and of which nobody knows when leases run out.
+    async fn failing(signals: &Arc<Signals>) -> Arc<dyn Store> {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::Sqlite(folder.path().join("fernery.db"));
+        let store = open_store(&database, StoreSettings::default(), signals.clone()).await.unwrap();
+        store.close().await;
+        store
+    }
+
+    #[tokio::test]
+    async fn only_the_reaper_warns_about_unsettled_leases() {
+        let store = failing(&Arc::default()).await;
+        let warnings = Warnings::default();
+        let _heard = tracing::subscriber::set_default(warnings.clone());
+        let streams = [StreamName::stored("a")];
+        let ask = Ask { worker_id: WorkerId::new("w").unwrap(), streams: streams.into(), max: 1 };
+        assert!(store.claim(ask).await.is_err());
+        assert_eq!(warnings.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn a_reaper_whose_pass_failed_waits_for_its_interval() {
+        let (signals, settings) = (Arc::new(Signals::default()), EngineSettings::default());
+        let store = failing(&signals).await;
+        let warnings = Warnings::default();
+        let _heard = tracing::subscriber::set_default(warnings.clone());
+        let engine = Engine::start(store, signals, settings);
+        sleep(Duration::from_millis(300)).await;
+        let said = warnings.0.load(Ordering::Relaxed);
+        engine.close().await;
+        assert!((1..=4).contains(&said), "{said} warnings: one of each loop are enough");
     }
 }

@@ -13,7 +13,7 @@ pub enum Explanation {
         worker_id: String,
         /// Until when without a heartbeat.
         until: Timestamp,
-        /// Whether that has passed: the reaper takes it next.
+        /// Whether that has passed: the next claim of its stream or the reaper takes it back.
         expired: bool,
         /// Whether the holder is asked to end it.
         cancel_requested: bool,
@@ -55,7 +55,9 @@ impl Explanation {
         match self {
             Self::Ended(status) => format!("it has ended: {status}"),
             Self::Held { worker_id, until, expired: true, .. } => {
-                format!("worker {worker_id} held it until {until}; the reaper takes it back next")
+                format!(
+                    "worker {worker_id} held it until {until}; the next claim or the reaper takes it back"
+                )
             }
             Self::Held { worker_id, until, cancel_requested: true, .. } => {
                 format!("worker {worker_id} holds it until {until} and is asked to cancel it")

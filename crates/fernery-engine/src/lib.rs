@@ -6,25 +6,29 @@
 //!
 //! The database is the truth. What lives in memory here (parked claims, cached names) is a hint that may be lost at any
 //! moment and only costs time.
+#![warn(missing_docs)]
 
-pub mod door;
+pub mod clock_step;
 pub mod embed;
 pub mod engine;
 pub mod error;
 pub mod explanation;
 pub mod parking;
+pub mod pipeline;
+mod polled;
 pub mod presence;
 pub mod signals;
 pub mod store;
-pub mod substrate;
+pub mod supervise;
 pub mod transport;
 
 pub use embed::Stop;
 pub use engine::{Database, Engine, EngineSettings, open_store};
 pub use error::StoreError;
 pub use explanation::Explanation;
-pub use fernery_core::report::Answer;
+pub use fernery_core::job::report::Answer;
 pub use fernery_core::{JobId, JobStatus};
+pub use fernery_door as door;
+pub use pipeline::Substrate;
 pub use presence::Presence;
 pub use store::{Claimed, Enqueued, NewJob};
-pub use substrate::Substrate;

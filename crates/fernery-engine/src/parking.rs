@@ -6,6 +6,7 @@
 //! Each waiting claim is woken by at most one nudge at a time, first come first served, and a nudge that reaches a claim
 //! which is just leaving is handed on: of two jobs and two waiters none stays behind.
 
+use crate::polled::Polled;
 use fernery_core::{StreamName, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,9 +22,10 @@ pub struct Parking {
 
 #[derive(Debug, Default)]
 struct Lot {
+    /// Each claim stands in the queue of every stream that it asks for.
     waiting: HashMap<StreamName, BTreeMap<u64, Arc<Waiter>>>,
-    /// When a stream was last asked for, to tell "no worker polls this" from "all are busy".
-    polled: HashMap<StreamName, Timestamp>,
+    claims: usize,
+    polled: Polled,
 }
 
 #[derive(Debug)]
@@ -56,6 +58,8 @@ impl Parking {
         let waiter = Arc::new(Waiter { wake: Notify::new(), nudged: Mutex::new(None) });
         let parked = Parked { parking: self, ticket, streams, waiter, unanswered: Mutex::new(None) };
         parked.stand();
+        // Last: whoever sees it counted may count on it to be woken.
+        lock(&self.lot).claims += 1;
         parked
     }
 
@@ -93,25 +97,23 @@ impl Parking {
         lock(&self.lot).waiting.keys().cloned().collect()
     }
 
-    /// How many places are taken.
-    pub fn waiting(&self) -> usize {
-        lock(&self.lot).waiting.values().map(BTreeMap::len).sum()
+    /// Claims that wait, each counted once, however many streams it asks for.
+    pub fn claims(&self) -> usize {
+        lock(&self.lot).claims
     }
 
     /// Remembers that these streams were asked for.
     pub fn polled(&self, streams: &[StreamName], now: Timestamp) {
         let mut lot = lock(&self.lot);
         for stream in streams {
-            // A client that asks for ever new names must not fill the memory.
-            if lot.polled.len() < 10_000 || lot.polled.contains_key(stream) {
-                lot.polled.insert(stream.clone(), now);
-            }
+            lot.polled.polled(stream, now);
         }
     }
 
-    /// When a stream was last asked for by anybody, as far as this process knows.
-    pub fn last_polled(&self, stream: &StreamName) -> Option<Timestamp> {
-        lock(&self.lot).polled.get(stream).copied()
+    /// When a stream was last asked for by anybody, as far as this process knows: `now` where a claim waits for it.
+    pub fn last_polled(&self, stream: &StreamName, now: Timestamp) -> Option<Timestamp> {
+        let lot = lock(&self.lot);
+        if lot.waiting.contains_key(stream) { Some(now) } else { lot.polled.last(stream) }
     }
 }
 
@@ -148,6 +150,7 @@ impl Drop for Parked<'_> {
     fn drop(&mut self) {
         {
             let mut lot = lock(&self.parking.lot);
+            lot.claims -= 1;
             for stream in self.streams {
                 if let Some(queue) = lot.waiting.get_mut(stream) {
                     queue.remove(&self.ticket);
@@ -218,11 +221,27 @@ mod tests {
     }
 
     #[test]
+    fn whoever_waits_for_a_stream_polls_it_now() {
+        let parking = Parking::default();
+        let (streams, now) = ([name("a")], Timestamp::from_millis(9));
+        let parked = parking.park(&streams);
+        assert_eq!(
+            parking.last_polled(&streams[0], now),
+            Some(now),
+            "whatever was polled and forgotten before"
+        );
+        drop(parked);
+        assert_eq!(parking.last_polled(&streams[0], now), None);
+    }
+
+    #[test]
     fn leaving_leaves_nothing_behind() {
         let parking = Parking::default();
         let streams = [name("a"), name("b")];
-        drop(parking.park(&streams));
-        assert_eq!(parking.waiting(), 0);
+        let parked = parking.park(&streams);
+        assert_eq!((parking.claims(), parking.streams().len()), (1, 2), "one claim, in two queues");
+        drop(parked);
+        assert_eq!(parking.claims(), 0);
         assert!(parking.streams().is_empty());
     }
 }

@@ -1,36 +1,38 @@
-//! Shows in the database that this process is there: a row that it writes when it starts, refreshes while it runs, and takes
-//! back when it ends. A process that is killed takes nothing back; its row is old after 15 seconds.
+//! Registers this process in the database: it writes a row at start, renews it while it runs, and deletes it at the
+//! end. The row of a killed process expires after 15 seconds.
 
 use crate::engine::Engine;
 use crate::store::Process;
 use fernery_core::limits;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-/// How long the end of a process waits for its row to go; one that is left is old soon.
+/// How long the end of a process waits for its row to be deleted; a row that is left expires.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// A process that is shown for as long as this lives.
+/// A process that is registered for as long as this value lives.
 #[derive(Debug)]
 pub struct Presence {
     /// Never sent on: dropped, it ends the task.
-    here: oneshot::Sender<()>,
+    here: watch::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Presence {
-    /// Shows a process. Once this returns it is listed, unless the database is away: then it is as soon as that is back.
+    /// Registers a process. When this returns it is listed; if the database is away, it is listed as soon as that is
+    /// back.
     pub async fn begin(engine: &Engine, process: Process) -> Self {
         attend(engine, &process).await;
-        let (here, gone) = oneshot::channel();
-        let task = tokio::spawn(stay(engine.clone(), process, gone));
+        let (here, gone) = watch::channel(());
+        let of = engine.clone();
+        let task = engine.loops().run("presence", move || stay(of.clone(), process.clone(), gone.clone()));
         Self { here, task }
     }
 
-    /// Takes it back, before the engine is closed.
+    /// Deregisters it, before the engine is closed.
     pub async fn end(self) {
         let Self { here, mut task } = self;
         drop(here);
@@ -40,23 +42,23 @@ impl Presence {
     }
 }
 
-async fn stay(engine: Engine, process: Process, mut gone: oneshot::Receiver<()>) {
+async fn stay(engine: Engine, process: Process, mut gone: watch::Receiver<()>) {
     let chance = engine.settings().store.chance;
     loop {
         tokio::select! {
-            _ = &mut gone => break,
+            _ = gone.changed() => break,
             () = sleep(chance.jittered(limits::PROCESS_SAYS_EVERY)) => {}
         }
-        // Never given up half way: what is under way then would show the process again after it has left.
+        // Never aborted half way: an unfinished write would register the process again after it has left.
         attend(&engine, &process).await;
     }
     if let Err(error) = engine.store().leave(process.process_id).await {
-        debug!(%error, "this process could not be taken off the list; it is old soon");
+        debug!(%error, "could not deregister this process; its entry will expire");
     }
 }
 
 async fn attend(engine: &Engine, process: &Process) {
     if let Err(error) = engine.store().attend(process.clone()).await {
-        debug!(%error, "this process could not be shown; the next try comes soon");
+        debug!(%error, "could not register this process; will retry");
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::error::StoreError;
 use crate::parking::Parking;
-use crate::substrate::Stage;
+use crate::pipeline::Stage;
+use crate::supervise::Loops;
 use fernery_core::{JobId, StreamName};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,10 +20,14 @@ pub struct Signals {
     pub endings: Arc<Endings>,
     /// Something was scheduled: the promoter looks when it is due.
     pub scheduled: Notify,
-    /// Another program left jobs in the inbox.
-    pub inbox: Notify,
+    /// A lease was made that runs out before all others: the reaper looks when.
+    pub leased: Notify,
+    /// Another program left jobs in `fernery.inbox`.
+    pub intake: Notify,
     /// A stage of the pipeline has something to look at.
     pub stages: [Notify; Stage::ALL.len()],
+    /// The loops that keep it moving, and how they are doing.
+    pub loops: Arc<Loops>,
     failure: watch::Sender<Option<StoreError>>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A message is a hint. It names a job and the place in which it was put in line; the database decides whether that is
 //! still so. A message may be lost, doubled, late, forged or about nothing, and costs time at worst: jobs that no message
-//! tells of are found in the database (see `store/postgres/post.rs`).
+//! tells of are found in the database (see `store/postgres/messages/relay.rs`).
 
 use async_trait::async_trait;
 use fernery_core::{JobId, StreamName};

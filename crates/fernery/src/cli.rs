@@ -1,76 +1,51 @@
-//! The command line: finds the server by itself, shows tables to people and JSON to programs, and tells every failure in
-//! one line with an exit code of its own.
+//! The command line: finds the server by itself, shows tables to people and JSON to programs, and reports every failure
+//! in one line with an exit code.
 //!
-//! Commands change nothing on their own: what is not about this machine alone is a call to a server, which is
-//! authoritative.
+//! Commands change nothing by themselves: everything that is not about this machine alone is a call to a server, which
+//! decides.
+//!
+//! A file or folder for each noun. Shared parts: `server` finds the server, `input` and `documents` read, `screen` and
+//! `pages` write, `failure` reports the end.
 
 mod agent;
 mod azolla;
-mod azolla_list;
-mod backup;
 mod capture;
-mod capture_deliver;
-mod capture_lines;
-mod capture_spool;
-mod completions;
-mod data_dir;
+mod config;
+mod database;
 mod demo;
-mod dlq;
 mod doctor;
 mod documents;
-mod enqueue;
-mod enqueue_lines;
 mod export;
-mod export_folder;
-mod export_journal;
 mod failure;
-mod fence;
 mod import;
 mod init;
 mod input;
 mod job;
 mod journal;
-mod log;
-mod man;
+mod manual;
 mod mock_agent;
 mod orient;
-mod orient_show;
 mod pages;
 mod pause;
 mod process;
 mod run;
-mod run_diff;
-mod run_logs;
-mod run_of;
 mod schema;
 mod screen;
 mod server;
-mod setting_flags;
-mod settings;
-mod stream;
 mod ticket;
-mod ticket_act;
-mod ticket_approve;
-mod ticket_show;
-mod ticket_text;
 mod token;
 mod trash;
 mod triage;
-mod triage_act;
-mod triage_find;
-mod triage_keys;
-mod triage_screen;
-mod triage_show;
 mod up;
 mod worker;
 
 use crate::bench::{self, BenchArgs, ReaderLeft};
-use crate::sandbox;
-use crate::worker::process::GUARD_COMMAND;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use failure::{Failure, Outcome};
 use fernery_client::Client;
+use fernery_exec::guard::GUARD_COMMAND;
+use fernery_exec::sandbox;
 use screen::Screen;
 use std::ffi::OsString;
 use std::io::Write;
@@ -93,9 +68,9 @@ Examples:
   fernery ticket new --title 'Fix the footer'                  then: fernery ticket approve ID
   fernery capture buy milk tomorrow                            then: fernery triage
   fernery orient                                               what needs you now
-  fernery config                                               what is in force, and why";
+  fernery config                                               every setting and its origin";
 
-/// A durable job engine and control plane, in one binary.
+/// A durable job engine and control plane for tickets and agents, in one binary.
 #[derive(Debug, Parser)]
 #[command(name = "fernery", version, after_help = AFTER_HELP, arg_required_else_help = true)]
 #[command(infer_subcommands = false, disable_help_subcommand = true, max_term_width = 110)]
@@ -113,33 +88,33 @@ struct Global {
     /// Data directory: tokens, the SQLite database and the server's URL [default: .fernery] [env: FERNERY_DATA]
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
-    /// Configuration file [default: fernery.toml if it is there] [env: FERNERY_CONFIG]
+    /// Configuration file [default: fernery.toml if it exists] [env: FERNERY_CONFIG]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Server to talk to [default: the one that runs on the data directory] [env: FERNERY_URL]
+    /// URL of the server [default: the server of the data directory] [env: FERNERY_URL]
     #[arg(long, global = true, value_name = "URL")]
     url: Option<String>,
-    /// Print JSON on stdout, for errors too
+    /// Print JSON on stdout, also for errors
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start the server: everything in one process
+    /// Start the server
     Up(up::Up),
     Demo(demo::Demo),
     Init(init::Init),
     Capture(capture::Capture),
     Triage(triage::Triage),
     Orient(orient::Orient),
-    /// Write down, approve and follow tickets
+    /// Create, approve and follow tickets
     #[command(subcommand, visible_alias = "objective")]
     Ticket(ticket::Ticket),
-    /// Read what a run wrote, changed and came to, and judge it again
+    /// Show the log, patch and verdict of a run, and judge it again
     #[command(subcommand)]
     Run(run::Run),
-    /// List where everything stopped, and what to do next
+    /// List pauses: why work stopped, and what to do next
     #[command(subcommand)]
     Pause(pause::Pause),
     /// List who did what, when and why
@@ -151,49 +126,52 @@ enum Command {
     /// Enqueue, read, cancel and retry jobs
     #[command(subcommand)]
     Job(job::Job),
-    /// Read, redrive and purge dead jobs
+    /// List, redrive (start over) and purge (delete) dead jobs
     #[command(subcommand)]
-    Dlq(dlq::Dlq),
+    Dlq(job::dlq::Dlq),
     /// List, pause and resume streams
     #[command(subcommand)]
-    Stream(stream::Stream),
+    Stream(job::stream::Stream),
     /// List the processes that serve the database
     #[command(subcommand)]
     Process(process::Process),
-    /// Make, list and revoke tokens
+    /// Create, list and revoke tokens
     #[command(subcommand)]
     Token(token::Token),
     Worker(worker::WorkerArgs),
-    /// Print every setting in force and where it came from
-    Config(settings::Config),
-    /// List azollas; check and show blueprints, which they are made from
+    /// Print every setting, its value and where the value comes from
+    Config(config::Config),
+    /// List azollas (projects), and check and show their blueprints
     #[command(subcommand)]
     Azolla(azolla::Azolla),
-    /// List the coding agents there are, and check whether they can be used here
+    /// List coding agents, and check whether they can be used here
     #[command(subcommand)]
     Agent(agent::Agent),
-    /// List the folders of runs that are over, and take them out again
+    /// List, restore and remove the folders of finished runs
     #[command(subcommand)]
     Trash(trash::TrashCommand),
-    /// Check documents against the schemas of the artifacts
+    /// Check files against the schemas of the artifacts
     #[command(subcommand)]
     Schema(schema::Schema),
     Doctor(doctor::Doctor),
-    Backup(backup::Backup),
+    Backup(database::backup::Backup),
     Bench(BenchArgs),
-    Fence(fence::Fence),
+    Fence(database::fence::Fence),
+    /// Confirm that the clock is right
+    #[command(subcommand)]
+    Clock(database::clock::Clock),
     #[command(name = GUARD_COMMAND, hide = true)]
     WorkerGuard(worker::WorkerGuard),
     #[command(hide = true)]
     MockAgent(mock_agent::MockAgent),
-    Completions(completions::Completions),
-    Man(man::ManArgs),
+    Completions(manual::completions::Completions),
+    Man(manual::man::ManArgs),
 }
 
 /// The whole program.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    // It stands between a guard and every program, twice: nothing else is set up for it.
+    // It runs between a guard and every program, twice: set up nothing else for it.
     if args.get(1).is_some_and(|command| command == sandbox::COMMAND) {
         return sandbox::confine::main(&args[2..]);
     }
@@ -220,10 +198,10 @@ fn run(cli: Cli) -> Outcome {
     let global = cli.global;
     match cli.command {
         Command::Up(up) => up::run(up, &global, screen),
-        Command::Config(config) => settings::run(config, &global, screen),
+        Command::Config(config) => config::run(config, &global, screen),
         Command::Azolla(azolla) => match azolla.of_server() {
             Err(here) => azolla::run(here, screen),
-            Ok(there) => with_server(&global, async |client| azolla_list::run(there, client, screen).await),
+            Ok(there) => with_server(&global, async |client| azolla::list::run(there, client, screen).await),
         },
         Command::Agent(agent) => agent::run(agent, &global, screen),
         Command::Demo(demo) => demo::run(demo, &global, screen),
@@ -233,13 +211,14 @@ fn run(cli: Cli) -> Outcome {
         Command::Trash(command) => trash::run(command, &global, screen),
         Command::Schema(schema) => schema::run(schema, screen),
         Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
-        Command::Backup(command) => backup::run(command, &global, screen),
+        Command::Backup(command) => database::backup::run(command, &global, screen),
         Command::Bench(args) => run_bench(args),
-        Command::Fence(fence) => fence::run(fence, &global, screen),
+        Command::Fence(fence) => database::fence::run(fence, &global, screen),
+        Command::Clock(command) => database::clock::run(command, &global, screen),
         Command::Worker(args) => worker::run(args, &global, screen),
-        Command::WorkerGuard(guard) => Ok(crate::worker::guard::main(guard.command)?),
-        Command::Completions(completions) => completions::run(completions, screen),
-        Command::Man(man) => man::run(man, screen),
+        Command::WorkerGuard(guard) => Ok(fernery_exec::guard::main(guard.command)?),
+        Command::Completions(completions) => manual::completions::run(completions, screen),
+        Command::Man(man) => manual::man::run(man, screen),
         Command::Verify(verify) => journal::verify(&verify, &global, screen),
         Command::Ticket(ticket) => {
             with_server(&global, async |client| ticket::run(ticket, client, screen).await)
@@ -262,9 +241,9 @@ fn run(cli: Cli) -> Outcome {
             with_server(&global, async |client| journal::run(journal, client, screen).await)
         }
         Command::Job(job) => with_server(&global, async |client| job::run(job, client, screen).await),
-        Command::Dlq(dlq) => with_server(&global, async |client| dlq::run(dlq, client, screen).await),
+        Command::Dlq(dlq) => with_server(&global, async |client| job::dlq::run(dlq, client, screen).await),
         Command::Stream(stream) => {
-            with_server(&global, async |client| stream::run(stream, client, screen).await)
+            with_server(&global, async |client| job::stream::run(stream, client, screen).await)
         }
         Command::Process(process) => {
             with_server(&global, async |client| process::run(process, client, screen).await)
@@ -277,7 +256,9 @@ fn run_bench(args: BenchArgs) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match runtime.block_on(bench::run(args)) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::failed("target_missed", "a figure missed its target (\"reached\": false)")),
+        Ok(false) => {
+            Err(Failure::failed("target_missed", "a measurement missed its target (\"reached\": false)"))
+        }
         Err(error) if error.is::<ReaderLeft>() => Ok(()),
         Err(error) => Err(Failure::failed("bench", format!("{error:#}"))),
     }
@@ -292,7 +273,7 @@ fn with_server(global: &Global, command: impl AsyncFnOnce(&Client) -> Outcome) -
 fn print_help(error: &clap::Error) -> Outcome {
     let mut out = std::io::stdout().lock();
     let text = error.render();
-    // Colour only where a person looks.
+    // Colour only on a terminal.
     match std::io::IsTerminal::is_terminal(&out) {
         true => write!(out, "{}", text.ansi())?,
         false => write!(out, "{text}")?,
@@ -306,8 +287,8 @@ fn usage(error: &clap::Error) -> Failure {
         && arg.starts_with("--token")
     {
         return Failure::usage(
-            "a token on the command line can be read by every process on this machine; \
-             set FERNERY_TOKEN, or use --data to find operator.token",
+            "every process on this machine can read a token on the command line; set FERNERY_TOKEN, or use \
+            --data to find operator.token",
         );
     }
     let text = error.render().to_string();

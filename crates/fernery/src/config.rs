@@ -5,6 +5,7 @@
 
 pub mod database;
 pub mod duration;
+mod exposure;
 pub mod file;
 mod given;
 pub mod redis;
@@ -12,12 +13,12 @@ pub mod registry;
 pub mod repos;
 pub mod table;
 
+pub use exposure::{Exposure, TlsFiles, UnsafeSetting, WorkerAuth};
 pub use given::{Given, Source};
+pub use redis::{AckBy, TransportSettings};
 pub use registry::{Registry, Visitors};
 pub use repos::{RepoSettings, Repos};
 
-use crate::http::{TlsFiles, WorkerAuth};
-use crate::transport::{AckBy, TransportSettings};
 use fernery_core::limits;
 use fernery_engine::{Database, EngineSettings};
 use std::ffi::OsString;
@@ -49,7 +50,6 @@ impl std::error::Error for ConfigError {}
 /// How the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
     Human,
     /// One JSON object a line.
     Json,
@@ -60,7 +60,6 @@ pub enum LogFormat {
 pub struct Settings {
     /// Where to serve.
     pub listen: SocketAddr,
-    /// The data directory.
     pub data: PathBuf,
     /// Where jobs are kept.
     pub database: Database,
@@ -74,9 +73,10 @@ pub struct Settings {
     pub reap_interval: Duration,
     /// How long finished jobs are kept.
     pub retention: Duration,
+    /// How long dead letters are kept; for good if `None`.
+    pub dead_letter_retention: Option<Duration>,
     /// Names that requests may use.
     pub allowed_hosts: Vec<String>,
-    /// Blueprints to host.
     pub azollas: Vec<PathBuf>,
     /// Repositories that tickets may name.
     pub repos: Repos,
@@ -98,7 +98,6 @@ pub struct Settings {
     pub insecure_http: bool,
     /// What is logged: a level, or targets with theirs.
     pub log_level: String,
-    /// How it is logged.
     pub log_format: LogFormat,
 }
 
@@ -108,7 +107,6 @@ pub struct Inputs<'a> {
     pub flags: Vec<Given>,
     /// The file that the command line names.
     pub config: Option<PathBuf>,
-    /// The environment.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -221,8 +219,8 @@ impl InForce {
         let tls = match (cert, key) {
             (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
             (None, None) => None,
-            (Some(_), None) => return Err(self.row("tls_cert").refused("needs tls_key beside it")),
-            (None, Some(_)) => return Err(self.row("tls_key").refused("needs tls_cert beside it")),
+            (Some(_), None) => return Err(self.row("tls_cert").refused("needs tls_key too")),
+            (None, Some(_)) => return Err(self.row("tls_key").refused("needs tls_cert too")),
         };
         let settings = Settings {
             listen: self.listen()?,
@@ -233,6 +231,7 @@ impl InForce {
             heartbeat_interval,
             reap_interval,
             retention: self.row("retention").duration()?,
+            dead_letter_retention: self.row("dead_letter_retention").maybe_duration()?,
             allowed_hosts: self.allowed_hosts()?,
             azollas: self.azollas()?,
             repos: self.repos()?,
@@ -285,8 +284,8 @@ impl InForce {
         let url = redis::parse(text).map_err(|why| row.refused(why))?;
         if matches!(database, Database::Sqlite(_)) {
             return Err(row.refused(
-                "Redis carries messages between servers on one PostgreSQL; set database to postgres://…, or leave it out: one \
-                 server on SQLite needs no Redis",
+                "Redis works only with PostgreSQL: set database to postgres://…, or remove this setting (a \
+                server on SQLite needs no Redis)",
             ));
         }
         Ok(Some(TransportSettings { url, group: group.text().to_string(), ack }))
@@ -297,14 +296,14 @@ impl InForce {
         let ttl = row.duration()?;
         if !(limits::LEASE_TTL_MIN..=limits::LEASE_TTL_MAX).contains(&ttl) {
             let shown = duration::show(ttl);
-            return Err(row.refused(format_args!("a lease lasts from 1s to 600s, not {shown}")));
+            return Err(row.refused(format_args!("must be 1s to 600s, not {shown}")));
         }
         let shown_ttl = duration::show(ttl);
         let row = self.row("heartbeat_interval");
         let heartbeat = if row.values.is_empty() { ttl / 3 } else { row.duration()? };
-        if heartbeat >= ttl / 2 {
+        if heartbeat > ttl / 2 {
             return Err(row.refused(format_args!(
-                "{} is not less than half of lease_ttl ({shown_ttl}): one lost heartbeat would cost the lease",
+                "{} is more than half of lease_ttl ({shown_ttl}): one lost heartbeat would cost the lease",
                 duration::show(heartbeat)
             )));
         }
@@ -313,7 +312,7 @@ impl InForce {
             if row.values.is_empty() { EngineSettings::default_reap_interval(ttl) } else { row.duration()? };
         if reap > ttl {
             return Err(row.refused(format_args!(
-                "{} is longer than lease_ttl ({shown_ttl}): expired leases would wait for the reaper",
+                "{} is longer than lease_ttl ({shown_ttl}): the reaper would find expired leases too late",
                 duration::show(reap)
             )));
         }
@@ -352,7 +351,7 @@ impl InForce {
             let address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
             if !address && (name.is_empty() || name.len() > 253 || !name.bytes().all(plain)) {
                 return Err(row.refused(format_args!(
-                    "{name:?} is no host name; expected one like fernery.example, without scheme and port"
+                    "{name:?} is not a host name; expected one like fernery.example, without scheme and port"
                 )));
             }
         }
@@ -382,25 +381,15 @@ impl InForce {
         Ok(row.text().to_string())
     }
 
-    /// What others can reach is encrypted or said to be so; what needs no token is reached from here alone.
     fn check_exposure(&self, settings: &Settings) -> Result<(), ConfigError> {
-        if settings.listen.ip().is_loopback() {
-            return Ok(());
-        }
-        let row = self.row("listen");
-        if settings.worker_auth == WorkerAuth::None {
-            return Err(self.row("worker_auth").refused(format_args!(
-                "none is for loopback only, and {} can be reached from elsewhere",
-                settings.listen
-            )));
-        }
-        if settings.tls.is_none() && !settings.insecure_http {
-            return Err(row.refused(format_args!(
-                "{} can be reached from elsewhere: set tls_cert and tls_key, or insecure_http if a proxy in front does TLS",
-                settings.listen
-            )));
-        }
-        Ok(())
+        let exposure = Exposure {
+            listen: settings.listen,
+            allowed_hosts: &settings.allowed_hosts,
+            insecure_http: settings.insecure_http,
+            has_tls: settings.tls.is_some(),
+            worker_auth: settings.worker_auth,
+        };
+        exposure.check().map_err(|UnsafeSetting { setting, why }| self.row(setting).refused(why))
     }
 }
 

@@ -102,10 +102,10 @@ impl ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadUrl(why) => write!(f, "the server's URL cannot be used: {why}"),
-            Self::BadToken => f.write_str("the token holds characters that no token has"),
-            Self::BadCa(why) => write!(f, "the certificates to trust cannot be used: {why}"),
-            Self::BadRequest(why) => write!(f, "the request cannot be written: {why}"),
+            Self::BadUrl(why) => write!(f, "invalid server URL: {why}"),
+            Self::BadToken => f.write_str("the token contains characters that are not allowed in a token"),
+            Self::BadCa(why) => write!(f, "cannot use the trusted certificates: {why}"),
+            Self::BadRequest(why) => write!(f, "cannot serialize the request: {why}"),
             Self::Unreachable { url, why } => write!(f, "no server answers at {url} ({why})"),
             Self::Broken { url, why } => {
                 write!(f, "the connection to {url} broke before the answer came ({why})")
@@ -122,11 +122,11 @@ impl fmt::Display for ClientError {
                 f.write_str(&fields.join("; "))
             }
             Self::BadResult { job_id, why } => {
-                write!(f, "job {job_id} succeeded, but its result cannot be read: {why}")
+                write!(f, "job {job_id} succeeded, but its result has the wrong form: {why}")
             }
             Self::Unexpected { status, why, server } => {
                 let ours = env!("CARGO_PKG_VERSION");
-                let theirs = server.as_deref().unwrap_or("a server that does not name itself");
+                let theirs = server.as_deref().unwrap_or("a server without a version header");
                 write!(
                     f,
                     "fernery {ours} does not understand the answer of {theirs} (status {status}: {why})"

@@ -63,6 +63,31 @@ async fn a_problem_is_told_with_its_code_and_its_fields() {
     assert!(matches!(error, ClientError::Refused { problem, .. } if problem.code == "invalid"));
 }
 
+/// Whether the length is told ahead or not, no more than the limit is read, let alone kept.
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_refused_while_it_is_read() {
+    for head in ["content-length: 1000000000", "transfer-encoding: chunked"] {
+        let (listener, client) = listener().await;
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read_head(&mut stream).await;
+            stream.write_all(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n").as_bytes()).await.unwrap();
+            let chunk = format!("4000\r\n{}\r\n", "[],[".repeat(4096));
+            let mut written = 0;
+            while stream.write_all(chunk.as_bytes()).await.is_ok() {
+                written += chunk.len();
+            }
+            written
+        });
+        let error = client.with_answers_up_to(1 << 20).streams().await.unwrap_err();
+        assert!(matches!(&error, ClientError::Unexpected { status: 200, .. }), "{error:?}");
+        assert!(error.to_string().contains("longer than 1048576 bytes"), "{error}");
+        assert!(!error.is_transient());
+        let written = server.await.unwrap();
+        assert!(written < 32 << 20, "{written} bytes were taken");
+    }
+}
+
 #[test]
 fn a_token_is_not_shown() {
     let client = Client::new("http://127.0.0.1:1", Some("s3cret"), None).unwrap();

@@ -19,7 +19,7 @@ pub(super) fn config(secure: bool, ca: Option<&Path>) -> Result<ClientConfig, Cl
                 roots.add(certificate).map_err(|e| refused(e.to_string()))?;
             }
             if roots.is_empty() {
-                return Err(refused("it holds no certificate".into()));
+                return Err(refused("it contains no certificate".into()));
             }
         }
         None => {

@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimManyRequest {
-    /// What the worker calls itself; recorded, it guards nothing.
+    /// The worker's name. It is recorded; it proves nothing.
     #[schemars(with = "schema::Worker")]
     pub worker_id: WorkerId,
-    /// Where to look, in this order.
+    /// The streams to claim from, in this order.
     #[schemars(with = "schema::Streams")]
     pub streams: Vec<StreamName>,
-    /// How many jobs at most: 1 to 1000.
+    /// The maximum number of jobs: 1 to 1000.
     #[schemars(range(min = 1, max = 1_000))]
     pub max: u64,
     /// How long to wait for the first job: 0 to 30000, 5000 if absent.
@@ -37,7 +37,7 @@ pub struct ClaimManyResponse {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerBatch<T> {
-    /// What the worker calls itself.
+    /// The worker's name.
     #[schemars(with = "schema::Worker")]
     pub worker_id: WorkerId,
     /// One to 1000 items.
@@ -45,17 +45,17 @@ pub struct WorkerBatch<T> {
     pub items: Vec<T>,
 }
 
-/// One sign of life.
+/// One heartbeat.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeartbeatItem {
     /// The job.
     #[schemars(with = "schema::Id")]
     pub job_id: JobId,
-    /// Proves the holder.
+    /// The secret from the claim; it proves that the caller holds the lease.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
-    /// How far it is.
+    /// The progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
@@ -71,16 +71,16 @@ pub struct CompleteItem {
     /// The attempt.
     #[schemars(with = "schema::Id")]
     pub attempt_id: AttemptId,
-    /// Proves the holder.
+    /// The secret from the claim; it proves that the caller holds the lease.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
-    /// As the claim said; the server goes by what it recorded itself.
+    /// As in the claim's answer. The server uses the value that it recorded itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// As the claim said; the server goes by what it recorded itself.
+    /// As in the claim's answer. The server uses the value that it recorded itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// What came out.
+    /// The output.
     #[schemars(with = "schema::Anything")]
     pub result: Box<RawValue>,
 }
@@ -95,20 +95,20 @@ pub struct FailItem {
     /// The attempt.
     #[schemars(with = "schema::Id")]
     pub attempt_id: AttemptId,
-    /// Proves the holder.
+    /// The secret from the claim; it proves that the caller holds the lease.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
-    /// As the claim said; the server goes by what it recorded itself.
+    /// As in the claim's answer. The server uses the value that it recorded itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// As the claim said; the server goes by what it recorded itself.
+    /// As in the claim's answer. The server uses the value that it recorded itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: ErrorReport,
 }
 
-/// One job handed back unfinished.
+/// One job that is returned unfinished.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseItem {
@@ -118,26 +118,27 @@ pub struct ReleaseItem {
     /// The attempt.
     #[schemars(with = "schema::Id")]
     pub attempt_id: AttemptId,
-    /// Proves the holder.
+    /// The secret from the claim; it proves that the caller holds the lease.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
 }
 
-/// What became of one item.
+/// The outcome of one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemOutcome {
-    /// Written now.
+    /// The report was stored.
     Accepted,
-    /// Written before by the same report; nothing changed.
+    /// The same report was stored before; nothing changed.
     Duplicate,
-    /// Not, or no longer, the holder.
+    /// The caller does not hold the lease, or no longer holds it.
     Stale,
-    /// This holder already reported another end; for a heartbeat: extended, but its progress went back and is not kept.
+    /// This holder already reported another outcome. For a heartbeat: the lease was extended, but the progress
+    /// decreased and was not stored.
     Conflict,
     /// There is no such job or attempt.
     Unknown,
-    /// complete of a workorder: the result is no output bundle. The attempt is open still; hand in another.
+    /// complete of a workorder: the result is not an output bundle. The attempt stays open; send another result.
     Unfit,
 }
 
@@ -151,25 +152,25 @@ pub struct ItemAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Id>")]
     pub attempt_id: Option<AttemptId>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: ItemOutcome,
-    /// The attempt is closed in the database; its message may be forgotten.
+    /// The attempt is closed in the database; its message may be acknowledged.
     pub ack: bool,
-    /// fail and release: the job waits for another attempt.
+    /// fail and release: the job is queued for another attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeued: Option<bool>,
     /// fail and release: the job is in the dead-letter queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dlq: Option<bool>,
-    /// heartbeat: until when the lease holds now.
+    /// heartbeat: the new end of the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub lease_expires_at: Option<Timestamp>,
-    /// heartbeat: the server's clock now.
+    /// heartbeat: the server's current time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub server_time: Option<Timestamp>,
-    /// heartbeat: somebody wants the job ended.
+    /// heartbeat: the job is to be cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_requested: Option<bool>,
     /// unfit: which parts of the result are wrong, and why.

@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 /// Asks for a job.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimRequest {
-    /// What the worker calls itself; recorded, it guards nothing.
+    /// The worker's name. It is recorded; it proves nothing.
     #[schemars(with = "schema::Worker")]
     pub worker_id: WorkerId,
-    /// Where to look, in this order.
+    /// The streams to claim from, in this order.
     #[schemars(with = "schema::Streams")]
     pub streams: Vec<StreamName>,
     /// How long to wait for a job: 0 to 30000, 5000 if absent.
@@ -30,35 +30,35 @@ pub struct LeasedJob {
     /// This attempt.
     #[schemars(with = "schema::Id")]
     pub attempt_id: AttemptId,
-    /// Proves the holder; shown here and never again.
+    /// Proves that the caller holds the lease. It is returned only here.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
-    /// Where it was found.
+    /// The stream of the job.
     #[schemars(with = "schema::Stream")]
     pub stream: StreamName,
-    /// The message it came by: `<ms>-<n>`.
+    /// The id of its message: `<ms>-<n>`.
     pub message_id: String,
-    /// What to do, as the producer wrote it.
+    /// The payload, as the producer wrote it.
     #[schemars(with = "schema::Object")]
     pub payload: Box<RawValue>,
-    /// How long the lease holds without a heartbeat.
+    /// How long the lease lasts without a heartbeat.
     pub lease_ttl_seconds: u64,
-    /// How often to heartbeat.
+    /// How often to send a heartbeat.
     pub heartbeat_interval_seconds: u64,
-    /// The same to the millisecond, for leases of a few seconds.
+    /// The same in milliseconds, for short leases.
     #[serde(default)]
     pub heartbeat_interval_ms: u64,
     /// Counts every claim of the job.
     pub attempt_no: u32,
-    /// How often it may fail.
+    /// How often the job may fail.
     pub max_attempts: u32,
-    /// The server's clock now.
+    /// The server's current time.
     #[schemars(with = "schema::Instant")]
     pub server_time: Timestamp,
-    /// Until when the lease holds.
+    /// The end of the lease.
     #[schemars(with = "schema::Instant")]
     pub lease_expires_at: Timestamp,
-    /// When the attempt is ended even while it heartbeats, if it has a time-out.
+    /// When the attempt is ended despite heartbeats, if the job has a timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub timeout_at: Option<Timestamp>,
@@ -160,19 +160,19 @@ impl JsonSchema for ClaimResponse {
     }
 }
 
-/// A sign of life.
+/// A heartbeat.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatRequest {
-    /// What the worker calls itself.
+    /// The worker's name.
     #[schemars(with = "schema::Worker")]
     pub worker_id: WorkerId,
     /// The job it holds.
     #[schemars(with = "schema::Id")]
     pub job_id: JobId,
-    /// Proves it.
+    /// The secret from the claim; it proves that the caller holds the lease.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
-    /// How far it is.
+    /// The progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
@@ -181,15 +181,15 @@ pub struct HeartbeatRequest {
 /// The lease was extended.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatResponse {
-    /// Always `true`; a refusal is a problem.
+    /// Always `true`; an error is returned as a problem document.
     pub ok: bool,
-    /// Until when the lease holds now.
+    /// The new end of the lease.
     #[schemars(with = "schema::Instant")]
     pub lease_expires_at: Timestamp,
-    /// Somebody wants the job ended: stop and report a failure, or finish if it is as good as done.
+    /// The job is to be cancelled: stop and report a failure, or finish if it is almost done.
     #[serde(default)]
     pub cancel_requested: bool,
-    /// The server's clock now.
+    /// The server's current time.
     #[serde(default)]
     #[schemars(with = "schema::Instant")]
     pub server_time: Timestamp,
@@ -198,7 +198,7 @@ pub struct HeartbeatResponse {
 /// Reports success.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CompleteRequest {
-    /// What the worker calls itself.
+    /// The worker's name.
     #[schemars(with = "schema::Worker")]
     pub worker_id: WorkerId,
     /// The job.
@@ -207,16 +207,16 @@ pub struct CompleteRequest {
     /// The attempt.
     #[schemars(with = "schema::Id")]
     pub attempt_id: AttemptId,
-    /// Proves the holder.
+    /// The secret from the claim; it proves that the caller holds the lease.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
-    /// As the claim said; the server goes by what it recorded itself.
+    /// As in the claim's answer. The server uses the value that it recorded itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// As the claim said; the server goes by what it recorded itself.
+    /// As in the claim's answer. The server uses the value that it recorded itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// What came out.
+    /// The output.
     #[schemars(with = "schema::Anything")]
     pub result: Box<RawValue>,
 }
@@ -224,16 +224,16 @@ pub struct CompleteRequest {
 /// The success is stored.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CompleteResponse {
-    /// Always `true`; a refusal is a problem.
+    /// Always `true`; an error is returned as a problem document.
     pub ok: bool,
-    /// The attempt is closed in the database; its message may be forgotten.
+    /// The attempt is closed in the database; its message may be acknowledged.
     pub ack: bool,
 }
 
 /// Reports failure.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FailRequest {
-    /// What the worker calls itself.
+    /// The worker's name.
     #[schemars(with = "schema::Worker")]
     pub worker_id: WorkerId,
     /// The job.
@@ -242,30 +242,30 @@ pub struct FailRequest {
     /// The attempt.
     #[schemars(with = "schema::Id")]
     pub attempt_id: AttemptId,
-    /// Proves the holder.
+    /// The secret from the claim; it proves that the caller holds the lease.
     #[schemars(with = "schema::Id")]
     pub lease_token: LeaseToken,
-    /// As the claim said; the server goes by what it recorded itself.
+    /// As in the claim's answer. The server uses the value that it recorded itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// As the claim said; the server goes by what it recorded itself.
+    /// As in the claim's answer. The server uses the value that it recorded itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: ErrorReport,
 }
 
-/// What went wrong. Fields beyond these are ignored everywhere: a failure must be reportable.
+/// An error. Unknown fields are ignored here, so that a failure can always be reported.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorReport {
     /// A short code to filter by.
     pub code: String,
-    /// A sentence for people; cut where it is too long.
+    /// A sentence for people; truncated if it is too long.
     pub message: String,
-    /// Where it went wrong; cut where it is too long.
+    /// A stack trace; truncated if it is too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     #[serde(default = "yes")]
     pub retryable: bool,
 }
@@ -277,11 +277,11 @@ const fn yes() -> bool {
 /// The failure is stored.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FailResponse {
-    /// Always `true`; a refusal is a problem.
+    /// Always `true`; an error is returned as a problem document.
     pub ok: bool,
-    /// The attempt is closed in the database; its message may be forgotten.
+    /// The attempt is closed in the database; its message may be acknowledged.
     pub ack: bool,
-    /// The job waits for another attempt.
+    /// The job is queued for another attempt.
     pub requeued: bool,
     /// The job is in the dead-letter queue.
     pub dlq: bool,
@@ -308,7 +308,17 @@ mod tests {
 
     #[test]
     fn an_error_may_be_tried_again_unless_it_says_otherwise() {
-        let read: ErrorReport = serde_json::from_str(r#"{"code":"E","message":"m","more":1}"#).unwrap();
-        assert!(read.retryable);
+        for (said, retryable) in [
+            ("", true),
+            (r#","more":1"#, true),
+            (r#","retryable":true"#, true),
+            (r#","retryable":false"#, false),
+        ] {
+            let text = format!(r#"{{"code":"E","message":"m"{said}}}"#);
+            let read: ErrorReport = serde_json::from_str(&text).unwrap();
+            assert_eq!(read.retryable, retryable, "{text}");
+            let sent: ErrorReport = serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
+            assert_eq!(sent.retryable, retryable, "sent on: {text}");
+        }
     }
 }

@@ -4,35 +4,38 @@ use super::ObjectiveView;
 use super::schema;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
-    AzollaId, CandidateId, CaptureBuffer, CaptureId, Event, Metadata, ObjectiveId, RecordId, SessionManifest,
-    TerminalReason, WorkorderId,
+    AzollaId, CandidateId, CaptureBuffer, CaptureId, Event, EventId, Metadata, ObjectiveId, RecordId,
+    SessionManifest, SubstrateQuery, SubstrateQueryResponse, TerminalReason, WorkorderId,
 };
+use fernery_core::inbox::CandidateStatus;
 use fernery_core::inbox::facts::Facts;
+use fernery_core::pipeline::draft::DraftEdit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Throws something into the inbox. It is stored as it is, and by itself it starts nothing.
+/// Puts a capture into the inbox. It is stored unchanged and starts no work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
-    /// What, as text. Either this or `raw_base64`; 64 KiB at most.
+    /// The content as text. Give this or `raw_base64`; at most 64 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_content: Option<String>,
-    /// What, as bytes that need not be text.
+    /// The content as bytes, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_base64: Option<String>,
-    /// Its id, made by the caller: the same again under it is stored once. One is made if it is absent.
+    /// The capture's id, chosen by the caller: a repeated request with the same id stores it once. If absent, the
+    /// server makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub capture_id: Option<CaptureId>,
-    /// Whose inbox; if absent, the only one there is, or `task_management`.
+    /// The azolla with the inbox; if absent, the only one, or `task_management`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub azolla_id: Option<AzollaId>,
-    /// Where it came from, in a line: `api` if absent.
+    /// Where it came from, in one line; `api` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_label: Option<String>,
-    /// When it was captured, if that was before now: "tomorrow" counts from there.
+    /// When it was captured, if that was earlier: "tomorrow" counts from this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub captured_at: Option<Timestamp>,
@@ -45,31 +48,53 @@ pub struct CaptureView {
     #[serde(flatten)]
     #[schemars(with = "schema::Fields")]
     pub capture: CaptureBuffer,
-    /// The bytes as hexadecimal, where they are no plain text.
+    /// The bytes in hexadecimal, if they are not plain text.
     #[serde(default)]
     pub raw_hex: Option<String>,
-    /// When it may be looked through.
+    /// The earliest time of its triage.
     #[schemars(with = "schema::Instant")]
     pub ready_at: Timestamp,
-    /// Triages that came to nothing.
+    /// The number of failed triages.
     pub tries: u32,
-    /// The triage that it is in, or came out of.
+    /// The workorder of its triage, running or finished.
     #[serde(default)]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub work_order_id: Option<WorkorderId>,
+    /// It was imported, and waits until a person releases it to triage.
+    #[serde(default)]
+    pub held: bool,
 }
 
-/// What became of one of many captures.
+/// How many captures were released to triage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReleaseResponse {
+    /// The number of captures.
+    pub released: u64,
+}
+
+/// The outcome of one capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CaptureOutcome {
+    /// Stored now.
+    New,
+    /// The same was stored before under this id.
+    Duplicate,
+    /// Another capture has its id; it was not stored.
+    Conflict,
+}
+
+/// One capture and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaptureResult {
     /// Its id.
     #[schemars(with = "schema::ArtifactId")]
     pub capture_id: CaptureId,
-    /// `new`, `duplicate` (it was there before), or `conflict` (its id belongs to another one).
-    pub result: String,
+    /// The outcome.
+    pub result: CaptureOutcome,
 }
 
-/// What became of many captures, in their order.
+/// The outcomes of captures, in their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaptureManyResponse {
     /// One for each.
@@ -81,39 +106,40 @@ pub struct CaptureManyResponse {
 pub struct CapturePage {
     /// The rows.
     pub captures: Vec<CaptureView>,
-    /// Where the next page begins; `null` on the last one.
+    /// The cursor of the next page; `null` on the last page.
     pub next_cursor: Option<String>,
 }
 
-/// What triage made of captures.
+/// A candidate: a proposal for a ticket that triage made from captures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CandidateView {
     /// Its id.
     #[schemars(with = "schema::ArtifactId")]
     pub candidate_id: CandidateId,
-    /// In whose inbox.
+    /// The azolla with the inbox.
     #[schemars(with = "schema::ArtifactId")]
     pub azolla_id: AzollaId,
-    /// What is wanted, in a line.
+    /// The title: what is wanted, in one line.
     pub title: String,
-    /// How to tell that it is done.
+    /// The acceptance criteria: how to see that it is done.
     pub acceptance_criteria: String,
-    /// 0 (most) to 4 (least).
+    /// Importance: 0 (most) to 4 (least).
     pub importance: u8,
-    /// 0 (now) to 4 (whenever).
+    /// Urgency: 0 (now) to 4 (some day).
     pub urgency: u8,
-    /// `due_at`, `projects`, `contexts` and so on, where something was said.
+    /// `due_at`, `projects`, `contexts` and so on, if the captures name them.
     #[schemars(with = "schema::Fields")]
     pub metadata: Metadata,
     /// Who made it: `builtin`, `llm NAME`, `command`.
     pub made_by: String,
-    /// `WAITING`, `PROMOTED`, `DISCARDED` or `MERGED`.
-    pub status: String,
-    /// What it became.
+    /// The status.
+    #[schemars(with = "schema::CandidateStatus")]
+    pub status: CandidateStatus,
+    /// The objective that it became.
     #[serde(default)]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub objective_id: Option<ObjectiveId>,
-    /// Which one it went into.
+    /// The candidate that it was merged into.
     #[serde(default)]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub merged_into: Option<CandidateId>,
@@ -127,7 +153,11 @@ pub struct CandidateView {
     /// When it last changed.
     #[schemars(with = "schema::Instant")]
     pub updated_at: Timestamp,
-    /// What was captured, as it came.
+    /// The captures that it was made from.
+    #[serde(default)]
+    #[schemars(with = "Vec<schema::ArtifactId>")]
+    pub capture_ids: Vec<CaptureId>,
+    /// The captures, unchanged.
     #[serde(default)]
     pub captures: Vec<CaptureView>,
 }
@@ -137,84 +167,99 @@ pub struct CandidateView {
 pub struct CandidatePage {
     /// The rows.
     pub candidates: Vec<CandidateView>,
-    /// Where the next page begins; `null` on the last one.
+    /// The cursor of the next page; `null` on the last page.
     pub next_cursor: Option<String>,
+    /// The number of imported captures that wait until a person releases them to triage.
+    #[serde(default)]
+    pub held_captures: u64,
 }
 
-/// Makes a NEW objective of a candidate.
+/// Turns a candidate into a NEW objective.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromoteRequest {
-    /// Where it is to belong.
+    /// The azolla of the objective.
     #[schemars(with = "schema::ArtifactId")]
     pub azolla_id: AzollaId,
-    /// Its id as an objective; one is made if it is absent.
+    /// The id of the objective; if absent, the server makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub objective_id: Option<ObjectiveId>,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
 }
 
-/// What a candidate became: an objective that waits for its approval like any other.
+/// A promoted candidate and its objective, which waits for approval like any other.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PromoteResponse {
-    /// The candidate as it stands.
+    /// The candidate now.
     pub candidate: CandidateView,
-    /// The objective as it stands.
+    /// The objective now.
     #[serde(flatten)]
     pub standing: ObjectiveView,
 }
 
-/// Changes parts of a candidate; what is absent stays. `metadata` is replaced whole.
+/// Edits a candidate. Absent fields stay unchanged; `metadata` is replaced as a whole.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditCandidateRequest {
-    /// What is wanted, in a line.
+    /// The title: what is wanted, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 500))]
     pub title: Option<String>,
-    /// How to tell that it is done.
+    /// The acceptance criteria: how to see that it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptance_criteria: Option<String>,
-    /// 0 (most) to 4 (least).
+    /// Importance: 0 (most) to 4 (least).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4))]
     pub importance: Option<u8>,
-    /// 0 (now) to 4 (whenever).
+    /// Urgency: 0 (now) to 4 (some day).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4))]
     pub urgency: Option<u8>,
-    /// Whatever else should be known.
+    /// Other facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Fields>")]
     pub metadata: Option<Metadata>,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
 }
 
-/// Puts other candidates into one.
+impl From<EditCandidateRequest> for DraftEdit {
+    fn from(request: EditCandidateRequest) -> Self {
+        let EditCandidateRequest { title, acceptance_criteria, importance, urgency, metadata, record_id: _ } =
+            request;
+        Self { title, acceptance_criteria, importance, urgency, metadata }
+    }
+}
+
+/// Merges other candidates into one.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MergeRequest {
-    /// Those that go into it.
+    /// The candidates to merge into it.
     #[schemars(with = "Vec<schema::ArtifactId>", length(min = 1, max = 100))]
     pub candidates: Vec<CandidateId>,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
 }
 
-/// Asks for a session manifest. The body may be empty.
+/// Requests a session manifest. The body may be empty.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestRequest {
-    /// The id of the request, made by the caller: the same again asks once. One is made if it is absent.
+    /// The id of the request, chosen by the caller: a repeated request with the same id counts once. If absent, the
+    /// server makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub request_id: Option<RecordId>,
@@ -227,36 +272,67 @@ pub struct ManifestView {
     #[serde(flatten)]
     #[schemars(with = "schema::Fields")]
     pub manifest: SessionManifest,
-    /// What it was made of: who was asked and answered, and every item with its score, term by term.
+    /// The facts that it was made from: who was asked and who answered, and every item with its score, term by term.
     #[schemars(with = "schema::Fields")]
     pub facts: Facts,
-    /// Of what matters in them: unchanged facts make no new manifest.
+    /// Digest of the facts; with an equal digest no new manifest is made.
     pub facts_digest: String,
-    /// Who made it, and why the built-in one stood in, if it did.
+    /// Who made it, and why the built-in rules replaced the configured executor, if they did.
     pub built_by: String,
     /// Its workorder.
     #[schemars(with = "schema::ArtifactId")]
     pub work_order_id: WorkorderId,
 }
 
-/// Where a request for a manifest stands.
+/// The state of a request for a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManifestRequestView {
-    /// The event; its `resource_id` is the id of the request.
+    /// The id of the request.
+    #[serde(default)]
+    pub request_id: String,
+    /// The event; its `resource_id` is the azolla.
     #[serde(flatten)]
     #[schemars(with = "schema::Fields")]
     pub event: Event,
-    /// `SCHEDULED`, or `UNCHANGED`: nothing has changed since the last manifest, which holds.
+    /// `SCHEDULED`; `UNCHANGED`: nothing has changed since the last manifest, which is still valid; or `NOBODY_TO_ASK`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub reason: Option<TerminalReason>,
-    /// The workorder that was made of it.
+    /// The workorder that was made from it.
     #[serde(default)]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub work_order_id: Option<WorkorderId>,
-    /// What came of it, or what still holds; `null` as long as it is under way.
+    /// The new manifest, or the one that is still valid; `null` while the request is in progress.
     #[serde(default)]
     pub manifest: Option<ManifestView>,
+    /// Why there will be no manifest: the run failed, and nothing replaces it.
+    #[serde(default)]
+    pub failed: Option<String>,
+}
+
+/// A query of one azolla to another, and its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QueryView {
+    /// The artifact `substrate_query`.
+    #[schemars(with = "schema::Fields")]
+    pub query: SubstrateQuery,
+    /// The artifact `substrate_query_response`, with the first results, at most 64 KiB.
+    #[schemars(with = "schema::Fields")]
+    pub response: SubstrateQueryResponse,
+    /// The event that caused the query.
+    #[schemars(with = "schema::ArtifactId")]
+    pub event_id: EventId,
+    /// The number of results; `null` if an earlier version stored it, which kept none.
+    pub results_told: Option<u64>,
+}
+
+/// A page of queries, newest first.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct QueryPage {
+    /// The rows.
+    pub queries: Vec<QueryView>,
+    /// The cursor of the next page; `null` on the last page.
+    pub next_cursor: Option<String>,
 }
 
 /// A page of manifests, the newest first.
@@ -264,6 +340,6 @@ pub struct ManifestRequestView {
 pub struct ManifestPage {
     /// The rows.
     pub manifests: Vec<ManifestView>,
-    /// Where the next page begins; `null` on the last one.
+    /// The cursor of the next page; `null` on the last page.
     pub next_cursor: Option<String>,
 }

@@ -6,22 +6,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A short way to name one of four streams: `jobs:stream:<priority>`.
+/// A short name of one of four streams: `jobs:stream:<priority>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// Before everything else.
     Emergency,
-    /// Before the usual.
+    /// Before normal jobs.
     High,
-    /// The usual.
+    /// The default.
     Normal,
     /// When there is time.
     Low,
 }
 
 impl Priority {
-    /// The stream it stands for.
+    /// The stream of this priority.
     pub const fn stream(self) -> &'static str {
         match self {
             Self::Emergency => "jobs:stream:emergency",
@@ -36,32 +36,32 @@ impl Priority {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnqueueRequest {
-    /// Where it waits.
+    /// The stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Stream>")]
     pub stream: Option<StreamName>,
-    /// Where it waits, by priority.
+    /// The stream, by priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// What the worker gets.
+    /// The payload for the worker.
     #[schemars(with = "schema::Object")]
     pub payload: Box<RawValue>,
-    /// The producer's own id: the same content again finds the same job.
+    /// The job's id, chosen by the producer: a repeated request with the same content returns the same job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Id>")]
     pub job_id: Option<JobId>,
-    /// How often it may fail: 1 to 1000, 5 if absent.
+    /// How often the job may fail: 1 to 1000; 5 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000))]
     pub max_attempts: Option<u64>,
-    /// Start no earlier than this from now.
+    /// Start after this delay at the earliest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Start no earlier than this.
+    /// Start at this time at the earliest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub run_at: Option<Timestamp>,
-    /// At most one unfinished job has this key.
+    /// Only one unfinished job may have this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
     pub unique_key: Option<String>,
@@ -94,18 +94,18 @@ pub struct EnqueuedJob {
     /// The job.
     #[schemars(with = "schema::Id")]
     pub job_id: JobId,
-    /// Where it waits.
+    /// The stream.
     #[schemars(with = "schema::Stream")]
     pub stream: StreamName,
-    /// Where it stands.
+    /// The status.
     #[schemars(with = "schema::Status")]
     pub status: JobStatus,
-    /// How often it may fail.
+    /// How often the job may fail.
     pub max_attempts: u32,
     /// When it was stored.
     #[schemars(with = "schema::Instant")]
     pub created_at: Timestamp,
-    /// From when on it may start.
+    /// The earliest start.
     #[schemars(with = "schema::Instant")]
     pub run_at: Timestamp,
     /// It was there before: under this id, or with this unique key.
@@ -129,32 +129,32 @@ pub enum EnqueueOutcome {
 /// One job of an array. A conflict has no more than its `job_id`, if the item named one.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EnqueuedItem {
-    /// What became of it.
+    /// The outcome.
     pub outcome: EnqueueOutcome,
     /// The job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Id>")]
     pub job_id: Option<JobId>,
-    /// Where it waits.
+    /// The stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Stream>")]
     pub stream: Option<StreamName>,
-    /// Where it stands.
+    /// The status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Status>")]
     pub status: Option<JobStatus>,
-    /// How often it may fail.
+    /// How often the job may fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
     /// When it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub created_at: Option<Timestamp>,
-    /// From when on it may start.
+    /// The earliest start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub run_at: Option<Timestamp>,
-    /// It was there before.
+    /// It already existed.
     #[serde(default)]
     pub duplicate: bool,
 }
@@ -172,18 +172,18 @@ pub struct JobSummary {
     /// The job.
     #[schemars(with = "schema::Id")]
     pub job_id: JobId,
-    /// Where it waits or waited.
+    /// The stream.
     #[schemars(with = "schema::Stream")]
     pub stream: StreamName,
-    /// Where it stands.
+    /// The status.
     #[schemars(with = "schema::Status")]
     pub status: JobStatus,
-    /// How often it may fail.
+    /// How often the job may fail.
     pub max_attempts: u32,
     /// When it was stored.
     #[schemars(with = "schema::Instant")]
     pub created_at: Timestamp,
-    /// From when on it may start.
+    /// The earliest start.
     #[schemars(with = "schema::Instant")]
     pub run_at: Timestamp,
     /// When it ended.
@@ -196,7 +196,7 @@ pub struct JobSummary {
 pub struct JobPage {
     /// The jobs.
     pub jobs: Vec<JobSummary>,
-    /// Where the next page starts; `null` at the end. A page may be short and still have a next one.
+    /// The cursor of the next page; `null` on the last page. A page with few rows may still have a next one.
     pub next_cursor: Option<String>,
 }
 
@@ -222,13 +222,13 @@ pub struct AttemptDetail {
     /// Why it did not succeed.
     #[schemars(with = "Option<schema::Anything>")]
     pub error: Option<Box<RawValue>>,
-    /// When the holder was last heard, while it runs.
+    /// The last heartbeat, while it runs.
     #[schemars(with = "Option<schema::Instant>")]
     pub heartbeat_at: Option<Timestamp>,
-    /// Until when the lease holds, while it runs.
+    /// The end of the lease, while it runs.
     #[schemars(with = "Option<schema::Instant>")]
     pub lease_expires_at: Option<Timestamp>,
-    /// How far it is, if the holder said so, while it runs.
+    /// The progress, while it runs, if the holder reported some.
     #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
 }
@@ -239,26 +239,26 @@ pub struct JobDetail {
     /// The job.
     #[schemars(with = "schema::Id")]
     pub job_id: JobId,
-    /// Where it waits or waited.
+    /// The stream.
     #[schemars(with = "schema::Stream")]
     pub stream: StreamName,
-    /// Where it stands.
+    /// The status.
     #[schemars(with = "schema::Status")]
     pub status: JobStatus,
-    /// What the worker gets.
+    /// The payload for the worker.
     #[schemars(with = "schema::Object")]
     pub payload: Box<RawValue>,
-    /// What came out.
+    /// The output.
     #[schemars(with = "Option<schema::Anything>")]
     pub result: Option<Box<RawValue>>,
-    /// Why the last attempt that did not succeed did not.
+    /// The error of the last attempt that did not succeed.
     #[schemars(with = "Option<schema::Anything>")]
     pub error: Option<Box<RawValue>>,
     /// All attempts, oldest first, the open one last.
     pub attempts: Vec<AttemptDetail>,
-    /// How often it may fail.
+    /// How often the job may fail.
     pub max_attempts: u32,
-    /// From when on it may start; the next attempt's time while it waits for a retry.
+    /// The earliest start; while it waits for a retry, the time of the next attempt.
     #[schemars(with = "schema::Instant")]
     pub run_at: Timestamp,
     /// When it was stored.
@@ -267,24 +267,24 @@ pub struct JobDetail {
     /// When it ended.
     #[schemars(with = "Option<schema::Instant>")]
     pub finished_at: Option<Timestamp>,
-    /// At most one unfinished job has this key.
+    /// Only one unfinished job may have this key.
     pub unique_key: Option<String>,
     /// How long one attempt may take.
     pub timeout_seconds: Option<u64>,
-    /// Somebody wants it ended.
+    /// It is to be cancelled.
     pub cancel_requested: bool,
 }
 
-/// Why a job does not run, or where it stands.
+/// Why a job is not running, or what its state is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainResponse {
     /// The job.
     #[schemars(with = "schema::Id")]
     pub job_id: JobId,
-    /// Where it waits or waited.
+    /// The stream.
     #[schemars(with = "schema::Stream")]
     pub stream: StreamName,
-    /// Where it stands.
+    /// The status.
     #[schemars(with = "schema::Status")]
     pub status: JobStatus,
     /// `ended`, `held`, `scheduled`, `stream_paused`, `no_worker` or `waiting`.
@@ -298,10 +298,10 @@ pub struct ExplainResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub until: Option<Timestamp>,
-    /// held: whether the holder is asked to end it.
+    /// held: whether the holder was asked to cancel it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_requested: Option<bool>,
-    /// no_worker: when somebody last asked, as far as the server knows.
+    /// no_worker: when a worker last polled the stream, as far as the server knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub last_polled_at: Option<Timestamp>,

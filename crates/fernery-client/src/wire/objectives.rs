@@ -8,42 +8,75 @@ use fernery_core::artifact::{
     RunId,
 };
 use fernery_core::canonical::Digest;
+use fernery_core::pipeline::draft::{Draft, DraftEdit};
 use fernery_core::{Progress, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Writes an objective down: NEW.
+/// Creates an objective with status NEW.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewObjectiveRequest {
-    /// Its id; one is made if it is absent. The same content again under the same id finds the same objective.
+    /// The objective's id; if absent, the server makes one. A repeated request with the same id and content returns the
+    /// same objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub objective_id: Option<ObjectiveId>,
-    /// Where it belongs: `mec` if absent.
+    /// The azolla; `mec` if absent.
     #[serde(default = "mec")]
     #[schemars(with = "schema::ArtifactId")]
     pub azolla_id: AzollaId,
-    /// What is wanted, in a line.
+    /// The title: what is wanted, in one line.
     #[schemars(length(min = 1, max = 500))]
     pub title: String,
-    /// How to tell that it is done.
+    /// The acceptance criteria: how to see that it is done.
     #[serde(default)]
     pub acceptance_criteria: String,
-    /// 0 (most) to 4 (least); 2 if absent.
+    /// Importance: 0 (most) to 4 (least); 2 if absent.
     #[serde(default = "middle")]
     #[schemars(range(max = 4))]
     pub importance: u8,
-    /// 0 (now) to 4 (whenever); 2 if absent.
+    /// Urgency: 0 (now) to 4 (some day); 2 if absent.
     #[serde(default = "middle")]
     #[schemars(range(max = 4))]
     pub urgency: u8,
-    /// Whatever else an executor or a gate should know.
+    /// Metadata: other facts for executors and gates.
     #[serde(default)]
     #[schemars(with = "schema::Fields")]
     pub metadata: Metadata,
+    /// Blockers from the start. The objective can be approved; then it is BLOCKED until they are resolved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_on: Vec<NewBlockerRequest>,
+}
+
+impl NewObjectiveRequest {
+    /// The parts that its author writes.
+    pub fn draft(&self) -> Draft {
+        Draft {
+            title: self.title.clone(),
+            acceptance_criteria: self.acceptance_criteria.clone(),
+            importance: self.importance,
+            urgency: self.urgency,
+            metadata: self.metadata.clone(),
+        }
+    }
+}
+
+/// A blocker of a new objective.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewBlockerRequest {
+    /// The blocker's id within the objective; if absent, the server makes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub blocker_id: Option<BlockerId>,
+    /// The kind of blocker.
+    #[schemars(with = "schema::Blocker")]
+    pub kind: BlockerKind,
+    /// The description.
+    pub description: String,
 }
 
 fn mec() -> AzollaId {
@@ -54,122 +87,135 @@ const fn middle() -> u8 {
     2
 }
 
-/// Changes parts of an objective; what is absent stays. `metadata` is replaced whole.
+/// Edits an objective. Absent fields stay unchanged; `metadata` is replaced as a whole.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditObjectiveRequest {
-    /// What is wanted, in a line.
+    /// The title: what is wanted, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 500))]
     pub title: Option<String>,
-    /// How to tell that it is done.
+    /// The acceptance criteria: how to see that it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptance_criteria: Option<String>,
-    /// 0 (most) to 4 (least).
+    /// Importance: 0 (most) to 4 (least).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4))]
     pub importance: Option<u8>,
-    /// 0 (now) to 4 (whenever).
+    /// Urgency: 0 (now) to 4 (some day).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 4))]
     pub urgency: Option<u8>,
-    /// Whatever else an executor or a gate should know.
+    /// Metadata: other facts for executors and gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Fields>")]
     pub metadata: Option<Metadata>,
 }
 
-/// Approves an objective. The body may be empty.
+impl From<EditObjectiveRequest> for DraftEdit {
+    fn from(request: EditObjectiveRequest) -> Self {
+        let EditObjectiveRequest { title, acceptance_criteria, importance, urgency, metadata } = request;
+        Self { title, acceptance_criteria, importance, urgency, metadata }
+    }
+}
+
+/// Approves an objective exactly as it was read: `digest` identifies that content.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveRequest {
-    /// Of what was read; refused if that is not what is there.
+    /// The digest of what was read; the request is refused if the content differs now.
     #[schemars(with = "schema::Sha256")]
     pub digest: Digest,
     /// Why, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
 }
 
-/// A word to the record. The body may be empty.
+/// A note for the record. The body may be empty.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoteRequest {
     /// Why, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
 }
 
-/// Says that a person has looked at what came out.
+/// Confirms that a person has checked the result.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmRequest {
-    /// The run that was looked at; refused if that is not the last one.
+    /// The run that was checked; the request is refused if it is not the last one.
     #[schemars(with = "schema::ArtifactId")]
     pub run_id: RunId,
-    /// What was found, for the record.
+    /// A note for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
 }
 
-/// Wants a finished objective done again.
+/// Reopens a finished objective.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReopenRequest {
-    /// Of what was read, as for an approval: it is one.
+    /// The digest of what was read, as in an approval: reopening is an approval.
     #[schemars(with = "schema::Sha256")]
     pub digest: Digest,
     /// What is missing: the next executor reads it.
     pub note: String,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
 }
 
-/// Puts something in an objective's way.
+/// Adds a blocker to an objective.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockRequest {
-    /// Its id within the objective; one is made if it is absent.
+    /// The blocker's id within the objective; if absent, the server makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub blocker_id: Option<BlockerId>,
-    /// What kind of thing.
+    /// The kind of blocker.
     #[schemars(with = "schema::Blocker")]
     pub kind: BlockerKind,
-    /// What it is, in words.
+    /// The description.
     pub description: String,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
 }
 
-/// Takes blockers out of the way: those named, or all of them.
+/// Resolves blockers: the named ones, or all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnblockRequest {
-    /// These.
+    /// The ids of the blockers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<schema::ArtifactId>")]
     pub blockers: Vec<BlockerId>,
-    /// All that are open.
+    /// All open blockers.
     #[serde(default)]
     pub all: bool,
-    /// The id of this act, made by the caller: asked for again under it, it is answered as it was, and done once.
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
@@ -181,19 +227,19 @@ pub struct ObjectiveView {
     /// The artifact.
     #[schemars(with = "schema::Fields")]
     pub objective: Objective,
-    /// DONE by the gate, and no person has looked.
+    /// It is DONE, but no person has confirmed it.
     pub unconfirmed: bool,
-    /// Gate failures since a person last said go.
+    /// Gate failures since the last approval or unblocking by a person.
     pub failures: u32,
-    /// What its attempts have used of the envelope since a person last approved it: attempts, wall_ms, tokens,
-    /// cost_usd_micros.
+    /// What its attempts have used of the envelope since the last approval: attempts, wall_ms, tokens, cost_usd_micros.
     #[schemars(with = "schema::Fields")]
     pub spent: Value,
-    /// Why nothing happens to it; `null` where something does or nothing should. A list tells only what stands still.
+    /// Why no work happens; `null` if work is in progress or none is due. In a list, only for objectives that are
+    /// stuck.
     #[serde(default)]
     pub waiting: Option<WaitingView>,
-    /// How far its executor says it is, while one works on it: of an agent, the percent of its budget that is spent and its
-    /// last line.
+    /// The progress that its executor reports while it works. For an agent: the percentage of the budget that is spent,
+    /// and its last line.
     #[serde(default)]
     #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
@@ -202,7 +248,7 @@ pub struct ObjectiveView {
 /// What an objective waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingView {
-    /// A word for programs: azolla_not_hosted, concurrency_limit, review_limit, turn, gates, or as for a job.
+    /// A code for programs: azolla_not_hosted, concurrency_limit, review_limit, turn, gates, or a code as for jobs.
     pub code: String,
     /// A sentence for people.
     pub why: String,
@@ -213,66 +259,70 @@ pub struct WaitingView {
 pub struct ObjectivePage {
     /// The objectives.
     pub objectives: Vec<ObjectiveView>,
-    /// Where the next page starts; `null` at the end.
+    /// The cursor of the next page; `null` on the last page.
     pub next_cursor: Option<String>,
 }
 
 /// What an approval covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalView {
-    /// Of exactly what is shown: send it with the approval.
+    /// The digest of exactly what is shown: send it with the approval.
     #[schemars(with = "schema::Sha256")]
     pub digest: Digest,
-    /// Title, criteria, metadata, and what of the blueprint decides what runs and how it is judged.
+    /// Title, criteria, metadata, and the parts of the blueprint that decide what runs and how it is judged.
     #[schemars(with = "schema::Fields")]
     pub shown: Value,
+    /// Why this server would refuse an approval now, and what to do; absent if it would accept it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
-/// Everything about an objective, and all that came of it.
+/// An objective with its whole history.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveDetail {
-    /// The objective as it stands.
+    /// The objective now.
     #[serde(flatten)]
     pub standing: ObjectiveView,
-    /// What an approval would cover now; `null` if its azolla is no longer there.
+    /// What an approval would cover now; `null` if its azolla does not exist any more.
     pub approval: Option<ApprovalView>,
-    /// What its attempts may use by the blueprint in force, as `spent` counts it; what is absent has no bound.
+    /// The envelope: what its attempts may use by the current blueprint, in the units of `spent`; absent fields have no
+    /// limit.
     #[serde(default)]
     #[schemars(with = "Option<schema::Fields>")]
     pub envelope: Option<Value>,
-    /// The decision that covers it.
+    /// The decision that approves it.
     #[schemars(with = "Option<schema::Fields>")]
     pub decision: Option<Value>,
-    /// What operators decided, oldest first.
+    /// The decisions of operators, oldest first.
     #[schemars(with = "Vec<schema::Fields>")]
     pub decisions: Vec<Value>,
-    /// Its entries into TODO.
+    /// Its events, one per entry into TODO.
     #[schemars(with = "Vec<schema::Fields>")]
     pub events: Vec<Value>,
-    /// What was made of them.
+    /// The workorders that were made from them.
     #[schemars(with = "Vec<schema::Fields>")]
     pub workorders: Vec<Value>,
-    /// What executors were told.
+    /// The snapshots: what executors were told.
     #[schemars(with = "Vec<schema::Fields>")]
     pub context_snapshots: Vec<Value>,
-    /// What came out.
+    /// The output.
     #[schemars(with = "Vec<schema::Fields>")]
     pub output_bundles: Vec<Value>,
-    /// What the gates said, with their evidence.
+    /// The run records: the verdicts of the gates, with their evidence.
     #[schemars(with = "Vec<schema::Fields>")]
     pub runs: Vec<Value>,
-    /// Where it stopped.
+    /// The pauses.
     #[schemars(with = "Vec<schema::Fields>")]
     pub pauses: Vec<PauseState>,
 }
 
-/// What was decided, and where that left the objective.
+/// A decision, and the objective after it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionResponse {
     /// The record.
     #[schemars(with = "schema::Fields")]
     pub decision: Value,
-    /// The objective as it stands.
+    /// The objective now.
     #[serde(flatten)]
     pub standing: ObjectiveView,
 }
@@ -285,7 +335,7 @@ macro_rules! pages {
             #[doc = $what]
             #[schemars(with = "Vec<schema::Fields>")]
             pub $rows: Vec<$row>,
-            /// Where the next page starts; `null` at the end.
+            /// The cursor of the next page; `null` on the last page.
             pub next_cursor: Option<String>,
         }
     )+};
@@ -304,44 +354,49 @@ pages!(
     JournalPage.entries: JournalEntry = "The entries.";
 );
 
-/// A workorder with what its executor was told and what came out.
+/// A workorder with its snapshot, output and run record.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WorkorderDetail {
     /// The workorder.
     #[schemars(with = "schema::Fields")]
     pub workorder: Value,
-    /// What its executor was told.
+    /// The snapshot: what its executor was told.
     #[schemars(with = "Option<schema::Fields>")]
     pub context_snapshot: Option<Value>,
-    /// What came out.
+    /// The output.
     #[schemars(with = "Option<schema::Fields>")]
     pub output_bundle: Option<Value>,
-    /// What the gates said.
+    /// The run record: the verdict of the gates.
     #[schemars(with = "Option<schema::Fields>")]
     pub run: Option<Value>,
+    /// The ended attempts of its job, oldest first. They are deleted with the job, unless they were imported.
+    #[serde(default)]
+    #[schemars(with = "Vec<schema::Fields>")]
+    pub attempts: Vec<Value>,
 }
 
-/// A part of what an executor wrote while it worked on a workorder.
+/// A part of the log of a workorder's executor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkorderLog {
-    /// What it wrote, as text that can be shown: lines and tabs stay, every other control character is replaced.
+    /// The text. Line ends and tabs stay; every other control character is replaced.
     pub text: String,
-    /// Where the next part starts: the bytes of the log up to here. Ask again `from` there.
+    /// The byte offset of the next part: use it as `from`.
     pub next: u64,
-    /// Nothing comes after `text`: the run has ended, and this is the end of its log.
+    /// The run has ended, and `text` is the end of its log.
     pub ended: bool,
-    /// Whether this process has a log of it. Another one may, a log may still come, and not every executor has one.
+    /// Whether this process has a log of the workorder. Another process may have it, the run may not have started, or
+    /// the executor keeps no log.
     pub here: bool,
 }
 
-/// A stored verdict beside the one that its artifacts give today.
+/// A stored verdict and the one that its artifacts give now.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayResponse {
     /// Whether both are the same.
     pub same: bool,
-    /// As it was recorded.
+    /// The stored verdict.
     pub stored: VerdictView,
-    /// As it comes out again.
+    /// The verdict now.
     pub again: VerdictView,
 }
 
@@ -354,7 +409,7 @@ pub struct VerdictView {
     pub gate_reason: String,
 }
 
-/// Who holds what: events in a scheduler's hands, workorders in an executor's or a gate's.
+/// The current claims: events held by schedulers, workorders held by executors or gates.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimList {
     /// The claims.
@@ -362,16 +417,16 @@ pub struct ClaimList {
     pub claims: Vec<ClaimRecord>,
 }
 
-/// What the journal's chain shows.
+/// The result of a check of the journal's chain.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JournalVerdict {
     /// Entries that were checked.
     pub entries: i64,
     /// The end of the chain.
     pub head: Option<JournalHead>,
-    /// The first thing that is wrong; `null` if the chain is whole.
+    /// The first fault; `null` if the chain is intact.
     pub fault: Option<String>,
-    /// The seal at the place that was asked for; `null` if the chain does not reach it.
+    /// The requested seal; `null` if the chain is shorter.
     #[serde(default)]
     pub at: Option<JournalHead>,
 }
@@ -396,13 +451,13 @@ pub struct AzollaSummary {
     pub description: String,
     /// What kind of azolla it is.
     pub category: String,
-    /// Of the blueprint in force.
+    /// The digest of the current blueprint.
     #[schemars(with = "schema::Sha256")]
     pub digest: Digest,
-    /// Whether some process runs its workers.
+    /// Whether a process runs its workers.
     #[serde(default)]
     pub hosted: bool,
-    /// When one last said so.
+    /// When a process last reported that.
     #[serde(default)]
     #[schemars(with = "Option<schema::Instant>")]
     pub hosted_at: Option<Timestamp>,
@@ -421,7 +476,7 @@ pub struct AzollaDetail {
     /// The azolla.
     #[serde(flatten)]
     pub summary: AzollaSummary,
-    /// The blueprint in force.
+    /// The current blueprint.
     #[schemars(with = "schema::Fields")]
     pub blueprint: Value,
     /// The last pass of each of its workers in this process.
@@ -429,10 +484,10 @@ pub struct AzollaDetail {
     pub workers: Vec<Value>,
 }
 
-/// A blueprint that is or was in force.
+/// A current or former blueprint.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BlueprintDetail {
-    /// Of the blueprint, to the byte.
+    /// The digest of the blueprint.
     #[schemars(with = "schema::Sha256")]
     pub digest: Digest,
     /// The blueprint.
@@ -457,7 +512,7 @@ pub struct JournalEntry {
     /// Why, and what changed.
     #[schemars(with = "schema::Fields")]
     pub why: Value,
-    /// Its seal in the chain; `null` for the moment that the sealer needs.
+    /// Its seal in the chain; `null` until the sealer has written it.
     #[serde(default)]
     pub seal: Option<JournalHead>,
 }

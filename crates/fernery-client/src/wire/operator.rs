@@ -1,20 +1,21 @@
 //! What operators ask for: cancel, retry, the dead-letter queue, streams and tokens.
 
 use super::schema;
-use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
+use fernery_core::artifact::AzollaId;
+use fernery_core::{JobId, JobStatus, StreamName, Timestamp, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Ends a job. The body may be empty.
+/// Cancels a job. The body may be empty.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelRequest {
-    /// End it now even if a worker holds it; the holder's report is then refused.
+    /// End it now, even if a worker holds it; the worker's report will be refused.
     #[serde(default)]
     pub force: bool,
 }
 
-/// What became of a wish to cancel.
+/// The outcome of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelOutcome {
@@ -30,20 +31,20 @@ pub struct CancelResponse {
     /// The job.
     #[schemars(with = "schema::Id")]
     pub job_id: JobId,
-    /// What became of the wish.
+    /// The outcome.
     pub outcome: CancelOutcome,
-    /// Where the job stands.
+    /// The status of the job.
     #[schemars(with = "schema::Status")]
     pub status: JobStatus,
 }
 
-/// The job waits again, counters from zero.
+/// The job is queued again, with counters at zero.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RetryResponse {
     /// The job.
     #[schemars(with = "schema::Id")]
     pub job_id: JobId,
-    /// Where the job stands.
+    /// The status of the job.
     #[schemars(with = "schema::Status")]
     pub status: JobStatus,
 }
@@ -57,12 +58,12 @@ pub struct DeadLetterInfo {
     /// Where it came from.
     #[schemars(with = "schema::Stream")]
     pub stream: StreamName,
-    /// When it was given up.
+    /// When it died.
     #[schemars(with = "schema::Instant")]
     pub buried_at: Timestamp,
-    /// Why, in the engine's words: `not_retryable`, `attempts_exhausted`, `lost_too_often`, `released_too_often`.
+    /// The reason: `not_retryable`, `attempts_exhausted`, `lost_too_often` or `released_too_often`.
     pub reason: String,
-    /// Why, in the last error's code.
+    /// The code of the last error.
     pub code: String,
 }
 
@@ -71,11 +72,11 @@ pub struct DeadLetterInfo {
 pub struct DeadLetterPage {
     /// The dead letters.
     pub dead_letters: Vec<DeadLetterInfo>,
-    /// Where the next page starts; `null` at the end.
+    /// The cursor of the next page; `null` on the last page.
     pub next_cursor: Option<String>,
 }
 
-/// Which dead letters are meant; all that is given must hold.
+/// A filter for dead jobs; all given conditions must hold.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeadLetterFilter {
@@ -86,7 +87,7 @@ pub struct DeadLetterFilter {
     /// With this error code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Buried before this.
+    /// Died before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub before: Option<Timestamp>,
@@ -96,14 +97,14 @@ pub struct DeadLetterFilter {
     pub job_ids: Vec<JobId>,
 }
 
-/// Redrives or purges dead letters. All of them only if `all` says so.
+/// Redrives or purges dead jobs; every dead job only with `all`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeadLetterRequest {
     /// Which ones.
     #[serde(default)]
     pub filter: DeadLetterFilter,
-    /// Confirms that an empty filter means every dead letter.
+    /// Confirms that an empty filter means every dead job.
     #[serde(default)]
     pub all: bool,
     /// Only count.
@@ -115,7 +116,7 @@ pub struct DeadLetterRequest {
     pub limit: Option<u64>,
 }
 
-/// What was done, or with `dry_run` would be.
+/// What was done, or what would be done with `dry_run`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DeadLetterResponse {
     /// dry_run: how many match.
@@ -134,80 +135,56 @@ pub struct StreamDetail {
     /// Its name.
     #[schemars(with = "schema::Stream")]
     pub stream: StreamName,
-    /// Nobody may claim from it.
+    /// It is paused: nobody can claim from it.
     pub paused: bool,
-    /// Jobs that wait: ready and scheduled.
+    /// Queued jobs: ready and scheduled.
     pub depth: i64,
     /// Claimable now.
     pub ready: i64,
-    /// Waiting for their time.
+    /// Scheduled for later.
     pub scheduled: i64,
     /// Under a lease.
     pub running: i64,
-    /// Ended so, ever.
+    /// Total number of succeeded jobs.
     pub succeeded: i64,
     /// In the dead-letter queue.
     pub dead: i64,
-    /// Ended so, ever, and not started over.
+    /// Total number of cancelled jobs that were not retried.
     pub cancelled: i64,
     /// Since when its oldest claimable job has waited.
     #[schemars(with = "Option<schema::Instant>")]
     pub oldest_ready_at: Option<Timestamp>,
-    /// How long that is.
+    /// The age of its oldest claimable job.
     #[schemars(with = "Option<schema::Number>")]
     pub oldest_age_ms: Option<u64>,
 }
 
-/// All streams that were ever used.
+/// One page of streams, sorted by name.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StreamList {
     /// The streams.
     pub streams: Vec<StreamDetail>,
+    /// The cursor of the next page; `null` on the last page.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
 }
 
-/// What a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Everything.
-    Operator,
-    /// The worker endpoints.
-    Worker,
-    /// Enqueue, and read its own jobs.
-    Producer,
-    /// Read everything.
-    Viewer,
-}
-
-impl Role {
-    /// All of them.
-    pub const ALL: &[Self] = &[Self::Operator, Self::Worker, Self::Producer, Self::Viewer];
-
-    /// As the wire and the database spell it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::Worker => "worker",
-            Self::Producer => "producer",
-            Self::Viewer => "viewer",
-        }
+words!(
+    /// What a token may do.
+    #[derive(JsonSchema)]
+    Role {
+        /// Everything.
+        Operator = "operator",
+        /// The worker endpoints.
+        Worker = "worker",
+        /// Enqueue, and read its own jobs.
+        Producer = "producer",
+        /// Read everything.
+        Viewer = "viewer",
+        /// Query azollas for what their membranes let through, and nothing else.
+        Visitor = "visitor",
     }
-}
-
-impl std::str::FromStr for Role {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().copied().find(|role| role.as_str() == text);
-        found.ok_or_else(|| "expected one of operator, worker, producer, viewer".to_string())
-    }
-}
-
-impl std::fmt::Display for Role {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+);
 
 /// Makes a token.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -215,18 +192,22 @@ impl std::fmt::Display for Role {
 pub struct NewTokenRequest {
     /// What it may do.
     pub role: Role,
-    /// What a person calls it: 1 to 200 printable characters.
+    /// A name for people: 1 to 200 printable characters.
     #[schemars(length(min = 1, max = 200))]
     pub name: String,
     /// worker only: the streams it is limited to, as names or as prefixes that end in `*`; empty is all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     pub streams: Vec<String>,
-    /// From when on it is refused; at most one of this and `expires_in_seconds`.
+    /// visitor only, and required there: the azolla of the other server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub azolla_id: Option<AzollaId>,
+    /// When it expires; give at most one of this and `expires_in_seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub expires_at: Option<Timestamp>,
-    /// After how long it is refused.
+    /// After how many seconds it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub expires_in_seconds: Option<u64>,
@@ -237,19 +218,23 @@ pub struct NewTokenRequest {
 pub struct TokenInfo {
     /// Its public part.
     pub token_id: String,
-    /// What a person calls it.
+    /// A name for people.
     pub name: String,
     /// What it may do.
     pub role: Role,
     /// The streams it is limited to; empty is all.
     pub streams: Vec<String>,
+    /// visitor only: the azolla of the other server.
+    #[serde(default)]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub azolla_id: Option<AzollaId>,
     /// When it was made.
     #[schemars(with = "schema::Instant")]
     pub created_at: Timestamp,
-    /// From when on it is refused.
+    /// When it expires.
     #[schemars(with = "Option<schema::Instant>")]
     pub expires_at: Option<Timestamp>,
-    /// When it was taken back.
+    /// When it was revoked.
     #[schemars(with = "Option<schema::Instant>")]
     pub revoked_at: Option<Timestamp>,
 }
@@ -259,7 +244,7 @@ pub struct TokenInfo {
 pub struct NewTokenResponse {
     /// The whole token, to be sent as `Authorization: Bearer …`.
     pub token: String,
-    /// What is kept of it.
+    /// The token's entry in the list.
     pub info: TokenInfo,
 }
 
@@ -270,18 +255,18 @@ pub struct TokenList {
     pub tokens: Vec<TokenInfo>,
 }
 
-/// Who the server takes the caller for.
+/// The caller's token.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WhoAmI {
     /// The token's public part.
     pub token_id: String,
-    /// What a person calls it.
+    /// A name for people.
     pub name: String,
     /// What it may do.
     pub role: Role,
     /// The streams it is limited to; empty is all.
     pub streams: Vec<String>,
-    /// From when on it is refused.
+    /// When it expires.
     #[schemars(with = "Option<schema::Instant>")]
     pub expires_at: Option<Timestamp>,
 }

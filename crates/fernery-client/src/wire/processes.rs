@@ -5,44 +5,44 @@ use fernery_core::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A process that is alive, as it tells of itself.
+/// A live process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessInfo {
-    /// Of this run of it.
+    /// The id of this process.
     #[schemars(with = "schema::Id")]
     pub process_id: String,
     /// The machine it runs on.
     pub host: String,
-    /// Its number there.
+    /// Its process id (PID).
     #[schemars(with = "schema::Number")]
     pub pid: u32,
     /// Where it listens.
     pub url: String,
     /// The version of the program.
     pub version: String,
-    /// The version of the schema that the program knows.
+    /// The schema version of the program.
     #[schemars(with = "schema::Number")]
     pub schema_version: i32,
-    /// How long a claim or a heartbeat at this process holds.
+    /// How long a lease from this process lasts.
     #[schemars(with = "schema::Number")]
     pub lease_ttl_ms: u64,
-    /// How often it tells workers to heartbeat.
+    /// How often its workers must send a heartbeat.
     #[schemars(with = "schema::Number")]
     pub heartbeat_interval_ms: u64,
-    /// How often it looks for expired leases.
+    /// How often its reaper looks for expired leases.
     #[schemars(with = "schema::Number")]
     pub reap_interval_ms: u64,
-    /// Who carries its messages: `none`, or `redis` with host, port, database, group and who acknowledges.
+    /// The transport of its messages: `none`, or `redis` with host, port, database, group and who acknowledges.
     pub transport: String,
     /// When it started.
     #[schemars(with = "schema::Instant")]
     pub started_at: Timestamp,
-    /// When it last said that it is there.
+    /// When it last reported that it is alive.
     #[schemars(with = "schema::Instant")]
     pub seen_at: Timestamp,
 }
 
-/// The processes that are alive, oldest first.
+/// The live processes, oldest first.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessList {
     /// The processes.

@@ -1,6 +1,7 @@
 //! Schemas of the names and instants that the core types check by themselves.
 
-use fernery_core::limits;
+use fernery_core::artifact::BlockerKind;
+use fernery_core::{AttemptOutcome, JobStatus, inbox, limits};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
@@ -47,11 +48,8 @@ text_schema!(
         }
     },
     Worker = { "type": "string", "minLength": 1, "maxLength": limits::WORKER_ID_CHARS_MAX },
-    Status = { "type": "string", "enum": ["QUEUED", "RUNNING", "SUCCEEDED", "DEAD", "CANCELLED"] },
-    Outcome = {
-        "type": "string",
-        "enum": ["SUCCEEDED", "FAILED", "LOST", "TIMED_OUT", "CANCELLED", "RELEASED"]
-    },
+    Status = { "type": "string", "enum": JobStatus::ALL },
+    Outcome = { "type": "string", "enum": AttemptOutcome::ALL },
     Anything = { "description": "Any JSON, kept to the byte." },
     Object = { "type": "object", "description": "Any JSON object, kept to the byte." },
     Progress = {
@@ -67,9 +65,7 @@ text_schema!(
     Fields = { "type": "object", "description": "A JSON object." },
     ArtifactId = { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" },
     Sha256 = { "type": "string", "pattern": "^[0-9a-f]{64}$" },
-    Blocker = {
-        "type": "string",
-        "enum": ["USER_INPUT", "EXTERNAL_SYSTEM", "DEPENDENCY_CHANGE", "DESIGN_DECISION", "ENVIRONMENT_ACCESS"]
-    },
+    Blocker = { "type": "string", "enum": BlockerKind::ALL },
+    CandidateStatus = { "type": "string", "enum": inbox::CandidateStatus::ALL },
     Number = { "type": "integer", "minimum": 0 },
 );

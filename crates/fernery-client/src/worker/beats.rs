@@ -1,4 +1,5 @@
-//! Keeps the leases of all held jobs by one array call each interval, and ends the trust in a lease in time.
+//! Renews the leases of all held jobs with one array call per interval, and stops a job in time when its lease is no
+//! longer certain.
 //!
 //! It reads and changes the table of held jobs and tells jobs to stop; it never reports. With nothing held it sleeps.
 
@@ -8,9 +9,9 @@ use super::job::StopReason;
 use super::shared::Shared;
 use crate::backoff::Backoff;
 use crate::client::ClientError;
-use crate::door;
 use crate::wire::{HeartbeatItem, WorkerBatch};
 use fernery_core::limits;
+use fernery_door as door;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;

@@ -93,40 +93,48 @@ impl fmt::Display for WorkerEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LeftoversFound { reports } => {
-                write!(f, "{reports} reports of an earlier run are sent first")
+                write!(f, "sending {reports} reports of an earlier run first")
             }
             Self::SpoolDamaged { entries, path } => {
-                write!(f, "{entries} entries of the spool cannot be read and are kept in {}", path.display())
+                write!(
+                    f,
+                    "{entries} entries of the spool are unreadable; they are kept in {}",
+                    path.display()
+                )
             }
             Self::SpoolFailed { why } => {
-                write!(f, "the spool cannot be written ({why}); no job is claimed meanwhile")
+                write!(f, "cannot write to the spool ({why}); claiming no jobs until it works again")
             }
-            Self::SpoolMended => f.write_str("the spool can be written again"),
+            Self::SpoolMended => f.write_str("the spool is writable again"),
             Self::Claimed { job } => {
                 write!(f, "{} of {}: attempt {} starts", job.id(), job.stream(), job.attempt_no())
             }
-            Self::Stopping { job, reason } => write!(f, "{} is to stop: {reason}", job.id()),
+            Self::Stopping { job, reason } => write!(f, "{} must stop: {reason}", job.id()),
             Self::Finished { job, ending, took } => {
                 write!(f, "{} {ending} after {:.3} s", job.id(), took.as_secs_f64())
             }
             Self::Reported { answer } => {
                 let word = match answer.outcome {
                     ItemOutcome::Accepted => "is reported",
-                    ItemOutcome::Duplicate => "was reported before",
-                    ItemOutcome::Stale => "was reported too late: the lease is lost",
-                    ItemOutcome::Conflict => "was reported with another end before",
+                    ItemOutcome::Duplicate => "was already reported",
+                    ItemOutcome::Stale => "was reported too late: the lease was lost",
+                    ItemOutcome::Conflict => "was already reported with another outcome",
                     ItemOutcome::Unknown => "is unknown to the server",
-                    ItemOutcome::Unfit => "has a result that is no output bundle",
+                    ItemOutcome::Unfit => "has a result that is not an output bundle",
                 };
                 write!(f, "{} {word}", answer.job_id)
             }
-            Self::LeaseLost { job } => write!(f, "{}: the lease is lost, the work is dropped", job.id()),
-            Self::ReportRefused { job_id, error } => write!(f, "{job_id}: the report is refused: {error}"),
-            Self::Reconnecting { call, error, after } => {
-                write!(f, "{call} failed ({error}), again in {:.1} s", after.as_secs_f64())
+            Self::LeaseLost { job } => write!(f, "{}: the lease was lost; its work is dropped", job.id()),
+            Self::ReportRefused { job_id, error } => {
+                write!(f, "{job_id}: the server refused the report: {error}")
             }
-            Self::Reconnected { call } => write!(f, "{call} goes through again"),
-            Self::Draining { running } => write!(f, "no more claims; {running} jobs may finish"),
+            Self::Reconnecting { call, error, after } => {
+                write!(f, "{call} failed ({error}); retrying in {:.1} s", after.as_secs_f64())
+            }
+            Self::Reconnected { call } => write!(f, "{call} works again"),
+            Self::Draining { running } => {
+                write!(f, "draining: no more claims; {running} running jobs may finish")
+            }
         }
     }
 }
@@ -155,7 +163,7 @@ impl fmt::Display for JobEnding {
         match self {
             Self::Succeeded => f.write_str("succeeded"),
             Self::Failed { code, message } => write!(f, "failed ({code}: {message})"),
-            Self::Released => f.write_str("was handed back"),
+            Self::Released => f.write_str("was returned unfinished"),
             Self::Dropped(reason) => write!(f, "was dropped ({reason})"),
         }
     }
@@ -177,7 +185,7 @@ pub struct Summary {
     pub lost: u64,
     /// Reports that the server has not answered. With a spool they are in it, and the next run sends them first.
     pub unreported: u64,
-    /// How many of these the spool could not keep: what was done is known to nobody.
+    /// How many of these the spool could not keep: their results are lost.
     pub unkept: u64,
     /// Handlers that did not yield and run on. Their leases run out by themselves.
     pub abandoned: u64,
@@ -228,8 +236,8 @@ impl fmt::Display for WorkerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setup(why) => f.write_str(why),
-            Self::Spool { path, why } => write!(f, "the spool {} cannot be used: {why}", path.display()),
-            Self::Refused { error, .. } => write!(f, "the server refuses the claim: {error}"),
+            Self::Spool { path, why } => write!(f, "cannot use the spool {}: {why}", path.display()),
+            Self::Refused { error, .. } => write!(f, "the server refused the claim: {error}"),
         }
     }
 }

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_on_its_way_is_neither_beaten_nor_lost_but_not_sent_again_after_a_refusal() {
+    fn a_report_in_flight_gets_no_heartbeat_and_is_not_resent_after_a_refusal() {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
         let (beat, _) = held.beats(START).pop().unwrap();

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use crate::wire::LeasedJob;
 use fernery_core::names::is_unprintable;
-use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName, Timestamp};
+use fernery_core::{AttemptId, JobId, LeaseToken, Progress, StreamName, Timestamp, words};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::fmt;
@@ -15,44 +15,23 @@ use tokio::sync::Notify;
 /// Characters of a note that the server takes.
 const NOTE_CHARS_MAX: usize = fernery_core::limits::PROGRESS_NOTE_CHARS_MAX;
 
-/// Why a running job is told to stop. The later ones outweigh the earlier ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StopReason {
-    /// Somebody cancelled the job. What the handler answers is still reported, and nothing forces it to end.
-    CancelRequested,
-    /// The worker shuts down and the time to finish is over. What is not finished after the grace is handed back.
-    ShuttingDown,
-    /// No heartbeat went through for two thirds of the lease: another worker may get the job soon. An answer within the
-    /// grace is still reported, for the server to judge.
-    LeaseUnsure,
-    /// The attempt has reached its time-out: the server ends it now by itself, and may give the job away. A result or a
-    /// failure within the grace is still reported, for the server to judge; nothing is handed back.
-    TimedOut,
-    /// The server refused the lease: the job is somebody else's, or ended. The answer is dropped.
-    LeaseLost,
-}
-
-impl StopReason {
-    const ALL: [Self; 5] =
-        [Self::CancelRequested, Self::ShuttingDown, Self::LeaseUnsure, Self::TimedOut, Self::LeaseLost];
-
-    /// A word for logs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CancelRequested => "cancel_requested",
-            Self::ShuttingDown => "shutting_down",
-            Self::LeaseUnsure => "lease_unsure",
-            Self::TimedOut => "timed_out",
-            Self::LeaseLost => "lease_lost",
-        }
+words!(
+    /// Why a running job is told to stop. The later ones outweigh the earlier ones.
+    StopReason {
+        /// Somebody cancelled the job. What the handler answers is still reported, and nothing forces it to end.
+        CancelRequested = "cancel_requested",
+        /// The worker shuts down and the time to finish is over. What is not finished after the grace is handed back.
+        ShuttingDown = "shutting_down",
+        /// No heartbeat went through for two thirds of the lease: another worker may get the job soon. An answer within the
+        /// grace is still reported, for the server to judge.
+        LeaseUnsure = "lease_unsure",
+        /// The attempt has reached its time-out: the server ends it now by itself, and may give the job away. A result or a
+        /// failure within the grace is still reported, for the server to judge; nothing is handed back.
+        TimedOut = "timed_out",
+        /// The server refused the lease: the job is somebody else's, or ended. The answer is dropped.
+        LeaseLost = "lease_lost",
     }
-}
-
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+);
 
 /// A job under a lease. Cheap to clone; clones are the same job.
 #[derive(Clone)]

@@ -12,9 +12,9 @@ use super::shared::Shared;
 use super::spool::Spool;
 use crate::backoff::Backoff;
 use crate::client::ClientError;
-use crate::door;
 use crate::wire::{ItemAnswer, ItemOutcome};
 use fernery_core::{AttemptId, limits};
+use fernery_door as door;
 use lane::{Lane, Queued, Sent, call, is_about_the_reports};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl Reporter {
 
     /// The time is over: what is not settled stays in the spool for the next process, as far as there is one.
     async fn keep_the_rest(mut self) {
-        // Whoever reports later than this finds the door closed.
+        // Later reports are refused.
         self.incoming.close();
         let mut arrived = Vec::new();
         while let Ok(report) = self.incoming.try_recv() {
@@ -237,7 +237,7 @@ impl Reporter {
     /// Drops reports whose lease the server has refused.
     fn lose(&mut self, reports: &[Queued]) {
         for queued in reports {
-            // Whoever took the refusal has told it, unless the report was on its way then.
+            // The refusal was already announced where it was received, unless the report was being sent then.
             if let Some(job) = &queued.report.job
                 && self.shared.held().drop_job(job.attempt_id())
             {
@@ -299,7 +299,7 @@ impl Reporter {
         let failed = |(queued, answer): (Queued, ItemAnswer)| {
             let wrong: Vec<_> =
                 answer.errors.iter().map(|e| format!("{}: {}", e.pointer, e.detail)).collect();
-            let why = format!("the result is no output bundle: {}", wrong.join("; "));
+            let why = format!("the result is not an output bundle: {}", wrong.join("; "));
             Queued { report: queued.report.refused(why), ..queued }
         };
         self.requeue(unfit.into_iter().map(failed).collect());
@@ -334,7 +334,7 @@ impl Reporter {
         drop(held);
         self.unsettled -= reports.len();
         if self.unsettled == 0 {
-            // Nobody is left whose call could find out that the server is back; a claim does.
+            // No report is left to probe the server, so let the next claim do it.
             self.backoff.reset();
             self.calls_again_at = None;
         }

@@ -32,7 +32,7 @@ pub(crate) async fn run(shared: Arc<Shared>, handler: Handler, job: Job, reports
             let ending = JobEnding::Failed { code: error.code.clone(), message: error.message.clone() };
             (ending, Some(End::Failed(error)))
         }
-        // Handed back, an attempt would not count, and a job that is always too slow would never end.
+        // A released attempt would not count, and a job that is always too slow would never end.
         Ok(Err(Failure { what: Ending::Released })) | Err(_)
             if job.stop_reason() == Some(StopReason::TimedOut) =>
         {

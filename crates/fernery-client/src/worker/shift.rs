@@ -12,9 +12,8 @@ use super::run::{self, Handler};
 use super::shared::Shared;
 use super::spool::Spool;
 use super::{Worker, beats, checked, worker_id};
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, later};
 use crate::client::ClientError;
-use crate::door;
 use fernery_core::{StreamName, limits};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -266,8 +265,9 @@ impl Shift {
     /// Lets handlers finish within the drain time, then tells them to, then drops them. What an open claim still brings
     /// is handed back.
     async fn finish_handlers(&mut self) {
-        let (drained_at, farewell_at) = (door::later(self.drain), door::later(FAREWELL));
-        let gone_at = door::later(self.drain.saturating_add(self.shared.grace).saturating_add(LET_GO));
+        let within = later;
+        let (drained_at, farewell_at) = (within(self.drain), within(FAREWELL));
+        let gone_at = within(self.drain.saturating_add(self.shared.grace).saturating_add(LET_GO));
         let (mut told, mut hung_up) = (false, false);
         loop {
             let (claiming, running) = (!self.claims.is_empty(), !self.running.is_empty());
@@ -308,7 +308,7 @@ impl Shift {
     async fn finish_reports(self) -> Summary {
         let Self { shared, reports, settle, settle_until, mut reporter, keeper, .. } = self;
         drop(reports);
-        settle_until.send_replace(Some(door::later(settle)));
+        settle_until.send_replace(Some(later(settle)));
         if let Some(Err(error)) = reporter.join_next().await
             && let Ok(panic) = error.try_into_panic()
         {

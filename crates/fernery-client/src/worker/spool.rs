@@ -253,7 +253,7 @@ impl Segment {
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()?;
         if self.file.metadata()?.nlink() == 0 {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "somebody deleted the spool"));
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the spool was deleted"));
         }
         Ok(())
     }
@@ -269,7 +269,10 @@ fn make_private(path: &Path) -> Result<(), String> {
     }
     let ours = path.join(LOCK).exists() || fs::read_dir(path).map_err(refused)?.next().is_none();
     if !ours {
-        return Err(format!("others may read it (mode {mode:o}), and it holds files that are not a spool's"));
+        return Err(format!(
+            "other users can read it (mode {mode:o}), and it contains files that do not \
+            belong to a spool"
+        ));
     }
     fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(refused)
 }
@@ -283,7 +286,7 @@ fn lock(path: &Path) -> Result<File, String> {
         .truncate(false)
         .mode(0o600)
         .open(&path)
-        .map_err(|e| format!("{} cannot be opened: {e}", path.display()))?;
+        .map_err(|e| format!("cannot open {}: {e}", path.display()))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -291,9 +294,9 @@ fn lock(path: &Path) -> Result<File, String> {
             let _ = file.read_to_string(&mut holder);
             let holder = holder.trim();
             let whose = if holder.is_empty() { String::new() } else { format!(" by process {holder}") };
-            return Err(format!("it is in use{whose}; give every worker a spool of its own"));
+            return Err(format!("it is in use{whose}; every worker needs its own spool"));
         }
-        Err(TryLockError::Error(e)) => return Err(format!("{} cannot be locked: {e}", path.display())),
+        Err(TryLockError::Error(e)) => return Err(format!("cannot lock {}: {e}", path.display())),
     }
     // Only for the message above; on a full disk the lock holds all the same.
     let _ = file.set_len(0).and_then(|()| file.write_all(format!("{}\n", std::process::id()).as_bytes()));

@@ -1,11 +1,10 @@
 //! The lease of `lease`, as the protocol writes it down.
 
-use super::words;
 use crate::Timestamp;
+use crate::words;
 use serde::{Deserialize, Serialize};
 
 words!(
-    /// What is held.
     ResourceType {
         /// By a scheduler.
         Event = "EVENT",
@@ -20,9 +19,7 @@ words!(
 pub struct ClaimRecord {
     /// What kind of thing is held.
     pub resource_type: ResourceType,
-    /// Which.
     pub resource_id: String,
-    /// By whom.
     pub owner_id: String,
     /// Until when, unless renewed.
     pub lease_expires_at: Timestamp,

@@ -4,11 +4,9 @@ use super::{Metadata, ObjectiveId, SnapshotId};
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A context snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSnapshot {
-    /// Its id.
     pub snapshot_id: SnapshotId,
     /// Which objective it was taken of.
     pub objective_id: ObjectiveId,
@@ -18,6 +16,5 @@ pub struct ContextSnapshot {
     pub related_yield_refs: Vec<String>,
     /// What the executor is asked, whole.
     pub full_prompt_text: String,
-    /// When it was taken.
     pub created_at: Timestamp,
 }

@@ -1,7 +1,8 @@
 //! Something happened that a scheduler must look at, once.
 
-use super::{AzollaId, EventId, words};
+use super::{AzollaId, EventId};
 use crate::Timestamp;
+use crate::words;
 use serde::{Deserialize, Serialize};
 
 words!(
@@ -31,23 +32,21 @@ words!(
         NoPendingCaptures = "NO_PENDING_CAPTURES",
         /// Nothing has changed since the last manifest.
         Unchanged = "UNCHANGED",
+        /// There is no azolla to ask for a manifest.
+        NobodyToAsk = "NOBODY_TO_ASK",
     }
 );
 
-/// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
-    /// Its id.
     pub event_id: EventId,
     /// What happened.
     #[serde(rename = "type")]
     pub event_type: EventType,
-    /// To what: an objective, for TICKET_READY; a capture, for CAPTURE_READY; a request, for MANIFEST_REQUESTED.
+    /// To what: an objective, for TICKET_READY; a capture, for CAPTURE_READY; the azolla, for MANIFEST_REQUESTED.
     pub resource_id: String,
-    /// Where.
     pub azolla_id: AzollaId,
-    /// When.
     pub created_at: Timestamp,
     /// Whether a scheduler has dealt with it. Turns true once.
     pub processed: bool,

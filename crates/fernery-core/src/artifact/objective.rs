@@ -1,7 +1,8 @@
 //! The unit of intent.
 
-use super::{AzollaId, BlockerId, Metadata, ObjectiveId, words};
+use super::{AzollaId, BlockerId, Metadata, ObjectiveId};
 use crate::Timestamp;
+use crate::words;
 use serde::{Deserialize, Serialize};
 
 words!(
@@ -52,7 +53,6 @@ words!(
 pub struct BlockerRef {
     /// Its id, within the objective.
     pub blocker_id: BlockerId,
-    /// What kind of thing.
     pub kind: BlockerKind,
     /// What it is, in words.
     pub description: String,
@@ -60,13 +60,10 @@ pub struct BlockerRef {
     pub resolved: bool,
 }
 
-/// An objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Objective {
-    /// Its id.
     pub objective_id: ObjectiveId,
-    /// Where it belongs.
     pub azolla_id: AzollaId,
     /// What is wanted, in a line.
     pub title: String,
@@ -74,7 +71,6 @@ pub struct Objective {
     pub acceptance_criteria: String,
     /// Done once, or an ongoing duty.
     pub objective_type: ObjectiveType,
-    /// Where it stands.
     pub status: ObjectiveStatus,
     /// 0 to 4; 0 is the most.
     pub importance: u8,
@@ -88,7 +84,6 @@ pub struct Objective {
     pub metadata: Metadata,
     /// When it was written down.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
 

@@ -8,21 +8,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseSummary {
-    /// Where.
     pub source_azolla_id: AzollaId,
-    /// What.
     pub objective_id: ObjectiveId,
-    /// Why.
     pub reason: PauseReason,
     /// One to three things to do, the first first.
     pub prioritized_actions: Vec<String>,
 }
 
-/// A manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionManifest {
-    /// Its id.
     pub manifest_id: ManifestId,
     /// The azolla that made it.
     pub azolla_id: AzollaId,
@@ -32,6 +27,5 @@ pub struct SessionManifest {
     pub pause_state_summary: Vec<PauseSummary>,
     /// One to five things to look at, the first first.
     pub prioritized_orientation: Vec<String>,
-    /// When it was made.
     pub created_at: Timestamp,
 }

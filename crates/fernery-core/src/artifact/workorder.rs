@@ -1,7 +1,8 @@
 //! One bounded piece of work.
 
-use super::{DiazotrophType, ObjectiveId, SnapshotId, WorkorderId, words};
+use super::{DiazotrophType, ObjectiveId, SnapshotId, WorkorderId};
 use crate::Timestamp;
+use crate::words;
 use serde::{Deserialize, Serialize};
 
 words!(
@@ -14,13 +15,11 @@ words!(
     }
 );
 
-/// A workorder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workorder {
     /// Its id, and its job's.
     pub work_order_id: WorkorderId,
-    /// For which objective.
     pub objective_id: ObjectiveId,
     /// For which kind of executor.
     pub diazotroph_type: DiazotrophType,
@@ -30,7 +29,6 @@ pub struct Workorder {
     pub branch_name: Option<String>,
     /// Wall time for all its attempts together.
     pub budget_ms: u64,
-    /// When it was made.
     pub created_at: Timestamp,
     /// How far it is.
     pub status: WorkorderStatus,

@@ -18,7 +18,7 @@ impl Reader {
         let parallel = self.small(fields, "parallel", 1..=limits::EXECUTOR_PARALLEL_MAX).unwrap_or(1);
         for key in ["argv", "input"] {
             if let Some((at, path)) = fields.drop(key) {
-                self.flaw(at, &path, "is said by the agent's profile; `args` adds arguments to it");
+                self.flaw(at, &path, "is set by the agent's profile; `args` adds arguments");
             }
         }
         let args_at = args.as_ref().map(|list| (list.at, list.path.clone()));
@@ -61,7 +61,7 @@ impl Reader {
     }
 
     fn profile_of(&mut self, named: Found<String>, beside: &Neighbours<'_>) -> Option<Profile> {
-        // A name is no path: a blueprint from elsewhere must not read files of its choice.
+        // A name must not be a path: a foreign blueprint must not read files of its choice.
         let is_name = check_id(&named.value).is_ok();
         let text = match if is_name { (beside.profile)(&named.value) } else { Ok(None) } {
             Ok(Some(text)) => text,
@@ -80,7 +80,7 @@ impl Reader {
         match Profile::parse(&text) {
             Ok(profile) if profile.name == named.value => Some(profile),
             Ok(profile) => {
-                let why = format!("the file of that name says that it is `{}`", profile.name);
+                let why = format!("the `name` in its file is `{}`", profile.name);
                 self.flaw(named.at, &named.path, why);
                 None
             }
@@ -97,7 +97,8 @@ impl Reader {
 fn strength(sandbox: Sandbox) -> u8 {
     match sandbox {
         Sandbox::Unconfined => 0,
-        Sandbox::Landlock => 1,
-        Sandbox::Bubblewrap => 2,
+        Sandbox::LandlockPartial => 1,
+        Sandbox::Landlock => 2,
+        Sandbox::Bubblewrap => 3,
     }
 }

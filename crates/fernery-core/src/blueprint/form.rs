@@ -1,8 +1,9 @@
-//! The form of the file, table by table, with the rules that hold in each and between them.
+//! The format of the file, table by table, with the rules in and between tables.
 
+use super::patches::{BRANCH_PREFIX_DEFAULT, judged_as_patches, makes_patches};
 use super::{
-    BUILTIN, Blueprint, Envelope, Flaw, GateRetry, Limits, MANIFEST_BUILDER, Neighbours, ReadableArtifact,
-    Reads, TRIAGE, Worker, WorkerKind,
+    BUILTIN, Blueprint, Category, Envelope, Flaw, GateRetry, Limits, MANIFEST_BUILDER, Neighbours,
+    ReadableArtifact, Reads, TRIAGE, Worker, WorkerKind,
 };
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveType};
 use crate::limits;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 const BUDGET_DEFAULT: Duration = Duration::from_secs(30 * 60);
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// What no azolla of tickets goes without, what no triage does, and what no manifest does.
+/// The workers that tickets, triage and manifests need.
 const TICKET_WORKERS: &[WorkerKind] =
     &[WorkerKind::Readiness, WorkerKind::Scheduler, WorkerKind::Runner, WorkerKind::Gate];
 const TRIAGE_WORKERS: &[WorkerKind] =
@@ -40,14 +41,16 @@ impl Reader {
         let azolla_id = self.required(file, "azolla_id", "the name of the azolla");
         let azolla_id = azolla_id.and_then(|found| self.parsed::<AzollaId>(found));
         let description = self.text(file, "description").map_or_else(String::new, |found| found.value);
-        let category = self.line(file, "category", 64).map_or_else(String::new, |found| found.value);
+        let category = self.line(file, "category", 64);
         let objective_type = self.text(file, "objective_type");
         let objective_type =
             objective_type.and_then(|f| self.word(f, ObjectiveType::ALL, ObjectiveType::as_str));
         let objective_type = objective_type.map_or(ObjectiveType::Ticket, |found| found.value);
         let is_standing = objective_type == ObjectiveType::Standing;
+        let category = self.category(category, is_standing);
         let zone = self.zone(file);
-        let standing = self.standing(file, is_standing, azolla_id.as_ref().map(|found| &found.value));
+        let standing =
+            self.standing(file, is_standing, azolla_id.as_ref().map(|found| &found.value), &description);
         let (triage_at, manifest_at) = (file.place("triage"), file.place("manifest"));
         let triage = self.triage(file, is_standing);
         let manifest = self.manifest(file, is_standing, &zone);
@@ -62,21 +65,30 @@ impl Reader {
             let of = self.required(file, "diazotroph_type", "which kind of executor its workorders are for");
             made_for.extend(of.and_then(|found| self.parsed::<DiazotrophType>(found)));
         } else if let Some((at, path)) = file.drop("diazotroph_type") {
-            self.flaw(at, &path, "is for an azolla of tickets; [triage] and [manifest] have their own");
+            self.flaw(
+                at,
+                &path,
+                "is only for an azolla of tickets; [triage] and [manifest] have types of their own",
+            );
         }
-        let branch_prefix = self.branch_prefix(file);
+        let patches = makes_patches(made_for.first().map(|found| &found.value));
+        let branch_prefix = self.branch_prefix(file, patches);
         let workers = self.workers(file, (!is_standing, triage.is_some(), manifest.is_some()));
         let executors = self.executors(file, &made_for, beside);
+        let prompts = self.prompts(file, &executors, is_standing);
         let diazotroph_type = match made_for.into_iter().next() {
             Some(found) => Some(found.value),
             None => is_standing.then(|| DiazotrophType::stored(TRIAGE)),
         };
         let (budget, budget_at) = self.budget(file);
         if let Some(at) = file.place("envelope").filter(|_| is_standing) {
-            self.flaw(at, "envelope", "is for tickets: a standing objective is never done");
+            self.flaw(at, "envelope", "is only for tickets: a standing objective is never done");
         }
         let envelope = self.envelope(file, budget, budget_at);
-        let gates = self.gates(file);
+        let mut gates = self.gates(file, patches);
+        if patches && !gates.is_empty() {
+            judged_as_patches(&mut gates, branch_prefix.as_deref());
+        }
         let retry = self.retry(file);
         let limits = self.limits(file);
         let urgency = self.urgency(file);
@@ -91,6 +103,7 @@ impl Reader {
             branch_prefix,
             workers,
             executors,
+            prompts,
             budget,
             envelope,
             gates,
@@ -106,16 +119,37 @@ impl Reader {
         })
     }
 
-    fn branch_prefix(&mut self, file: &mut Fields) -> Option<String> {
+    /// The category; the words of earlier versions are mapped to the current ones.
+    fn category(&mut self, found: Option<Found<String>>, is_standing: bool) -> String {
+        let category = match found {
+            None if is_standing => Some(Category::MemorySupport),
+            None => Some(Category::Execution),
+            Some(found) => Category::of_earlier_file(&found.value)
+                .or_else(|| self.word(found, Category::ALL, Category::as_str).map(|found| found.value)),
+        };
+        category.map_or_else(String::new, |category| category.as_str().to_string())
+    }
+
+    fn branch_prefix(&mut self, file: &mut Fields, patches: bool) -> Option<String> {
+        if patches && !file.has("branch_prefix") {
+            return Some(BRANCH_PREFIX_DEFAULT.to_string());
+        }
         let found = self.line(file, "branch_prefix", 100)?;
-        // With any id behind it this is a name that git takes: no dots, so no `..` and no `.lock`.
+        if patches && found.value.is_empty() {
+            self.flaw(
+                found.at,
+                &found.path,
+                "must not be empty: the work of a PATCH_DIAZOTROPH goes to a branch",
+            );
+        }
+        // With any id appended, this is a valid branch name: without dots there is no `..` and no `.lock`.
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/');
         let starts = found.value.is_empty() || found.value.starts_with(|c: char| c.is_ascii_alphanumeric());
         if !starts || !found.value.chars().all(allowed) || found.value.contains("//") {
             self.flaw(
                 found.at,
                 &found.path,
-                "has letters, digits and _ - / and starts with a letter or digit",
+                "must consist of letters, digits and _ - / and start with a letter or digit",
             );
         }
         (!found.value.is_empty()).then_some(found.value)
@@ -159,7 +193,7 @@ impl Reader {
         ];
         for (_, what, kinds) in needed.iter().filter(|(wanted, ..)| *wanted && !flawed) {
             for kind in kinds.iter().filter(|kind| !named.contains(kind)) {
-                let why = format!("{what} needs the worker; add [workers.{kind}]");
+                let why = format!("{what} needs this worker; add [workers.{kind}]");
                 self.missing(file, &format!("workers.{kind}"), &why);
             }
         }
@@ -248,7 +282,7 @@ impl Reader {
         let Some(mut table) = self.table(file, "reads") else { return reads };
         if let Some(list) = self.list(&mut table, "azollas") {
             if list.value.len() > limits::READS_MAX {
-                self.flaw(list.at, &list.path, format!("has at most {} names", limits::READS_MAX));
+                self.flaw(list.at, &list.path, format!("may have at most {} names", limits::READS_MAX));
             }
             for (at, path, value) in self.texts(list) {
                 if value == "*" {

@@ -1,25 +1,29 @@
-//! What an azolla is made from: one TOML file for people, read here into a value or into a list of everything that is
-//! wrong with it.
+//! Blueprints: an azolla is made from one TOML file, which is read here into a value or into a list of all its
+//! mistakes.
 //!
-//! The default is `azollas/mec.toml`, compiled in; its comments are the documentation of the form. A blueprint is stored
-//! with each workorder ([`Blueprint::to_json`]), so that a run is judged by what was in force when it began. Of it,
-//! [`Blueprint::decisive`] is what an approval covers.
+//! The default is `azollas/mec.toml`, compiled in; its comments document the format. Each workorder stores its
+//! blueprint ([`Blueprint::to_json`]), so that a run is judged by the rules that held when it began. An approval covers
+//! the part in [`Blueprint::decisive`].
 
 mod agents;
 mod form;
 pub(crate) mod millis;
+mod patches;
 mod programs;
+mod prompts;
 mod standing;
 #[cfg(test)]
 mod tests;
 
-use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType, words};
+use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType};
+use crate::calendar::{Schedule, Zone};
 use crate::canonical::{self, Digest};
-use crate::inbox::{Schedule, Zone};
+use crate::limits;
 use crate::names::{RESERVED_STREAM_PREFIX, StreamName};
 use crate::patch::policy::PatchPolicy;
 use crate::profile::Profile;
 pub use crate::toml_file::Flaw;
+use crate::words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,38 +33,60 @@ use std::time::Duration;
 pub const MEC_TOML: &str = include_str!("../../../../azollas/mec.toml");
 /// The commented file that `task_management` is made from.
 pub const TASK_MANAGEMENT_TOML: &str = include_str!("../../../../azollas/task_management.toml");
-/// What is compiled in, by name.
+/// The built-in blueprints, by name.
 pub const BUILTIN: &[(&str, &str)] = &[("mec", MEC_TOML), ("task_management", TASK_MANAGEMENT_TOML)];
 
-/// Who makes candidates of captures.
+/// Makes patches for tickets.
+pub const PATCH: &str = "PATCH_DIAZOTROPH";
+/// Makes candidates from captures.
 pub const TRIAGE: &str = "TRIAGE_DIAZOTROPH";
-/// Who makes an order of what needs a person.
+/// Orders what needs a person.
 pub const MANIFEST_BUILDER: &str = "MANIFEST_BUILDER_DIAZOTROPH";
+
+words!(
+    /// What an azolla is for.
+    Category {
+        /// It carries work out.
+        Execution = "EXECUTION",
+        /// It keeps what people would otherwise have to remember.
+        MemorySupport = "MEMORY_SUPPORT",
+    }
+);
+
+impl Category {
+    /// The words of earlier versions of the built-in files.
+    fn of_earlier_file(word: &str) -> Option<Self> {
+        match word {
+            "delivery" => Some(Self::Execution),
+            "continuity" => Some(Self::MemorySupport),
+            _ => None,
+        }
+    }
+}
 
 words!(
     /// The loops of the control plane that an azolla may have.
     WorkerKind {
-        /// Emits an event for what is ready.
+        /// Emits an event for each objective that is ready.
         Readiness = "readiness",
-        /// Makes workorders of events.
+        /// Makes workorders from events.
         Scheduler = "scheduler",
         /// Carries workorders out.
         Runner = "runner",
-        /// Judges what came out.
+        /// Judges outputs.
         Gate = "gate",
-        /// Emits an event for captures that wait.
+        /// Emits an event for waiting captures.
         CaptureReadiness = "capture_readiness",
-        /// Makes workorders of requests for a session manifest.
+        /// Makes workorders from requests for a session manifest.
         ManifestScheduler = "manifest_scheduler",
-        /// Looks for what is overdue.
+        /// Finds overdue objectives.
         DeadlineMonitor = "deadline_monitor",
     }
 );
 
-/// One loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
-    /// How often it looks when nothing wakes it.
+    /// The time between passes if nothing wakes it.
     #[serde(rename = "interval_ms", with = "millis")]
     pub interval: Duration,
 }
@@ -94,37 +120,46 @@ impl ExecutorKind {
 }
 
 words!(
-    /// What an executor is contained by.
+    /// The sandbox of an executor.
     Sandbox {
         /// Namespaces, by way of bubblewrap.
         Bubblewrap = "bubblewrap",
-        /// Rules of the kernel on files and sockets.
+        /// Landlock rules on files and sockets; only the run's own folders can be written or changed.
         Landlock = "landlock",
-        /// Nothing: the blueprint says so aloud.
+        /// The same rules on a kernel that offers nothing more. This does not contain: modes, owners and times of files
+        /// of the server's user can still be changed, so the blueprint has to name it.
+        LandlockPartial = "landlock-partial",
+        /// No sandbox: the blueprint has to name it.
         Unconfined = "none",
     }
 );
 
-/// Who carries out the workorders of one diazotroph type.
+impl Sandbox {
+    /// Whether a program in it can change nothing outside.
+    pub const fn contains(self) -> bool {
+        matches!(self, Self::Bubblewrap | Self::Landlock)
+    }
+}
+
+/// The executor of one diazotroph type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executor {
-    /// How it is reached.
     pub kind: ExecutorKind,
     /// The program and its arguments; empty unless it is a command: an agent's are in its profile.
     pub argv: Vec<String>,
     /// The names of the environment that it may see; empty unless it is a command.
     pub env: Vec<String>,
-    /// What contains it; if it does not say, the best that the machine has.
+    /// Its sandbox; `None`: the best that the machine has.
     pub sandbox: Option<Sandbox>,
-    /// Whether it may reach the network where it is contained.
+    /// Whether a contained program may reach the network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
-    /// How many at once in this process.
+    /// How many run at once in this process.
     pub parallel: u32,
-    /// Of an agent: its profile as it was when the blueprint was read, with what the blueprint adds to it.
+    /// For an agent: its profile when the blueprint was read, with the blueprint's additions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Profile>,
-    /// Of a model: where it is.
+    /// For a model: its endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
 }
@@ -132,24 +167,23 @@ pub struct Executor {
 /// A model behind an OpenAI-compatible endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
-    /// What `/chat/completions` is appended to.
+    /// The URL to which `/chat/completions` is appended.
     pub base_url: String,
-    /// Its name there.
+    /// The model's name at that endpoint.
     pub model: String,
     /// The environment variable that has the key; `None`: none is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// Of one answer at most.
+    /// Limit for one answer.
     pub max_tokens: u32,
 }
 
-/// What one objective may use up over all its workorders. `None` is no bound.
+/// The limits of one objective over all its workorders. `None` is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
     /// Workorders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Wall time.
     #[serde(
         default,
         rename = "wall_time_ms",
@@ -165,7 +199,7 @@ pub struct Envelope {
     pub cost_usd_micros: Option<u64>,
 }
 
-/// One judge of what came out.
+/// One check of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Gate {
@@ -178,15 +212,15 @@ pub enum Gate {
         /// Bytes of content at most.
         max_content_bytes: u64,
     },
-    /// The content is a patch that touches nothing that it may not.
+    /// The content is a patch within this policy.
     Patch(PatchPolicy),
-    /// The content is a patch that applies to the commit that its work started from, and makes of it what it says.
+    /// The content is a patch that applies to its base commit and has the effect that it states.
     Applies,
-    /// The content answers what its snapshot asks: about these captures, or these items, and nothing else.
+    /// The content answers the question in its snapshot: about these captures or items, and no others.
     Answers,
-    /// A command says so.
+    /// A command exits with 0.
     Command {
-        /// What people call it.
+        /// Its name for people.
         name: String,
         /// The program and its arguments.
         argv: Vec<String>,
@@ -195,14 +229,18 @@ pub enum Gate {
         timeout: Duration,
         /// The names of the environment that it may see.
         env: Vec<String>,
-        /// What it is contained by; it may run what an executor wrote.
+        /// Its sandbox; it may run what an executor wrote.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<Sandbox>,
+        /// The files of the repository that it relies on; `None`: those of
+        /// [`by_default`](crate::patch::protects::by_default).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        protects: Option<Vec<String>>,
     },
 }
 
 impl Gate {
-    /// What it is called in a verdict. No two gates of a blueprint have the same.
+    /// Its name in a verdict, unique in a blueprint.
     pub fn name(&self) -> &str {
         match self {
             Self::Schema => "schema",
@@ -216,32 +254,31 @@ impl Gate {
     }
 }
 
-/// What happens by itself after a run that did not end well.
+/// The automatic retries after a failed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateRetry {
     /// How often an objective that failed a gate goes back to TODO.
     pub gate_failures: u32,
-    /// How often one workorder is tried in all when its executor is lost.
+    /// How often a workorder is tried in all if its executor is lost.
     pub infrastructure: u32,
 }
 
-/// What bounds an azolla as a whole. 0 is off.
+/// The limits of an azolla as a whole. 0 means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Workorders under way at once.
+    /// Unfinished workorders at once.
     pub concurrency: u32,
-    /// Objectives that wait for confirmation before no new work is started.
+    /// From so many unconfirmed objectives on, no new work is started.
     pub review_limit: u32,
 }
 
 words!(
     /// What one azolla may read of another.
     ReadableArtifact {
-        /// Where its objectives stopped.
+        /// Its pauses.
         PauseState = "pause_state",
-        /// Its objectives.
         Objective = "objective",
-        /// What is in their way.
+        /// The blockers of its objectives.
         BlockerRef = "blocker_ref",
     }
 );
@@ -249,30 +286,32 @@ words!(
 /// What an azolla may read of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
-    /// Of every azolla there is.
+    /// From every azolla.
     pub every_azolla: bool,
-    /// Of these.
+    /// From these azollas.
     pub azollas: Vec<AzollaId>,
-    /// Which artifacts.
     pub artifact_types: Vec<ReadableArtifact>,
 }
 
 impl Reads {
-    /// Whether it declares this read.
+    /// Whether it allows this read.
     pub fn allows(&self, target: &AzollaId, artifact_type: ReadableArtifact) -> bool {
         (self.every_azolla || self.azollas.contains(target)) && self.artifact_types.contains(&artifact_type)
     }
 }
 
-/// The objective of an azolla that has one duty and no tickets.
+/// The standing objective of an azolla without tickets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Its id.
     pub objective_id: ObjectiveId,
     /// The duty, in a line.
     pub title: String,
-    /// How to tell that it is kept.
+    /// How to tell that the duty is fulfilled.
     pub acceptance_criteria: String,
+    /// What it covers: it stands in the metadata of the objective. Empty in what an earlier version stored, which is
+    /// written back as it was: its digest is its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope_description: String,
 }
 
 /// Track A: captures become candidates.
@@ -285,47 +324,44 @@ pub struct TriageTrack {
 /// Track B: what needs a person becomes a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestTrack {
-    /// When one is made by itself.
+    /// The schedule of automatic manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
 }
 
 words!(
-    /// What the outside may be told of.
+    /// Kinds of notices to the outside.
     NoticeOf {
-        /// Something stopped.
+        /// A new pause.
         PauseState = "pause_state",
-        /// There is a new manifest.
+        /// A new manifest.
         SessionManifest = "session_manifest",
     }
 );
 
-/// Whom an azolla tells of what is new.
+/// Where an azolla sends notices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notices {
-    /// Where it is posted to.
+    /// The URL that they are posted to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<String>,
-    /// The environment variable that has the secret which signs it.
+    /// The environment variable with the signing secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_env: Option<String>,
-    /// A program that reads it; empty: none.
+    /// A program that gets them; empty: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Of what.
     pub on: Vec<NoticeOf>,
 }
 
-/// What an azolla is made from.
+/// A blueprint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blueprint {
-    /// Whose.
     pub azolla_id: AzollaId,
     /// What it is for, in words.
     pub description: String,
-    /// What sort of azolla it is, like `delivery`.
+    /// Its category, like `EXECUTION`.
     pub category: String,
-    /// What its objectives are.
     pub objective_type: ObjectiveType,
     /// Which kind of executor its workorders are for; `executors` has it.
     pub diazotroph_type: DiazotrophType,
@@ -335,23 +371,26 @@ pub struct Blueprint {
     pub workers: BTreeMap<WorkerKind, Worker>,
     /// Who carries its workorders out.
     pub executors: BTreeMap<DiazotrophType, Executor>,
+    /// The blueprint's own prompts by executor type: see [`template`](crate::pipeline::template).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<DiazotrophType, String>,
     /// Wall time of one workorder over all its tries.
     #[serde(rename = "budget_ms", with = "millis")]
     pub budget: Duration,
     /// What one objective may use up.
     pub envelope: Envelope,
-    /// The judges, in order; at least one.
+    /// The gates, in order; at least one.
     pub gates: Vec<Gate>,
-    /// What happens by itself after a run that did not end well.
+    /// The automatic retries after a failed run.
     pub retry: GateRetry,
-    /// What bounds it as a whole.
+    /// Its limits as a whole.
     pub limits: Limits,
-    /// How long an objective of urgency 0 to 4 has; `None` is for ever.
+    /// The time limit of an objective of urgency 0 to 4; `None`: no limit.
     #[serde(rename = "urgency_ms", with = "millis::options")]
     pub urgency: [Option<Duration>; 5],
     /// What it may read of other azollas.
     pub reads: Reads,
-    /// Where its days begin.
+    /// Its time zone.
     #[serde(default, rename = "time_zone", skip_serializing_if = "is_utc")]
     pub zone: Zone,
     /// Its one objective, if it has no tickets.
@@ -360,57 +399,55 @@ pub struct Blueprint {
     /// Track A, if it has an inbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triage: Option<TriageTrack>,
-    /// Track B, if it orients its operator.
+    /// Track B, if it makes manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<ManifestTrack>,
-    /// Whom it tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notices: Option<Notices>,
 }
 
-/// Said of most, and so not written.
+/// The default, which is not stored.
 fn is_utc(zone: &Zone) -> bool {
     *zone == Zone::UTC
 }
 
-/// The files beside a blueprint's own, asked for by name. What they do not answer may still be built in.
+/// Reads the files beside a blueprint by name. If there is no such file, a built-in one may exist.
 #[derive(Clone, Copy)]
 pub struct Neighbours<'a> {
     /// The text of a blueprint that another extends; `mec` is built in.
     pub blueprint: &'a dyn Fn(&str) -> Option<String>,
-    /// The text of an agent's profile, or why the file that is there has none; those of [`Profile::names`] are built in.
+    /// The text of an agent's profile, or why its file cannot be read; those of [`Profile::names`] are built in.
     pub profile: &'a dyn Fn(&str) -> Result<Option<String>, String>,
 }
 
 impl Blueprint {
-    /// Reads a file. `others` answers the text of a blueprint that this one or its parents extend; `mec` is known even if
-    /// it does not answer. Profiles of agents are the built-in ones.
+    /// Reads a file. `others` gives the text of a blueprint that this one or its parents extend; the built-in ones are
+    /// known even if it gives none. Agents' profiles are the built-in ones.
     pub fn parse(text: &str, others: &dyn Fn(&str) -> Option<String>) -> Result<Self, Vec<Flaw>> {
         Self::parse_beside(text, &Neighbours { blueprint: others, profile: &|_| Ok(None) })
     }
 
-    /// Reads a file among its neighbours.
+    /// Reads a file with the files beside it.
     pub fn parse_beside(text: &str, beside: &Neighbours<'_>) -> Result<Self, Vec<Flaw>> {
         form::read(text, beside)
     }
 
-    /// The default.
     pub fn mec() -> Self {
         Self::parse(MEC_TOML, &|_| None).expect("the blueprint that is compiled in has no flaw")
     }
 
-    /// The inbox and the morning page.
+    /// The built-in azolla with the inbox and the session manifests.
     pub fn task_management() -> Self {
         Self::parse(TASK_MANAGEMENT_TOML, &|_| None).expect("the blueprint that is compiled in has no flaw")
     }
 
     /// The part that decides what runs and how it is judged: what an approval covers.
     ///
-    /// What is not said in a blueprint is not said here either, so that a key that a later version adds changes no digest.
+    /// Keys that a blueprint does not set are left out, so that new keys of later versions change no digest.
     pub fn decisive(&self) -> Value {
         let executors: BTreeMap<_, _> =
             self.executors.iter().map(|(of, executor)| (of, executor.decisive())).collect();
-        json!({
+        let mut decisive = json!({
             "diazotroph_type": self.diazotroph_type,
             "branch_prefix": self.branch_prefix,
             "executors": executors,
@@ -418,15 +455,18 @@ impl Blueprint {
             "envelope": self.envelope,
             "gates": self.gates,
             "retry": self.retry,
-        })
+        });
+        if !self.prompts.is_empty() {
+            decisive["prompts"] = json!(self.prompts);
+        }
+        decisive
     }
 
-    /// The digest of [`Self::decisive`].
     pub fn digest(&self) -> Digest {
         canonical::digest_of(&self.decisive())
     }
 
-    /// To be stored; [`Self::from_json`] reads it back as it was.
+    /// The stored form; [`Self::from_json`] reads it back unchanged.
     pub fn to_json(&self) -> String {
         canonical::text_of(self)
     }
@@ -436,7 +476,7 @@ impl Blueprint {
         serde_json::from_str(text)
     }
 
-    /// Where a patch of this objective goes.
+    /// The branch for a patch of this objective.
     pub fn branch_name(&self, objective_id: &ObjectiveId) -> Option<String> {
         self.branch_prefix.as_ref().map(|prefix| format!("{prefix}{objective_id}"))
     }
@@ -451,15 +491,20 @@ impl Blueprint {
         [triage, manifest].into_iter().flatten().map(DiazotrophType::stored).collect()
     }
 
-    /// Who carries out its workorders of this kind.
+    /// The executor of its workorders of this kind.
     pub fn executor_of(&self, kind: &DiazotrophType) -> Option<&Executor> {
         self.executors.get(kind)
     }
 
-    /// Who carries out its workorders, by their kinds.
+    /// The executors of its workorders, by kind.
     pub fn used_executors(&self) -> Vec<(DiazotrophType, &Executor)> {
         let kinds = self.workorders_for().into_iter();
         kinds.filter_map(|kind| self.executors.get(&kind).map(|executor| (kind, executor))).collect()
+    }
+
+    /// The blueprint's own prompt for its tickets, if it has one.
+    pub fn prompt(&self) -> Option<&str> {
+        self.prompts.get(&self.diazotroph_type).map(String::as_str)
     }
 
     /// The executor of its tickets' workorders.
@@ -467,32 +512,42 @@ impl Blueprint {
         self.executors.get(&self.diazotroph_type)
     }
 
-    /// Whether its workorders start from a commit of a repository that their objective names.
-    pub fn needs_repository(&self) -> bool {
-        self.gates.contains(&Gate::Applies) || self.executor().is_some_and(|e| e.kind == ExecutorKind::Agent)
-    }
-
-    /// What is missing in its gates, if an agent carries its workorders out: what an agent leaves is judged as the patch that
-    /// it is, before any command runs what it wrote.
-    pub fn unguarded(&self) -> Option<&'static str> {
-        self.executor().filter(|executor| executor.kind == ExecutorKind::Agent)?;
-        let place = |is_it: fn(&Gate) -> bool| self.gates.iter().position(is_it);
-        let (Some(patch), Some(applies)) =
-            (place(|gate| matches!(gate, Gate::Patch(_))), place(|gate| *gate == Gate::Applies))
-        else {
-            return Some("what an agent leaves is a patch: add the gates `patch` and `applies`");
+    /// Settings that are allowed but not advised, each with its key.
+    pub fn warnings(&self) -> Vec<(&'static str, String)> {
+        let (most, is) = (limits::CONCURRENCY_ADVISED, self.limits.concurrency);
+        let so_many = match is {
+            0 => "0 means no limit: as many workorders at once as there are approved objectives".to_string(),
+            n => format!("{n} workorders at once"),
         };
-        let command = place(|gate| matches!(gate, Gate::Command { .. })).unwrap_or(usize::MAX);
-        (patch > applies || applies > command)
-            .then_some("commands judge what a patch makes: first the gate `patch`, then `applies`, then they")
+        let too_many = self.standing.is_none() && (is == 0 || is > most);
+        let why = format!("{so_many}; with more than {most}, people lose track of what needs them");
+        too_many.then_some(("limits.concurrency", why)).into_iter().collect()
     }
 
-    /// Where executors of its kind claim its workorders: of those that work on a repository, only who has that one does.
+    /// The stream of its workorders; for work on a repository, one stream per repository.
     pub fn stream(&self, repo_ref: Option<&str>) -> StreamName {
         self.stream_of(&self.diazotroph_type, repo_ref)
     }
 
-    /// Where those of this kind are claimed.
+    /// The blueprint for workorders that the built-in rules answer instead: without the operator's commands as gates.
+    /// If a command could refuse the last possible answer, captures would wait for ever.
+    pub fn of_stand_ins(&self) -> Self {
+        let mut own = self.clone();
+        own.gates.retain(|gate| !matches!(gate, Gate::Command { .. } | Gate::Applies));
+        own
+    }
+
+    /// The stream of workorders that the built-in rules answer instead of an executor.
+    pub fn stand_in_stream(of: &DiazotrophType) -> StreamName {
+        StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}:builtin"))
+    }
+
+    /// Whether the built-in rules answer jobs of this stream. A repository of tickets may have the same name.
+    pub fn is_stand_in(&self, stream: &StreamName, of: &DiazotrophType) -> bool {
+        self.standing.is_some() && *stream == Self::stand_in_stream(of)
+    }
+
+    /// The stream of workorders of this kind.
     pub fn stream_of(&self, of: &DiazotrophType, repo_ref: Option<&str>) -> StreamName {
         match repo_ref.filter(|_| self.needs_repository()) {
             Some(repo) => StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}:{repo}")),
@@ -500,7 +555,7 @@ impl Blueprint {
         }
     }
 
-    /// How often a loop looks by itself; `None` if it does not run for this azolla.
+    /// The interval of a worker; `None` if it does not run for this azolla.
     pub fn interval(&self, worker: WorkerKind) -> Option<Duration> {
         self.workers.get(&worker).map(|worker| worker.interval)
     }

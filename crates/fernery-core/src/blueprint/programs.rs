@@ -4,6 +4,7 @@ use super::{Endpoint, Executor, ExecutorKind, Gate, Neighbours, Sandbox};
 use crate::artifact::{DiazotrophType, check_id};
 use crate::limits;
 use crate::patch::policy::PatchPolicy;
+use crate::patch::protects::pattern_fault;
 use crate::toml_file::{Fields, Found, Reader};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,13 +15,13 @@ const GATE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(10 * 60);
 const GATE_KINDS: [&str; 7] = ["schema", "outcome", "size", "patch", "applies", "answers", "command"];
 
 impl Executor {
-    /// One of this kind that says nothing more of itself.
+    /// An executor of this kind without further settings.
     pub(super) fn plain(kind: ExecutorKind) -> Self {
         let (argv, env) = (Vec::new(), Vec::new());
         Self { kind, argv, env, sandbox: None, network: false, parallel: 1, agent: None, endpoint: None }
     }
 
-    /// All but how many of it run at once.
+    /// Everything but the number that run at once.
     pub(super) fn decisive(&self) -> Value {
         let mut decisive = json!({ "kind": self.kind });
         if self.kind == ExecutorKind::Command {
@@ -69,7 +70,7 @@ impl Reader {
         }
         for needed in needed.iter().filter(|needed| !named.iter().any(|n| n == needed.value.as_str())) {
             if named.is_empty() {
-                let why = format!("no executor is there for it; add [executors.{}]", needed.value);
+                let why = format!("it has no executor; add [executors.{}]", needed.value);
                 self.flaw(needed.at, &needed.path, why);
             } else {
                 let named = named.iter().map(String::as_str);
@@ -91,7 +92,7 @@ impl Reader {
                         self.flaw(
                             at,
                             &path,
-                            "is for a command or an agent; a remote executor decides this where it runs",
+                            "is only for a command or an agent; a remote executor decides this where it runs",
                         );
                     }
                 }
@@ -132,8 +133,8 @@ impl Reader {
 
     fn endpoint(&mut self, fields: &mut Fields) -> Option<Executor> {
         let base_url =
-            self.required(fields, "base_url", "where the model is, like http://127.0.0.1:11434/v1");
-        let model = self.required(fields, "model", "its name there");
+            self.required(fields, "base_url", "the address of the model, like http://127.0.0.1:11434/v1");
+        let model = self.required(fields, "model", "the name of the model there");
         let key_env = self.line(fields, "key_env", 200);
         let max_tokens = self.small(fields, "max_tokens", 1..=limits::MODEL_TOKENS_MAX);
         if let Some(url) = &base_url {
@@ -142,7 +143,7 @@ impl Reader {
                 self.flaw(
                     url.at,
                     &url.path,
-                    "is an address like https://api.example.com/v1, without a user or a query",
+                    "must be an address like https://api.example.com/v1, without a user or a query",
                 );
             }
         }
@@ -155,23 +156,33 @@ impl Reader {
         Some(Executor { endpoint: Some(endpoint), ..Executor::plain(ExecutorKind::Llm) })
     }
 
-    pub(super) fn gates(&mut self, file: &mut Fields) -> Vec<Gate> {
+    /// `patches`: the type is always judged by `applies`, whatever the file names.
+    pub(super) fn gates(&mut self, file: &mut Fields, patches: bool) -> Vec<Gate> {
         if !file.has("gates") {
             self.missing(file, "gates", "an azolla without gates would let everything pass; add [[gates]]");
         }
         let Some(list) = self.list(file, "gates") else { return Vec::new() };
         if !(1..=limits::GATES_MAX).contains(&list.value.len()) {
-            self.flaw(list.at, &list.path, format!("has 1 to {} gates", limits::GATES_MAX));
+            self.flaw(list.at, &list.path, format!("must have 1 to {} gates", limits::GATES_MAX));
         }
         let mut gates: Vec<Gate> = Vec::new();
+        let mut early = Vec::new();
         for (nth, node) in list.value.into_iter().take(limits::GATES_MAX).enumerate() {
             let (at, path) = (node.at, format!("{}[{nth}]", list.path));
             let Some(fields) = self.fields(&path, node) else { continue };
             let Some(gate) = self.gate(fields) else { continue };
             if gates.iter().any(|earlier| earlier.name() == gate.name()) {
-                self.flaw(at, &path, format!("there are two gates of the name `{}`", gate.name()));
+                self.flaw(at, &path, format!("two gates have the name `{}`", gate.name()));
+            }
+            if matches!(&gate, Gate::Command { protects: Some(_), .. }) && !gates.contains(&Gate::Applies) {
+                early.push((at, format!("{path}.protects")));
             }
             gates.push(gate);
+        }
+        // If the type adds `applies`, it comes before every command.
+        if !patches || gates.contains(&Gate::Applies) {
+            let why = "is about files of a repository: put the gate `applies` before this one";
+            early.into_iter().for_each(|(at, path)| self.flaw(at, &path, why));
         }
         gates
     }
@@ -183,17 +194,24 @@ impl Reader {
         }
         policy.symlinks = self.flag(fields, "symlinks").unwrap_or(policy.symlinks);
         policy.executables = self.flag(fields, "executables").unwrap_or(policy.executables);
-        let Some(list) = self.list(fields, "allow") else { return policy };
-        if list.value.len() > limits::PATCH_ALLOWED_MAX {
-            self.flaw(list.at, &list.path, format!("has at most {} names", limits::PATCH_ALLOWED_MAX));
-        }
-        for (at, path, name) in self.texts(list) {
-            if name.is_empty() || name.starts_with('/') || name.split('/').any(|part| part == "..") {
-                self.flaw(at, &path, "is a file name, a path, or a folder that ends in /");
-            }
-            policy.allow.push(name);
-        }
+        policy.allow = self.patterns(fields, "allow", limits::PATCH_ALLOWED_MAX).unwrap_or_default();
         policy
+    }
+
+    /// Names of files and folders of a repository.
+    fn patterns(&mut self, fields: &mut Fields, key: &'static str, most: usize) -> Option<Vec<String>> {
+        let list = self.list(fields, key)?;
+        if list.value.len() > most {
+            self.flaw(list.at, &list.path, format!("may have at most {most} names"));
+        }
+        let mut patterns = Vec::new();
+        for (at, path, name) in self.texts(list) {
+            if let Some(why) = pattern_fault(&name) {
+                self.flaw(at, &path, why);
+            }
+            patterns.push(name);
+        }
+        Some(patterns)
     }
 
     fn gate(&mut self, mut fields: Fields) -> Option<Gate> {
@@ -214,11 +232,12 @@ impl Reader {
             Some("applies") => Some(Gate::Applies),
             Some("answers") => Some(Gate::Answers),
             Some("command") => {
-                let name = self.required(&mut fields, "name", "what to call the gate in a verdict");
+                let name = self.required(&mut fields, "name", "the name of the gate in a verdict");
                 if let Some(name) = &name
                     && check_id(&name.value).is_err()
                 {
-                    let why = "has 1 to 64 characters of A-Z a-z 0-9 _ - and starts with a letter or digit";
+                    let why =
+                        "must have 1 to 64 characters of A-Z a-z 0-9 _ - and start with a letter or digit";
                     self.flaw(name.at, &name.path, why);
                 }
                 let argv = self.argv(&mut fields);
@@ -228,7 +247,8 @@ impl Reader {
                 let sandbox = self.text(&mut fields, "sandbox");
                 let sandbox = sandbox.and_then(|found| self.word(found, Sandbox::ALL, Sandbox::as_str));
                 let sandbox = sandbox.map(|found| found.value);
-                name.map(|name| Gate::Command { name: name.value, argv, timeout, env, sandbox })
+                let protects = self.patterns(&mut fields, "protects", limits::PROTECTS_MAX);
+                name.map(|name| Gate::Command { name: name.value, argv, timeout, env, sandbox, protects })
             }
             Some(other) => {
                 let kind = kind.as_ref().expect("it was just looked at");

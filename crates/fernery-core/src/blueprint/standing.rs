@@ -1,27 +1,28 @@
-//! The parts of the form that an azolla with a standing objective has: its duty, its two tracks, and whom it tells.
+//! The parts of the format for an azolla with a standing objective: its duty, its two tracks, and its notices.
 
 use super::{ExecutorKind, ManifestTrack, NoticeOf, Notices, Standing, TriageTrack};
 use crate::artifact::{AzollaId, ObjectiveId};
-use crate::inbox::{Missed, Schedule, Zone};
+use crate::calendar::{Missed, Schedule, Zone};
 use crate::limits;
 use crate::toml_file::{Fields, Found, Place, Reader};
 
 const BATCH_DEFAULT: u32 = 50;
 
 impl Reader {
-    /// The objective that an azolla without tickets has.
+    /// The standing objective.
     pub(super) fn standing(
         &mut self,
         file: &mut Fields,
         is_standing: bool,
         azolla_id: Option<&AzollaId>,
+        description: &str,
     ) -> Option<Standing> {
         if !is_standing {
             self.only_standing(file, "standing");
             return None;
         }
         let Some(mut table) = self.table(file, "standing") else {
-            self.missing(file, "standing", "an azolla of objective_type STANDING says what its duty is");
+            self.missing(file, "standing", "an azolla of objective_type STANDING must say what its duty is");
             return None;
         };
         let id = self.text(&mut table, "objective_id");
@@ -29,21 +30,28 @@ impl Reader {
             Some(found) => self.parsed::<ObjectiveId>(found).map(|found| found.value),
             None => azolla_id.and_then(|id| format!("{id}-standing").parse().ok()),
         };
-        let title = self.required(&mut table, "title", "the duty in a line");
-        let criteria = self.required(&mut table, "acceptance_criteria", "how to tell that it is kept");
-        for (found, most) in [(&title, limits::TITLE_CHARS_MAX), (&criteria, limits::CRITERIA_BYTES_MAX)] {
+        let title = self.required(&mut table, "title", "the duty in one line");
+        let criteria = self.required(&mut table, "acceptance_criteria", "how to tell that the duty is done");
+        let scope = self.text(&mut table, "scope_description");
+        for (found, most) in [
+            (&title, limits::TITLE_CHARS_MAX),
+            (&criteria, limits::CRITERIA_BYTES_MAX),
+            (&scope, limits::SCOPE_BYTES_MAX),
+        ] {
             if let Some(found) = found
                 && (found.value.trim().is_empty() || found.value.len() > most)
             {
-                self.flaw(found.at, &found.path, format!("has 1 to {most} characters"));
+                self.flaw(found.at, &found.path, format!("must have 1 to {most} characters"));
             }
         }
         self.end(table);
-        Some(Standing {
-            objective_id: id?,
-            title: title?.value.trim().to_string(),
-            acceptance_criteria: criteria?.value,
-        })
+        let title = title?.value.trim().to_string();
+        // If it is missing: the azolla's description, or else the title of its duty.
+        let scope = scope.map(|found| found.value);
+        let described =
+            Some(description).filter(|text| !text.trim().is_empty() && text.len() <= limits::SCOPE_BYTES_MAX);
+        let scope_description = scope.unwrap_or_else(|| described.unwrap_or(&title).to_string());
+        Some(Standing { objective_id: id?, title, acceptance_criteria: criteria?.value, scope_description })
     }
 
     /// Track A.
@@ -92,7 +100,7 @@ impl Reader {
         let webhook = self.line(&mut table, "webhook", 2_000);
         let secret_env = self.line(&mut table, "secret_env", 200);
         if let (Some(url), None) = (&webhook, &secret_env) {
-            let why = "what is sent is signed: name the environment variable with the secret as secret_env";
+            let why = "notices are signed: name the environment variable with the secret as secret_env";
             self.flaw(url.at, &url.path, why);
         }
         let command = self.program(&mut table, "command").unwrap_or_default();
@@ -112,15 +120,15 @@ impl Reader {
 
     fn only_standing(&mut self, file: &mut Fields, key: &'static str) {
         if let Some((at, path)) = file.drop(key) {
-            self.flaw(at, &path, "is for an azolla of objective_type STANDING");
+            self.flaw(at, &path, "is only for an azolla of objective_type STANDING");
         }
     }
 
-    /// What is built in is built in for these two.
+    /// The built-in rules and models serve only these two types.
     pub(super) fn check_builtin(&mut self, at: Place, path: &str, kind: ExecutorKind, of: &str) {
         let kinds = [super::TRIAGE, super::MANIFEST_BUILDER];
         if matches!(kind, ExecutorKind::Builtin | ExecutorKind::Llm) && !kinds.contains(&of) {
-            self.flaw(at, path, format!("`{kind}` is for {} and {}", kinds[0], kinds[1]));
+            self.flaw(at, path, format!("`{kind}` is only for {} and {}", kinds[0], kinds[1]));
         }
     }
 }

@@ -2,17 +2,17 @@
 //! so the chain covers titles, decisions, verdicts, and what executors were told and handed in.
 
 use super::references::{of_entry, path};
-use super::{Exported, Faults, Kept};
+use super::{Exported, Faults, Kept, inbox_history};
 use crate::Timestamp;
 use crate::artifact::{AzollaId, EventType, Objective, ObjectiveStatus, RunRecord};
 use crate::blueprint::Blueprint;
 use crate::canonical::Digest;
-use crate::journal::Entry;
+use crate::journal::{Act, Entry};
 use crate::limits;
 use crate::pipeline::approval::shown;
 use crate::pipeline::exhibits::Exhibits;
 use crate::pipeline::judging::Evidence;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -22,16 +22,21 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 pub(super) fn check(all: &Exported, faults: &mut Faults) {
     let mut about: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
     let (mut decided, mut processed, mut judged) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut instants: BTreeSet<(&str, Timestamp)> = BTreeSet::new();
     let duties = duties(all);
-    for entry in all.journal.iter().filter(|entry| !is_of_inbox(entry, &duties)) {
-        about.entry(&entry.subject).or_default().push(entry);
-        match entry.act.as_str() {
-            "created" => {
+    for entry in all.journal.iter().filter(|entry| all.with_inbox || !is_left_out(entry, &duties)) {
+        instants.insert((&entry.subject, entry.created_at));
+        // Ids of captures and of requests come from outside: what is told of them is not told of a ticket of the same name.
+        if !tells_of_inbox(entry.act(), &entry.why) {
+            about.entry(&entry.subject).or_default().push(entry);
+        }
+        match entry.act() {
+            Some(Act::Created) => {
                 let there = all.objectives.contains_key(&entry.subject);
-                let why = format!("it is missing: {} tells that it was written down", of_entry(entry));
+                let why = format!("it is missing, but {} records its creation", of_entry(entry));
                 faults.unless(there, &path("objectives", &entry.subject), why);
             }
-            "approve" | "confirm" | "reopen" => {
+            Some(Act::Approved | Act::Confirmed | Act::Reopened) => {
                 told(&mut decided, "decisions", "record_id", entry, faults, |id| {
                     all.decisions.get(id).is_some_and(|d| {
                         d.kind.to_lowercase() == entry.act
@@ -43,7 +48,7 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
                     })
                 })
             }
-            "event_processed" => told(&mut processed, "events", "event_id", entry, faults, |id| {
+            Some(Act::EventProcessed) => told(&mut processed, "events", "event_id", entry, faults, |id| {
                 all.events.get(id).is_some_and(|Kept { artifact, beside }| {
                     artifact.processed
                         && artifact.resource_id == entry.subject
@@ -51,7 +56,7 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
                         && entry.why["work_order_id"] == json!(beside.work_order_id)
                 })
             }),
-            "judged" => told(&mut judged, "run_records", "run_id", entry, faults, |id| {
+            Some(Act::Judged) => told(&mut judged, "run_records", "run_id", entry, faults, |id| {
                 all.runs.get(id).is_some_and(|run| {
                     verdict(&run.artifact, entry)
                         && exhibits_same(all, &run.artifact, &run.beside.evidence, entry)
@@ -64,7 +69,7 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
         faults.unless(
             is_told,
             &path(folder, id),
-            "the journal does not tell of it: it was inserted or changed",
+            "the journal has no record of it: it was inserted or changed",
         );
     };
     all.decisions.keys().for_each(|id| untold("decisions", id, decided.contains(id.as_str())));
@@ -76,11 +81,18 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
     for (id, objective) in &all.objectives {
         let entries = about.get(id.as_str()).map_or(&[][..], Vec::as_slice);
         let at = path("objectives", id);
+        if all.is_standing(id) {
+            // It comes with a blueprint, and never moves.
+            let moved = entries.iter().find(|entry| leads_to(entry).is_some());
+            let why = "the journal records a ticket with this id";
+            faults.unless(moved.is_none(), &at, why);
+            continue;
+        }
         content(&mut blueprints, &objective.artifact, entries, &at, faults);
         status(&objective.artifact, entries, &at, faults);
         blockers(&objective.artifact, entries, &at, faults);
         if objective.artifact.status == ObjectiveStatus::Done {
-            let why = "whether a person has looked is not what the journal tells";
+            let why = "`unconfirmed` does not match the journal";
             faults.unless(
                 is_unconfirmed(entries).contains(&objective.beside.unconfirmed),
                 &path("beside/objectives", id),
@@ -88,16 +100,20 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
             );
         }
     }
-    for (id, event) in &all.events {
+    inbox_history::check(all, faults);
+    for (id, event) in all.events.iter().filter(|(_, e)| e.artifact.event_type == EventType::TicketReady) {
         // Whatever leads to TODO is told of.
         let steps = about.get(event.artifact.resource_id.as_str()).map_or(0, Vec::len);
         let counted = usize::try_from(event.beside.entry).is_ok_and(|entry| entry <= steps);
-        faults.unless(counted, &path("beside/events", id), "its objective did not enter TODO so often");
+        faults.unless(
+            counted,
+            &path("beside/events", id),
+            "its objective entered TODO less often than `entry` says",
+        );
     }
     for ((of, number), pause) in &all.pauses {
-        let entries = about.get(of.as_str()).map_or(&[][..], Vec::as_slice);
-        let told = entries.iter().any(|entry| entry.created_at == pause.created_at);
-        let why = format!("the journal tells of nothing at {}: it was inserted or changed", pause.created_at);
+        let told = instants.contains(&(of.as_str(), pause.created_at));
+        let why = format!("the journal has no entry at {}: it was inserted or changed", pause.created_at);
         faults.unless(told, &path("pause_states", format!("{of}.{number}")), why);
     }
 }
@@ -108,7 +124,7 @@ fn duties(all: &Exported) -> BTreeSet<&str> {
     let created: BTreeSet<&str> = all
         .journal
         .iter()
-        .filter(|entry| entry.act == "created")
+        .filter(|entry| entry.is(Act::Created))
         .map(|entry| entry.subject.as_str())
         .collect();
     let named = all.blueprints.values().filter_map(|blueprint| blueprint.standing.as_ref());
@@ -116,15 +132,26 @@ fn duties(all: &Exported) -> BTreeSet<&str> {
     named.filter(|id| !all.objectives.contains_key(*id) && !created.contains(id)).collect()
 }
 
-/// Whether an entry tells of an inbox, which is not in the folder: of a capture's or a request's event, a verdict for a
-/// standing objective, or what an operator decided about a candidate. Their ids may be those of tickets, of which it tells nothing.
-fn is_of_inbox(entry: &Entry, duties: &BTreeSet<&str>) -> bool {
-    match entry.act.as_str() {
-        "event_processed" => serde_json::from_value::<EventType>(entry.why["type"].clone())
+/// Whether an entry of the journal tells of an inbox: of a capture's or a request's event, a verdict for a standing objective,
+/// or what an operator decided about captures and candidates.
+pub fn tells_of_inbox(act: Option<Act>, why: &Value) -> bool {
+    match act {
+        Some(Act::EventProcessed) => serde_json::from_value::<EventType>(why["type"].clone())
             .is_ok_and(|of| of != EventType::TicketReady),
-        "judged" => duties.contains(entry.subject.as_str()),
-        "promoted" | "edited_candidate" | "discarded" | "merged" => true,
+        Some(Act::Judged) => !why["came_to"].is_null(),
+        Some(Act::Promoted | Act::CandidateEdited | Act::Discarded | Act::Merged | Act::CapturesReleased) => {
+            true
+        }
         _ => false,
+    }
+}
+
+/// Whether an entry tells of an inbox that is not in the folder, because the folder is of a version that left it out. Ids
+/// may be those of tickets, of which it tells nothing.
+fn is_left_out(entry: &Entry, duties: &BTreeSet<&str>) -> bool {
+    match entry.act() {
+        Some(Act::Judged) => duties.contains(entry.subject.as_str()),
+        act => tells_of_inbox(act, &entry.why),
     }
 }
 
@@ -139,7 +166,7 @@ fn told<'a>(
 ) {
     let id = entry.why[key].as_str().unwrap_or("");
     let as_told = seen.insert(id) && same(id);
-    let why = format!("it is missing or changed: it is not what {} tells of", of_entry(entry));
+    let why = format!("it is missing or changed: it does not match {}", of_entry(entry));
     faults.unless(as_told, &path(folder, id), why);
 }
 
@@ -171,22 +198,20 @@ fn content(
     at: &str,
     faults: &mut Faults,
 ) {
-    let created = entries.iter().filter(|entry| entry.act == "created").count();
+    let created = entries.iter().filter(|entry| entry.is(Act::Created)).count();
     let of_then =
-        entries.iter().any(|entry| entry.act == "created" && entry.created_at == objective.created_at);
-    let why = "the journal does not tell that it was written down then: it was inserted or changed";
+        entries.iter().any(|entry| entry.is(Act::Created) && entry.created_at == objective.created_at);
+    let why = "the journal does not record its creation at that time: it was inserted or changed";
     faults.unless(created == 1 && of_then, at, why);
-    let lasts = last_of(entries, |entry| matches!(entry.act.as_str(), "created" | "edited"));
+    let lasts = last_of(entries, |entry| matches!(entry.act(), Some(Act::Created | Act::Edited)));
     let Some(last) = lasts.first() else { return };
     if lasts.iter().any(|last| last.why["digest"].is_null()) {
         return;
     }
     let of_it = |digest: Digest| lasts.iter().any(|last| last.why["digest"] == json!(digest));
     let same = blueprints.find(&objective.azolla_id, |blueprint| of_it(shown(objective, blueprint).digest));
-    let why = format!(
-        "title, criteria or metadata are not what {} tells of, or their blueprint is missing",
-        of_entry(last)
-    );
+    let why =
+        format!("title, criteria or metadata do not match {}, or their blueprint is missing", of_entry(last));
     faults.unless(same, at, why);
 }
 
@@ -203,7 +228,7 @@ impl<'a> Distinct<'a> {
             let of_azolla = known.entry(&blueprint.azolla_id).or_default();
             if of_azolla.len() == limits::IMPORT_BLUEPRINTS_MAX {
                 let why = format!(
-                    "azolla {} has more than {} different ones",
+                    "azolla {} has more than {} different blueprints",
                     blueprint.azolla_id,
                     of_azolla.len()
                 );
@@ -229,23 +254,26 @@ impl<'a> Distinct<'a> {
 
 /// What a person put in the way is there as they said it, and what they took away is resolved.
 fn blockers(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faults) {
-    let put = entries.iter().filter(|entry| entry.act == "blocked" && !entry.why["blocker_id"].is_null());
+    let blocked = entries.iter().filter(|entry| entry.is(Act::Blocked) && !entry.why["blocker_id"].is_null());
+    let created = entries.iter().filter(|entry| entry.is(Act::Created));
+    let from_the_start = created.filter_map(|entry| entry.why["blocked_on"].as_array()).flatten();
+    let mut put = blocked.map(|entry| &entry.why).chain(from_the_start);
     let taken: BTreeSet<&str> = entries
         .iter()
-        .filter(|entry| entry.act == "unblocked")
+        .filter(|entry| entry.is(Act::Unblocked))
         .flat_map(|entry| entry.why["resolved"].as_array().into_iter().flatten())
         .filter_map(|id| id.as_str())
         .collect();
-    let same = put.clone().all(|entry| {
+    let same = put.all(|told| {
         objective.blocked_on.iter().any(|blocker| {
-            entry.why["blocker_id"] == blocker.blocker_id.as_str()
-                && entry.why["kind"] == json!(blocker.kind)
-                && entry.why["description"] == blocker.description.as_str()
+            told["blocker_id"] == blocker.blocker_id.as_str()
+                && told["kind"] == json!(blocker.kind)
+                && told["description"] == blocker.description.as_str()
         })
     });
-    faults.unless(same, at, "a blocker is missing or not what the journal tells of");
+    faults.unless(same, at, "a blocker is missing or does not match the journal");
     let resolved = objective.blocked_on.iter().all(|b| b.resolved == taken.contains(b.blocker_id.as_str()));
-    faults.unless(resolved, at, "which blockers are resolved is not what the journal tells");
+    faults.unless(resolved, at, "the resolved blockers do not match the journal");
 }
 
 /// Two orders of what happened: by the chain, and by the clock. The clock may have been set back; the chain follows ids
@@ -267,8 +295,8 @@ fn last_of<'a>(entries: &[&'a Entry], kind: impl Fn(&Entry) -> bool) -> Vec<&'a 
 
 /// Whether nobody has looked since the gates last spoke, in each order.
 fn is_unconfirmed(entries: &[&Entry]) -> Vec<bool> {
-    let of_both = last_of(entries, |entry| matches!(entry.act.as_str(), "confirm" | "judged"));
-    of_both.iter().map(|last| last.act == "judged").collect()
+    let of_both = last_of(entries, |entry| matches!(entry.act(), Some(Act::Confirmed | Act::Judged)));
+    of_both.iter().map(|last| last.is(Act::Judged)).collect()
 }
 
 /// The status is where the last step led, and that step is of the instant at which the objective last changed.
@@ -277,7 +305,7 @@ fn status(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faul
     let led = |entry: &Entry| leads_to(entry).is_some_and(|to| to.contains(&status));
     let here = entries.iter().rposition(|entry| entry.created_at == changed && led(entry));
     let Some(here) = here else {
-        return faults.add(at, format!("no entry of the journal of {changed} leads to {status}"));
+        return faults.add(at, format!("no journal entry at {changed} leads to {status}"));
     };
     // Later in both orders.
     let later = entries
@@ -293,16 +321,24 @@ fn status(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Faul
 fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
     use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
     let said = || serde_json::from_value::<ObjectiveStatus>(entry.why["status"].clone()).ok();
-    Some(match entry.act.as_str() {
-        "created" | "approval_lapsed" => vec![New],
-        "edited" => vec![New, Todo, Blocked],
-        "approve" | "reopen" => vec![Todo],
-        "blocked" | "cancelled" => vec![Blocked],
-        "confirm" => vec![Done],
-        "event_processed" if entry.why["reason"] == "SCHEDULED" => vec![InProgress],
-        "event_processed" if entry.why["reason"] == "BLOCKED" => vec![Blocked],
-        "unblocked" | "judged" | "imported" => vec![said()?],
-        _ => return None,
+    Some(match entry.act()? {
+        Act::Created | Act::ApprovalLapsed => vec![New],
+        Act::Edited => vec![New, Todo, Blocked],
+        Act::Approved | Act::Reopened => vec![Todo],
+        Act::Blocked | Act::Cancelled => vec![Blocked],
+        Act::Confirmed => vec![Done],
+        Act::EventProcessed => match entry.why["reason"].as_str()? {
+            "SCHEDULED" => vec![InProgress],
+            "BLOCKED" => vec![Blocked],
+            _ => return None,
+        },
+        Act::Unblocked | Act::Judged | Act::Imported => vec![said()?],
+        Act::Promoted
+        | Act::CandidateEdited
+        | Act::Discarded
+        | Act::Merged
+        | Act::CapturesReleased
+        | Act::BlueprintInForce => return None,
     })
 }
 
@@ -310,12 +346,12 @@ fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
 mod tests {
     use super::*;
 
-    fn entry(act: &str, at: i64, why: serde_json::Value) -> Entry {
+    fn entry(act: Act, at: i64, why: serde_json::Value) -> Entry {
         Entry {
             entry_id: format!("{act}-{at}"),
             created_at: Timestamp::from_millis(at),
             actor: "a".into(),
-            act: act.into(),
+            act: act.to_string(),
             subject: "t".into(),
             why,
         }
@@ -339,18 +375,18 @@ mod tests {
     fn a_clock_that_was_set_back_refuses_no_history() {
         let hour = 3_600_000;
         let steps = [
-            entry("created", 10 * hour, json!({})),
-            entry("approve", 10 * hour + 5, json!({})),
+            entry(Act::Created, 10 * hour, json!({})),
+            entry(Act::Approved, 10 * hour + 5, json!({})),
             // Here somebody set the clock back.
-            entry("event_processed", 2 * hour, json!({"reason": "SCHEDULED"})),
-            entry("judged", 2 * hour + 5, json!({"status": "DONE"})),
+            entry(Act::EventProcessed, 2 * hour, json!({"reason": "SCHEDULED"})),
+            entry(Act::Judged, 2 * hour + 5, json!({"status": "DONE"})),
         ];
         assert_eq!(faults(&ticket(ObjectiveStatus::Done, 2 * hour + 5), &steps), []);
         let before = ticket(ObjectiveStatus::InProgress, 2 * hour);
         assert_eq!(faults(&before, &steps), [], "at once");
-        let late = [&steps[..], &[entry("cancelled", 3 * hour, json!({}))]].concat();
+        let late = [&steps[..], &[entry(Act::Cancelled, 3 * hour, json!({}))]].concat();
         assert_eq!(faults(&ticket(ObjectiveStatus::Done, 2 * hour + 5), &late).len(), 1);
-        let looked = [&steps[..], &[entry("confirm", hour, json!({}))]].concat();
+        let looked = [&steps[..], &[entry(Act::Confirmed, hour, json!({}))]].concat();
         let looked: Vec<&Entry> = looked.iter().collect();
         assert!(is_unconfirmed(&looked).contains(&false));
         assert_eq!(is_unconfirmed(&steps.iter().collect::<Vec<_>>()), [true, true]);
@@ -360,6 +396,7 @@ mod tests {
     fn blueprints_that_decide_the_same_are_one_and_others_have_a_bound() {
         let mut all = Exported {
             digest: Digest::of_bytes(b""),
+            with_inbox: true,
             head: None,
             blueprints: BTreeMap::new(),
             objectives: BTreeMap::new(),
@@ -370,6 +407,13 @@ mod tests {
             bundles: BTreeMap::new(),
             runs: BTreeMap::new(),
             pauses: BTreeMap::new(),
+            captures: BTreeMap::new(),
+            candidates: BTreeMap::new(),
+            manifests: BTreeMap::new(),
+            queries: BTreeMap::new(),
+            responses: BTreeMap::new(),
+            overdue: BTreeMap::new(),
+            attempts: BTreeMap::new(),
             journal: Vec::new(),
         };
         let most = limits::IMPORT_BLUEPRINTS_MAX as u32;

@@ -1,35 +1,46 @@
 //! An exported folder: every artifact in a file of its own, read and checked as a whole before anything of it is believed.
 //!
-//! * [`manifest`]: the one file that names all others with their digests; its own digest is the folder's
+//! * [`index`]: the one file that names all others with their digests; its own digest is the folder's
+//! * [`beside`]: what is kept beside artifacts, and records that have no artifact of the protocol
 //! * `shelves`: each file for itself: JSON, canonical, its schema, its name
-//! * `references`: what artifacts say of each other
-//! * `history`: what the journal's chain says of them
+//! * `references`, `inbox_references`: what artifacts say of each other
+//! * `history`, `inbox_history`: what the journal's chain says of them
 //! * [`arrival`]: what becomes of them in another instance, where nothing that was approved here is approved
 //!
-//! Whoever changes a file and not the manifest is found out. Whoever computes the manifest anew is found out where the
+//! Whoever changes a file and not the index is found out. Whoever computes the index anew is found out where the
 //! journal's chain covers what was changed, and it does not cover all: not how much a ticket matters, gates' blockers, pauses,
-//! counters, instants of events, nor what belongs to a run that was not judged. Whoever computes the chain anew as well is
+//! counters, instants of events, what belongs to a run that was not judged, captures that no triage was asked about, the words
+//! of candidates and manifests, questions and answers of azollas, nor attempts. Whoever computes the chain anew as well is
 //! found out only by the folder's digest, kept elsewhere.
 
 pub mod arrival;
+pub mod beside;
 mod history;
-pub mod manifest;
+mod inbox_history;
+mod inbox_references;
+pub mod index;
 mod references;
 mod shelves;
 
+pub use beside::{
+    AttemptRecord, BesideCapture, BesideEvent, BesideManifest, BesideObjective, BesideOverdue, BesideQuery,
+    BesideRun, BesideWorkorder, CandidateRecord,
+};
+pub use history::tells_of_inbox;
+
 use crate::Timestamp;
 use crate::artifact::{
-    AzollaId, ContextSnapshot, Event, EventId, Objective, OutputBundle, OutputId, PauseState, RecordId,
-    RunRecord, TerminalReason, Workorder, WorkorderId,
+    CaptureBuffer, ContextSnapshot, Event, Objective, ObjectiveType, OutputBundle, PauseState, RunRecord,
+    SessionManifest, SubstrateQuery, SubstrateQueryResponse, Workorder,
 };
-use crate::blueprint::Blueprint;
-use crate::canonical::Digest;
+use crate::blueprint::{Blueprint, Gate};
+use crate::canonical::{self, Digest};
+use crate::inbox::StandIn;
 use crate::journal::{Entry, Head};
 use crate::limits;
 use crate::pipeline::approval::Decision;
-use crate::pipeline::envelope::Spent;
 use crate::pipeline::judging::Evidence;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -42,12 +53,17 @@ pub struct File {
     pub text: String,
 }
 
+impl File {
+    /// The file of one artifact, spelled as an export spells it.
+    pub fn of(folder: &str, name: impl fmt::Display, artifact: &impl Serialize) -> Self {
+        Self { path: format!("{folder}/{name}.json"), text: canonical::text_of(artifact) + "\n" }
+    }
+}
+
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// Which one.
     pub path: String,
-    /// What is wrong.
     pub why: String,
 }
 
@@ -60,82 +76,22 @@ impl fmt::Display for Fault {
 /// An artifact with what the control plane keeps beside it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept<T, B> {
-    /// The artifact.
     pub artifact: T,
     /// What is kept beside it.
     pub beside: B,
 }
 
-/// Beside an objective.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BesideObjective {
-    /// The decision that covers it.
-    pub approval: Option<RecordId>,
-    /// DONE by the gate, and no person has looked.
-    pub unconfirmed: bool,
-    /// Gate failures since a person last said go.
-    pub failures: u32,
-    /// What its attempts have used since then.
-    pub spent: Spent,
-}
-
-/// Beside an event.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BesideEvent {
-    /// Which entry of its objective into TODO it tells of.
-    pub entry: i64,
-    /// Why it needs no more looking at.
-    pub reason: Option<TerminalReason>,
-    /// The workorder that was made of it.
-    pub work_order_id: Option<WorkorderId>,
-}
-
-/// Beside a workorder.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BesideWorkorder {
-    /// Where it belongs.
-    pub azolla_id: AzollaId,
-    /// What it was made of.
-    pub event_id: EventId,
-    /// The blueprint that it was made under, and is judged by.
-    pub blueprint: Digest,
-    /// Wall time of its attempts.
-    pub spent_ms: u64,
-    /// When it was executed.
-    pub executed_at: Option<Timestamp>,
-    /// Its bundle.
-    pub output_id: Option<OutputId>,
-    /// Whether the gates have spoken.
-    pub judged: bool,
-    /// How often a gate could not run.
-    pub gate_tries: u32,
-    /// Whether an operator wanted it ended.
-    pub cancelled: bool,
-    /// Orders all writes to it.
-    pub claim_version: i64,
-}
-
-/// Beside a run record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BesideRun {
-    /// What each gate found.
-    pub evidence: Vec<Evidence>,
-}
-
 /// All that a folder holds, by id. What is in here has been checked.
 #[derive(Clone, Debug)]
 pub struct Exported {
-    /// Of the manifest, and so of everything.
+    /// Of the index, and so of everything.
     pub digest: Digest,
+    /// Whether it is of a version that exported the inbox, too; an older folder has tickets only.
+    pub with_inbox: bool,
     /// The end of the journal's chain.
     pub head: Option<Head>,
     /// Blueprints, by digest.
     pub blueprints: BTreeMap<String, Blueprint>,
-    /// Objectives.
     pub objectives: BTreeMap<String, Kept<Objective, BesideObjective>>,
     /// What operators decided.
     pub decisions: BTreeMap<String, Decision>,
@@ -151,8 +107,41 @@ pub struct Exported {
     pub runs: BTreeMap<String, Kept<RunRecord, BesideRun>>,
     /// Where objectives stopped, by objective and number.
     pub pauses: BTreeMap<(String, u32), PauseState>,
+    pub captures: BTreeMap<String, Kept<CaptureBuffer, BesideCapture>>,
+    /// What triage made of captures.
+    pub candidates: BTreeMap<String, CandidateRecord>,
+    /// What a person was told to look at.
+    pub manifests: BTreeMap<String, Kept<SessionManifest, BesideManifest>>,
+    /// What azollas were asked.
+    pub queries: BTreeMap<String, Kept<SubstrateQuery, BesideQuery>>,
+    /// What they answered.
+    pub responses: BTreeMap<String, SubstrateQueryResponse>,
+    /// Pauses of one azolla about objectives of others, by the digest of their key.
+    pub overdue: BTreeMap<String, Kept<PauseState, BesideOverdue>>,
+    /// Ended attempts of workorders' jobs.
+    pub attempts: BTreeMap<String, AttemptRecord>,
     /// The journal, in the order of its chain.
     pub journal: Vec<Entry>,
+}
+
+impl Exported {
+    /// Whether this objective stands for an inbox.
+    fn is_standing(&self, id: &str) -> bool {
+        self.objectives.get(id).is_some_and(|kept| kept.artifact.objective_type == ObjectiveType::Standing)
+    }
+}
+
+/// The gates that judge a run by what they found: where the built-in rules stand in, not all of its blueprint's do.
+fn gates_of(
+    blueprint: &Blueprint,
+    is_standing: bool,
+    asked: Option<&ContextSnapshot>,
+    found: &[Evidence],
+) -> Vec<Gate> {
+    match is_standing && asked.and_then(StandIn::of).is_some() {
+        true => blueprint.of_stand_ins().gates,
+        false => blueprint.gates_of(found.iter().map(|found| found.gate.as_str())),
+    }
 }
 
 /// Reads a folder and checks everything in it against everything else. `now` is the reader's clock.
@@ -162,6 +151,7 @@ pub fn read(files: &[File], now: Timestamp) -> Result<Exported, Vec<Fault>> {
     // Files that cannot be read leave gaps which are no faults of their own.
     if let (Some(exported), true) = (&exported, faults.0.is_empty()) {
         references::check(exported, now, &mut faults);
+        inbox_references::check(exported, now, &mut faults);
         history::check(exported, &mut faults);
     }
     match exported {

@@ -1,19 +1,20 @@
 //! What artifacts say of each other: every id leads to something that leads back.
 
-use super::{BesideWorkorder, Exported, Faults, Kept};
+use super::{BesideWorkorder, Exported, Faults, Kept, gates_of, inbox_references};
 use crate::Timestamp;
 use crate::artifact::{
-    EventType, GateResult, ObjectiveStatus, ObjectiveType, RecordId, RunRecord, TerminalReason, Workorder,
-    WorkorderStatus,
+    EventType, GateResult, Objective, ObjectiveStatus, ObjectiveType, RecordId, RunRecord, TerminalReason,
+    Workorder, WorkorderStatus,
 };
 use crate::blueprint::Gate;
 use crate::canonical;
-use crate::journal::Entry;
+use crate::journal::{Act, Entry};
 use crate::limits;
 use crate::names::is_unprintable;
 use crate::pipeline::approval::Decision;
 use crate::pipeline::draft::Draft;
 use crate::pipeline::judging::{BRANCH, Evidence, verdict_again};
+use crate::pipeline::protection::Protected;
 use crate::pipeline::{is_showable, membrane};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,64 +74,69 @@ pub(super) fn check(all: &Exported, now: Timestamp, faults: &mut Faults) {
 }
 
 fn objectives(all: &Exported, index: &Index<'_>, faults: &mut Faults) {
-    for (id, Kept { artifact: o, beside }) in &all.objectives {
+    for (id, kept) in &all.objectives {
+        let Kept { artifact: o, beside } = kept;
         let at = path("objectives", id);
-        faults.unless(o.objective_type == ObjectiveType::Ticket, &at, "only tickets can be brought in");
-        let draft = Draft {
-            title: o.title.clone(),
-            acceptance_criteria: o.acceptance_criteria.clone(),
-            importance: o.importance,
-            urgency: o.urgency,
-            metadata: o.metadata.clone(),
-        };
-        for violation in draft.violations() {
+        if o.objective_type == ObjectiveType::Standing {
+            inbox_references::standing(all, kept, &at, faults);
+            status(index, o, &at, faults);
+            continue;
+        }
+        for violation in Draft::from(o).violations() {
             faults.add(&at, format!("{}: {}", violation.path, violation.message));
         }
         let texts = o.blocked_on.iter().map(|b| &b.description).chain(&o.blocked_reason);
-        faults.unless(storable(texts), &at, "a text in it has a NUL");
+        faults.unless(storable(texts), &at, "it contains a NUL character");
         let blocked = o.status == ObjectiveStatus::Blocked;
-        faults.unless(blocked == o.blocked_reason.is_some(), &at, "its status and its blocked_reason differ");
+        faults.unless(
+            blocked == o.blocked_reason.is_some(),
+            &at,
+            "its status does not fit its blocked_reason",
+        );
         let blockers: BTreeSet<_> = o.blocked_on.iter().map(|b| &b.blocker_id).collect();
         faults.unless(blockers.len() == o.blocked_on.len(), &at, "two of its blockers have the same id");
         let open = o.blocked_on.iter().filter(|b| !b.resolved).count();
         faults.unless(open <= limits::BLOCKERS_MAX, &at, "it has too many open blockers");
         let beside_at = path("beside/objectives", id);
         let done = o.status == ObjectiveStatus::Done;
-        faults.unless(!beside.unconfirmed || done, &beside_at, "only what is DONE waits for confirmation");
+        faults.unless(!beside.unconfirmed || done, &beside_at, "it is unconfirmed, but not DONE");
         let approval = beside.approval.as_ref().map(|approval| all.decisions.get(approval.as_str()));
         match approval {
             Some(Some(d)) if d.approves() && d.objective_id == o.objective_id => {}
-            Some(_) => faults.add(&beside_at, "its approval is no approval of it in decisions"),
+            Some(_) => faults.add(&beside_at, "its approval is not in decisions, or is for something else"),
             None => {
                 let needed = matches!(o.status, ObjectiveStatus::Todo | ObjectiveStatus::InProgress);
                 faults.unless(!needed, &beside_at, format!("it is {} without an approval", o.status));
             }
         }
-        status(index, id, o.status, &at, faults);
+        status(index, o, &at, faults);
     }
 }
 
 /// What its runs allow an objective's status to be.
-fn status(index: &Index<'_>, id: &str, status: ObjectiveStatus, at: &str, faults: &mut Faults) {
+fn status(index: &Index<'_>, objective: &Objective, at: &str, faults: &mut Faults) {
+    let (id, status) = (objective.objective_id.as_str(), objective.status);
+    let is_standing = objective.objective_type == ObjectiveType::Standing;
     let works = index.works.get(id).map_or(&[][..], Vec::as_slice);
     let open = works.iter().filter(|work| !work.beside.judged).count();
-    faults.unless(open <= 1, at, "it has two workorders under way");
+    faults.unless(open <= 1, at, "it has two unfinished workorders");
     let fits = match status {
-        ObjectiveStatus::InProgress => open == 1,
+        // A standing objective is IN_PROGRESS for good.
+        ObjectiveStatus::InProgress => open == 1 || is_standing,
         // A cancelled one may still be on its way to its end.
         ObjectiveStatus::Blocked => true,
         ObjectiveStatus::New | ObjectiveStatus::Todo | ObjectiveStatus::Done => open == 0,
     };
-    faults.unless(fits, at, format!("it is {status}, with {open} workorders under way"));
+    faults.unless(fits, at, format!("it is {status}, with {open} unfinished workorders"));
     if status == ObjectiveStatus::Done {
         let last = works.last().and_then(|work| index.runs.get(work.artifact.work_order_id.as_str()));
         let passed = last.is_some_and(|run| run.gate_result == GateResult::Pass);
-        faults.unless(passed, at, "it is DONE, and its last run did not pass");
+        faults.unless(passed, at, "it is DONE, but its last run did not pass");
     }
 }
 
 /// PostgreSQL stores no NUL in a text.
-fn storable<'a>(texts: impl IntoIterator<Item = &'a String>) -> bool {
+pub(super) fn storable<'a>(texts: impl IntoIterator<Item = &'a String>) -> bool {
     texts.into_iter().all(|text| !text.contains('\0'))
 }
 
@@ -138,38 +144,72 @@ fn decisions(all: &Exported, faults: &mut Faults) {
     for (id, decision) in &all.decisions {
         let at = path("decisions", id);
         let known = matches!(decision.kind.as_str(), "APPROVE" | "CONFIRM" | "REOPEN");
-        faults.unless(known, &at, "its kind is none of APPROVE, CONFIRM and REOPEN");
+        faults.unless(known, &at, "its kind is not APPROVE, CONFIRM or REOPEN");
         let of = decision.objective_id.as_str();
-        faults.unless(all.objectives.contains_key(of), &at, format!("there is no objective {of}"));
-        faults.unless(decision.shown["objective_id"] == of, &at, "what was shown is another objective");
+        let ticket = all.objectives.contains_key(of) && !all.is_standing(of);
+        faults.unless(ticket, &at, format!("there is no ticket {of}"));
+        faults.unless(decision.shown["objective_id"] == of, &at, "`shown` is about another objective");
         let digest = canonical::digest_of(&decision.shown);
-        faults.unless(digest == decision.digest, &at, "its digest is not of what was shown: it was changed");
-        faults.unless(storable(decision.note.iter().chain([&decision.who])), &at, "a text in it has a NUL");
+        faults.unless(digest == decision.digest, &at, "its digest does not match `shown`: it was changed");
+        faults.unless(
+            storable(decision.note.iter().chain([&decision.who])),
+            &at,
+            "it contains a NUL character",
+        );
     }
 }
 
 fn events(all: &Exported, faults: &mut Faults) {
-    let mut entries = BTreeSet::new();
+    let (mut entries, mut requests, mut stand_ins) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (id, Kept { artifact: event, beside }) in &all.events {
         let (at, beside_at) = (path("events", id), path("beside/events", id));
-        faults.unless(event.event_type == EventType::TicketReady, &at, "only TICKET_READY can be brought in");
-        match all.objectives.get(&event.resource_id) {
-            Some(of) if of.artifact.azolla_id == event.azolla_id => {}
-            Some(_) => faults.add(&at, "its objective belongs to another azolla"),
-            None => faults.add(&at, format!("there is no objective {}", event.resource_id)),
+        match event.event_type {
+            EventType::TicketReady => match all.objectives.get(&event.resource_id) {
+                Some(of) if of.artifact.azolla_id == event.azolla_id => {
+                    let ticket = of.artifact.objective_type == ObjectiveType::Ticket;
+                    faults.unless(ticket, &at, "a standing objective is never TODO");
+                }
+                Some(_) => faults.add(&at, "its objective belongs to another azolla"),
+                None => faults.add(&at, format!("there is no objective {}", event.resource_id)),
+            },
+            _ => inbox_references::event(all, event, &at, faults),
         }
-        let first = beside.entry >= 1 && entries.insert((&event.resource_id, beside.entry));
-        faults.unless(first, &beside_at, "its entry is not counted from 1, or another event's");
-        faults.unless(event.processed == beside.reason.is_some(), &at, "processed and its reason differ");
+        let first =
+            beside.entry >= 1 && entries.insert((event.event_type, event.resource_id.as_str(), beside.entry));
+        faults.unless(first, &beside_at, "its `entry` is less than 1, or another event has the same");
+        let of_request = event.event_type == EventType::ManifestRequested;
+        if let Some(request) = &beside.request_id {
+            let plain = of_request && storable([request]) && requests.insert(request.as_str());
+            faults.unless(
+                plain,
+                &beside_at,
+                "another event has the same request_id, or it is not a request for a manifest",
+            );
+        }
+        if let Some(work) = &beside.stands_in_for {
+            let there =
+                all.workorders.get(work.as_str()).is_some_and(|w| w.beside.azolla_id == event.azolla_id);
+            let once = there && of_request && stand_ins.insert(work.as_str());
+            faults.unless(
+                once,
+                &beside_at,
+                "it stands in for no workorder of its azolla, or for one that another event stands in for",
+            );
+        }
+        faults.unless(event.processed == beside.reason.is_some(), &at, "`processed` does not fit its reason");
         let scheduled = beside.reason == Some(TerminalReason::Scheduled);
         faults.unless(
             scheduled == beside.work_order_id.is_some(),
             &beside_at,
-            "a workorder comes of SCHEDULED, and only of it",
+            "it must name a workorder if its reason is SCHEDULED, and only then",
         );
         if let Some(work) = &beside.work_order_id {
             let back = all.workorders.get(work.as_str()).is_some_and(|w| w.beside.event_id.as_str() == id);
-            faults.unless(back, &beside_at, format!("workorder {work} is not there, or not of this event"));
+            faults.unless(
+                back,
+                &beside_at,
+                format!("workorder {work} is missing or was made from another event"),
+            );
         }
     }
 }
@@ -186,40 +226,51 @@ fn workorders(all: &Exported, index: &Index<'_>, faults: &mut Faults) {
         }
         let event = all.events.get(beside.event_id.as_str());
         let made = event.is_some_and(|e| {
-            e.artifact.resource_id == of && e.beside.work_order_id.as_ref() == Some(&artifact.work_order_id)
+            let of_ticket = e.artifact.event_type == EventType::TicketReady;
+            e.beside.work_order_id.as_ref() == Some(&artifact.work_order_id)
+                && of_ticket != all.is_standing(of)
+                && (e.artifact.resource_id == of || !of_ticket)
+                && e.artifact.azolla_id == beside.azolla_id
         });
-        faults.unless(made, &at, format!("event {} is not there, or not its", beside.event_id));
+        faults.unless(
+            made,
+            &at,
+            format!("event {} is missing or belongs to something else", beside.event_id),
+        );
         let snapshot = all.snapshots.get(artifact.context_snapshot_id.as_str());
         let told = snapshot
             .is_some_and(|s| s.objective_id == artifact.objective_id && s.created_at == artifact.created_at);
         faults.unless(
             told && snapshots.insert(artifact.context_snapshot_id.as_str()),
             &at,
-            format!("context_snapshot {} is not there, or not its", artifact.context_snapshot_id),
+            format!(
+                "context_snapshot {} is missing or belongs to something else",
+                artifact.context_snapshot_id
+            ),
         );
         allowed(all, index, work, &at, faults);
         let executed = artifact.status == WorkorderStatus::Executed;
         faults.unless(
             executed == beside.output_id.is_some() && executed == beside.executed_at.is_some(),
             &at,
-            "its status, its output and when it was executed differ",
+            "its status, output_id and executed_at do not fit together",
         );
         if let Some(output) = &beside.output_id {
             let known = all.bundles.get(output.as_str()).is_some_and(|b| {
                 b.objective_id == artifact.objective_id && Some(b.created_at) == beside.executed_at
             });
-            let why = format!("output_bundle {output} is not there, or not its");
+            let why = format!("output_bundle {output} is missing or belongs to something else");
             faults.unless(known && outputs.insert(output.as_str()), &at, why);
         }
         let recorded = index.runs.contains_key(id.as_str());
-        faults.unless(beside.judged == recorded, &at, "whether it was judged and its run_record differ");
+        faults.unless(beside.judged == recorded, &at, "`judged` does not fit its run_record");
     }
     for id in all.snapshots.keys().filter(|id| !snapshots.contains(id.as_str())) {
-        faults.add(path("context_snapshots", id), "no workorder leads to it");
+        faults.add(path("context_snapshots", id), "no workorder names it");
     }
     for (id, bundle) in &all.bundles {
         let at = path("output_bundles", id);
-        faults.unless(outputs.contains(id.as_str()), &at, "no workorder leads to it");
+        faults.unless(outputs.contains(id.as_str()), &at, "no workorder names it");
         let mut metadata = bundle.metadata.clone();
         metadata.remove("outcome");
         let parts = json!({"title": bundle.title, "content": bundle.content, "notes": bundle.notes, "metadata": metadata});
@@ -241,13 +292,24 @@ fn allowed(
     let Some(blueprint) = all.blueprints.get(&beside.blueprint.to_string()) else {
         return faults.add(at, format!("blueprints/{}.json is missing", beside.blueprint));
     };
-    let same =
-        blueprint.azolla_id == beside.azolla_id && blueprint.diazotroph_type == artifact.diazotroph_type;
+    let same = blueprint.azolla_id == beside.azolla_id
+        && blueprint.workorders_for().contains(&artifact.diazotroph_type);
     faults.unless(same, at, "its blueprint is for another azolla or another kind of executor");
+    let is_standing = all.is_standing(artifact.objective_id.as_str());
+    let branch = if is_standing { None } else { blueprint.branch_name(&artifact.objective_id) };
     let budget = u64::try_from(blueprint.budget.as_millis()).unwrap_or(u64::MAX);
-    let bounded =
-        artifact.budget_ms <= budget && artifact.branch_name == blueprint.branch_name(&artifact.objective_id);
-    faults.unless(bounded, at, "its budget or its branch is not what its blueprint gives");
+    let bounded = artifact.budget_ms <= budget && artifact.branch_name == branch;
+    faults.unless(bounded, at, "its budget or branch does not match its blueprint");
+    if is_standing {
+        // Nobody approves a look through the inbox: what may come of it is a candidate, and no more.
+        let duty = blueprint.standing.as_ref().map(|standing| &standing.objective_id);
+        faults.unless(
+            duty == Some(&artifact.objective_id),
+            at,
+            "its blueprint has another standing objective",
+        );
+        return;
+    }
     let decisive = blueprint.decisive();
     let approvals = index.approvals.get(artifact.objective_id.as_str());
     // Not by their instants: a clock may have been set back between them.
@@ -259,23 +321,29 @@ fn runs(all: &Exported, faults: &mut Faults) {
     let mut judged = BTreeSet::new();
     for (id, Kept { artifact: run, beside }) in &all.runs {
         let at = path("run_records", id);
-        faults.unless(judged.insert(run.work_order_id.as_str()), &at, "its workorder has another run_record");
+        faults.unless(
+            judged.insert(run.work_order_id.as_str()),
+            &at,
+            "its workorder has a second run_record",
+        );
         let Some(work) = all.workorders.get(run.work_order_id.as_str()) else {
             faults.add(&at, format!("there is no workorder {}", run.work_order_id));
             continue;
         };
         let same = work.beside.output_id.as_ref() == Some(&run.output_id)
             && work.artifact.objective_id == run.objective_id;
-        faults.unless(same, &at, "its output and its objective are not those of its workorder");
+        faults.unless(same, &at, "its output or objective does not match its workorder");
         let bundle = all.bundles.get(run.output_id.as_str());
         let blueprint = all.blueprints.get(&work.beside.blueprint.to_string());
         let (Some(bundle), Some(blueprint)) = (bundle, blueprint) else { continue };
         let beside_at = path("beside/run_records", id);
-        evidence(&blueprint.gates, &beside.evidence, &beside_at, faults);
+        let asked = all.snapshots.get(work.artifact.context_snapshot_id.as_str());
+        let gates = gates_of(blueprint, all.is_standing(run.objective_id.as_str()), asked, &beside.evidence);
+        evidence(&gates, &beside.evidence, &beside_at, faults);
         // The result and not its words, which another version may put otherwise. The journal has them.
-        let (result, reason) = verdict_again(&blueprint.gates, &beside.evidence, bundle).recorded();
+        let (result, reason) = verdict_again(&gates, &beside.evidence, bundle).recorded();
         let again = result == run.gate_result;
-        faults.unless(again, &at, format!("judged again it comes out otherwise: {result}, {reason}"));
+        faults.unless(again, &at, format!("judged again, the verdict differs: {result}, {reason}"));
     }
 }
 
@@ -285,11 +353,16 @@ fn evidence(gates: &[Gate], evidence: &[Evidence], at: &str, faults: &mut Faults
     let named = evidence.iter().zip(gates).all(|(found, gate)| found.gate == gate.name());
     let rest = evidence.get(gates.len()..).unwrap_or_default();
     let of_gates = named && rest.len() <= 1 && rest.iter().all(|after| after.gate == BRANCH);
-    faults.unless(of_gates, at, "its evidence is not of the gates of its blueprint, in their order");
+    faults.unless(of_gates, at, "its evidence does not match the gates of its blueprint");
     let fits = |text: &str| text.len() <= limits::EVIDENCE_BYTES_MAX && is_showable(text);
     let said = evidence.iter().flat_map(|found| found.trouble.iter().chain([&found.log_tail]));
-    let why = format!("a gate says at most {} bytes, without control characters", limits::EVIDENCE_BYTES_MAX);
+    let why = format!(
+        "a gate's text may have at most {} bytes, without control characters",
+        limits::EVIDENCE_BYTES_MAX
+    );
     faults.unless(said.into_iter().all(|text| fits(text)), at, why);
+    let plausible = evidence.iter().filter_map(|found| found.protected.as_ref()).all(Protected::is_plausible);
+    faults.unless(plausible, at, "no gate can have reported these protected files");
 }
 
 fn pauses(all: &Exported, faults: &mut Faults) {
@@ -300,7 +373,11 @@ fn pauses(all: &Exported, faults: &mut Faults) {
         faults.unless(number == due, &at, format!("{of}.{due}.json is missing"));
         *due = number.saturating_add(1);
         let azolla = all.objectives.get(of).map(|o| &o.artifact.azolla_id);
-        faults.unless(azolla == Some(&pause.azolla_id), &at, "its objective is not there, or elsewhere");
+        faults.unless(
+            azolla == Some(&pause.azolla_id),
+            &at,
+            "its objective is missing or belongs to another azolla",
+        );
     }
 }
 
@@ -312,14 +389,22 @@ fn journal(all: &Exported, faults: &mut Faults) {
     };
     for entry in &all.journal {
         let at = of_entry(entry);
-        faults.unless(RecordId::new(&entry.entry_id).is_ok(), &at, "its entry_id is no id");
+        faults.unless(RecordId::new(&entry.entry_id).is_ok(), &at, "its entry_id is not a valid id");
         let plain = [&entry.actor, &entry.act, &entry.subject].into_iter().all(|name| fits(name));
         let most = limits::JOURNAL_NAME_CHARS_MAX;
-        faults.unless(plain, &at, format!("actor, act and subject are plain text of 1 to {most} characters"));
-        if entry.act == "blueprint_in_force" {
+        faults.unless(
+            plain,
+            &at,
+            format!("actor, act and subject must be plain text of 1 to {most} characters"),
+        );
+        if entry.is(Act::BlueprintInForce) {
             let named = entry.why["blueprint"].as_str().unwrap_or("");
             let there = all.blueprints.get(named).is_some_and(|b| b.azolla_id.as_str() == entry.subject);
-            faults.unless(there, &at, format!("blueprints/{named}.json is missing, or of another azolla"));
+            faults.unless(
+                there,
+                &at,
+                format!("blueprints/{named}.json is missing or belongs to another azolla"),
+            );
         }
     }
 }
@@ -328,7 +413,7 @@ fn journal(all: &Exported, faults: &mut Faults) {
 fn instants(all: &Exported, now: Timestamp, faults: &mut Faults) {
     let latest = now.after(limits::IMPORT_AHEAD_MAX);
     let mut each = |at: Timestamp, folder: &str, id: &str| {
-        faults.unless(at <= latest, &path(folder, id), format!("{at} has not come yet; it is {now}"));
+        faults.unless(at <= latest, &path(folder, id), format!("{at} is in the future; now is {now}"));
     };
     for (id, o) in &all.objectives {
         each(o.artifact.created_at.max(o.artifact.updated_at), "objectives", id);

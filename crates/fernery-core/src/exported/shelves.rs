@@ -1,15 +1,19 @@
 //! Each file for itself: is it JSON, is it spelled as we spell it, does it fit its schema, is it named after its id?
 
-use super::manifest::{self, Manifest};
+use super::index::{self, Index};
 use super::{
-    BesideEvent, BesideObjective, BesideRun, BesideWorkorder, Exported, Faults, File, Kept, references,
+    AttemptRecord, BesideCapture, BesideEvent, BesideManifest, BesideObjective, BesideOverdue, BesideQuery,
+    BesideRun, BesideWorkorder, CandidateRecord, Exported, Faults, File, Kept, references,
 };
-use crate::artifact::{ContextSnapshot, Event, Objective, OutputBundle, PauseState, RunRecord, Workorder};
+use crate::artifact::{
+    CaptureBuffer, ContextSnapshot, Event, Objective, OutputBundle, PauseState, RunRecord, SessionManifest,
+    SubstrateQuery, SubstrateQueryResponse, Workorder,
+};
 use crate::blueprint::Blueprint;
 use crate::canonical::{self, Digest};
 use crate::journal::{Entry, Head, sealed};
 use crate::pipeline::approval::Decision;
-use crate::{json, limits, schema::Schema};
+use crate::{json_strict, limits, schema::Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -27,22 +31,20 @@ pub(super) fn read(files: &[File], faults: &mut Faults) -> Option<Exported> {
     let mut shelves = Shelves { left: BTreeMap::new(), faults };
     for File { path, text } in files {
         if shelves.left.insert(path, text).is_some() {
-            shelves.faults.add(path, "it is there twice");
+            shelves.faults.add(path, "it is listed twice");
         }
         if text.len() > limits::IMPORT_FILE_BYTES_MAX {
-            let why = format!("a file has at most {} bytes", limits::IMPORT_FILE_BYTES_MAX);
+            let why = format!("a file may have at most {} bytes", limits::IMPORT_FILE_BYTES_MAX);
             shelves.faults.add(path, why);
         }
     }
-    let Some(text) = shelves.left.remove(manifest::PATH) else {
-        shelves
-            .faults
-            .add(manifest::PATH, "it is missing: this is no folder that fernery export has written");
+    let Some(text) = shelves.left.remove(index::PATH) else {
+        shelves.faults.add(index::PATH, "it is missing: this folder was not written by `fernery export`");
         return None;
     };
-    let manifest: Manifest = shelves.typed(manifest::PATH, text, None)?;
-    manifest::check(&manifest, files, shelves.faults);
-    let digest = manifest::digest(text);
+    let index: Index = shelves.typed(index::PATH, text, None)?;
+    index::check(&index, files, shelves.faults);
+    let digest = index::digest(text);
     let blueprints = shelves.blueprints();
     let objectives = shelves.pair(
         "objectives",
@@ -71,13 +73,42 @@ pub(super) fn read(files: &[File], faults: &mut Faults) -> Option<Exported> {
         no_beside::<BesideRun>,
     );
     let pauses = shelves.pauses();
-    let journal = shelves.journal(manifest.journal.as_ref());
+    let captures = shelves.pair(
+        "capture_buffers",
+        "capture_buffer",
+        |c: &CaptureBuffer| c.capture_id.to_string(),
+        no_beside::<BesideCapture>,
+    );
+    let candidates =
+        shelves.shelf("candidates", Some("candidate"), |c: &CandidateRecord| c.candidate_id.to_string());
+    let manifests = shelves.pair(
+        "session_manifests",
+        "session_manifest",
+        |m: &SessionManifest| m.manifest_id.to_string(),
+        no_beside::<BesideManifest>,
+    );
+    let queries = shelves.pair(
+        "substrate_queries",
+        "substrate_query",
+        |q: &SubstrateQuery| q.query_id.to_string(),
+        no_beside::<BesideQuery>,
+    );
+    let responses = shelves.shelf(
+        "substrate_query_responses",
+        Some("substrate_query_response"),
+        |r: &SubstrateQueryResponse| r.response_id.to_string(),
+    );
+    let overdue = shelves.overdue();
+    let attempts = shelves.shelf("attempts", Some("attempt"), |a: &AttemptRecord| a.attempt_id.to_string());
+    let journal = shelves.journal(index.journal.as_ref());
     for path in shelves.left.keys() {
-        shelves.faults.add(*path, "nothing of an export is kept there");
+        shelves.faults.add(*path, "this file is not part of an export");
     }
-    let head = manifest.journal;
+    let with_inbox = index.with_inbox();
+    let head = index.journal;
     Some(Exported {
         digest,
+        with_inbox,
         head,
         blueprints,
         objectives,
@@ -88,6 +119,13 @@ pub(super) fn read(files: &[File], faults: &mut Faults) -> Option<Exported> {
         bundles,
         runs,
         pauses,
+        captures,
+        candidates,
+        manifests,
+        queries,
+        responses,
+        overdue,
+        attempts,
         journal,
     })
 }
@@ -110,14 +148,13 @@ impl<'a> Shelves<'a> {
         found
     }
 
-    /// Reads one file.
     fn typed<T: Serialize + DeserializeOwned>(
         &mut self,
         path: &str,
         text: &str,
         schema: Option<&str>,
     ) -> Option<T> {
-        if let Err(bad) = json::scan(text, DEPTH_MAX) {
+        if let Err(bad) = json_strict::scan(text, DEPTH_MAX) {
             self.faults.add(path, bad.to_string());
             return None;
         }
@@ -125,16 +162,16 @@ impl<'a> Shelves<'a> {
             let document = serde_json::from_str(text).unwrap_or_default();
             let violations = schema.validate(&document);
             if let Some(first) = violations.first() {
-                self.faults.add(path, format!("it is no {}: {first}", schema.name()));
+                self.faults.add(path, format!("it is not a valid {}: {first}", schema.name()));
                 return None;
             }
         }
         match serde_json::from_str::<T>(text) {
             Err(error) => self.faults.add(path, error.to_string()),
             Ok(read) if canonical::text_of(&read) + "\n" == text => return Some(read),
-            Ok(_) => self
-                .faults
-                .add(path, "it is not spelled as an export spells it: canonical JSON and a line end"),
+            Ok(_) => {
+                self.faults.add(path, "it is not canonical JSON with one line end, as an export writes it")
+            }
         }
         None
     }
@@ -150,7 +187,7 @@ impl<'a> Shelves<'a> {
         for (name, path, text) in self.take(folder) {
             let Some(artifact) = self.typed::<T>(path, text, schema) else { continue };
             let id = id(&artifact);
-            self.faults.unless(id == name, path, format!("it is about {id}; a file is named after its id"));
+            self.faults.unless(id == name, path, format!("its id is {id}; a file is named after its id"));
             read.insert(id, artifact);
         }
         read
@@ -164,13 +201,23 @@ impl<'a> Shelves<'a> {
         id: impl Fn(&T) -> String,
         _beside: fn(&B),
     ) -> BTreeMap<String, Kept<T, B>> {
+        let artifacts = self.shelf(folder, Some(schema), id);
+        self.paired(folder, artifacts)
+    }
+
+    /// Artifacts, each with what is kept beside it.
+    fn paired<T, B: Serialize + DeserializeOwned>(
+        &mut self,
+        folder: &str,
+        artifacts: BTreeMap<String, T>,
+    ) -> BTreeMap<String, Kept<T, B>> {
         let mut besides = BTreeMap::new();
         for (name, path, text) in self.take(&format!("beside/{folder}")) {
             let read = self.typed::<B>(path, text, None);
             besides.insert(name.to_string(), (path, read));
         }
         let mut pairs = BTreeMap::new();
-        for (id, artifact) in self.shelf(folder, Some(schema), id) {
+        for (id, artifact) in artifacts {
             match besides.remove(&id) {
                 Some((_, Some(beside))) => drop(pairs.insert(id, Kept { artifact, beside })),
                 Some((_, None)) => {}
@@ -187,7 +234,7 @@ impl<'a> Shelves<'a> {
     fn blueprints(&mut self) -> BTreeMap<String, Blueprint> {
         let mut read = BTreeMap::new();
         for (name, path, text) in self.take("blueprints") {
-            if let Err(bad) = json::scan(text, DEPTH_MAX) {
+            if let Err(bad) = json_strict::scan(text, DEPTH_MAX) {
                 self.faults.add(path, bad.to_string());
                 continue;
             }
@@ -195,7 +242,7 @@ impl<'a> Shelves<'a> {
             self.faults.unless(digest == name, path, format!("its digest is {digest}: it was changed"));
             match Blueprint::from_json(text) {
                 Ok(blueprint) if blueprint.to_json() == text => drop(read.insert(digest, blueprint)),
-                Ok(_) => self.faults.add(path, "it is not spelled as an export spells it: canonical JSON"),
+                Ok(_) => self.faults.add(path, "it is not canonical JSON, as an export writes it"),
                 Err(error) => self.faults.add(path, error.to_string()),
             }
         }
@@ -221,7 +268,25 @@ impl<'a> Shelves<'a> {
         read
     }
 
-    /// The journal in the order of its chain, which is walked from its start to the end that the manifest names.
+    /// Pauses about objectives elsewhere have no id either: they are named after the digest of their key.
+    fn overdue(&mut self) -> BTreeMap<String, Kept<PauseState, BesideOverdue>> {
+        const FOLDER: &str = "overdue_pause_states";
+        let mut read = BTreeMap::new();
+        for (name, path, text) in self.take(FOLDER) {
+            if let Some(pause) = self.typed::<PauseState>(path, text, Some("pause_state")) {
+                read.insert(name.to_string(), pause);
+            }
+        }
+        let pairs = self.paired::<PauseState, BesideOverdue>(FOLDER, read);
+        for (name, Kept { beside, .. }) in &pairs {
+            let digest = Digest::of_bytes(beside.pause_key.as_bytes()).to_string();
+            let at = references::path(FOLDER, name);
+            self.faults.unless(digest == *name, &at, "it is not named after the digest of its pause_key");
+        }
+        pairs
+    }
+
+    /// The journal in the order of its chain, which is walked from its start to the end that the index names.
     fn journal(&mut self, end: Option<&Head>) -> Vec<Entry> {
         let mut seals = BTreeMap::new();
         for (name, path, text) in self.take("beside/journal") {
@@ -236,14 +301,14 @@ impl<'a> Shelves<'a> {
                 Some(seal) => {
                     if let Some((_, other)) = chain.insert(seal.place, (seal.hash, entry)) {
                         let why =
-                            format!("it has the place of {} in the chain", references::of_entry(&other));
+                            format!("it has the same place in the chain as {}", references::of_entry(&other));
                         self.faults.add(path, why);
                     }
                 }
             }
         }
         for name in seals.into_keys() {
-            self.faults.add(format!("journal/{name}.json"), "it is missing; its seal is there");
+            self.faults.add(format!("journal/{name}.json"), "it is missing, but its seal is there");
         }
         let (mut head, mut journal) = (None::<Head>, Vec::new());
         for (place, (hash, entry)) in chain {
@@ -263,8 +328,8 @@ impl<'a> Shelves<'a> {
         }
         if head.as_ref() != end {
             self.faults.add(
-                manifest::PATH,
-                "the journal's chain does not end where it says: entries were cut off or added",
+                index::PATH,
+                "the journal's chain does not end at the entry that it names: entries were cut off or added",
             );
         }
         journal

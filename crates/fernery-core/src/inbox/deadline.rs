@@ -1,15 +1,16 @@
 //! When an objective is overdue.
 //!
-//! A deadline counts from the instant at which its urgency was first seen, not from the last edit: to edit a title buys no
-//! time. A `due_at` in the metadata wins over the urgency.
+//! A deadline counts from when its urgency was first seen, not from the last edit: editing a title gives no more time.
+//! A `due_at` in the metadata overrides the urgency.
 
+use super::foreign;
 use crate::Timestamp;
 use crate::artifact::{AzollaId, Objective, ObjectiveStatus, ObjectiveType, PauseReason, PauseState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 
-/// What a deadline counts from: the instant at which this urgency and this `due_at` were first seen.
+/// The start of a deadline: when this urgency and this `due_at` were first seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
@@ -81,6 +82,13 @@ pub fn overdue_pause(
     now: Timestamp,
 ) -> PauseState {
     let (id, at) = (&objective.objective_id, at_server(server));
+    let paused = |actions: Vec<String>| {
+        PauseState::new(id.clone(), azolla_id.clone(), PauseReason::RunComplete, actions, now)
+    };
+    if let Some(own) = foreign::foreign_id(objective) {
+        let look = foreign::look_at(own, objective.azolla_id.as_str(), server);
+        return paused(vec![format!("Overdue since {deadline}: {look}")]);
+    }
     let more_time = match due_at(objective) {
         Some(_) => {
             let next_week = now.after(Duration::from_secs(7 * 24 * 3600)).to_string();
@@ -88,17 +96,11 @@ pub fn overdue_pause(
         }
         None => format!("--urgency {}", objective.urgency.saturating_add(1).min(4)),
     };
-    PauseState {
-        objective_id: id.clone(),
-        azolla_id: azolla_id.clone(),
-        reason: PauseReason::RunComplete,
-        prioritized_actions: vec![
-            format!("Overdue since {deadline}. See what it waits for: fernery ticket show {id}{at}"),
-            format!("Give it more time: fernery ticket edit {id} {more_time}{at}"),
-            format!("Give it up: fernery ticket cancel {id}{at}"),
-        ],
-        created_at: now,
-    }
+    paused(vec![
+        format!("Overdue since {deadline}. See what it waits for: fernery ticket show {id}{at}"),
+        format!("Give it more time: fernery ticket edit {id} {more_time}{at}"),
+        format!("Give it up: fernery ticket cancel {id}{at}"),
+    ])
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! ages, so that the same facts asked for later are the same: then nobody is told again.
 
 use super::deadline::{self, Clock, at_server};
+use super::foreign;
 use super::one_line;
 use super::score::{self, Weighed};
 use crate::artifact::{
@@ -13,6 +14,7 @@ use crate::artifact::{
 use crate::canonical::digest_of;
 use crate::{Digest, Timestamp, limits};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,14 +25,33 @@ pub const ITEMS_MAX: usize = 50;
 /// An azolla that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Which.
     pub azolla_id: AzollaId,
-    /// Whether it answered.
     pub status: QueryStatus,
     /// Where it is, if it is not here.
     pub server: Option<String>,
     /// Of when its answer is.
     pub as_of: Option<Timestamp>,
+    /// Artifacts that it told of and nobody here can read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread: u64,
+    /// It told as much as one answer takes: there may be more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub full: bool,
+}
+
+fn is_false(is: &bool) -> bool {
+    !is
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Asked {
+    /// Whether all that it would tell was seen.
+    pub fn is_seen(&self) -> bool {
+        self.status == QueryStatus::Ok && self.unread == 0 && !self.full
+    }
 }
 
 /// What one azolla answered.
@@ -45,12 +66,14 @@ pub struct Told {
     /// Since when the urgencies of some of them count.
     #[serde(default)]
     pub clocks: BTreeMap<ObjectiveId, Clock>,
+    /// The own ids of objectives that are not of our form, as far as pauses name them.
+    #[serde(default)]
+    pub foreign: BTreeMap<ObjectiveId, String>,
 }
 
 /// What the asking azolla knows of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Own {
-    /// Its id.
     pub azolla_id: AzollaId,
     /// Candidates that wait for a person.
     pub candidates: u64,
@@ -58,6 +81,8 @@ pub struct Own {
     pub oldest_candidate: Option<Timestamp>,
     /// Captures that wait for triage.
     pub pending_captures: u64,
+    /// Captures that came with an import, and wait for a person to release them.
+    pub held_captures: u64,
 }
 
 /// Something that needs a person.
@@ -94,7 +119,6 @@ pub struct Item {
 /// All that a manifest is made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Who was asked.
     pub asked: Vec<Asked>,
     /// What needs a person, the most pressing first.
     pub items: Vec<Item>,
@@ -108,11 +132,12 @@ pub struct Facts {
 /// Characters of one reason.
 const WHY_CHARS: usize = 200;
 
-/// Finds what needs a person. An azolla that did not answer has no items; that it was asked is kept.
+/// Finds what needs a person. Of an objective that its azolla does not tell, a pause is what is known; that one was asked and did
+/// not answer is kept.
 pub fn facts(told: &[Told], own: &Own, urgency: &[Option<Duration>; 5], now: Timestamp) -> Facts {
-    let mut items: Vec<_> = candidates(own, now).into_iter().collect();
+    let mut items: Vec<_> = candidates(own, now).into_iter().chain(held(own, now)).collect();
     let mut seen = BTreeSet::new();
-    for told in told.iter().filter(|told| told.asked.status == QueryStatus::Ok) {
+    for told in told {
         let mut pauses: BTreeMap<_, &PauseState> = BTreeMap::new();
         for pause in &told.pauses {
             let newest = pauses.entry(&pause.objective_id).or_insert(pause);
@@ -120,13 +145,16 @@ pub fn facts(told: &[Told], own: &Own, urgency: &[Option<Duration>; 5], now: Tim
                 *newest = pause;
             }
         }
-        for objective in &told.objectives {
+        let heard = told.asked.status == QueryStatus::Ok;
+        for objective in told.objectives.iter().filter(|_| heard) {
             let pause = pauses.get(&objective.objective_id).copied();
             if seen.insert((&told.asked.azolla_id, &objective.objective_id)) {
                 let known = told.clocks.get(&objective.objective_id);
                 items.extend(item(&told.asked, objective, (pause, known), urgency, now));
             }
         }
+        let alone = pauses.into_iter().filter(|(id, _)| seen.insert((&told.asked.azolla_id, *id)));
+        items.extend(alone.map(|(id, pause)| paused(&told.asked, pause, told.foreign.get(id), now)));
     }
     items.sort_by_cached_key(|item| {
         let due_at = item.due_at.unwrap_or(Timestamp::from_millis(i64::MAX));
@@ -145,16 +173,38 @@ fn candidates(own: &Own, now: Timestamp) -> Option<Item> {
         1 => "1 candidate waits in the inbox".to_string(),
         n => format!("{n} candidates wait in the inbox"),
     };
+    let since = own.oldest_candidate.map_or(String::new(), |at| format!("; the oldest since {}", minute(at)));
+    let why = format!("nothing becomes a ticket before somebody promotes it{since}");
+    Some(of_inbox(own, "triage", title, why, now))
+}
+
+/// The captures that came with an import and that nobody has released, as one item.
+fn held(own: &Own, now: Timestamp) -> Option<Item> {
+    let title = match own.held_captures {
+        0 => return None,
+        1 => "1 capture came with an import and is held".to_string(),
+        n => format!("{n} captures came with an import and are held"),
+    };
+    let why = "triage looks through none of them before somebody releases them".to_string();
+    let mut item = of_inbox(own, "held", title, why, now);
+    item.command = match own.azolla_id.as_str() {
+        // The one that is meant where nobody names one.
+        "task_management" => "fernery triage release".to_string(),
+        other => format!("fernery triage release --azolla {other}"),
+    };
+    Some(item)
+}
+
+fn of_inbox(own: &Own, name: &str, title: String, why: String, now: Timestamp) -> Item {
     let (importance, urgency) = (super::triage::IMPORTANCE_DEFAULT, super::triage::URGENCY_DEFAULT);
     let weighed =
         Weighed { status: None, one_blocker: false, importance, urgency, due_at: None, pause: None };
-    let since = own.oldest_candidate.map_or(String::new(), |at| format!("; the oldest since {}", minute(at)));
-    Some(Item {
-        item_id: format!("{}/triage", own.azolla_id),
+    Item {
+        item_id: format!("{}/{name}", own.azolla_id),
         azolla_id: own.azolla_id.clone(),
         objective_id: None,
         title,
-        why: vec![format!("nothing becomes a ticket before somebody promotes it{since}")],
+        why: vec![why],
         command: "fernery triage".to_string(),
         importance,
         urgency,
@@ -163,7 +213,55 @@ fn candidates(own: &Own, now: Timestamp) -> Option<Item> {
         status: None,
         pause: None,
         score_terms: score::terms(&weighed, now),
-    })
+    }
+}
+
+/// A pause of an objective that its azolla does not tell.
+fn paused(asked: &Asked, pause: &PauseState, own_id: Option<&String>, now: Timestamp) -> Item {
+    let (id, azolla) = (&pause.objective_id, &asked.azolla_id);
+    let (importance, urgency) = (super::triage::IMPORTANCE_DEFAULT, super::triage::URGENCY_DEFAULT);
+    let why = match pause.reason {
+        PauseReason::BudgetExhausted => "its budget is spent",
+        PauseReason::GateFailed => "its last run did not pass, or something is in its way",
+        PauseReason::RunComplete => "it stopped and waits for a person",
+    };
+    let command = match own_id {
+        Some(own) => foreign::look_at(own, azolla.as_str(), asked.server.as_deref()),
+        None => format!("fernery ticket show {id}{}", at_server(asked.server.as_deref())),
+    };
+    let weighed = Weighed {
+        status: None,
+        one_blocker: false,
+        importance,
+        urgency,
+        due_at: None,
+        pause: Some(pause.reason),
+    };
+    let shown = own_id.map_or_else(|| id.to_string(), |own| one_line(own, WHY_CHARS));
+    Item {
+        item_id: format!("{azolla}/{}", item_name(id)),
+        azolla_id: azolla.clone(),
+        objective_id: Some(id.clone()),
+        title: one_line(&format!("{shown} in {azolla}"), limits::TITLE_CHARS_MAX),
+        why: vec![format!("{why} since {}; {azolla} tells no more", minute(pause.created_at))],
+        pause: Some(summary(azolla, pause, &command)),
+        command,
+        importance,
+        urgency,
+        due_at: None,
+        overdue: false,
+        status: None,
+        score_terms: score::terms(&weighed, now),
+    }
+}
+
+/// The part of an item's id that names an objective.
+fn item_name(id: &ObjectiveId) -> &str {
+    match id.as_str() {
+        "triage" => "ticket/triage",
+        "held" => "ticket/held",
+        name => name,
+    }
 }
 
 fn item(
@@ -193,6 +291,9 @@ fn item(
                 minute(objective.updated_at)
             )],
         ),
+        (ObjectiveStatus::Blocked, [blocker]) if foreign::has_foreign_blockers(objective) => {
+            (format!("show {id}"), vec![format!("waits on {}", said(blocker))])
+        }
         (ObjectiveStatus::Blocked, [blocker]) => (
             format!("unblock {id} --blocker {}", blocker.blocker_id),
             vec![format!("waits on {}", said(blocker))],
@@ -220,7 +321,10 @@ fn item(
         Some(PauseReason::GateFailed) => why.push("its last run did not pass".to_string()),
         Some(PauseReason::RunComplete) | None => {}
     }
-    let command = format!("fernery ticket {verb}{}", at_server(asked.server.as_deref()));
+    let command = match foreign::foreign_id(objective) {
+        Some(own) => foreign::look_at(own, asked.azolla_id.as_str(), asked.server.as_deref()),
+        None => format!("fernery ticket {verb}{}", at_server(asked.server.as_deref())),
+    };
     let weighed = Weighed {
         status: Some(status),
         one_blocker: blockers.len() == 1,
@@ -229,9 +333,8 @@ fn item(
         due_at,
         pause: pause.map(|pause| pause.reason),
     };
-    let name = if id.as_str() == "triage" { "ticket/triage" } else { id.as_str() };
     Some(Item {
-        item_id: format!("{}/{name}", asked.azolla_id),
+        item_id: format!("{}/{}", asked.azolla_id, item_name(id)),
         azolla_id: asked.azolla_id.clone(),
         objective_id: Some(id.clone()),
         title: one_line(&objective.title, limits::TITLE_CHARS_MAX),
@@ -278,7 +381,13 @@ fn minute(at: Timestamp) -> String {
 impl Facts {
     /// Names what matters in them: the same facts asked for later have the same digest.
     pub fn digest(&self) -> Digest {
-        let asked: Vec<_> = self.asked.iter().map(|a| (&a.azolla_id, a.status, &a.server)).collect();
+        let asked = self.asked.iter().map(|a| match (a.unread, a.full) {
+            // Digests that were written before these were known stay true.
+            (0, false) => json!([a.azolla_id, a.status, a.server]),
+            (unread, false) => json!([a.azolla_id, a.status, a.server, unread]),
+            (unread, true) => json!([a.azolla_id, a.status, a.server, unread, true]),
+        });
+        let asked: Vec<_> = asked.collect();
         digest_of(&(asked, &self.items, self.more))
     }
 

@@ -1,7 +1,7 @@
-//! The facts as one to five lines for somebody who comes back, and the gate over those lines.
+//! The facts as one to five lines for a returning person, and the gate over those lines.
 //!
-//! What is there, and what to type, comes from [`facts`] alone. A program or a model that stands in for the built-in may
-//! choose, reorder and rephrase; it can name no item that is not there and no command at all.
+//! Items and commands come only from [`facts`]. A program or a model that replaces the built-in rules may choose,
+//! reorder and rephrase; it can neither invent an item nor give a command.
 
 pub use super::facts::{Asked, Facts, Item, Own, Told, facts};
 use super::one_line;
@@ -10,7 +10,7 @@ use super::wording::{foreign_commands, tidy};
 use crate::artifact::{AzollaId, ManifestId, QueryStatus, SessionManifest};
 use crate::names::is_unprintable;
 use crate::pipeline::prompt::fenced;
-use crate::{Timestamp, json, limits};
+use crate::{Timestamp, json_strict, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,19 +27,17 @@ pub const WHY_NOW_CHARS_MAX: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// Of which.
     pub item_id: String,
     /// What it is, in a line.
     pub headline: String,
-    /// Why now.
     pub why_now: String,
 }
 
-/// What somebody who comes back should look at.
+/// The lines for a returning person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Orientation {
-    /// The first first.
+    /// Most important first.
     pub lines: Vec<Line>,
 }
 
@@ -47,7 +45,7 @@ pub struct Orientation {
 pub fn builtin(facts: &Facts) -> Orientation {
     let line = |item: &Item| {
         let said = |text: String, instead: &str| {
-            // What was cut can read as a command that was not there before.
+            // Truncated text can look like a command.
             if text.is_empty() || !foreign_commands(&text, item).is_empty() {
                 instead.to_string()
             } else {
@@ -70,7 +68,7 @@ pub fn read(content: &str, facts: &Facts) -> Result<Orientation, Vec<String>> {
     if content.len() > limits::CONTENT_BYTES_MAX {
         return Err(vec![format!("an answer has at most {} bytes", limits::CONTENT_BYTES_MAX)]);
     }
-    json::scan(content, limits::JSON_DEPTH_MAX).map_err(|bad| vec![format!("not JSON: {bad}")])?;
+    json_strict::scan(content, limits::JSON_DEPTH_MAX).map_err(|bad| vec![format!("not JSON: {bad}")])?;
     let orientation: Orientation =
         serde_json::from_str(content).map_err(|error| vec![format!("not an orientation: {error}")])?;
 
@@ -186,10 +184,14 @@ pub fn orientation_texts(orientation: &Orientation, facts: &Facts) -> Vec<String
     };
     let mut texts: Vec<_> = orientation.lines.iter().filter_map(text).take(LINES_MAX).collect();
     if texts.is_empty() {
-        texts.push(match facts.pending_captures {
+        texts.push(match (unseen(facts), facts.pending_captures) {
             _ if !facts.items.is_empty() => "Something needs you. Do: fernery ticket list".to_string(),
-            0 => "Nothing needs you.".to_string(),
-            n => format!("Nothing needs you. Waiting for triage: {n}."),
+            // Unknown: an azolla was not seen.
+            (Some(unseen), _) => {
+                return vec![format!("Not everything was seen: {unseen}. Elsewhere nothing waits.")];
+            }
+            (None, 0) => "Nothing needs you.".to_string(),
+            (None, n) => format!("Nothing needs you. Waiting for triage: {n}."),
         });
     } else if let Some(last) = texts.last_mut()
         && cut(orientation, facts) > 0
@@ -202,20 +204,22 @@ pub fn orientation_texts(orientation: &Orientation, facts: &Facts) -> Vec<String
     texts
 }
 
-/// The azollas that were asked in vain.
+/// The azollas that did not answer, gave unreadable answers, or have more than they gave.
 fn unseen(facts: &Facts) -> Option<String> {
     let named = |asked: &Asked| match asked.status {
-        QueryStatus::Ok => None,
-        QueryStatus::Denied => Some(format!("{} denied it", asked.azolla_id)),
-        QueryStatus::TargetUnavailable => Some(format!("{} did not answer", asked.azolla_id)),
+        QueryStatus::Ok if asked.unread > 0 => {
+            format!("{} told of {} that cannot be read", asked.azolla_id, asked.unread)
+        }
+        QueryStatus::Ok => format!("{} may have more than one answer takes", asked.azolla_id),
+        QueryStatus::Denied => format!("{} denied it", asked.azolla_id),
+        QueryStatus::TargetUnavailable => format!("{} did not answer", asked.azolla_id),
     };
-    let all: Vec<_> = facts.asked.iter().filter_map(named).collect();
+    let all: Vec<_> = facts.asked.iter().filter(|asked| !asked.is_seen()).map(named).collect();
     let more =
         if all.len() > LINES_MAX { format!(" and {} more", all.len() - LINES_MAX) } else { String::new() };
     (!all.is_empty()).then(|| all[..all.len().min(LINES_MAX)].join(", ") + &more)
 }
 
-/// The artifact.
 pub fn manifest(
     manifest_id: ManifestId,
     azolla_id: AzollaId,

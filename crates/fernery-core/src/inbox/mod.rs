@@ -1,43 +1,39 @@
-//! The rules of the task-management azolla: what becomes of a line that somebody threw into the inbox, what a person should
-//! look at now, and when something is overdue.
+//! The rules of the task-management azolla: what a captured line becomes, what a person should look at now, and when
+//! something is overdue.
 //!
-//! Nothing in here starts work. Triage makes candidates, a manifest names what waits, a deadline writes a pause; a person
-//! decides about each (invariant 15). A program or a model may stand in for the built-in triage and manifest: the same
-//! gates judge what it answers.
+//! Nothing here starts work. Triage makes candidates, a manifest names what waits, a deadline writes a pause; a person
+//! decides about each (invariant 15). A program or a model may replace the built-in triage and manifest: the same gates
+//! judge its answers.
 //!
-//! * [`mod@hints`], [`dates`]: what a captured line says beside its words
+//! * [`marks`], [`dates`]: what a captured line says beside its words
 //! * [`triage`]: captures to candidates, and the gate over that
-//! * [`zone`], [`cron`], [`schedule`]: when something is to happen on somebody's calendar
 //! * [`deadline`]: when an objective is overdue
 //! * [`question`]: what a workorder asks, however it is answered
+//! * [`filter`], [`foreign`]: what one azolla asks another, and how its answer is read
 //! * [`facts`], [`score`]: what needs a person, over all azollas, the most pressing first
 //! * [`manifest`]: the facts as one to five lines, and the gate over those
 
 #[cfg(test)]
 mod chaos;
-pub mod cron;
 pub mod dates;
 pub mod deadline;
 pub mod facts;
-pub mod hints;
+pub mod filter;
+pub mod foreign;
 pub mod manifest;
-mod marks;
+pub mod marks;
 pub mod question;
-pub mod schedule;
 pub mod score;
 pub mod triage;
 mod wording;
-pub mod zone;
 
-pub use hints::{Hints, hints};
-pub use question::Question;
-pub use schedule::{Missed, Schedule};
-pub use zone::Zone;
+pub use question::{Question, StandIn};
 
 use crate::Timestamp;
 use crate::artifact::{CaptureId, Metadata};
 use crate::names::is_unprintable;
 use crate::pipeline::draft::Draft;
+use crate::words;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -66,15 +62,26 @@ pub fn shown(raw: &[u8]) -> String {
 /// A capture as triage sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Captured {
-    /// Its id.
     pub capture_id: CaptureId,
     /// What was captured, as [`shown`] writes it.
     pub text: String,
-    /// Where it came from.
     pub source_label: String,
-    /// When it was captured.
     pub created_at: Timestamp,
 }
+
+words!(
+    /// Where a candidate stands.
+    CandidateStatus {
+        /// It waits for a person.
+        Waiting = "WAITING",
+        /// It became an objective.
+        Promoted = "PROMOTED",
+        /// An operator discarded it.
+        Discarded = "DISCARDED",
+        /// It was merged into another candidate.
+        Merged = "MERGED",
+    }
+);
 
 /// What might become an objective, if a person wants it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,7 +103,6 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// What it would become.
     pub fn draft(&self) -> Draft {
         Draft {
             title: self.title.clone(),
@@ -108,25 +114,27 @@ impl Candidate {
     }
 }
 
-/// A capture that triage made nothing of.
+/// A capture without a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Left {
-    /// Which.
     pub capture_id: CaptureId,
     /// Why, in words.
     pub why: String,
 }
 
 /// What triage made of a batch of captures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Triage {
     /// What a person may want.
     pub candidates: Vec<Candidate>,
-    /// What nothing was made of, and why.
+    /// Captures without a candidate, and why.
     #[serde(default)]
     pub left: Vec<Left>,
+    /// Open questions in the captures, one per line; they go into the notes of the bundle.
+    #[serde(default)]
+    pub ambiguities: Vec<String>,
 }
 
 /// One line that can be shown as it is: unprintable characters and double spaces are gone, and it has at most

@@ -15,9 +15,7 @@ pub struct Weighed {
     pub importance: u8,
     /// 0 to 4; 0 is now.
     pub urgency: u8,
-    /// Until when.
     pub due_at: Option<Timestamp>,
-    /// Why it stopped.
     pub pause: Option<PauseReason>,
 }
 
@@ -59,7 +57,6 @@ pub fn terms(weighed: &Weighed, now: Timestamp) -> Vec<(String, i64)> {
     .collect()
 }
 
-/// The sum.
 pub fn total(terms: &[(String, i64)]) -> i64 {
     terms.iter().map(|(_, points)| points).sum()
 }

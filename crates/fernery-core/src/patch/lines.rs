@@ -8,7 +8,6 @@ use std::fmt;
 pub struct Flaw {
     /// The line, from 1 on.
     pub line: usize,
-    /// What is wrong there.
     pub why: String,
 }
 

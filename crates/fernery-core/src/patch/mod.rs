@@ -5,9 +5,11 @@
 //! for git to say; what it may touch is for [`policy`] to say.
 
 mod binary;
+pub mod command_words;
 mod lines;
 mod path;
 pub mod policy;
+pub mod protects;
 #[cfg(test)]
 mod tests;
 mod text;

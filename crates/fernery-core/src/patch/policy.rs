@@ -68,12 +68,16 @@ pub struct PatchPolicy {
     pub executables: bool,
     /// Protected files that may be touched, written as [`PROTECTED`] is.
     pub allow: Vec<String>,
+    /// Of a `PATCH_DIAZOTROPH`: what the name of the branch starts with that its bundles name, beside a description of the
+    /// patch. No key of the file: the azolla's own `branch_prefix` is copied here, so that the gate judges by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch_prefix: Option<String>,
 }
 
 impl Default for PatchPolicy {
     fn default() -> Self {
         let max_files = limits::PATCH_FILES_DEFAULT;
-        Self { max_files, symlinks: false, executables: false, allow: Vec::new() }
+        Self { max_files, symlinks: false, executables: false, allow: Vec::new(), branch_prefix: None }
     }
 }
 
@@ -147,11 +151,15 @@ fn link_fault(from: &str, link: &str) -> Option<String> {
 /// Whether a pattern covers a path that is folded already. A folder is covered with all that is in it, and so is whatever
 /// else has its name.
 fn covers(pattern: &str, file: &str) -> bool {
-    let pattern = path::folded(pattern);
+    covers_folded(&path::folded(pattern), file)
+}
+
+/// As [`covers`], where the pattern is folded too.
+pub(super) fn covers_folded(pattern: &str, file: &str) -> bool {
     match pattern.strip_suffix('/') {
-        Some(folder) if folder.contains('/') => file == folder || file.starts_with(&pattern),
+        Some(folder) if folder.contains('/') => file == folder || file.starts_with(pattern),
         Some(folder) => file.split('/').any(|part| part == folder),
         None if pattern.contains('/') => file == pattern,
-        None => file.rsplit('/').next() == Some(&pattern),
+        None => file.rsplit('/').next() == Some(pattern),
     }
 }

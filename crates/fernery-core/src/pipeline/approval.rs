@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 /// What an approval covers, and its digest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
-    /// Title, criteria, metadata, and what of the blueprint decides what runs and how it is judged.
+    /// Title, criteria, metadata, and the decisive part of the blueprint.
     pub content: Value,
-    /// Of exactly that.
+    /// The digest of `content`.
     pub digest: Digest,
 }
 
-/// What is shown of an objective to whoever is to approve it.
+/// What an operator is shown before approving an objective.
 pub fn shown(objective: &Objective, blueprint: &Blueprint) -> Shown {
     let content = json!({
         "objective_id": objective.objective_id,
@@ -30,25 +30,19 @@ pub fn shown(objective: &Objective, blueprint: &Blueprint) -> Shown {
     Shown { content, digest }
 }
 
-/// What an operator decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
-    /// Its id.
     pub record_id: RecordId,
-    /// About which objective.
     pub objective_id: ObjectiveId,
     /// APPROVE, CONFIRM or REOPEN.
     pub kind: String,
-    /// Of what was shown.
+    /// The digest of `shown`.
     pub digest: Digest,
-    /// What was shown.
     pub shown: Value,
-    /// Who decided.
     pub who: String,
-    /// What they said.
+    /// Their note.
     pub note: Option<String>,
-    /// When.
     pub created_at: Timestamp,
 }
 

@@ -1,7 +1,7 @@
-//! What an objective may cost over all its attempts, and what it has cost so far.
+//! The envelope: what an objective may cost over all its attempts, and what it has cost so far.
 //!
-//! One envelope lasts as long as one approval: retries and unblocking go on within it. A person who approves anew, or
-//! reopens, grants a new one.
+//! One envelope lasts as long as one approval: retries and unblocking use the same one. A new approval or a reopening
+//! grants a new one.
 
 use super::patching::Unready;
 use crate::artifact::Metadata;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// What the attempts of one objective have used since a person last approved it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Workorders made, but for those that could not begin.
+    /// Workorders, except those that could not begin.
     pub attempts: u32,
     /// Wall time of all attempts.
     pub wall_ms: u64,
@@ -24,8 +24,8 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Charges what an attempt took and its bundle reports. The attempt itself was charged when its workorder was made; where
-    /// nothing began for want of something where it was to run, it is given back.
+    /// Charges the time of an attempt and what its bundle reports. The attempt itself was charged when its workorder
+    /// was made; it is refunded if the run could not begin.
     pub fn charge(&mut self, wall_ms: u64, metadata: &Metadata) {
         let used = |name: &str| metadata.get(name).and_then(Value::as_u64).unwrap_or(0);
         self.wall_ms = self.wall_ms.saturating_add(wall_ms);
@@ -56,7 +56,7 @@ pub fn exhausted(envelope: &Envelope, spent: &Spent) -> Option<String> {
     None
 }
 
-/// How long the next workorder may take: its own budget, or what is left of the envelope.
+/// The time limit of the next workorder: its own budget, or the rest of the envelope.
 pub fn budget(envelope: &Envelope, spent: &Spent, own: Duration) -> Duration {
     let left = envelope.wall_time.map(|all| all.saturating_sub(Duration::from_millis(spent.wall_ms)));
     left.map_or(own, |left| left.min(own)).max(Duration::from_millis(1))

@@ -1,4 +1,4 @@
-//! The bundle of a workorder, however its job ended: a workorder never stays in limbo (invariant 13).
+//! The bundle of a workorder, however its job ended: every workorder gets one (invariant 13).
 
 use super::membrane::{Outcome, Parts};
 use crate::Timestamp;
@@ -9,20 +9,32 @@ use serde_json::{Value, json};
 /// How the job of a workorder ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
-    /// An executor handed something in that passed the membrane.
+    /// An executor handed in a result that passed the membrane.
     Completed(Parts),
-    /// Its last attempt ended without one.
+    /// Its last attempt ended without a result.
     Without {
         /// DEAD or CANCELLED.
         status: JobStatus,
-        /// How that attempt ended; `None` where it was cancelled before any.
+        /// How that attempt ended; `None` if it was cancelled before the first attempt.
         last: Option<AttemptOutcome>,
-        /// What is known of why.
+        /// The error, if known.
         error: Option<Value>,
     },
 }
 
-/// The bundle that it leaves.
+/// The notes of a bundle whose budget was spent: what happened, what was captured, and then what its executor said.
+pub fn notes_of_spent_budget(wall_ms: Option<u64>, captured: &str, said: &str) -> String {
+    let after = wall_ms.map_or(String::new(), |ms| format!(" after {}.{} s", ms / 1000, ms % 1000 / 100));
+    let notes = format!(
+        "Its budget was spent{after}, and everything that ran for it was ended. Captured: {captured}."
+    );
+    match said.trim() {
+        "" => notes,
+        said => format!("{notes}\n\n{said}"),
+    }
+}
+
+/// The bundle for this end.
 pub fn bundle(output_id: OutputId, objective_id: ObjectiveId, ended: Ended, now: Timestamp) -> OutputBundle {
     let (title, content, notes, metadata) = match ended {
         Ended::Completed(parts) => {
@@ -50,7 +62,11 @@ fn without(
         _ => (Outcome::Infra, "It could not be executed"),
     };
     let said = error.as_ref().and_then(|error| error["message"].as_str()).unwrap_or("");
-    let notes = crate::names::showable(said);
+    let said = crate::names::showable(said);
+    let notes = match outcome {
+        Outcome::Budget => notes_of_spent_budget(None, "nothing, because nothing was handed in", &said),
+        _ => said,
+    };
     let metadata = [
         ("outcome".to_string(), json!(outcome.as_str())),
         ("last_attempt".to_string(), json!(last.map(AttemptOutcome::as_str))),
@@ -84,7 +100,10 @@ mod tests {
         for (status, last, wanted) in cases {
             let bundle = without(status, last);
             assert_eq!(outcome(&bundle.metadata), wanted);
-            assert_eq!(bundle.notes, "m\u{fffd}");
+            assert!(bundle.notes.ends_with("m\u{fffd}"), "{}", bundle.notes);
+            let of_budget =
+                bundle.notes.contains("budget was spent") && bundle.notes.contains("Captured: nothing");
+            assert_eq!(of_budget, wanted == Outcome::Budget, "{}", bundle.notes);
             assert_eq!(bundle.metadata["error_code"], "c");
         }
     }

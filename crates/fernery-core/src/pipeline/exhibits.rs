@@ -1,21 +1,19 @@
-//! What a verdict is over, each piece by its digest. The journal's entry about a verdict names them, so that its chain
-//! covers what was asked for, what the executor was told, what it handed in and what the gates found.
+//! The inputs of a verdict, each with its digest. The journal entry about a verdict names them, so that the chain
+//! covers the workorder, what the executor was told, its output, and the findings of the gates.
 
 use super::judging::Evidence;
 use crate::artifact::{ContextSnapshot, OutputBundle, Workorder};
 use crate::canonical::digest_of;
 use serde_json::{Value, json};
 
-/// What a verdict is over.
+/// The inputs of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Exhibits<'a> {
     /// What was asked for.
     pub workorder: &'a Workorder,
     /// What its executor was told.
     pub snapshot: Option<&'a ContextSnapshot>,
-    /// What was handed in.
     pub bundle: &'a OutputBundle,
-    /// What the gates found.
     pub evidence: &'a [Evidence],
 }
 

@@ -1,14 +1,18 @@
-//! Evidence to verdict, and where the objective goes from there.
+//! From evidence to a verdict, and to the next state of the objective.
 //!
-//! A gate that did not run is never green. A gate that could not run says nothing about the work: it is tried again, and
-//! in the end a person is told in its own words.
+//! A gate that did not run never counts as passed. A gate that could not run says nothing about the work: it is tried
+//! again, and finally a person gets its error.
 
 use super::envelope::{Spent, exhausted};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
+use super::patching::unproposed;
+use super::protection::Protected;
+use super::repetition::Repetition;
 use super::scheduling::{again, first_line, whole_line};
 use crate::artifact::{
-    BlockerKind, ContextSnapshot, GateResult, Objective, ObjectiveStatus, OutputBundle, PauseReason,
+    BlockerKind, ContextSnapshot, GateResult, Objective, ObjectiveId, ObjectiveStatus, OutputBundle,
+    PauseReason,
 };
 use crate::blueprint::{Blueprint, Gate, Sandbox};
 use crate::inbox::Question;
@@ -18,7 +22,6 @@ use crate::patch;
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
-/// What one gate found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
@@ -26,41 +29,39 @@ pub struct Evidence {
     pub gate: String,
     /// What it ran, if it ran a program.
     pub command: Option<Vec<String>>,
-    /// What that was contained by.
+    /// The sandbox of that program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
-    /// How that exited; `None`: by a signal, or not at all.
+    /// The exit code; `None`: by a signal, or not at all.
     pub exit: Option<i32>,
-    /// How long it took.
     pub ms: u64,
-    /// The end of what it said.
+    /// The end of its output.
     pub log_tail: String,
     /// `None`: it did not run, or could not.
     pub result: Option<GateResult>,
     /// Why it could not run.
     pub trouble: Option<String>,
+    /// The protected files of its command that the patch touches; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected: Option<Protected>,
 }
 
 impl Evidence {
-    /// Of a gate that needs nothing but the bundle.
+    /// The evidence of a gate that needs only the bundle.
     fn plain(gate: &Gate, fault: Option<String>) -> Self {
         Self {
             gate: gate.name().to_string(),
-            command: None,
-            sandbox: None,
-            exit: None,
-            ms: 0,
             result: Some(if fault.is_some() { GateResult::Fail } else { GateResult::Pass }),
             log_tail: fault.map(|fault| said(&fault)).unwrap_or_default(),
-            trouble: None,
+            ..Self::default()
         }
     }
 }
 
-/// The name of what stands after the gates where a run left a branch, or should have.
+/// The name of the step after the gates: leaving the branch.
 pub const BRANCH: &str = "branch";
 
-/// What a gate says, as evidence keeps it: it can be shown, and has a bound.
+/// A gate's text as it is stored: printable and bounded.
 pub fn said(text: &str) -> String {
     let mut shown = showable(text);
     let mut end = shown.len().min(limits::EVIDENCE_BYTES_MAX);
@@ -71,7 +72,7 @@ pub fn said(text: &str) -> String {
     shown
 }
 
-/// Judges a bundle by a gate that needs nothing but the bundle and what was asked; `None`: this gate runs a program.
+/// Judges a bundle by a gate that needs only the bundle and its snapshot; `None`: this gate runs a program.
 pub fn plain_evidence(
     gate: &Gate,
     bundle: &OutputBundle,
@@ -92,7 +93,8 @@ pub fn plain_evidence(
         }
         Gate::Size { max_content_bytes } => (bundle.content.len() as u64 > *max_content_bytes)
             .then(|| format!("{} bytes of content; {max_content_bytes} are allowed", bundle.content.len())),
-        Gate::Patch(policy) => patch::policy::fault(&bundle.content, policy),
+        Gate::Patch(policy) => patch::policy::fault(&bundle.content, policy)
+            .or_else(|| unproposed(bundle, policy.branch_prefix.as_deref()?)),
         Gate::Answers => answers_fault(snapshot, bundle),
         Gate::Applies | Gate::Command { .. } => return None,
     };
@@ -101,12 +103,12 @@ pub fn plain_evidence(
 
 fn answers_fault(snapshot: Option<&ContextSnapshot>, bundle: &OutputBundle) -> Option<String> {
     match snapshot.and_then(Question::of) {
-        Some(question) => question.fault(&bundle.content),
+        Some(question) => question.fault_of(bundle),
         None => Some("its snapshot asks for neither a triage nor a manifest".to_string()),
     }
 }
 
-/// Judges a bundle by gates that run no program, up to the first that does not pass; `None`: a program is needed.
+/// Judges a bundle by gates without a program, up to the first that does not pass; `None`: a program is needed.
 pub fn plain_evidence_of_all(
     gates: &[Gate],
     bundle: &OutputBundle,
@@ -124,14 +126,14 @@ pub fn plain_evidence_of_all(
     Some(all)
 }
 
-/// What the gates come to.
+/// The verdict of all gates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every gate ran and passed.
     Pass,
-    /// One ran and did not.
+    /// A gate ran and did not pass.
     Fail(String),
-    /// One could not run.
+    /// A gate could not run.
     Trouble(String),
 }
 
@@ -146,8 +148,8 @@ impl Verdict {
     }
 }
 
-/// The verdict over the evidence: for each gate of the blueprint in order, up to the first that does not pass. Whatever the
-/// gates are, what was not executed or did not succeed never passes.
+/// The verdict from the evidence, which has each gate of the blueprint in order, up to the first that does not pass.
+/// Whatever the gates are, an output that was not executed or did not succeed never passes.
 pub fn verdict(gates: &[Gate], evidence: &[Evidence], bundle: &OutputBundle) -> Verdict {
     match gates_verdict(gates, evidence) {
         Verdict::Pass => match plain_evidence(&Gate::Outcome, bundle, None) {
@@ -167,7 +169,10 @@ fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
             (Some(GateResult::Pass), None) => {}
             (Some(GateResult::Fail), None) => {
                 let said = found.log_tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
-                let how = found.exit.map_or(String::new(), |exit| format!(" (exit {exit})"));
+                let mut how: Vec<String> = found.exit.iter().map(|exit| format!("exit {exit}")).collect();
+                let kept = found.protected.as_ref().and_then(Protected::kept_in_words);
+                how.extend(kept.map(|kept| format!("with the base's {}", first_line(&kept))));
+                let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
                 return Verdict::Fail(format!("gate {}{how}: {}", gate.name(), first_line(said)));
             }
             (_, trouble) => {
@@ -176,18 +181,18 @@ fn gates_verdict(gates: &[Gate], evidence: &[Evidence]) -> Verdict {
             }
         }
     }
-    // After the gates stands what became of the branch: without it nobody could look at what passed.
+    // The last evidence is about the branch: without it nobody could see the patch that passed.
     let unfinished = evidence.get(gates.len()).and_then(|after| after.trouble.as_deref());
     unfinished
         .map_or(Verdict::Pass, |why| Verdict::Trouble(format!("no branch was made: {}", first_line(why))))
 }
 
-/// The verdict over a stored run: gates that need nothing but the bundle, and whose rules stay as they are, judge it anew,
-/// the others by what they found then.
+/// The verdict on a stored run: gates that need only the bundle and whose rules never change judge again; for the
+/// others, the stored evidence counts.
 pub fn verdict_again(gates: &[Gate], stored: &[Evidence], bundle: &OutputBundle) -> Verdict {
     let again = |(gate, stored): (&Gate, &Evidence)| {
-        // What kept a gate from running was so at that moment, and is not in the artifacts. The readers of patches and
-        // answers may become sharper with a version: what they let through then was judged by the rules of then.
+        // Whatever kept a gate from running is not in the artifacts. The parsers of patches and answers may become
+        // stricter in later versions: what passed then was judged by the rules of that time.
         let as_then = stored.trouble.is_some() || matches!(gate, Gate::Patch(_) | Gate::Answers);
         let again = (!as_then).then(|| plain_evidence(gate, bundle, None)).flatten();
         again.unwrap_or_else(|| stored.clone())
@@ -200,13 +205,12 @@ pub fn verdict_again(gates: &[Gate], stored: &[Evidence], bundle: &OutputBundle)
 /// What a run means for its objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// For the run record.
     pub result: GateResult,
     /// For the run record, in words.
     pub reason: String,
-    /// How the objective moves; `None` where it has moved already.
+    /// The objective's step; `None` if it has moved already.
     pub step: Option<Step>,
-    /// A blocker that it leaves.
+    /// A new blocker.
     pub blocker: Option<(BlockerKind, String)>,
     /// Why it pauses.
     pub pause: PauseReason,
@@ -219,7 +223,6 @@ pub struct Judgement {
 pub struct Case<'a> {
     /// The objective as it is now.
     pub objective: &'a Objective,
-    /// What was handed in.
     pub bundle: &'a OutputBundle,
     /// The blueprint that the workorder was made under.
     pub blueprint: &'a Blueprint,
@@ -227,6 +230,8 @@ pub struct Case<'a> {
     pub spent: Spent,
     /// Gate failures of this objective since it was approved, before this one.
     pub failures: u32,
+    /// How this attempt repeats the one before it under the same approval.
+    pub repeats: Option<Repetition>,
 }
 
 /// Decides what a verdict means.
@@ -244,7 +249,7 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         actions,
     };
     if case.objective.status != ObjectiveStatus::InProgress {
-        let again = format!("Want it after all? fernery ticket unblock {id} --all");
+        let again = format!("To take it up again: fernery ticket unblock {id} --all");
         return stop(None, PauseReason::GateFailed, None, vec![look, again]);
     }
     let unblock = format!("Then: fernery ticket unblock {id} --all");
@@ -279,7 +284,7 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
             PauseReason::GateFailed,
             BlockerKind::EnvironmentAccess,
             format!("could not be executed: {}", whole_line(&case.bundle.notes)),
-            "Put right what kept it from being executed".to_string(),
+            "Fix what kept it from being executed".to_string(),
         ),
         Verdict::Fail(_) => {
             if let Some(why) = exhausted(&case.blueprint.envelope, &case.spent) {
@@ -287,9 +292,13 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
                 let actions = vec![look, again(id)];
                 return stop(Some(Step::GiveUp), PauseReason::BudgetExhausted, blocker, actions);
             }
+            if let Some(repeats) = &case.repeats {
+                let blocker = Some((BlockerKind::UserInput, format!("{}: {reason}", repeats.why())));
+                return stop(Some(Step::GiveUp), PauseReason::GateFailed, blocker, vec![otherwise(id)]);
+            }
             if case.failures < case.blueprint.retry.gate_failures {
                 let (n, of) = (case.failures + 2, case.blueprint.retry.gate_failures + 1);
-                let wait = format!("Nothing: attempt {n} of {of} is told what failed");
+                let wait = format!("Nothing to do: attempt {n} of {of} is told what failed");
                 let cancel = format!("Or stop it: fernery ticket cancel {id}");
                 return stop(Some(Step::TryAgain), PauseReason::GateFailed, None, vec![wait, look, cancel]);
             }
@@ -299,11 +308,19 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
     }
 }
 
+/// The action for an objective whose attempts repeat each other: one more attempt would end the same way.
+fn otherwise(id: &ObjectiveId) -> String {
+    format!(
+        "Read both runs (fernery ticket show {id}), say in the ticket what to do differently (fernery ticket edit {id}), \
+         then: fernery ticket unblock {id} --all, and approve it again if it is NEW"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Timestamp;
-    use crate::artifact::{ObjectiveId, OutputId};
+    use crate::artifact::OutputId;
     use serde_json::json;
 
     fn bundle(outcome: &str) -> OutputBundle {
@@ -320,7 +337,7 @@ mod tests {
 
     fn command(name: &str) -> Gate {
         let (argv, env, timeout) = (vec!["x".into()], Vec::new(), std::time::Duration::from_secs(1));
-        Gate::Command { name: name.into(), argv, timeout, env, sandbox: None }
+        Gate::Command { name: name.into(), argv, timeout, env, sandbox: None, protects: None }
     }
 
     fn found(gate: &str, result: Option<GateResult>) -> Evidence {

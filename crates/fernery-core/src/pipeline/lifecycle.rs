@@ -1,7 +1,7 @@
-//! The only transitions of an objective there are.
+//! The state machine of an objective: all transitions there are.
 //!
-//! NEW → TODO is an operator's approval and nothing else (invariant 10): [`Step::Approve`] and [`Step::Reopen`] are the two
-//! steps that lead to TODO from outside the retry of work that is approved already, and no worker takes either.
+//! NEW → TODO happens only by an operator's approval (invariant 10): apart from retries and unblocking of approved
+//! work, only [`Step::Approve`] and [`Step::Reopen`] lead to TODO, and no worker takes either.
 
 use crate::artifact::{ObjectiveStatus, ObjectiveType};
 
@@ -12,18 +12,17 @@ pub enum Step {
     Approve,
     /// An operator changes what approval covers.
     Edit,
-    /// The scheduler finds that the approval does not cover what is there now.
+    /// The scheduler finds that the approval does not cover the current content.
     ApprovalLapsed,
     /// The scheduler makes a workorder.
     Schedule,
-    /// An operator or the scheduler finds something in the way.
+    /// An operator or the scheduler adds a blocker.
     Block,
-    /// An operator takes what was in the way away; `true`: the approval still covers what is there.
+    /// An operator resolves the blockers.
     Unblock {
-        /// Whether the approval still covers what is there.
+        /// Whether the approval still covers the content.
         approved: bool,
     },
-    /// The gates passed.
     Pass,
     /// The gates failed, and the policy allows another attempt.
     TryAgain,
@@ -31,7 +30,7 @@ pub enum Step {
     GiveUp,
     /// An operator wants a finished objective done again.
     Reopen,
-    /// An operator does not want it any more.
+    /// An operator cancels it.
     Cancel,
 }
 

@@ -1,23 +1,21 @@
-//! What an executor may hand in. Whatever passes here is stored as history and shown to people; nothing else is.
+//! What an executor may hand in. Only what passes here is stored and shown to people.
 
 use super::{Violation, is_showable};
-use crate::artifact::{Metadata, words};
+use crate::artifact::Metadata;
 use crate::limits;
 use crate::names::is_unprintable;
+use crate::words;
 use serde_json::{Map, Value};
 
 words!(
-    /// What an execution came to, as its executor says.
+    /// The outcome of an execution, as its executor reports it.
     Outcome {
         /// It made what was asked for.
         Output = "OUTPUT",
-        /// It made a patch.
         Patch = "PATCH",
-        /// It changed nothing.
         NoChange = "NO_CHANGE",
         /// It ran and did not succeed.
         Failed = "FAILED",
-        /// Its budget is spent.
         Budget = "BUDGET",
         /// It needs something from a person.
         Blocked = "BLOCKED",
@@ -31,18 +29,17 @@ words!(
 );
 
 impl Outcome {
-    /// Whether there is something that the gates may pass.
+    /// Whether the gates may pass it.
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Output | Self::Patch)
     }
 }
 
-/// The parts of an output bundle that an executor makes. Ids and time are ours.
+/// The parts of an output bundle that an executor makes. Ids and times are set by the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parts {
     /// What it is, in a line.
     pub title: String,
-    /// The output itself.
     pub content: String,
     /// What the executor says about it.
     pub notes: String,
@@ -51,7 +48,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// What it came to. An executor that does not say means that it made what was asked for.
+    /// The outcome. If the executor names none, it is OUTPUT.
     pub fn outcome(&self) -> Outcome {
         outcome(&self.metadata)
     }
@@ -65,15 +62,19 @@ pub fn outcome(metadata: &Metadata) -> Outcome {
     }
 }
 
-/// Reads a result; every violation at once.
+/// The parts that an executor hands in.
+const PARTS: [&str; 4] = ["title", "content", "notes", "metadata"];
+/// The other fields of an output bundle. The server sets ids and times, so these are ignored.
+const OURS: [&str; 3] = ["output_id", "objective_id", "created_at"];
+
+/// Reads a result, which may be a whole output bundle; every violation at once.
 pub fn parts(result: &Value) -> Result<Parts, Vec<Violation>> {
     let Value::Object(fields) = result else {
         return Err(vec![Violation::new("", "a JSON object with title, content, notes and metadata")]);
     };
     let mut found = Vec::new();
-    for name in
-        fields.keys().filter(|name| !["title", "content", "notes", "metadata"].contains(&name.as_str()))
-    {
+    let is_known = |name: &str| PARTS.contains(&name) || OURS.contains(&name);
+    for name in fields.keys().filter(|name| !is_known(name)) {
         found.push(Violation::new(&format!("/{}", pointer(name)), "not a part of an output bundle"));
     }
     let title = text(fields, "title", &mut found).unwrap_or_default();
@@ -155,7 +156,20 @@ fn pointer(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::Schema;
     use serde_json::json;
+
+    #[test]
+    fn a_whole_bundle_is_taken_without_its_ids_and_times() {
+        let whole = json!({"output_id": "o", "objective_id": "another", "title": "t", "metadata": {}, "content": "c",
+            "notes": "n", "created_at": "2020-01-01T00:00:00Z"});
+        assert!(Schema::named("output_bundle").unwrap().validate(&whole).is_empty());
+        let wanted =
+            Parts { title: "t".into(), content: "c".into(), notes: "n".into(), metadata: Metadata::new() };
+        assert_eq!(parts(&whole), Ok(wanted));
+        let odd = json!({"output_id": 7, "created_at": "yesterday", "title": "t", "content": "c"});
+        assert!(parts(&odd).is_ok(), "nobody reads them");
+    }
 
     #[test]
     fn what_is_not_a_bundle_is_refused_part_by_part() {
@@ -176,7 +190,7 @@ mod tests {
             (json!({"title": "t", "content": "c", "metadata": {"outcome": "GREAT"}}), "/metadata/outcome"),
             (json!({"title": "t", "content": "c", "metadata": {"outcome": 1}}), "/metadata/outcome"),
             (json!({"title": "t", "content": "c", "metadata": {"tokens": "many"}}), "/metadata/tokens"),
-            (json!({"title": "t", "content": "c", "objective_id": "x"}), "/objective_id"),
+            (json!({"title": "t", "content": "c", "work_order_id": "x"}), "/work_order_id"),
         ] {
             let found = parts(&bad).expect_err("a violation");
             assert_eq!(found.iter().map(|v| v.path.as_str()).collect::<Vec<_>>(), [path], "{bad}");

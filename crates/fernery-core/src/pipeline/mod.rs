@@ -4,11 +4,13 @@
 //! * [`approval`]: what they are shown, and what they decide
 //! * [`lifecycle`]: the only transitions of an objective there are
 //! * [`scheduling`]: what becomes of an event
-//! * [`prompt`]: what the executor is told
+//! * [`prompt`]: what the executor is told, perhaps by a [`template`]
 //! * [`membrane`]: what an executor may hand in
 //! * [`execution`]: the bundle of a workorder, however its job ended
 //! * [`envelope`]: what an objective may cost over all its attempts
 //! * [`exhibits`]: what a verdict is over
+//! * [`protection`]: what of a gate's command a patch touches
+//! * [`repetition`]: whether an attempt does what the one before did
 //! * [`judging`]: evidence to verdict, and where the objective goes from there
 //! * [`waiting`]: why nothing happens
 
@@ -22,7 +24,10 @@ pub mod lifecycle;
 pub mod membrane;
 pub mod patching;
 pub mod prompt;
+pub mod protection;
+pub mod repetition;
 pub mod scheduling;
+pub mod template;
 pub mod waiting;
 
 /// What is wrong with a part of a document.
@@ -40,7 +45,7 @@ impl Violation {
     }
 }
 
-/// Text that is shown to people as it is: lines and tabs, nothing that moves the cursor or hides.
+/// Text that is safe to show: lines and tabs, but nothing that moves the cursor or hides text.
 pub(crate) fn is_showable(text: &str) -> bool {
     !text.chars().any(|c| crate::names::is_unprintable(c) && !matches!(c, '\n' | '\t' | '\r'))
 }

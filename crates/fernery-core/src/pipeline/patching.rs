@@ -1,68 +1,64 @@
-//! What the run of an agent came to, from what was seen of it: an exit code alone says nothing, and neither does a word of
-//! success without anything to show.
+//! The outcome of an agent's run, from the evidence: neither an exit code nor a claim of success is enough.
 
 use super::membrane::{self, Outcome};
-use crate::artifact::Metadata;
+use crate::artifact::{Metadata, OutputBundle};
 use crate::profile::{Dialect, Finish, Told};
+use crate::words;
+use serde_json::Value;
 
-/// What kept an agent from beginning, found out before it cost anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unready {
-    /// The workorder names no commit or no branch that could be worked on.
-    Workorder,
-    /// The repository is not there, or cannot be read.
-    Repository,
-    /// The commit that work starts from is not in it.
-    Commit,
-    /// The agent has no login.
-    Login,
-    /// The agent's program is not installed, or cannot be called.
-    Program,
-    /// There is no room for a clone.
-    Disk,
-    /// Nothing here contains it as it has to be.
-    Sandbox,
-}
+words!(
+    /// Why an agent could not begin, found before it cost anything; in metadata under `preflight`.
+    Unready {
+        /// The workorder names no commit or no branch that could be worked on.
+        Workorder = "workorder",
+        /// The repository is not there, or cannot be read.
+        Repository = "repository",
+        /// The commit that work starts from is not in it.
+        Commit = "commit",
+        /// The agent has no login.
+        Login = "login",
+        /// The agent's program is not installed, or cannot be called.
+        Program = "program",
+        /// There is no room for a clone.
+        Disk = "disk",
+        /// The sandbox that it needs is not available.
+        Sandbox = "sandbox",
+    }
+);
 
 impl Unready {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Workorder,
-        Self::Repository,
-        Self::Commit,
-        Self::Login,
-        Self::Program,
-        Self::Disk,
-        Self::Sandbox,
-    ];
-
-    /// As metadata has it, under `preflight`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Workorder => "workorder",
-            Self::Repository => "repository",
-            Self::Commit => "commit",
-            Self::Login => "login",
-            Self::Program => "program",
-            Self::Disk => "disk",
-            Self::Sandbox => "sandbox",
-        }
-    }
-
-    /// What kept the agent of this bundle from beginning; `None`: it began, or nobody knows.
+    /// Why the agent of this bundle could not begin; `None`: it began, or this is unknown.
     pub fn of(metadata: &Metadata) -> Option<Self> {
-        let word = metadata.get("preflight")?.as_str()?;
-        let known = Self::ALL.into_iter().find(|unready| unready.as_str() == word);
+        let known: Option<Self> = metadata.get("preflight")?.as_str()?.parse().ok();
         known.filter(|_| membrane::outcome(metadata) == Outcome::Infra)
     }
 }
 
-/// Why an agent was ended before it ended by itself.
+/// What the bundle of a patch lacks besides the patch: its branch, or the draft of a pull request description. `None`:
+/// nothing.
+pub fn unproposed(bundle: &OutputBundle, branch_prefix: &str) -> Option<String> {
+    let said = |name: &str| {
+        let text = bundle.metadata.get(name).and_then(Value::as_str)?;
+        Some(text.trim()).filter(|text| !text.is_empty())
+    };
+    let wanted = format!("{branch_prefix}{}", bundle.objective_id);
+    match said("branch_name") {
+        None => Some(format!("metadata.branch_name is missing; this patch is for the branch {wanted}")),
+        Some(other) if other != wanted => {
+            Some(format!("metadata.branch_name is not {wanted}, the branch of its workorder"))
+        }
+        Some(_) if said("pr_description_draft").is_none() => Some(
+            "metadata.pr_description_draft is missing or empty: describe the patch for its reviewer".into(),
+        ),
+        Some(_) => None,
+    }
+}
+
+/// Why an agent was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Its budget is spent.
     Budget,
-    /// An operator does not want it any more.
+    /// An operator cancelled it.
     Cancelled,
     /// It wrote more than its profile allows.
     Flood,
@@ -73,20 +69,18 @@ pub enum Cut {
 /// What it left in its clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left<'a> {
-    /// What was there before.
     Nothing,
-    /// A change.
     Change,
     /// Something that cannot be a patch.
     Unfit(&'a str),
-    /// Nobody knows: it could not be looked at.
+    /// It could not be examined.
     Unknown(&'a str),
 }
 
-/// What was seen of a run.
+/// The evidence of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// What its output is written in.
+    /// The format of its output.
     pub dialect: Dialect,
     /// How it exited; `None`: by a signal.
     pub exit: Option<i32>,
@@ -98,7 +92,7 @@ pub struct Seen<'a> {
     pub left: Left<'a>,
 }
 
-/// What it came to, and that in a line.
+/// The outcome, and a line about it.
 pub fn outcome(seen: &Seen<'_>) -> (Outcome, String) {
     let of = |outcome, title: &str| (outcome, title.to_string());
     match seen.left {
@@ -141,6 +135,39 @@ pub fn outcome(seen: &Seen<'_>) -> (Outcome, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Timestamp;
+    use crate::artifact::{ObjectiveId, OutputId};
+    use serde_json::json;
+
+    #[test]
+    fn a_patch_names_its_branch_and_is_described() {
+        let fault = |metadata: Value| {
+            let bundle = OutputBundle {
+                output_id: OutputId::stored("o"),
+                objective_id: ObjectiveId::stored("T-1"),
+                title: "t".into(),
+                metadata: serde_json::from_value(metadata).unwrap(),
+                content: String::new(),
+                notes: String::new(),
+                created_at: Timestamp::from_millis(0),
+            };
+            unproposed(&bundle, "azolla/").unwrap_or_default()
+        };
+        let ours = "azolla/T-1";
+        assert_eq!(fault(json!({"branch_name": ours, "pr_description_draft": "Why"})), "");
+        for branch in [Value::Null, json!(""), json!("  "), json!(7)] {
+            let said = fault(json!({"branch_name": branch, "pr_description_draft": "Why"}));
+            assert!(said.contains("branch_name is missing") && said.contains(ours), "{said}");
+        }
+        assert!(
+            fault(json!({"branch_name": "main", "pr_description_draft": "Why"}))
+                .contains("is not azolla/T-1")
+        );
+        for draft in [Value::Null, json!(""), json!("\n\t "), json!(["Why"])] {
+            let said = fault(json!({"branch_name": ours, "pr_description_draft": draft}));
+            assert!(said.contains("pr_description_draft is missing or empty"), "{said}");
+        }
+    }
 
     #[test]
     fn success_needs_the_last_word_and_something_to_show() {

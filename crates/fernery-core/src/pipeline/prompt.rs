@@ -1,22 +1,25 @@
-//! What the executor is told. What people wrote stands fenced, so that it reads as what it is: their words.
+//! The prompt of an executor. Text by people is fenced, so that it reads as data.
 
 use super::judging::Evidence;
-use crate::artifact::{GateResult, Objective};
+use super::protection::Protected;
+use super::scheduling::repo_ref;
+use super::template;
+use crate::artifact::{ContextSnapshot, GateResult, Objective};
+use crate::limits;
 use crate::names::showable;
+use serde_json::Value;
 use std::fmt::Write as _;
 
 /// A run of this objective that failed before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EarlierRun {
-    /// Its output.
     pub output_id: String,
     /// What the gate said.
     pub gate_reason: String,
-    /// What each gate found.
     pub evidence: Vec<Evidence>,
 }
 
-/// What holds for everybody who works on a repository. It stands after what people wrote, and outside of every fence.
+/// Rules for everybody who works on a repository. They come after people's text, outside every fence.
 const ON_A_REPOSITORY: &str = "
 ## How to work
 
@@ -29,34 +32,105 @@ const ON_A_REPOSITORY: &str = "
 - End with a short description of what you changed and why, as a reviewer would want to read it.
 ";
 
-/// The whole prompt of work on a repository.
-pub fn full_text_on_repository(
-    objective: &Objective,
-    note: Option<&str>,
-    earlier: Option<&EarlierRun>,
-) -> String {
-    full_text(objective, note, earlier) + ON_A_REPOSITORY
+/// The inputs of a prompt.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    pub objective: &'a Objective,
+    /// What the operator said when they approved it.
+    pub note: Option<&'a str>,
+    /// The attempt before this one, if it failed.
+    pub earlier: Option<&'a EarlierRun>,
+    pub attempt: u32,
+    /// Where its work goes.
+    pub branch_name: Option<&'a str>,
+    /// The base branch and the commit that its work starts from, if that is a repository.
+    pub base: Option<(&'a str, &'a str)>,
 }
 
-/// The whole prompt. The fence is longer than any run of backticks inside, so nothing in there can end it.
-pub fn full_text(objective: &Objective, note: Option<&str>, earlier: Option<&EarlierRun>) -> String {
-    let mut text = format!("# {}\n", objective.title.trim());
-    section(&mut text, "Done when", &objective.acceptance_criteria);
-    if let Some(note) = note {
-        section(&mut text, "Note of the operator", note);
+/// The whole prompt: from the blueprint's own template, or the default. The rules for work on a repository are always
+/// added.
+pub fn full_text(told: &Told<'_>, template: Option<&str>) -> String {
+    let text = match template {
+        Some(template) => template::fill(template, |name| value(told, name)),
+        None => ticket(told),
+    };
+    if told.base.is_some() { format!("{}\n{ON_A_REPOSITORY}", text.trim_end()) } else { text }
+}
+
+/// The key of the objective's title in the metadata of a snapshot. A ticket's own key `title` is kept.
+pub const TITLE: &str = "objective_title";
+
+/// The title of the objective that a snapshot is of.
+pub fn title_of(snapshot: &ContextSnapshot) -> String {
+    let said = snapshot.metadata.get(TITLE).and_then(Value::as_str);
+    // Snapshots of earlier versions have it as the first heading.
+    let heading = || snapshot.full_prompt_text.lines().next().unwrap_or_default().trim_start_matches('#');
+    said.unwrap_or_else(heading).trim().to_string()
+}
+
+fn value(told: &Told<'_>, name: &str) -> String {
+    let objective = told.objective;
+    let line = |text: Option<&str>| unfencing(&heading(text.unwrap_or_default()));
+    match name {
+        "ticket" => ticket(told),
+        "title" => unfencing(objective.title.trim()),
+        "acceptance_criteria" if objective.acceptance_criteria.trim().is_empty() => String::new(),
+        "acceptance_criteria" => fenced(&objective.acceptance_criteria),
+        "note" => note(told),
+        "failure" => failure(told),
+        "objective_id" => objective.objective_id.to_string(),
+        "attempt" => told.attempt.to_string(),
+        "branch_name" => line(told.branch_name),
+        "repo_ref" => line(repo_ref(objective)),
+        "base_branch" => line(told.base.map(|(branch, _)| branch)),
+        "commit_sha" => line(told.base.map(|(_, commit)| commit)),
+        _ => String::new(),
     }
-    if let Some(run) = earlier {
+}
+
+fn ticket(told: &Told<'_>) -> String {
+    let mut text = format!("# {}\n", told.objective.title.trim());
+    section(&mut text, "Done when", &told.objective.acceptance_criteria);
+    text + &note(told) + &failure(told)
+}
+
+fn note(told: &Told<'_>) -> String {
+    let mut text = String::new();
+    section(&mut text, "Note of the operator", told.note.unwrap_or_default());
+    text
+}
+
+fn failure(told: &Told<'_>) -> String {
+    let mut text = String::new();
+    if let Some(run) = told.earlier {
         section(&mut text, "The attempt before this one failed", &run.gate_reason);
         for failed in run.evidence.iter().filter(|e| e.result != Some(GateResult::Pass)) {
-            section(&mut text, &format!("Gate `{}`", heading(&failed.gate)), &failed.log_tail);
+            section(&mut text, &format!("Gate `{}`", heading(&failed.gate)), &found(failed));
         }
     }
     text
 }
 
-/// A gate's name stands outside of every fence, on one line.
+/// A gate's findings, bounded: the end is the most telling part.
+fn found(failed: &Evidence) -> String {
+    let log = &failed.log_tail;
+    let from = log.ceil_char_boundary(log.len().saturating_sub(limits::TOLD_FAILURE_BYTES_MAX));
+    let kept = failed.protected.as_ref().and_then(Protected::kept_in_words);
+    let kept = kept.map(|kept| {
+        format!("(judged with the base's {kept}: changes to files that the gate relies on do not count)\n")
+    });
+    kept.unwrap_or_default() + &log[from..]
+}
+
+/// The name of a gate or a branch, on one line, outside every fence.
 fn heading(name: &str) -> String {
     showable(name).replace(['\n', '\t', '`'], " ")
+}
+
+/// A line that cannot open a fenced block.
+fn unfencing(line: &str) -> String {
+    let line = line.trim_start();
+    if line.starts_with(['`', '~']) { format!("\\{line}") } else { line.to_string() }
 }
 
 fn section(text: &mut String, title: &str, body: &str) {
@@ -65,7 +139,7 @@ fn section(text: &mut String, title: &str, body: &str) {
     }
 }
 
-/// Text as a block that nothing inside of it can end: the fence is longer than any run of backticks there.
+/// Text as a block that nothing inside can close: the fence is longer than any run of backticks in it.
 pub(crate) fn fenced(body: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
@@ -80,6 +154,80 @@ pub(crate) fn fenced(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patch::protects::Touched;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_told_of_a_failure_has_a_bound_and_keeps_the_end() {
+        let touched = Touched { kept: vec!["Makefile".into()], allowed: Vec::new() };
+        let failed = Evidence {
+            log_tail: format!("{}the end", "ä".repeat(limits::EVIDENCE_BYTES_MAX / 2)),
+            protected: Protected::of(&touched, None),
+            ..Evidence::default()
+        };
+        let (first, rest) =
+            found(&failed).split_once('\n').map(|(a, b)| (a.to_string(), b.to_string())).unwrap();
+        assert!(first.contains("the base's Makefile"), "{first}");
+        assert!(rest.ends_with("ääthe end"));
+        let bound = limits::TOLD_FAILURE_BYTES_MAX;
+        assert!((bound - 1..=bound).contains(&rest.len()), "{}", rest.len());
+    }
+
+    #[test]
+    fn a_blueprint_words_the_prompt_and_the_ticket_stays_fenced() {
+        let objective: Objective = serde_json::from_value(json!({
+            "objective_id": "T-1", "azolla_id": "a", "title": "Fix {note} it", "acceptance_criteria": "```\n{title}\n# Now",
+            "objective_type": "TICKET", "status": "TODO", "importance": 2, "urgency": 2, "blocked_reason": null,
+            "blocked_on": [], "metadata": {"repo_ref": "web\n# Obey"}, "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z",
+        }))
+        .unwrap();
+        let evidence = Evidence { gate: "tests".into(), log_tail: "1 failed".into(), ..Evidence::default() };
+        let earlier =
+            EarlierRun { output_id: "o".into(), gate_reason: "gate tests".into(), evidence: vec![evidence] };
+        let told = Told {
+            objective: &objective,
+            note: Some("be careful"),
+            earlier: Some(&earlier),
+            attempt: 2,
+            branch_name: Some("azolla/T-1"),
+            base: Some(("main", "abc")),
+        };
+        let plain = full_text(&told, None);
+        let own = "You know {repo_ref}@{base_branch}:{commit_sha}, attempt {attempt} at {objective_id} for {branch_name}. {{x}}\n\
+                   Wanted: {title}\n{acceptance_criteria}\n{note}\n{failure}";
+        assert_eq!(template::faults(own), Vec::<String>::new());
+        let text = full_text(&told, Some(own));
+        let first =
+            "You know web # Obey@main:abc, attempt 2 at T-1 for azolla/T-1. {x}\nWanted: Fix {note} it\n";
+        assert!(text.starts_with(&format!("{first}````text\n```\n{{title}}\n# Now\n````\n")), "{text}");
+        for part in [
+            "## Note of the operator\n```text\nbe careful\n```",
+            "## Gate `tests`\n```text\n1 failed\n```",
+            "## How to work",
+        ] {
+            assert_eq!((text.matches(part).count(), plain.matches(part).count()), (1, 1), "{part}: {text}");
+        }
+        assert_eq!(full_text(&told, Some("Be brief.\n\n{ticket}")), format!("Be brief.\n\n{plain}"));
+        let bare = Told { note: None, earlier: None, base: None, branch_name: None, ..told };
+        assert_eq!(
+            full_text(
+                &bare,
+                Some("{title}|{branch_name}{commit_sha}|\n{note}\n{failure}\n{acceptance_criteria}")
+            )
+            .lines()
+            .take(4)
+            .collect::<Vec<_>>(),
+            ["Fix {note} it||", "", "", "````text"]
+        );
+    }
+
+    #[test]
+    fn a_title_opens_no_block() {
+        for (title, wanted) in [("``` x", "\\``` x"), (" ~~~", "\\~~~"), ("Fix ``` it", "Fix ``` it")] {
+            assert_eq!(unfencing(title), wanted);
+        }
+    }
 
     #[test]
     fn the_name_of_a_gate_stays_on_its_line() {

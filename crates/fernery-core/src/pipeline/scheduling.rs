@@ -1,22 +1,22 @@
-//! What becomes of an event that its scheduler has claimed.
+//! Decides what happens to an event that the scheduler has claimed.
 
 use super::envelope::{Spent, exhausted};
 use crate::artifact::{
-    BlockerKind, DiazotrophType, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason,
-    TerminalReason,
+    AzollaId, BlockerKind, DiazotrophType, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
+    PauseReason, TerminalReason,
 };
-use crate::blueprint::Envelope;
+use crate::blueprint::{Blueprint, Envelope};
 
-/// What is done with an event.
+/// The decision about an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scheduling {
     /// A workorder is made, and the objective is IN_PROGRESS.
     Schedule,
     /// No workorder: the event is processed for this reason, and nothing else changes.
     Close(TerminalReason),
-    /// The approval does not cover what is there now: back to NEW.
+    /// The approval does not cover the current content: back to NEW.
     Lapse,
-    /// Something is in the way: BLOCKED, with a pause.
+    /// There is a blocker: BLOCKED, with a pause.
     Block(Stop),
 }
 
@@ -25,18 +25,17 @@ pub enum Scheduling {
 pub struct Stop {
     /// For the objective and the pause.
     pub reason: PauseReason,
-    /// In words.
     pub why: String,
-    /// A blocker that this stop adds, in words; `None` where blockers are what stopped it.
+    /// A new blocker; `None` if existing blockers are the reason.
     pub blocker: Option<(BlockerKind, String)>,
     /// One to three.
     pub actions: Vec<String>,
 }
 
-/// Where work starts: what the base branch of a repository pointed to when the scheduler looked, or why that is not known.
+/// The start of work: the commit of a repository's base branch when the scheduler looked, or why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ground {
-    /// The name by which the objective knows the repository; `None`: it names none.
+    /// The repository's name in the ticket; `None`: it names none.
     pub repo_ref: Option<String>,
     /// Its base branch and the commit there.
     pub base: Result<(String, String), String>,
@@ -47,7 +46,63 @@ pub fn repo_ref(objective: &Objective) -> Option<&str> {
     objective.metadata.get("repo_ref")?.as_str()
 }
 
-/// The stop of an objective that has nowhere to start from.
+/// What the process that gets the approval could start work on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Premises {
+    /// The azollas that it hosts.
+    pub hosted: Vec<AzollaId>,
+    /// The names of its repositories.
+    pub repos: Vec<String>,
+}
+
+/// Why an approval would be in vain: the work needs a repository, and there is none. Reports only what is certain:
+/// other processes may host the azolla and have the repository, and a missing login or worker may still come.
+pub fn unstartable(
+    objective: &Objective,
+    blueprint: &Blueprint,
+    premises: Option<&Premises>,
+) -> Option<String> {
+    if !blueprint.needs_repository() {
+        return None;
+    }
+    let (id, azolla) = (&objective.objective_id, &objective.azolla_id);
+    let name_one = match objective.status {
+        // A DONE objective cannot be edited.
+        ObjectiveStatus::Done => format!(
+            "{id} is DONE and cannot be edited; write a new ticket: fernery ticket new --azolla {azolla} --title TEXT \
+             --meta repo_ref=NAME"
+        ),
+        _ => format!("Name one: fernery ticket edit {id} --meta repo_ref=NAME"),
+    };
+    let named = repo_ref(objective);
+    let Some(here) = premises.filter(|here| here.hosted.contains(azolla)) else {
+        return match named {
+            Some(_) => None,
+            None => Some(format!(
+                "azolla {azolla} makes patches for a repository, but {id} names none. {name_one}, where NAME is in [repos] of \
+                 the server that hosts {azolla}"
+            )),
+        };
+    };
+    if here.repos.is_empty() {
+        return Some(format!(
+            "azolla {azolla} makes patches for a repository, but this server has none: run `fernery init` in a repository, \
+             or start `fernery up` with --repos NAME=PATH"
+        ));
+    }
+    let known = here.repos.join(", ");
+    match named {
+        Some(name) if here.repos.iter().any(|repo| repo == name) => None,
+        Some(name) => Some(format!(
+            "repository {name} is not in [repos] of this server, which has: {known}. {name_one}"
+        )),
+        None => Some(format!(
+            "azolla {azolla} makes patches for a repository, but {id} names none. This server has: {known}. {name_one}"
+        )),
+    }
+}
+
+/// The stop of an objective without a base commit.
 pub fn groundless(objective: &Objective, why: &str) -> Stop {
     let id = &objective.objective_id;
     Stop {
@@ -55,7 +110,7 @@ pub fn groundless(objective: &Objective, why: &str) -> Stop {
         why: why.to_string(),
         blocker: Some((BlockerKind::EnvironmentAccess, why.to_string())),
         actions: vec![
-            format!("Put it right: {}", first_line(why)),
+            format!("Fix this: {}", first_line(why)),
             format!("Then: fernery ticket unblock {id} --all"),
         ],
     }
@@ -66,15 +121,19 @@ pub fn groundless(objective: &Objective, why: &str) -> Stop {
 pub struct Seen<'a> {
     /// The event's objective; `None`: it is not there.
     pub objective: Option<&'a Objective>,
-    /// Whether its approval covers exactly what is there now.
+    /// Whether its approval covers the current content.
     pub approved: bool,
-    /// What its attempts may cost.
+    /// The limits of its attempts.
     pub envelope: &'a Envelope,
     /// What they have cost.
     pub spent: Spent,
 }
 
 /// Decides.
+///
+/// No call creates an event without its objective: readiness writes events for objectives that it has read, no
+/// objective is ever deleted, and an import refuses events of unknown tickets. MISSING_TICKET is for rows written by
+/// other programs, and for a damaged database.
 pub fn decide(seen: &Seen<'_>) -> Scheduling {
     let Some(objective) = seen.objective else { return Scheduling::Close(TerminalReason::MissingTicket) };
     if objective.status != ObjectiveStatus::Todo || objective.objective_type == ObjectiveType::Standing {
@@ -119,14 +178,14 @@ pub fn spent(objective: &Objective, why: &str) -> Stop {
         reason: PauseReason::BudgetExhausted,
         why: format!("its envelope is used up: {why}"),
         blocker: Some((BlockerKind::UserInput, format!("envelope used up: {why}"))),
-        actions: vec![format!("Look at what the attempts came to: fernery ticket show {id}"), again(id)],
+        actions: vec![format!("See how the attempts ended: fernery ticket show {id}"), again(id)],
     }
 }
 
-/// How an objective whose envelope is used up gets a new one: by a new approval, and by nothing less.
+/// The action for a new envelope: only a new approval grants one.
 pub(super) fn again(id: &ObjectiveId) -> String {
     format!(
-        "Worth more? fernery ticket unblock {id} --all, then approve it anew: fernery ticket approve {id}"
+        "To go on with a new envelope: fernery ticket unblock {id} --all, then: fernery ticket approve {id}"
     )
 }
 
@@ -134,9 +193,9 @@ pub(super) fn again(id: &ObjectiveId) -> String {
 pub fn unexecuted(objective: &Objective, wanted: &DiazotrophType, in_force: &DiazotrophType) -> Stop {
     let id = &objective.objective_id;
     let why = if wanted == in_force {
-        format!("its workorder is for another executor of {wanted} than the blueprint in force has")
+        format!("its workorder is for an executor of {wanted} that the current blueprint no longer has")
     } else {
-        format!("its workorder is for {wanted}; the blueprint in force has {in_force} instead")
+        format!("its workorder is for {wanted}; the current blueprint has {in_force} instead")
     };
     Stop {
         reason: PauseReason::GateFailed,
@@ -155,7 +214,7 @@ pub(super) fn first_line(text: &str) -> String {
     line_within(text, 120)
 }
 
-/// A first line as a whole, where a person has to read all of it.
+/// A whole first line, for text that a person has to read in full.
 pub(super) fn whole_line(text: &str) -> String {
     line_within(text, 1_000)
 }
@@ -167,4 +226,59 @@ fn line_within(text: &str, chars_max: usize) -> String {
         short.push('…');
     }
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn objective(metadata: serde_json::Value) -> Objective {
+        serde_json::from_value(json!({
+            "objective_id": "T-1", "azolla_id": "mec", "title": "t", "acceptance_criteria": "",
+            "objective_type": "TICKET", "status": "NEW", "importance": 2, "urgency": 2, "blocked_reason": null,
+            "blocked_on": [], "metadata": metadata, "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_has_no_repository_to_start_from_is_told_before_it_is_approved() {
+        let mec = Blueprint::mec();
+        let premises = |hosted: &str, repos: &[&str]| Premises {
+            hosted: vec![AzollaId::stored(hosted)],
+            repos: repos.iter().map(ToString::to_string).collect(),
+        };
+        let (none, web) = (json!({}), json!({"repo_ref": "web"}));
+        let (here, elsewhere) = (premises("mec", &["app", "web"]), premises("other", &[]));
+        for (metadata, at, said) in [
+            (&none, Some(premises("mec", &[])), "`fernery init` in a repository"),
+            (&web, Some(premises("mec", &[])), "`fernery init` in a repository"),
+            (&none, Some(here.clone()), "T-1 names none. This server has: app, web"),
+            (&json!({"repo_ref": 7}), Some(here.clone()), "T-1 names none"),
+            (
+                &json!({"repo_ref": "wbe"}),
+                Some(here.clone()),
+                "repository wbe is not in [repos] of this server",
+            ),
+            (&none, Some(elsewhere.clone()), "of the server that hosts mec"),
+            (&none, None, "of the server that hosts mec"),
+        ] {
+            let why = unstartable(&objective(metadata.clone()), &mec, at.as_ref()).unwrap_or_default();
+            assert!(why.contains(said), "{metadata} {at:?}: {why}");
+        }
+        // A DONE objective cannot be edited, so the message must not suggest that.
+        for at in [Some(here.clone()), None] {
+            let done = Objective { status: ObjectiveStatus::Done, ..objective(none.clone()) };
+            let why = unstartable(&done, &mec, at.as_ref()).unwrap_or_default();
+            assert!(!why.contains("ticket edit"), "{why}");
+            assert!(why.contains("write a new ticket: fernery ticket new --azolla mec"), "{why}");
+        }
+        for at in [Some(here), Some(elsewhere), None] {
+            assert_eq!(unstartable(&objective(web.clone()), &mec, at.as_ref()), None, "{at:?}");
+        }
+        let tasks = Blueprint { gates: vec![crate::blueprint::Gate::Schema], ..mec };
+        assert_eq!(unstartable(&objective(none), &tasks, Some(&premises("mec", &[]))), None);
+    }
 }

@@ -1,15 +1,15 @@
-//! Why nothing happens to an objective that is to be worked on: a word for programs, a sentence for people.
+//! Why an approved objective waits: a code for programs, a sentence for people.
 
 use crate::Timestamp;
 use crate::artifact::AzollaId;
 use std::time::Duration;
 
-/// A process that hosts an azolla says so this often…
+/// How often a process records that it hosts an azolla…
 pub const HOSTED_EVERY: Duration = Duration::from_secs(20);
-/// … and after this long without a word nobody hosts it.
+/// … and how long such a record counts.
 pub const HOSTED_FOR: Duration = Duration::from_secs(60);
 
-/// Whether some process hosts an azolla of which one said so at `said_at`.
+/// Whether the azolla is hosted, if the last record is of `said_at`.
 pub fn is_hosted(said_at: Option<Timestamp>, now: Timestamp) -> bool {
     said_at.is_some_and(|at| now.since(at) < HOSTED_FOR)
 }
@@ -19,14 +19,13 @@ pub fn is_hosted(said_at: Option<Timestamp>, now: Timestamp) -> bool {
 pub enum Waiting {
     /// No process hosts its azolla.
     NotHosted {
-        /// Which.
         azolla_id: AzollaId,
-        /// When one last did.
+        /// When a process last hosted it.
         since: Option<Timestamp>,
     },
-    /// As many workorders are active as may be.
+    /// The limit of unfinished workorders is reached.
     Concurrency,
-    /// As many objectives wait for a person as may.
+    /// The limit of unconfirmed objectives is reached.
     Review,
     /// The scheduler.
     Turn,
@@ -35,10 +34,13 @@ pub enum Waiting {
 }
 
 impl Waiting {
+    /// The word of [`NotHosted`](Self::NotHosted), by which programs recognise it.
+    pub const NOT_HOSTED: &str = "azolla_not_hosted";
+
     /// A stable word for programs.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::NotHosted { .. } => "azolla_not_hosted",
+            Self::NotHosted { .. } => Self::NOT_HOSTED,
             Self::Concurrency => "concurrency_limit",
             Self::Review => "review_limit",
             Self::Turn => "turn",
@@ -57,13 +59,13 @@ impl Waiting {
                 )
             }
             Self::Concurrency => {
-                "as many workorders of its azolla are under way as its blueprint allows".into()
+                "its azolla already runs as many workorders as its blueprint allows (limits.concurrency)".into()
             }
             Self::Review => {
-                "as many finished tickets of its azolla wait to be confirmed as its blueprint allows".into()
+                "confirm finished tickets first: as many wait in its azolla as its blueprint allows (limits.review_limit)".into()
             }
-            Self::Turn => "it waits for its turn".into(),
-            Self::Gates => "its gates judge what came out".into(),
+            Self::Turn => "the scheduler has not come to it yet".into(),
+            Self::Gates => "its gates are checking the output".into(),
         }
     }
 }

@@ -29,7 +29,7 @@ impl Reader {
     fn profile(&mut self, file: &mut Fields) -> Option<Profile> {
         let name = self.required(file, "name", "what blueprints call the agent");
         if let Some(name) = name.as_ref().filter(|name| check_id(&name.value).is_err()) {
-            let why = "has 1 to 64 characters of A-Z a-z 0-9 _ - and starts with a letter or digit";
+            let why = "must have 1 to 64 characters of A-Z a-z 0-9 _ - and start with a letter or digit";
             self.flaw(name.at, &name.path, why);
         }
         let description = self.line(file, "description", 200).map_or_else(String::new, |found| found.value);
@@ -45,7 +45,7 @@ impl Reader {
         let reserved = self.list(file, "reserved");
         let reserved = reserved.map(|list| self.arguments(list)).unwrap_or_default();
         let reserved = reserved.into_iter().map(|word| word.value).collect();
-        let dialect = self.required(file, "dialect", "what its output is written in; \"text\" if nothing");
+        let dialect = self.required(file, "dialect", "the format of its output; \"text\" if it has none");
         let dialect = dialect.and_then(|found| self.word(found, Dialect::ALL, Dialect::as_str));
         let version = self.program(file, "version").unwrap_or_default();
         let secrets = self.env(file, "secrets");
@@ -92,21 +92,21 @@ impl Reader {
                     || format!("known: {}", PLACES.join(", ")),
                     |near| format!("did you mean `{near}`?"),
                 );
-                self.flaw(argv.at, &path, format!("unknown place `{word}`; {hint}"));
+                self.flaw(argv.at, &path, format!("unknown placeholder `{word}`; {hint}"));
             }
             if word.contains(ARGS) && word != ARGS {
-                self.flaw(argv.at, &path, format!("`{ARGS}` is a word of its own"));
+                self.flaw(argv.at, &path, format!("`{ARGS}` must be a word of its own"));
             }
             if word.contains(FERNERY) && nth > 0 {
-                self.flaw(argv.at, &path, format!("`{FERNERY}` is a program: the first word"));
+                self.flaw(argv.at, &path, format!("`{FERNERY}` is a program: it must be the first word"));
             }
         }
         if words.iter().filter(|word| *word == ARGS).count() > 1 {
-            self.flaw(argv.at, &argv.path, format!("`{ARGS}` is there twice"));
+            self.flaw(argv.at, &argv.path, format!("`{ARGS}` is listed twice"));
         }
         let has = |place: &str| words.iter().any(|word| word.contains(place));
         if prompt == PromptBy::File && !has(PROMPT_FILE) {
-            let why = format!("prompt = \"file\" needs the place `{PROMPT_FILE}` in it");
+            let why = format!("prompt = \"file\" needs the placeholder `{PROMPT_FILE}`");
             self.flaw(argv.at, &argv.path, why);
         }
         for (place, of) in [(PROMPT, PromptBy::Argument), (PROMPT_FILE, PromptBy::File)] {
@@ -127,7 +127,7 @@ impl Reader {
             }
         }
         if set.len() > limits::ENV_NAMES_MAX {
-            self.flaw(at, "set", format!("has at most {} variables", limits::ENV_NAMES_MAX));
+            self.flaw(at, "set", format!("may have at most {} variables", limits::ENV_NAMES_MAX));
         }
         set
     }
@@ -135,14 +135,14 @@ impl Reader {
     fn files_of_home(&mut self, file: &mut Fields, key: &'static str) -> Vec<String> {
         let Some(list) = self.list(file, key) else { return Vec::new() };
         if list.value.len() > limits::LOGIN_FILES_MAX {
-            self.flaw(list.at, &list.path, format!("has at most {} files", limits::LOGIN_FILES_MAX));
+            self.flaw(list.at, &list.path, format!("may have at most {} files", limits::LOGIN_FILES_MAX));
         }
         let mut files: Vec<String> = Vec::new();
         for (at, path, name) in self.texts(list) {
             if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
-                self.flaw(at, &path, "is a path under the home directory, like .claude/settings.json");
+                self.flaw(at, &path, "must be a path under the home directory, like .claude/settings.json");
             } else if files.contains(&name) {
-                self.flaw(at, &path, format!("`{name}` is there twice"));
+                self.flaw(at, &path, format!("`{name}` is listed twice"));
             }
             files.push(name);
         }

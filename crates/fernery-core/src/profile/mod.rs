@@ -12,9 +12,9 @@ mod form;
 #[cfg(test)]
 mod tests;
 
-use crate::artifact::words;
 use crate::blueprint::{Flaw, Sandbox, millis};
 use crate::limits;
+use crate::words;
 pub use dialect::{Dialect, Finish, Hearing, Told, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -37,7 +37,6 @@ const BUILTIN: [(&str, &str); 8] = [
 const ARGS: &str = "{args}";
 /// This very program.
 const FERNERY: &str = "{fernery}";
-/// The prompt itself.
 const PROMPT: &str = "{prompt}";
 /// A file that holds the prompt.
 const PROMPT_FILE: &str = "{prompt_file}";
@@ -126,7 +125,6 @@ pub struct Profile {
 pub struct Places<'a> {
     /// The path of this program.
     pub fernery: &'a str,
-    /// The prompt itself.
     pub prompt: &'a str,
     /// The path of a file that holds the prompt, as the agent sees it.
     pub prompt_file: &'a str,
@@ -135,14 +133,13 @@ pub struct Places<'a> {
 /// A prompt is too long to be an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PromptTooLong {
-    /// Its bytes.
     pub bytes: usize,
 }
 
 impl std::fmt::Display for PromptTooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let most = limits::PROMPT_ARGUMENT_BYTES_MAX;
-        write!(f, "the prompt has {} bytes; as an argument it has at most {most}", self.bytes)
+        write!(f, "the prompt has {} bytes; as an argument it may have at most {most}", self.bytes)
     }
 }
 
@@ -153,7 +150,6 @@ impl std::error::Error for PromptTooLong {}
 pub struct RefusedArgs {
     /// Which one, from zero; `None` if it is about all of them.
     pub nth: Option<usize>,
-    /// Why.
     pub why: String,
 }
 
@@ -184,9 +180,7 @@ impl Profile {
         for (nth, arg) in args.iter().enumerate() {
             let refused = |why: String| Err(RefusedArgs { nth: Some(nth), why });
             if arg == "--" && self.argv.first().is_some_and(|program| program != ARGS) {
-                return refused(
-                    "would end the flags, and with them those that the profile needs".to_string(),
-                );
+                return refused("would end the flags before those that the profile needs".to_string());
             }
             let strange = [ARGS, FERNERY]
                 .into_iter()
@@ -194,10 +188,10 @@ impl Profile {
                 .chain((self.prompt != PromptBy::File).then_some(PROMPT_FILE))
                 .find(|place| arg.contains(place));
             if let Some(place) = strange {
-                return refused(format!("`{place}` is a place that this profile has no use for here"));
+                return refused(format!("this profile does not use the placeholder `{place}`"));
             }
             if let Some(kept) = self.keeps(arg) {
-                return refused(format!("`{kept}` is the profile's own: its protocol needs it as it is"));
+                return refused(format!("`{kept}` is set by the profile, which needs it unchanged"));
             }
         }
         let mut argv = Vec::with_capacity(self.argv.len() + args.len());
@@ -206,11 +200,17 @@ impl Profile {
         argv.extend_from_slice(args);
         argv.extend(self.argv[place..].iter().filter(|word| *word != ARGS).cloned());
         if argv.first().is_none_or(|program| program.trim().is_empty()) {
-            let why = format!("the profile `{}` has no program of its own: args are all of it", self.name);
+            let why = format!(
+                "the profile `{}` has no program of its own: args must give the program and its arguments",
+                self.name
+            );
             return Err(RefusedArgs { nth: None, why });
         }
         if argv.len() > limits::ARGV_MAX {
-            let why = format!("a command has at most {} words, those of the profile too", limits::ARGV_MAX);
+            let why = format!(
+                "a command may have at most {} words, including those of the profile",
+                limits::ARGV_MAX
+            );
             return Err(RefusedArgs { nth: None, why });
         }
         Ok(Self { argv, ..self.clone() })

@@ -36,6 +36,8 @@ fn the_built_in_profiles_have_no_flaw_and_say_how_they_end() {
         assert_eq!(profile.network, !matches!(name, "command" | "mock"), "{name}");
         assert!(profile.install.is_empty() || !profile.version.is_empty(), "{name}");
     }
+    let trusts = Profile::builtin("gemini").unwrap().set.get("GEMINI_CLI_TRUST_WORKSPACE").cloned();
+    assert_eq!(trusts.as_deref(), Some("true"), "else it exits with 55 in every clone");
     assert!(Profile::builtin("nobody").is_none());
 }
 
@@ -74,7 +76,7 @@ fn mistakes_about_agents_are_told_with_their_place() {
         ),
         ("profile = \"../own\"", "unknown profile"),
         ("profile = \"closed\"", "profile: its file cannot be read: no right to"),
-        ("profile = \"other\"", "the file of that name says that it is `own`"),
+        ("profile = \"other\"", "the `name` in its file is `own`"),
         (
             "profile = \"bad\"",
             "in the profile `bad`, line 3, column 1: dialekt: unknown key `dialekt`; did you mean `dialect`?",
@@ -85,20 +87,20 @@ fn mistakes_about_agents_are_told_with_their_place() {
         ),
         (
             "profile = \"claude\"\nargs = [\"--model\", \"x\", \"--output-format=text\"]",
-            "args[2]: `--output-format` is the profile's own",
+            "args[2]: `--output-format` is set by the profile",
         ),
         (
             "profile = \"claude\"\nargs = [\"{prompt}\"]",
-            "args[0]: `{prompt}` is a place that this profile has no use",
+            "args[0]: this profile does not use the placeholder `{prompt}`",
         ),
-        ("profile = \"claude\"\nargs = [\"-p\"]", "args[0]: `-p` is the profile's own"),
+        ("profile = \"claude\"\nargs = [\"-p\"]", "args[0]: `-p` is set by the profile"),
         ("profile = \"claude\"\nargs = [\"--\"]", "args[0]: would end the flags"),
-        ("profile = \"claude\"\nargs = [\"a\\u0000\"]", "args[0]: holds the character"),
-        ("profile = \"claude\"\nargs = \"x\"", "args: is a list, not a text"),
+        ("profile = \"claude\"\nargs = [\"a\\u0000\"]", "args[0]: contains the invisible character"),
+        ("profile = \"claude\"\nargs = \"x\"", "args: must be a list, not a string"),
         ("profile = \"command\"", "args: is missing: the profile `command` has no program of its own"),
-        ("profile = \"claude\"\nargv = [\"x\"]", "argv: is said by the agent's profile"),
+        ("profile = \"claude\"\nargv = [\"x\"]", "argv: is set by the agent's profile"),
         ("profile = \"claude\"\nenv = [\"FERNERY_TOKEN\"]", "no command may see them"),
-        ("profile = \"claude\"\nnetwork = \"yes\"", "network: is true or false, not a text"),
+        ("profile = \"claude\"\nnetwork = \"yes\"", "network: must be true or false, not a string"),
         ("profile = \"claude\"\nnetwrk = true", "unknown key `netwrk`; did you mean `network`?"),
         (
             "profile = \"strict\"\nsandbox = \"landlock\"",
@@ -117,42 +119,54 @@ fn mistakes_in_a_profile_are_told_with_their_place() {
     let files = format!("login = [{}]", "\"a\",".repeat(limits::LOGIN_FILES_MAX + 1));
     for (from, to, expected) in [
         ("name = \"own\"", "", "line 1, column 1: name: is missing"),
-        ("name = \"own\"", "name = \"a/b\"", "name: has 1 to 64 characters"),
+        ("name = \"own\"", "name = \"a/b\"", "name: must have 1 to 64 characters"),
         ("dialect = \"text\"", "", "dialect: is missing"),
         ("dialect = \"text\"", "dialect = \"text\"\nprompt = \"stdn\"", "did you mean `stdin`?"),
-        ("\"{args}\"", "\"{arg}\"", "argv[2]: unknown place `{arg}`; did you mean `{args}`?"),
-        ("\"{args}\"", "\"{args}\", \"{args}\"", "argv: `{args}` is there twice"),
-        ("\"{args}\"", "\"x{args}\"", "argv[2]: `{args}` is a word of its own"),
+        ("\"{args}\"", "\"{arg}\"", "argv[2]: unknown placeholder `{arg}`; did you mean `{args}`?"),
+        ("\"{args}\"", "\"{args}\", \"{args}\"", "argv: `{args}` is listed twice"),
+        ("\"{args}\"", "\"x{args}\"", "argv[2]: `{args}` must be a word of its own"),
         ("\"{args}\"", "\"{fernery}\"", "argv[2]: `{fernery}` is a program"),
         ("\"{args}\"", "\"{prompt}\"", "argv: `{prompt}` needs prompt = \"argument\""),
-        ("dialect = \"text\"", "dialect = \"text\"\nprompt = \"file\"", "needs the place `{prompt_file}`"),
+        (
+            "dialect = \"text\"",
+            "dialect = \"text\"\nprompt = \"file\"",
+            "needs the placeholder `{prompt_file}`",
+        ),
         (
             "dialect = \"text\"",
             "dialect = \"text\"\nlogin = [\"/etc/x\"]",
-            "login[0]: is a path under the home",
+            "login[0]: must be a path under the home",
         ),
         (
             "dialect = \"text\"",
             "dialect = \"text\"\nlogin = [\"a/../b\"]",
-            "login[0]: is a path under the home",
+            "login[0]: must be a path under the home",
         ),
-        ("dialect = \"text\"", &format!("dialect = \"text\"\n{files}"), "login: has at most 50 files"),
+        ("dialect = \"text\"", &format!("dialect = \"text\"\n{files}"), "login: may have at most 50 files"),
         ("dialect = \"text\"", "dialect = \"text\"\nextends = \"claude\"", "unknown key `extends`"),
         (
             "dialect = \"text\"",
             "dialect = \"text\"\nsandbox = \"none\"",
             "unknown word `none`; known: bubblewrap, landlock",
         ),
-        ("dialect = \"text\"", "dialect = \"text\"\n[set]\nA = 1", "set.A: is a text in quotes"),
+        ("dialect = \"text\"", "dialect = \"text\"\n[set]\nA = 1", "set.A: must be a string in quotes"),
         ("dialect = \"text\"", "dialect = \"text\"\n[set]\nFERNERY_URL = \"x\"", "no command may see them"),
         (
             "dialect = \"text\"",
             &format!("dialect = \"text\"\n[set]\n{many}"),
-            "set: has at most 100 variables",
+            "set: may have at most 100 variables",
         ),
         ("dialect = \"text\"", "dialect = \"text\"\n[limits]\nsilence = 5", "has no unit"),
-        ("dialect = \"text\"", "dialect = \"text\"\n[limits]\noutput_bytes = 0", "is a number from 1 to"),
-        ("dialect = \"text\"", "dialect = \"text\"\nversion = []", "version: is a program and its arguments"),
+        (
+            "dialect = \"text\"",
+            "dialect = \"text\"\n[limits]\noutput_bytes = 0",
+            "must be a number from 1 to",
+        ),
+        (
+            "dialect = \"text\"",
+            "dialect = \"text\"\nversion = []",
+            "version: must be a program and its arguments",
+        ),
     ] {
         assert_eq!(OWN.matches(from).count(), 1, "{from}");
         let flaws = Profile::parse(&OWN.replace(from, to)).unwrap_err();
@@ -160,7 +174,7 @@ fn mistakes_in_a_profile_are_told_with_their_place() {
         assert!(told.iter().any(|line| line.contains(expected)), "{to:?} gave {told:#?}");
     }
     let large = "#".repeat(limits::BLUEPRINT_BYTES_MAX + 1);
-    assert!(Profile::parse(&large).unwrap_err()[0].message.contains("a profile has at most"));
+    assert!(Profile::parse(&large).unwrap_err()[0].message.contains("a profile may have at most"));
 }
 
 #[test]

@@ -30,7 +30,6 @@ pub struct Schema {
 pub struct Violation {
     /// Where, as a JSON Pointer; empty is the document itself.
     pub pointer: String,
-    /// What is wrong there.
     pub message: String,
 }
 
@@ -65,6 +64,9 @@ static SCHEMAS: LazyLock<Vec<Schema>> = LazyLock::new(|| {
         "session_manifest",
         "substrate_query",
         "substrate_query_response",
+        // Records of our own, which an export has beside the artifacts of the protocol.
+        "candidate",
+        "attempt",
     )
     .into_iter()
     .map(|(name, text)| Schema::compiled(name, text).expect("a schema that is compiled in can be read"))
@@ -79,7 +81,6 @@ impl Schema {
         Ok(Self { name, text, about, rule })
     }
 
-    /// All there are.
     pub fn all() -> &'static [Self] {
         &SCHEMAS
     }

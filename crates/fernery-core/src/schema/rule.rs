@@ -57,7 +57,7 @@ impl Type {
         match self {
             Self::Object => "an object",
             Self::Array => "a list",
-            Self::String => "a text",
+            Self::String => "a string",
             Self::Integer => "a whole number",
             Self::Boolean => "true or false",
             Self::Null => "null",
@@ -147,13 +147,13 @@ impl Rule {
             Value::String(text) => {
                 let chars = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
                 if let Some(bound) = self.length.broken(chars) {
-                    wrong(format!("the text has {chars} characters; it has {bound}"));
+                    wrong(format!("the string has {chars} characters; allowed: {bound}"));
                 }
                 if self.is_instant && !is_instant(text, self.pattern.as_ref()) {
                     wrong(format!("{} is not an instant in UTC like 2026-11-15T09:30:00Z", shown(value)));
                 } else if let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.is_match(text))
                 {
-                    wrong(format!("{} does not have the form {pattern}", shown(value)));
+                    wrong(format!("{} does not match {pattern}", shown(value)));
                 }
             }
             Value::Number(number) => {
@@ -165,7 +165,7 @@ impl Rule {
             }
             Value::Array(items) => {
                 if let Some(bound) = self.count.broken(i64::try_from(items.len()).unwrap_or(i64::MAX)) {
-                    wrong(format!("the list has {} items; it has {bound}", items.len()));
+                    wrong(format!("the list has {} items; allowed: {bound}", items.len()));
                 }
                 for (nth, item) in items.iter().enumerate() {
                     let Some(rule) = &self.items else { break };
@@ -198,7 +198,7 @@ impl Rule {
                     let missing =
                         self.properties.keys().map(String::as_str).filter(|key| !fields.contains_key(*key));
                     let near = nearest(name, missing).map(|near| format!("; did you mean `{near}`?"));
-                    let message = format!("no such field{}", near.unwrap_or_default());
+                    let message = format!("unknown field{}", near.unwrap_or_default());
                     violations.push(Violation { pointer: pointer.clone(), message });
                 }
                 None => {}

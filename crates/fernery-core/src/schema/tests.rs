@@ -1,6 +1,9 @@
 use super::*;
 use crate::Timestamp;
 use crate::artifact::*;
+use crate::exported::{AttemptRecord, CandidateRecord};
+use crate::inbox::CandidateStatus;
+use crate::{AttemptId, AttemptOutcome};
 use serde_json::json;
 
 /// One valid document of every artifact. Where there is a Rust type, it is what the type writes.
@@ -119,6 +122,39 @@ fn samples() -> Vec<(&'static str, Value)> {
             json!({"response_id": "a1", "query_id": "q1", "target_azolla_id": "mec", "status": "DENIED",
                    "results": [], "created_at": at}),
         ),
+        (
+            "candidate",
+            json!(CandidateRecord {
+                candidate_id: CandidateId::stored("k1"),
+                azolla_id: AzollaId::stored("tm"),
+                work_order_id: Some(WorkorderId::stored("w1")),
+                capture_ids: vec![CaptureId::stored("c1")],
+                title: "Buy milk".into(),
+                acceptance_criteria: String::new(),
+                importance: 2,
+                urgency: 4,
+                metadata: Metadata::new(),
+                made_by: "builtin".into(),
+                status: CandidateStatus::Promoted,
+                objective_id: Some(ObjectiveId::stored("T-17")),
+                merged_into: None,
+                created_at: at,
+                updated_at: at,
+            }),
+        ),
+        (
+            "attempt",
+            json!(AttemptRecord {
+                attempt_id: AttemptId::from_uuid(uuid::Uuid::from_u128(7)),
+                work_order_id: WorkorderId::stored("w1"),
+                attempt_no: 1,
+                worker_id: "w".into(),
+                started_at: at,
+                finished_at: at,
+                outcome: AttemptOutcome::Lost,
+                error: Some(json!({"code": "x"})),
+            }),
+        ),
     ]
 }
 
@@ -160,7 +196,7 @@ fn every_field_is_required_and_no_other_is_allowed() {
         }
         let mut with = document;
         with["a/b~"] = json!(null);
-        let expected = Violation { pointer: "/a~1b~0".into(), message: "no such field".into() };
+        let expected = Violation { pointer: "/a~1b~0".into(), message: "unknown field".into() };
         assert_eq!(schema.validate(&with), [expected], "{name}");
     }
 }
@@ -169,11 +205,11 @@ fn every_field_is_required_and_no_other_is_allowed() {
 fn a_bad_document_is_refused_with_the_place_and_the_reason() {
     let long = "x".repeat(65);
     for (name, pointer, bad, expected) in [
-        ("objective", "/objective_id", json!("../x"), "does not have the form"),
-        ("objective", "/azolla_id", json!(long), "does not have the form"),
-        ("objective", "/title", json!(""), "0 characters; it has 1 to 500"),
+        ("objective", "/objective_id", json!("../x"), "does not match"),
+        ("objective", "/azolla_id", json!(long), "does not match"),
+        ("objective", "/title", json!(""), "0 characters; allowed: 1 to 500"),
         ("objective", "/title", json!("x".repeat(501)), "501 characters"),
-        ("objective", "/title", json!(7), "7 is not a text"),
+        ("objective", "/title", json!(7), "7 is not a string"),
         (
             "objective",
             "/status",
@@ -187,7 +223,7 @@ fn a_bad_document_is_refused_with_the_place_and_the_reason() {
         ("objective", "/urgency", json!(1.5), "1.5 is not a whole number"),
         ("objective", "/urgency", json!(1e300), "out of bounds"),
         ("objective", "/urgency", json!("1"), "\"1\" is not a whole number"),
-        ("objective", "/blocked_reason", json!(false), "false is not a text or null"),
+        ("objective", "/blocked_reason", json!(false), "false is not a string or null"),
         ("objective", "/blocked_on", json!({}), "an object is not a list"),
         ("objective", "/blocked_on/0/kind", json!("OTHER"), "is not one of USER_INPUT"),
         ("objective", "/blocked_on/0/resolved", json!(null), "null is not true or false"),
@@ -195,46 +231,50 @@ fn a_bad_document_is_refused_with_the_place_and_the_reason() {
         ("objective", "/created_at", json!("2026-11-15"), "is not an instant in UTC"),
         ("objective", "/created_at", json!("2026-11-15T09:30:00+01:00"), "is not an instant in UTC"),
         ("objective", "/updated_at", json!("2026-02-30T09:30:00Z"), "is not an instant in UTC"),
-        ("blocker_ref", "/blocker_id", json!(""), "does not have the form"),
+        ("blocker_ref", "/blocker_id", json!(""), "does not match"),
         ("event", "/type", json!("TICKET_DONE"), "is not one of TICKET_READY"),
         ("event", "/processed", json!(0), "0 is not true or false"),
-        ("event", "/resource_id", json!("a b"), "does not have the form"),
-        ("context_snapshot", "/related_yield_refs", json!([1]), "1 is not a text"),
-        ("context_snapshot", "/full_prompt_text", json!(null), "null is not a text"),
+        ("event", "/resource_id", json!("a b"), "does not match"),
+        ("context_snapshot", "/related_yield_refs", json!([1]), "1 is not a string"),
+        ("context_snapshot", "/full_prompt_text", json!(null), "null is not a string"),
         ("workorder", "/budget_ms", json!(0), "0 is out of bounds: at least 1"),
-        ("workorder", "/diazotroph_type", json!("PATCH"), "does not have the form"),
+        ("workorder", "/diazotroph_type", json!("PATCH"), "does not match"),
         (
             "workorder",
             "/diazotroph_type",
             json!(format!("{long}_DIAZOTROPH").to_uppercase()),
-            "76 characters; it has at most 64",
+            "76 characters; allowed: at most 64",
         ),
-        ("workorder", "/branch_name", json!(""), "0 characters; it has at least 1"),
+        ("workorder", "/branch_name", json!(""), "0 characters; allowed: at least 1"),
         ("workorder", "/status", json!("DONE"), "is not one of CREATED, EXECUTED"),
-        ("output_bundle", "/content", json!({"a": 1}), "an object is not a text"),
+        ("output_bundle", "/content", json!({"a": 1}), "an object is not a string"),
         ("run_record", "/gate_result", json!("pass"), "is not one of PASS, FAIL"),
-        ("run_record", "/work_order_id", json!("-"), "does not have the form"),
-        ("pause_state", "/prioritized_actions", json!([]), "the list has 0 items; it has 1 to 3"),
+        ("run_record", "/work_order_id", json!("-"), "does not match"),
+        ("pause_state", "/prioritized_actions", json!([]), "the list has 0 items; allowed: 1 to 3"),
         ("pause_state", "/prioritized_actions", json!(["a", "b", "c", "d"]), "the list has 4 items"),
         ("pause_state", "/prioritized_actions", json!([""]), "0 characters"),
         ("pause_state", "/reason", json!("OVERDUE"), "is not one of RUN_COMPLETE"),
         ("claim_record", "/claim_version", json!(-1), "-1 is out of bounds: at least 0"),
         ("claim_record", "/resource_type", json!("JOB"), "is not one of EVENT, WORKORDER"),
-        ("claim_record", "/owner_id", json!(""), "0 characters; it has 1 to 200"),
-        ("claim_record", "/heartbeat_at", json!(17), "17 is not a text"),
+        ("claim_record", "/owner_id", json!(""), "0 characters; allowed: 1 to 200"),
+        ("claim_record", "/heartbeat_at", json!(17), "17 is not a string"),
         ("capture_buffer", "/status", json!("DONE"), "is not one of PENDING, PROCESSED"),
         (
             "session_manifest",
             "/prioritized_orientation",
             json!(vec!["a"; 6]),
-            "the list has 6 items; it has 1 to 5",
+            "the list has 6 items; allowed: 1 to 5",
         ),
-        ("session_manifest", "/queried_azolla_ids", json!(["a/"]), "does not have the form"),
+        ("session_manifest", "/queried_azolla_ids", json!(["a/"]), "does not match"),
         ("session_manifest", "/pause_state_summary/0/reason", json!("X"), "is not one of"),
         ("substrate_query", "/artifact_type", json!("workorder"), "is not one of pause_state"),
         ("substrate_query", "/filter", json!(null), "null is not an object"),
         ("substrate_query_response", "/status", json!("ok"), "is not one of OK"),
         ("substrate_query_response", "/results", json!(["x"]), "\"x\" is not an object"),
+        ("candidate", "/status", json!("NEW"), "is not one of WAITING"),
+        ("candidate", "/objective_id", json!("a b"), "does not match"),
+        ("attempt", "/outcome", json!("DONE"), "is not one of SUCCEEDED"),
+        ("attempt", "/attempt_no", json!(0), "0 is out of bounds"),
     ] {
         let mut document = sample(name);
         *document.pointer_mut(pointer).expect("the sample has it") = bad;

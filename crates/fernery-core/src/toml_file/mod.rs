@@ -1,16 +1,25 @@
 //! TOML files that people write, read with the place of everything, so that every mistake is told at once and where it is.
 //!
-//! What the files mean is said where they belong: [`blueprint`](crate::blueprint), [`profile`](crate::profile).
+//! What the files mean is said where they belong: [`blueprint`](crate::blueprint), [`profile`](crate::profile), and the
+//! configuration in the binary.
 
 mod reader;
 pub(crate) mod tree;
 mod words;
 
-pub(crate) use reader::{Fields, Found, Reader};
-pub(crate) use tree::Place;
+pub use reader::{Fields, Found, Reader};
+pub use tree::{Entry, Node, Place, Shape, Table};
 
 use serde::Serialize;
 use std::fmt;
+
+/// Reads the text of one file that extends no other. Whoever calls this bounds its size.
+pub fn open(text: &str) -> Result<(Reader, Fields), Vec<Flaw>> {
+    let (table, sources) = tree::read_alone(text)?;
+    let reader = Reader::new(sources);
+    let fields = reader.file(table);
+    Ok((reader, fields))
+}
 
 /// Something that is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,7 +30,6 @@ pub struct Flaw {
     pub column: usize,
     /// The key it is about, like `gates[2].argv`; empty if it is about the file.
     pub path: String,
-    /// What is wrong.
     pub message: String,
 }
 

@@ -2,20 +2,21 @@
 
 use super::Flaw;
 use super::tree::{Entry, Node, Place, Shape, Sources, Table};
+use crate::calendar::duration;
+use crate::limits;
 use crate::names::{is_unprintable, nearest};
-use crate::{duration, limits};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// Notes flaws. A value that has one is answered as `None`; so is one that is not there.
-pub(crate) struct Reader {
+pub struct Reader {
     sources: Sources,
     flaws: Vec<Flaw>,
 }
 
 /// A table that is being read.
-pub(crate) struct Fields {
+pub struct Fields {
     /// Its key, with a dot after it; empty for the file.
     prefix: String,
     at: Place,
@@ -24,10 +25,11 @@ pub(crate) struct Fields {
 }
 
 /// A value with its place, for rules over more than one.
-pub(crate) struct Found<T> {
-    pub(crate) value: T,
-    pub(crate) at: Place,
-    pub(crate) path: String,
+pub struct Found<T> {
+    pub value: T,
+    pub at: Place,
+    /// Its key, with those of the tables around it.
+    pub path: String,
 }
 
 impl<T> Found<T> {
@@ -37,14 +39,19 @@ impl<T> Found<T> {
 }
 
 impl Fields {
-    pub(crate) fn path(&self, key: &str) -> String {
+    /// A key of this table, with those of the tables around it.
+    pub fn path(&self, key: &str) -> String {
         format!("{}{}", self.prefix, key.escape_debug())
     }
 
     fn take(&mut self, key: &'static str) -> Option<(String, Node)> {
+        self.entry(key).map(|entry| (self.path(key), entry.node))
+    }
+
+    /// Takes a key with its value, whatever that is.
+    pub fn entry(&mut self, key: &'static str) -> Option<Entry> {
         self.asked.push(key);
-        let Entry { node, .. } = self.entries.remove(key)?;
-        Some((self.path(key), node))
+        self.entries.remove(key)
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
@@ -70,7 +77,7 @@ impl Fields {
     }
 
     /// All that is left, when the keys are names of their own.
-    pub(crate) fn entries(&mut self) -> Vec<(String, Entry)> {
+    pub fn entries(&mut self) -> Vec<(String, Entry)> {
         std::mem::take(&mut self.entries).into_iter().collect()
     }
 }
@@ -80,36 +87,43 @@ impl Reader {
         Self { sources, flaws: Vec::new() }
     }
 
-    pub(crate) fn flaw(&mut self, at: Place, path: &str, message: impl Into<String>) {
+    /// Notes that something is wrong.
+    pub fn flaw(&mut self, at: Place, path: &str, message: impl Into<String>) {
         if self.flaws.len() < limits::BLUEPRINT_FLAWS_MAX {
             self.flaws.push(self.sources.flaw(at, path, message.into()));
         }
     }
 
     /// Every flaw, in the order of the file.
-    pub(crate) fn flaws(mut self) -> Vec<Flaw> {
+    pub fn flaws(mut self) -> Vec<Flaw> {
         self.flaws.sort_by_key(|flaw| (flaw.line, flaw.column));
         self.flaws
+    }
+
+    /// Line and column of a place, both from one.
+    pub fn position(&self, at: Place) -> (usize, usize) {
+        self.sources.position(at)
     }
 
     pub(crate) fn file(&self, entries: Table) -> Fields {
         Fields { prefix: String::new(), at: Place::default(), entries, asked: Vec::new() }
     }
 
-    pub(crate) fn fields(&mut self, path: &str, node: Node) -> Option<Fields> {
+    /// A value that must be a table.
+    pub fn fields(&mut self, path: &str, node: Node) -> Option<Fields> {
         match node.value {
             Shape::Table(entries) => {
                 Some(Fields { prefix: format!("{path}."), at: node.at, entries, asked: Vec::new() })
             }
             other => {
-                self.flaw(node.at, path, format!("is a table, not {}", other.described()));
+                self.flaw(node.at, path, format!("must be a table, not {}", other.described()));
                 None
             }
         }
     }
 
     /// Ends a table: a key that nobody asked for is a mistake.
-    pub(crate) fn end(&mut self, mut fields: Fields) {
+    pub fn end(&mut self, mut fields: Fields) {
         for (key, entry) in fields.entries() {
             let asked = fields.asked.iter().copied();
             let path = fields.path(&key);
@@ -134,12 +148,14 @@ impl Reader {
         self.flaw(at, path, format!("unknown {what} `{shown}`; {hint}"));
     }
 
-    pub(crate) fn missing(&mut self, fields: &Fields, key: &str, what: &str) {
+    /// A key that must be there and is not; `what` it says.
+    pub fn missing(&mut self, fields: &Fields, key: &str, what: &str) {
         let path = fields.path(key);
         self.flaw(fields.at, &path, format!("is missing: {what}"));
     }
 
-    pub(crate) fn table(&mut self, fields: &mut Fields, key: &'static str) -> Option<Fields> {
+    /// A table, if the key is there.
+    pub fn table(&mut self, fields: &mut Fields, key: &'static str) -> Option<Fields> {
         let (path, node) = fields.take(key)?;
         self.fields(&path, node)
     }
@@ -149,29 +165,27 @@ impl Reader {
         match node.value {
             Shape::List(items) => Some(Found::new(items, node.at, &path)),
             other => {
-                self.flaw(node.at, &path, format!("is a list, not {}", other.described()));
+                self.flaw(node.at, &path, format!("must be a list, not {}", other.described()));
                 None
             }
         }
     }
 
+    /// A value that must be a text, and one that people can read.
     pub(crate) fn text_of(&mut self, path: &str, node: Node) -> Option<Found<String>> {
         let Shape::Text(text) = node.value else {
-            self.flaw(node.at, path, format!("is a text in quotes, not {}", node.value.described()));
+            self.flaw(node.at, path, format!("must be a string in quotes, not {}", node.value.described()));
             return None;
         };
         // What a person approves must be what the person sees.
         if let Some(bad) = text.chars().find(|c| is_unprintable(*c) && !matches!(c, '\n' | '\t')) {
-            self.flaw(
-                node.at,
-                path,
-                format!("holds the character {}, which nobody can see", bad.escape_unicode()),
-            );
+            self.flaw(node.at, path, format!("contains the invisible character {}", bad.escape_unicode()));
             return None;
         }
         Some(Found::new(text, node.at, path))
     }
 
+    /// A text, if the key is there.
     pub(crate) fn text(&mut self, fields: &mut Fields, key: &'static str) -> Option<Found<String>> {
         let (path, node) = fields.take(key)?;
         self.text_of(&path, node)
@@ -185,7 +199,7 @@ impl Reader {
     ) -> Option<Found<String>> {
         let found = self.text(fields, key)?;
         if found.value.chars().count() > chars_max || found.value.contains(['\n', '\t']) {
-            self.flaw(found.at, &found.path, format!("is one line of at most {chars_max} characters"));
+            self.flaw(found.at, &found.path, format!("must be one line of at most {chars_max} characters"));
             return None;
         }
         Some(found)
@@ -228,12 +242,16 @@ impl Reader {
         let number = match node.value {
             Shape::Whole(number) => number.and_then(|n| u64::try_from(n).ok()).filter(|n| bounds.contains(n)),
             other => {
-                self.flaw(node.at, &path, format!("is a whole number, not {}", other.described()));
+                self.flaw(node.at, &path, format!("must be a whole number, not {}", other.described()));
                 return None;
             }
         };
         if number.is_none() {
-            self.flaw(node.at, &path, format!("is a number from {} to {}", bounds.start(), bounds.end()));
+            self.flaw(
+                node.at,
+                &path,
+                format!("must be a number from {} to {}", bounds.start(), bounds.end()),
+            );
         }
         number.map(|number| Found::new(number, node.at, &path))
     }
@@ -243,7 +261,7 @@ impl Reader {
         match node.value {
             Shape::Switch(on) => Some(on),
             other => {
-                self.flaw(node.at, &path, format!("is true or false, not {}", other.described()));
+                self.flaw(node.at, &path, format!("must be true or false, not {}", other.described()));
                 None
             }
         }
@@ -278,7 +296,7 @@ impl Reader {
             Ok(duration) if bounds.contains(&duration) => Some(Found::new(duration, at, &path)),
             Ok(_) => {
                 let (from, to) = (duration::show(*bounds.start()), duration::show(*bounds.end()));
-                self.flaw(at, &path, format!("is a duration from {from} to {to}"));
+                self.flaw(at, &path, format!("must be a duration from {from} to {to}"));
                 None
             }
             Err(why) => {
@@ -295,7 +313,7 @@ impl Reader {
             Shape::Whole(number) => number.map(|number| number.to_string()),
             Shape::Fraction(written) => Some(written),
             other => {
-                self.flaw(node.at, &path, format!("is a number of dollars, not {}", other.described()));
+                self.flaw(node.at, &path, format!("must be an amount in dollars, not {}", other.described()));
                 return None;
             }
         };
@@ -305,7 +323,7 @@ impl Reader {
             self.flaw(
                 node.at,
                 &path,
-                format!("is an amount like 12.50, more than 0 and at most {most} dollars"),
+                format!("must be an amount like 12.50, more than 0 and at most {most} dollars"),
             );
         }
         micros

@@ -21,46 +21,50 @@ pub(crate) struct Sources {
     extends: Place,
 }
 
-/// Where something is written.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub struct Place {
     source: usize,
     offset: usize,
 }
 
 /// A value and its place.
 #[derive(Debug)]
-pub(crate) struct Node {
-    pub(crate) at: Place,
-    pub(crate) value: Shape,
+pub struct Node {
+    pub at: Place,
+    pub value: Shape,
 }
 
+/// What a value is.
 #[derive(Debug)]
-pub(crate) enum Shape {
+pub enum Shape {
     Text(String),
-    /// `None` if it is larger than any number that a file may have.
+    /// A whole number; `None` if it is larger than any number that a file may have.
     Whole(Option<i64>),
-    /// As it is written.
+    /// A fraction, as it is written.
     Fraction(String),
     Switch(bool),
+    /// A date or a time.
     Date,
     List(Vec<Node>),
     Table(Table),
 }
 
-pub(crate) type Table = BTreeMap<String, Entry>;
+/// A table by its keys.
+pub type Table = BTreeMap<String, Entry>;
 
 /// A key and its value.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) key_at: Place,
-    pub(crate) node: Node,
+pub struct Entry {
+    /// Where the key is written.
+    pub key_at: Place,
+    pub node: Node,
 }
 
 impl Shape {
-    pub(crate) fn described(&self) -> &'static str {
+    /// What it is, in words.
+    pub fn described(&self) -> &'static str {
         match self {
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::Whole(_) => "a number",
             Self::Fraction(_) => "a fraction",
             Self::Switch(_) => "true or false",
@@ -84,7 +88,7 @@ impl Sources {
         Flaw { line, column, path: path.to_string(), message }
     }
 
-    fn position(&self, at: Place) -> (usize, usize) {
+    pub(crate) fn position(&self, at: Place) -> (usize, usize) {
         let text = &self.sources[at.source].text;
         let before = &text[..text.floor_char_boundary(at.offset)];
         let line = before.matches('\n').count() + 1;
@@ -121,20 +125,24 @@ pub(crate) fn read(
         let refused =
             |sources: &Sources, why: String| Err(vec![sources.flaw(parent.node.at, "extends", why)]);
         let Shape::Text(name) = &parent.node.value else {
-            let why =
-                format!("is the name of one {} in quotes, not {}", kind.what, parent.node.value.described());
+            let why = format!(
+                "must be the name of one {} in quotes, not {}",
+                kind.what,
+                parent.node.value.described()
+            );
             return refused(&sources, why);
         };
         let chain = sources.sources.iter().filter_map(|source| source.name.as_deref());
         if chain.clone().any(|earlier| earlier == name) {
             let round: Vec<_> = chain.skip_while(|earlier| earlier != name).chain([name.as_str()]).collect();
-            return refused(
-                &sources,
-                format!("goes round in a circle: {}", round.join(" → ").escape_debug()),
-            );
+            return refused(&sources, format!("is circular: {}", round.join(" → ").escape_debug()));
         }
         if sources.sources.len() > limits::BLUEPRINT_PARENTS_MAX {
-            let why = format!("more than {} {}s extend each other", limits::BLUEPRINT_PARENTS_MAX, kind.what);
+            let why = format!(
+                "the chain of `extends` has more than {} {}s",
+                limits::BLUEPRINT_PARENTS_MAX,
+                kind.what
+            );
             return refused(&sources, why);
         }
         let builtin = || kind.builtin.iter().find(|(builtin, _)| name == builtin);
@@ -165,10 +173,22 @@ fn read_one(
     sources.sources.push(Source { name, text: text.clone() });
     let at = |offset| Place { source, offset };
     if large {
-        let why = format!("a {} has at most {} bytes", kind.what, limits::BLUEPRINT_BYTES_MAX);
+        let why = format!("a {} may have at most {} bytes", kind.what, limits::BLUEPRINT_BYTES_MAX);
         return Err(vec![sources.flaw(at(0), "", why)]);
     }
-    let (table, errors) = DeTable::parse_recoverable(&text);
+    parse(source, &text, sources)
+}
+
+/// Reads one file that extends no other.
+pub(crate) fn read_alone(text: &str) -> Result<(Table, Sources), Vec<Flaw>> {
+    let source = Source { name: None, text: text.to_string() };
+    let sources = Sources { sources: vec![source], extends: Place::default() };
+    Ok((parse(0, text, &sources)?, sources))
+}
+
+fn parse(source: usize, text: &str, sources: &Sources) -> Result<Table, Vec<Flaw>> {
+    let at = |offset| Place { source, offset };
+    let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(table_of(table.into_inner(), source));
     }

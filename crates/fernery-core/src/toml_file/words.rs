@@ -30,12 +30,12 @@ impl Reader {
     pub(crate) fn program(&mut self, fields: &mut Fields, key: &'static str) -> Option<Vec<String>> {
         let list = self.list(fields, key)?;
         if !(1..=limits::ARGV_MAX).contains(&list.value.len()) {
-            let why = format!("is a program and its arguments: 1 to {} texts", limits::ARGV_MAX);
+            let why = format!("must be a program and its arguments: 1 to {} strings", limits::ARGV_MAX);
             self.flaw(list.at, &list.path, why);
         }
         let argv = self.arguments(list);
         if let Some(program) = argv.first().filter(|program| program.value.trim().is_empty()) {
-            self.flaw(program.at, &program.path, "is the program: it must not be empty");
+            self.flaw(program.at, &program.path, "the program must not be empty");
         }
         Some(argv.into_iter().map(|word| word.value).collect())
     }
@@ -45,7 +45,7 @@ impl Reader {
         let words: Vec<_> =
             self.texts(list).into_iter().map(|(at, path, value)| Found { value, at, path }).collect();
         if let Some(long) = words.iter().find(|word| word.value.len() > limits::ARGV_BYTES_MAX) {
-            self.flaw(long.at, &long.path, format!("has at most {} bytes", limits::ARGV_BYTES_MAX));
+            self.flaw(long.at, &long.path, format!("may have at most {} bytes", limits::ARGV_BYTES_MAX));
         }
         words
     }
@@ -54,13 +54,13 @@ impl Reader {
     pub(crate) fn env(&mut self, fields: &mut Fields, key: &'static str) -> Vec<String> {
         let Some(list) = self.list(fields, key) else { return Vec::new() };
         if list.value.len() > limits::ENV_NAMES_MAX {
-            self.flaw(list.at, &list.path, format!("has at most {} names", limits::ENV_NAMES_MAX));
+            self.flaw(list.at, &list.path, format!("may have at most {} names", limits::ENV_NAMES_MAX));
         }
         let mut names: Vec<String> = Vec::new();
         for (at, path, value) in self.texts(list) {
             let found = Found { value, at, path };
             if self.env_name(&found) && names.contains(&found.value) {
-                self.flaw(found.at, &found.path, format!("`{}` is there twice", found.value));
+                self.flaw(found.at, &found.path, format!("`{}` is listed twice", found.value));
             }
             names.push(found.value);
         }
@@ -74,7 +74,7 @@ impl Reader {
             || name.starts_with(|c: char| c.is_ascii_digit())
             || !name.chars().all(plain)
         {
-            "is the name of one variable of the environment: letters, digits and _"
+            "must be the name of one environment variable: letters, digits and _"
         } else if name.to_ascii_uppercase().starts_with("FERNERY_") {
             "Fernery's own variables hold tokens: no command may see them"
         } else {

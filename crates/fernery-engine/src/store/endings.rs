@@ -1,5 +1,5 @@
-//! Words that every store writes alike: the error of an attempt that ended without a report, and where a job stands by
-//! what was found of it.
+//! Shared by all stores: the error of an attempt that ended without a report, and a job's status by the rows that were
+//! found.
 
 use crate::error::{StoreError, StoreResult};
 use fernery_core::{AttemptOutcome, Holding, JobId, JobStatus};
@@ -10,13 +10,13 @@ pub fn unreported(outcome: AttemptOutcome, held: &Holding) -> Option<(&'static s
     let (code, message) = match outcome {
         AttemptOutcome::Succeeded | AttemptOutcome::Failed => return None,
         AttemptOutcome::Lost => {
-            ("lease_expired", format!("no heartbeat after {}; the lease ran out", held.heartbeat_at))
+            ("lease_expired", format!("the lease expired: no heartbeat after {}", held.heartbeat_at))
         }
         AttemptOutcome::TimedOut => {
-            ("timed_out", "the attempt took longer than the job's time-out".to_string())
+            ("timed_out", "the attempt took longer than the job's timeout".to_string())
         }
-        AttemptOutcome::Cancelled => ("cancelled", "an operator ended it".to_string()),
-        AttemptOutcome::Released => ("released", "the worker handed it back unfinished".to_string()),
+        AttemptOutcome::Cancelled => ("cancelled", "an operator cancelled the job".to_string()),
+        AttemptOutcome::Released => ("released", "the worker returned the job unfinished".to_string()),
     };
     let error = serde_json::json!({ "code": code, "message": message });
     to_raw_value(&error).ok().map(|raw| (code, raw))
@@ -48,7 +48,7 @@ impl Traces {
                 ended: None,
                 last_outcome: Some(AttemptOutcome::Succeeded),
             } => Ok(JobStatus::Succeeded),
-            other => Err(StoreError::Corrupt(format!("job {job_id} stands nowhere or twice: {other:?}"))),
+            other => Err(StoreError::Corrupt(format!("job {job_id} is in no state or in two: {other:?}"))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What workers ask for, and what a holder says about its job.
 
-use fernery_core::lease::Message;
+use fernery_core::job::lease::Message;
 use fernery_core::{AttemptId, JobId, LeaseToken, StreamName, Timestamp, TokenHash, WorkerId, limits};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};

@@ -15,23 +15,25 @@
 //! | `dead_letters` | a DEAD job | bury | redrive, purge, retention |
 //! | `unique_keys` | an unfinished job's key | enqueue | the job's end |
 //! | `inbox` | a job of another program's transaction (PostgreSQL) | any program | the engine |
-//! | `streams` | counts and the pause flag | every batch | |
+//! | `streams` | counts and the pause flag; who used it first and when it was used last | every batch; opening it | when it was empty for long |
 //! | `processes` | a process that serves this database (SQLite has one at most, and keeps it in memory) | attend | leave; any attend an hour later |
 //!
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,
 //! because each verb moves it in one transaction.
 
+use crate::clock_step::Doubt;
 use crate::error::{StoreError, StoreResult};
-use crate::substrate::Work;
+use crate::pipeline::Work;
 use async_trait::async_trait;
 use fernery_core::artifact::ClaimRecord;
-use fernery_core::report::Answer;
-use fernery_core::retry::RetryPolicy;
+use fernery_core::job::report::Answer;
+use fernery_core::job::retry::RetryPolicy;
 use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
 use std::time::Duration;
 use uuid::Uuid;
 
 pub mod endings;
+mod expiry;
 mod holder;
 mod new_job;
 mod operator;
@@ -45,7 +47,10 @@ pub use holder::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Pro
 pub use new_job::{Enqueued, NewJob, Start, Unfit};
 pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer, TokenRow};
 pub use process::{LivingProcess, Process};
-pub use view::{AttemptView, Cursor, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamView};
+pub use view::{
+    AttemptView, Cursor, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits, StreamView,
+    StreamsOpened,
+};
 
 /// What every store is told when it is opened.
 #[derive(Clone, Debug)]
@@ -80,31 +85,95 @@ pub struct Pass {
     pub full: bool,
 }
 
+impl Pass {
+    /// Says in the log how many leases were reaped.
+    pub(crate) fn tell_reaped(self) {
+        if self.moved > 0 {
+            tracing::info!(leases = self.moved, "reaped expired leases");
+        }
+    }
+}
+
+/// How long what has ended is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Jobs that succeeded or were cancelled.
+    pub finished: Duration,
+    /// Dead letters; `None` keeps them until somebody redrives or purges them.
+    pub dead: Option<Duration>,
+}
+
+impl Keep {
+    /// The same for both.
+    pub fn all(age: Duration) -> Self {
+        Self { finished: age, dead: Some(age) }
+    }
+}
+
 /// A durable store of jobs. Every `Ok` is durable (invariant 19); every verb is one transaction per item or per call.
 ///
-/// The items of one call are as calls that arrive at once: each is answered by itself and in its place, and no order of
-/// carrying them out is promised.
+/// Its verbs lie in one trait for each file that both backends have: [`Enqueue`] is implemented in `enqueue.rs`, [`Claim`] in
+/// `claim.rs`, and so on; [`Transactions`] in `pipeline.rs`.
 #[async_trait]
-pub trait Store: Send + Sync + 'static {
+pub trait Store:
+    Enqueue
+    + Claim
+    + Report
+    + Operate
+    + Read
+    + Streams
+    + Maintain
+    + Tokens
+    + Processes
+    + Transactions
+    + Clock
+    + Send
+    + Sync
+    + 'static
+{
+    /// `sqlite` or `postgres`.
+    fn backend(&self) -> &'static str;
+    /// Ends background work and connections; what was acknowledged stays.
+    async fn close(&self);
+}
+
+/// Jobs come in. The items of one call are as calls that arrive at once: each is answered by itself and in its place, and no
+/// order of carrying them out is promised. That holds for [`Report`] as well.
+#[async_trait]
+pub trait Enqueue: Send + Sync {
     /// Stores jobs; one answer each, in order.
     async fn enqueue(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Enqueued>>;
+}
+
+/// Jobs are leased to workers.
+#[async_trait]
+pub trait Claim: Send + Sync {
     /// Takes up to `ask.max` jobs under fresh leases, streams in the order given, oldest first. Never waits for a job.
+    /// Expired leases of these streams are settled before, up to [`REAP_BATCH`](limits::REAP_BATCH), as [`Maintain::reap`]
+    /// does it: whatever that makes ready can be claimed by this very call.
     /// If the returned future is dropped before it is ready, whatever it had claimed goes back.
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>>;
+}
+
+/// What a holder says about its job.
+#[async_trait]
+pub trait Report: Send + Sync {
     /// Renews leases.
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>>;
-    /// Keeps how far holders say they are. `false`: it would go back, or the caller is not the holder.
+    /// Stores the progress of holders. `false`: the progress would decrease, or the caller is not the holder.
     async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>>;
-    /// How far the holders of these jobs say they are, in order; `None` where nobody holds one, or its holder did not say.
-    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>>;
     /// Ends attempts with results.
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>>;
     /// Ends attempts with errors.
     async fn fail(&self, items: Vec<Failure>) -> StoreResult<Vec<Answer>>;
     /// Hands jobs back unfinished.
     async fn release(&self, items: Vec<Proof>) -> StoreResult<Vec<Answer>>;
+}
 
-    /// Ends a job that waits; marks one that runs; ends that too if `force`.
+/// What operators do to jobs.
+#[async_trait]
+pub trait Operate: Send + Sync {
+    /// Cancels a job: a queued one ends; a running one is marked, or ends too if `force`.
     async fn cancel(&self, job_id: JobId, force: bool) -> StoreResult<CancelAnswer>;
     /// Starts a DEAD or CANCELLED job over.
     async fn retry(&self, job_id: JobId) -> StoreResult<RetryAnswer>;
@@ -112,16 +181,11 @@ pub trait Store: Send + Sync + 'static {
     async fn redrive(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass>;
     /// Deletes up to `limit` dead jobs with their history.
     async fn purge(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass>;
-    /// How many dead jobs match.
-    async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64>;
-    /// Dead jobs, newest id first.
-    async fn dead_letters(
-        &self,
-        filter: DeadFilter,
-        after: Option<Cursor>,
-        limit: usize,
-    ) -> StoreResult<Page<DeadLetter>>;
+}
 
+/// What can be read of jobs. Each call is one snapshot.
+#[async_trait]
+pub trait Read: Send + Sync {
     /// One job with all its attempts.
     async fn job(&self, job_id: JobId) -> StoreResult<Option<JobView>>;
     /// A page of jobs: newest first; QUEUED ones in the order in which they would be claimed, then the scheduled ones.
@@ -131,54 +195,110 @@ pub trait Store: Send + Sync + 'static {
         after: Option<Cursor>,
         limit: usize,
     ) -> StoreResult<Page<JobBrief>>;
-    /// All streams that were ever used.
-    async fn streams(&self) -> StoreResult<Vec<StreamView>>;
-    /// One stream; `None` if it was never used.
+    /// How far the holders of these jobs say they are, in order; `None` where nobody holds one, or its holder did not say.
+    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>>;
+    /// How many dead jobs match.
+    async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64>;
+    /// Dead jobs, newest id first.
+    async fn dead_letters(
+        &self,
+        filter: DeadFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<DeadLetter>>;
+    /// When the next scheduled job is due.
+    async fn next_due(&self) -> StoreResult<Option<Timestamp>>;
+    /// The leases under which workorders run, as claim records, oldest job first.
+    async fn workorder_leases(&self, _limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        Ok(Vec::new())
+    }
+}
+
+/// Streams: their counts, their pauses, how many there may be.
+#[async_trait]
+pub trait Streams: Send + Sync {
+    /// Up to `limit` streams in the order of their names, after the one that is given.
+    async fn streams(&self, after: Option<StreamName>, limit: usize) -> StoreResult<Vec<StreamView>>;
+    /// How many streams come after this one (all, if none is given), and the sums of their counts.
+    async fn streams_beyond(&self, after: Option<StreamName>) -> StoreResult<(u64, StreamCounts)>;
+    /// One stream; `None` if it was never used, or is forgotten.
     async fn stream(&self, name: StreamName) -> StoreResult<Option<StreamView>>;
+    /// Opens those of these streams that are new, for the token `by`: all of them, or none where a limit would be passed.
+    /// Opening again does no harm. Jobs can be enqueued without it: it is for callers whose streams are counted.
+    async fn open_streams(
+        &self,
+        _names: Vec<StreamName>,
+        _by: Option<String>,
+        _limits: StreamLimits,
+    ) -> StoreResult<StreamsOpened> {
+        Ok(StreamsOpened::Yes)
+    }
+    /// Forgets up to `limit` streams that are empty, not paused, and unchanged for `age`.
+    async fn forget_streams(&self, _age: Duration, _limit: usize) -> StoreResult<Pass> {
+        Ok(Pass::default())
+    }
     /// Stops or allows claims from a stream; `false` if it was never used.
     async fn set_paused(&self, name: StreamName, paused: bool) -> StoreResult<bool>;
     /// Which of these streams have a job that can be claimed.
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>>;
+}
 
+/// What the loops of the engine do.
+#[async_trait]
+pub trait Maintain: Send + Sync {
     /// Settles up to `limit` expired leases.
     async fn reap(&self, limit: usize) -> StoreResult<Pass>;
+    /// How long until the first lease may run out, as far as this process knows. Asks nobody; `None` if it does not know.
+    fn next_expiry(&self) -> Option<Duration> {
+        None
+    }
     /// Makes up to `limit` scheduled jobs whose time has come ready.
     async fn promote(&self, limit: usize) -> StoreResult<Pass>;
     /// Enqueues up to `limit` jobs that other programs left in the inbox, where the backend has one.
-    async fn empty_inbox(&self, _limit: usize) -> StoreResult<Pass> {
+    async fn drain_intake(&self, _limit: usize) -> StoreResult<Pass> {
         Ok(Pass::default())
     }
-    /// When the next scheduled job is due.
-    async fn next_due(&self) -> StoreResult<Option<Timestamp>>;
     /// After a restore: raises every version and hands back every leased job, so that no token or version given out since
     /// the backup can match. Answers how many leases it freed. Doing it again does no harm.
     async fn fence(&self) -> StoreResult<usize>;
-    /// Deletes up to `limit` jobs that finished longer ago than `age`, with their attempts.
-    async fn retain(&self, age: Duration, limit: usize) -> StoreResult<Pass>;
+    /// Deletes up to `limit` jobs that ended longer ago than they are kept, with their attempts.
+    async fn retain(&self, keep: Keep, limit: usize) -> StoreResult<Pass>;
     /// Housekeeping of the backend's own: keeps the clock, folds counters.
     async fn tidy(&self) -> StoreResult<()>;
+}
 
+/// The tokens of callers.
+#[async_trait]
+pub trait Tokens: Send + Sync {
     /// All tokens.
     async fn tokens(&self) -> StoreResult<Vec<TokenRow>>;
     /// Stores a token; `false` if its id is there already.
     async fn add_token(&self, token: TokenRow) -> StoreResult<bool>;
-    /// Takes a token back; `false` if it is unknown.
+    /// Revokes a token; `false` if it is unknown.
     async fn revoke_token(&self, token_id: String) -> StoreResult<bool>;
+}
 
-    /// Says that a process is there. Removes what was left by those that have not said so for
+/// The processes that serve this database.
+#[async_trait]
+pub trait Processes: Send + Sync {
+    /// Registers a process, or renews its entry. Removes entries that were not renewed for
     /// [`PROCESS_FORGOTTEN`](limits::PROCESS_FORGOTTEN).
     async fn attend(&self, process: Process) -> StoreResult<()>;
-    /// Says that a process is there no more. Doing it again does no harm.
+    /// Deregisters a process. Doing it again does no harm.
     async fn leave(&self, process_id: Uuid) -> StoreResult<()>;
-    /// The processes that said within [`PROCESS_ALIVE`](limits::PROCESS_ALIVE) that they are there, oldest first.
+    /// The processes that renewed their entry within [`PROCESS_ALIVE`](limits::PROCESS_ALIVE), oldest first.
     async fn processes(&self) -> StoreResult<Vec<LivingProcess>>;
+}
 
+/// Work of the pipeline, in the same database as its jobs.
+#[async_trait]
+pub trait Transactions: Send + Sync {
     /// Runs work of the pipeline in one transaction. See [`Work`] for what it must bear.
     async fn transact(&self, _work: Work) -> StoreResult<()> {
         Err(StoreError::Refused("this store has no substrate".into()))
     }
-    /// As `transact`, of work on one objective and what hangs on it, which may share its transaction with others: it fails
-    /// alone, and locks nothing of another objective.
+    /// Like `transact`, for work on one objective. It may share its transaction with the work on other objectives; a
+    /// failure rolls back only this call. It must not lock rows of another objective.
     async fn act(&self, _subject: String, work: Work) -> StoreResult<()> {
         self.transact(work).await
     }
@@ -186,16 +306,31 @@ pub trait Store: Send + Sync + 'static {
     async fn consult(&self, _work: Work) -> StoreResult<()> {
         Err(StoreError::Refused("this store has no substrate".into()))
     }
+}
 
-    /// The leases under which workorders run, as claim records, oldest job first.
-    async fn workorder_leases(&self, _limit: usize) -> StoreResult<Vec<ClaimRecord>> {
-        Ok(Vec::new())
-    }
-
+/// The clock that decides, and whether it can be believed.
+#[async_trait]
+pub trait Clock: Send + Sync {
     /// The instant by the clock that decides expiry.
     async fn now(&self) -> StoreResult<Timestamp>;
-    /// `sqlite` or `postgres`.
-    fn backend(&self) -> &'static str;
-    /// Ends background work and connections; what was acknowledged stays.
-    async fn close(&self);
+    /// As [`Clock::now`], as near as this process knows without asking.
+    fn lease_time(&self) -> Timestamp {
+        crate::door::wall_clock()
+    }
+    /// The instant by the calendar, which decides when a scheduled job is due.
+    async fn calendar(&self) -> StoreResult<Timestamp> {
+        self.now().await
+    }
+    /// A test write: answers when it is durable, and so shows whether writes succeed.
+    async fn try_write(&self) -> StoreResult<()> {
+        Ok(())
+    }
+    /// Why the clock may be wrong, if it may: then nothing may be deleted because of its age.
+    async fn clock_doubt(&self) -> StoreResult<Option<Doubt>> {
+        Ok(None)
+    }
+    /// An operator says that the clock is right.
+    async fn confirm_clock(&self) -> StoreResult<()> {
+        Ok(())
+    }
 }

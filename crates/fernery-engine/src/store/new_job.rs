@@ -3,7 +3,7 @@
 use super::JobBrief;
 use crate::door;
 use crate::error::{StoreError, StoreResult};
-use fernery_core::json::{self, BadJson};
+use fernery_core::json_strict::{self, BadJson};
 use fernery_core::names::{BadName, DEAD_LETTER_STREAM, check_unique_key};
 use fernery_core::{JobId, StreamName, Timestamp, limits};
 use serde_json::value::RawValue;
@@ -59,7 +59,7 @@ impl NewJob {
 
     /// What keeps it from being stored. This is the one place for what a producer may ask for: HTTP, the inbox and the
     /// engine inside a program all ask here. The payload is taken for a document that
-    /// [`json::scan`](fernery_core::json::scan) has seen, as a part of a whole body does; [`NewJob::check`] looks itself.
+    /// [`json_strict::scan`](fernery_core::json_strict::scan) has seen, as a part of a whole body does; [`NewJob::check`] looks itself.
     pub fn unfit(&self) -> Vec<Unfit> {
         let ahead = match self.start {
             Start::Now => Duration::ZERO,
@@ -86,7 +86,7 @@ impl NewJob {
         let mut unfit = self.unfit();
         // What is too large is not read at all.
         if unfit.is_empty()
-            && let Err(bad) = json::scan(self.payload.get(), limits::JSON_DEPTH_MAX)
+            && let Err(bad) = json_strict::scan(self.payload.get(), limits::JSON_DEPTH_MAX)
         {
             unfit.push(Unfit::Payload(bad));
         }
@@ -147,19 +147,23 @@ impl fmt::Display for Unfit {
             Self::ReservedStream(stream) if stream.as_str() == DEAD_LETTER_STREAM => {
                 write!(
                     f,
-                    "{stream} tells of jobs that died, nobody enqueues to it; retry or redrive brings them back"
+                    "{stream} is the dead-letter stream: nobody can enqueue to it; retry or redrive puts dead jobs back"
                 )
             }
-            Self::ReservedStream(stream) => write!(f, "only the pipeline enqueues to {stream}"),
-            Self::NoObject => f.write_str("the payload is a JSON object"),
+            Self::ReservedStream(stream) => write!(f, "only the pipeline can enqueue to {stream}"),
+            Self::NoObject => f.write_str("the payload must be a JSON object"),
             Self::TooLarge => write!(f, "a payload has at most {} bytes", limits::PAYLOAD_BYTES_MAX),
             Self::Payload(bad) => write!(f, "the payload: {bad}"),
-            Self::MaxAttempts => write!(f, "max_attempts is 1 to {}", limits::MAX_ATTEMPTS_MAX),
+            Self::MaxAttempts => write!(f, "max_attempts must be 1 to {}", limits::MAX_ATTEMPTS_MAX),
             Self::TooFarAhead => {
-                write!(f, "a job starts at most {} days ahead", limits::DELAY_MAX.as_secs() / 86_400)
+                write!(
+                    f,
+                    "a job can be scheduled at most {} days ahead",
+                    limits::DELAY_MAX.as_secs() / 86_400
+                )
             }
             Self::UniqueKey(bad) => bad.fmt(f),
-            Self::Timeout => write!(f, "timeout_seconds is 1 to {}", limits::TIMEOUT_MAX.as_secs()),
+            Self::Timeout => write!(f, "timeout_seconds must be 1 to {}", limits::TIMEOUT_MAX.as_secs()),
         }
     }
 }
@@ -192,7 +196,7 @@ mod tests {
             (NewJob { stream: StreamName::stored("diazotroph:x"), ..fit.clone() }, "only the pipeline"),
             (
                 NewJob { stream: StreamName::stored("jobs:dlq"), ..fit.clone() },
-                "jobs:dlq tells of jobs that died",
+                "jobs:dlq is the dead-letter stream",
             ),
             (job("[]"), "a JSON object"),
             (job(&format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20))), "at most 1048576 bytes"),
@@ -203,8 +207,8 @@ mod tests {
             (NewJob { start: Start::After(limits::DELAY_MAX * 2), ..fit.clone() }, "days ahead"),
             (NewJob { start: Start::At(Timestamp::from_millis(i64::MAX)), ..fit.clone() }, "days ahead"),
             (NewJob { unique_key: Some("a\nb".into()), ..fit.clone() }, "unique_key has"),
-            (NewJob { timeout: Some(Duration::ZERO), ..fit.clone() }, "timeout_seconds is"),
-            (NewJob { timeout: Some(limits::TIMEOUT_MAX * 2), ..fit.clone() }, "timeout_seconds is"),
+            (NewJob { timeout: Some(Duration::ZERO), ..fit.clone() }, "timeout_seconds must be"),
+            (NewJob { timeout: Some(limits::TIMEOUT_MAX * 2), ..fit.clone() }, "timeout_seconds must be"),
         ];
         for (job, said) in cases {
             let refused = job.check().expect_err(said).to_string();

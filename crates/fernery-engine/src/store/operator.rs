@@ -63,10 +63,12 @@ pub struct TokenRow {
     pub token_id: String,
     /// What a person calls it.
     pub name: String,
-    /// `operator`, `worker`, `producer` or `viewer`.
+    /// `operator`, `worker`, `producer`, `viewer` or `visitor`.
     pub role: String,
     /// The streams a worker token is limited to, as patterns; empty is all.
     pub streams: Vec<String>,
+    /// Of a visitor: the azolla of another instance that asks with it.
+    pub azolla_id: Option<String>,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],
     /// When it was made.

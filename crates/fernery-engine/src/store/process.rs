@@ -1,5 +1,5 @@
-//! The processes that serve one database, as each tells of itself. Nothing is decided by it: a job is safe by its lease,
-//! whoever is listed here.
+//! The processes that serve one database, by their own reports. Only for information: the lease protects a job, not
+//! this list.
 
 use fernery_core::Timestamp;
 use std::time::Duration;

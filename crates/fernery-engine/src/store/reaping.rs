@@ -1,8 +1,8 @@
-//! Ends many attempts without a report, past leases that are damaged.
+//! Ends many attempts without a report; skips leases whose rows are corrupt.
 //!
-//! Leases are gone through in the order of their ids, each step in a transaction of its own. One that cannot be settled
-//! spoils the transaction it is in: then its batch is gone through one by one, and it is left alone, for a person to look
-//! at. However many of them there are, the others do not wait for them.
+//! Leases are processed in the order of their ids, each step in its own transaction. A lease that cannot be settled
+//! fails its transaction: then the leases of that batch are processed one by one, and the bad one is skipped for a
+//! person to check. However many of them there are, the others do not wait for them.
 
 use super::Pass;
 use crate::error::{StoreError, StoreResult};
@@ -49,7 +49,7 @@ where
                 continue;
             }
             (Some(error), Some(lease)) => {
-                tracing::error!(%lease, %error, "a lease is damaged and left alone");
+                tracing::error!(%lease, %error, "skipped a lease whose row is corrupt");
             }
         }
         if done.seen < size {

@@ -1,6 +1,8 @@
 //! What readers see: jobs with their attempts, lists, streams.
 
-use fernery_core::{AttemptId, AttemptOutcome, Holding, JobId, JobStatus, Progress, StreamName, Timestamp};
+use fernery_core::{
+    AttemptId, AttemptOutcome, Holding, JobId, JobStatus, Progress, StreamName, Timestamp, limits,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -145,6 +147,18 @@ pub struct StreamCounts {
     pub cancelled: i64,
 }
 
+impl StreamCounts {
+    /// Adds those of another stream.
+    pub fn add(&mut self, other: &Self) {
+        self.ready += other.ready;
+        self.scheduled += other.scheduled;
+        self.running += other.running;
+        self.succeeded += other.succeeded;
+        self.dead += other.dead;
+        self.cancelled += other.cancelled;
+    }
+}
+
 /// One stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamView {
@@ -156,4 +170,30 @@ pub struct StreamView {
     pub oldest_ready_at: Option<Timestamp>,
     /// Whether nobody may claim from it.
     pub paused: bool,
+}
+
+/// How many streams there may be before another one can be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamLimits {
+    /// In all.
+    pub in_all: usize,
+    /// Opened by one token.
+    pub of_token: usize,
+}
+
+impl Default for StreamLimits {
+    fn default() -> Self {
+        Self { in_all: limits::STREAMS_MAX, of_token: limits::STREAMS_OF_TOKEN_MAX }
+    }
+}
+
+/// Whether streams were opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamsOpened {
+    /// All of them are there.
+    Yes,
+    /// There would be too many in all; with one that is new.
+    TooManyInAll(StreamName),
+    /// There would be too many of this token; with one that is new.
+    TooManyOfToken(StreamName),
 }

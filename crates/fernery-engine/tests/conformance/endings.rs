@@ -3,7 +3,7 @@
 use crate::support::backend::{Backend, START, TTL, settings};
 use crate::support::dump::dump;
 use crate::support::singly::*;
-use fernery_core::report::Answer;
+use fernery_core::job::report::Answer;
 use fernery_core::{AttemptOutcome, JobId, JobStatus, limits};
 use fernery_engine::door::Chance;
 use fernery_engine::store::{BeatAnswer, CancelAnswer, DeadFilter, NewJob, Pass, Store, StoreSettings};

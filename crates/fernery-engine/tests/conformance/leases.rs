@@ -3,8 +3,8 @@
 use crate::support::backend::{Backend, START, TTL, settings};
 use crate::support::dump::dump;
 use crate::support::singly::*;
-use fernery_core::lease::FENCE_STEP;
-use fernery_core::report::Answer;
+use fernery_core::job::lease::FENCE_STEP;
+use fernery_core::job::report::Answer;
 use fernery_core::{AttemptId, AttemptOutcome, JobId, JobStatus, Progress};
 use fernery_engine::store::{
     Beat, BeatAnswer, CancelAnswer, Claimed, Completion, NewJob, Proof, RetryAnswer, Store,
@@ -16,7 +16,7 @@ on_every_backend!(
     a_heartbeat_extends_the_lease_of_its_holder,
     only_the_token_renews_a_lease,
     a_heartbeat_never_reaches_past_the_time_out,
-    after_a_restore_the_fence_leaves_nothing_that_an_old_holder_can_match,
+    after_the_fence_no_old_token_or_version_matches,
     progress_is_kept_for_the_holder_and_never_goes_back,
     a_forged_token_changes_nothing,
     an_attempt_that_never_was_is_unknown,
@@ -79,7 +79,7 @@ async fn a_heartbeat_never_reaches_past_the_time_out<B: Backend>() {
 }
 
 /// Invariants 3 and 9: what was given out between the backup and the loss must never become true again.
-async fn after_a_restore_the_fence_leaves_nothing_that_an_old_holder_can_match<B: Backend>() {
+async fn after_the_fence_no_old_token_or_version_matches<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = &*backend.store();
     // Whoever goes through them by id begins with the least.

@@ -3,10 +3,10 @@
 use crate::support::backend::{Backend, START, TTL, settings};
 use crate::support::dump::{all_dead, dump};
 use crate::support::singly::*;
-use fernery_core::report::Answer;
+use fernery_core::job::report::Answer;
 use fernery_core::{AttemptOutcome, JobId, JobStatus, Timestamp};
 use fernery_engine::store::{
-    BeatAnswer, CancelAnswer, DeadFilter, Enqueued, NewJob, Pass, RetryAnswer, TokenRow,
+    BeatAnswer, CancelAnswer, DeadFilter, Enqueued, Keep, NewJob, Pass, RetryAnswer, TokenRow,
 };
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ on_every_backend!(
     a_taken_key_does_not_hold_up_a_redrive,
     purge_deletes_what_the_filter_means,
     retention_drops_what_ended_long_ago_and_nothing_else,
+    dead_letters_have_a_retention_of_their_own,
     retention_works_in_bounded_batches_oldest_first,
     a_token_is_kept_once_and_taken_back_once,
 );
@@ -293,11 +294,11 @@ async fn retention_drops_what_ended_long_ago_and_nothing_else<B: Backend>() {
     let scheduled = enqueue(store, delayed("s", age * 2)).await.job_id;
 
     backend.advance(age).await;
-    assert_eq!(store.retain(age, 100).await.expect("retain").moved, 0, "not longer ago than that");
+    assert_eq!(store.retain(Keep::all(age), 100).await.expect("retain").moved, 0, "not longer ago than that");
     let young = enqueue(store, job_on("t")).await.job_id;
     store.cancel(young, false).await.expect("cancel");
     backend.advance(Duration::from_millis(1)).await;
-    assert_eq!(store.retain(age, 100).await, Ok(Pass { moved: 3, full: false }));
+    assert_eq!(store.retain(Keep::all(age), 100).await, Ok(Pass { moved: 3, full: false }));
 
     for (job_id, status) in [
         (running.job_id, JobStatus::Running),
@@ -316,6 +317,32 @@ async fn retention_drops_what_ended_long_ago_and_nothing_else<B: Backend>() {
     dump(store).await;
 }
 
+async fn dead_letters_have_a_retention_of_their_own<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    let dead = bury(store, job_on("s")).await;
+    let cancelled = enqueue(store, job_on("s")).await.job_id;
+    store.cancel(cancelled, false).await.expect("cancel");
+    backend.advance(TTL * 10).await;
+    let for_good = Keep { finished: TTL, dead: None };
+    assert_eq!(store.retain(for_good, 100).await, Ok(Pass { moved: 1, full: false }));
+    assert_eq!(store.retain(for_good, 1).await, Ok(Pass { moved: 0, full: false }));
+    assert_eq!(store.count_dead(DeadFilter::default()).await, Ok(1));
+    assert_eq!(status(store, dead).await, JobStatus::Dead);
+    let longer = Keep { finished: TTL, dead: Some(TTL * 10) };
+    assert_eq!(store.retain(longer, 100).await.expect("retain").moved, 0, "not longer ago than that");
+    let younger = bury(store, job_on("s")).await;
+    backend.advance(Duration::from_millis(1)).await;
+    assert_eq!(store.retain(longer, 100).await, Ok(Pass { moved: 1, full: false }));
+    assert!(store.job(dead).await.expect("read").is_none());
+    // And it may be the shorter one.
+    let shorter = Keep { finished: TTL * 1000, dead: Some(Duration::ZERO) };
+    assert_eq!(store.retain(shorter, 100).await, Ok(Pass { moved: 1, full: false }));
+    assert!(store.job(younger).await.expect("read").is_none());
+    assert_eq!(counts(store, "s").await.dead, 0);
+    dump(store).await;
+}
+
 async fn retention_works_in_bounded_batches_oldest_first<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = &*backend.store();
@@ -327,10 +354,10 @@ async fn retention_works_in_bounded_batches_oldest_first<B: Backend>() {
         backend.advance(Duration::from_secs(1)).await;
     }
     backend.advance(TTL).await;
-    assert_eq!(store.retain(TTL, 2).await, Ok(Pass { moved: 2, full: true }));
+    assert_eq!(store.retain(Keep::all(TTL), 2).await, Ok(Pass { moved: 2, full: true }));
     assert!(store.job(ended[1]).await.expect("read").is_none());
     assert!(store.job(ended[2]).await.expect("read").is_some());
-    assert_eq!(store.retain(Duration::ZERO, 9).await, Ok(Pass { moved: 3, full: false }));
+    assert_eq!(store.retain(Keep::all(Duration::ZERO), 9).await, Ok(Pass { moved: 3, full: false }));
 }
 
 async fn a_token_is_kept_once_and_taken_back_once<B: Backend>() {
@@ -340,6 +367,7 @@ async fn a_token_is_kept_once_and_taken_back_once<B: Backend>() {
         name: "builders".to_string(),
         role: "worker".to_string(),
         streams: vec!["build".to_string(), "deploy:*".to_string()],
+        azolla_id: Some("laptop".to_string()),
         secret_hash: [7; 32],
         created_at: START,
         expires_at: Some(Timestamp::from_millis(START.as_millis() + 1)),

@@ -5,11 +5,14 @@
 
 use crate::support::backend::{Backend, TTL, settings};
 use crate::support::consistency::assert_consistent;
+use crate::support::race::{ROUNDS, race};
 use crate::support::seeded::Seeded;
 use crate::support::singly::*;
-use fernery_core::report::Answer;
+use fernery_core::job::report::Answer;
 use fernery_core::{AttemptOutcome, JobId, JobStatus};
-use fernery_engine::store::{BeatAnswer, CancelAnswer, DeadFilter, Enqueued, NewJob, RetryAnswer, Store};
+use fernery_engine::store::{
+    BeatAnswer, CancelAnswer, DeadFilter, Enqueued, Keep, NewJob, RetryAnswer, Store,
+};
 use fernery_engine::{Engine, EngineSettings};
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -34,44 +37,6 @@ on_every_backend!(
     hang_ups_eat_no_attempt,
     a_storm_of_all_verbs_leaves_everything_in_its_place,
 );
-
-const ROUNDS: usize = 25;
-
-/// Runs two calls against each other; `round` decides how.
-async fn race<A, B>(round: usize, a: A, b: B) -> (A::Output, B::Output)
-where
-    A: Future<Output: Send> + Send + 'static,
-    B: Future<Output: Send> + Send + 'static,
-{
-    match round % 5 {
-        0 => {
-            let a = a.await;
-            (a, b.await)
-        }
-        1 => {
-            let b = b.await;
-            (a.await, b)
-        }
-        2 => tokio::join!(biased; a, b),
-        3 => {
-            let (b, a) = tokio::join!(biased; b, a);
-            (a, b)
-        }
-        _ => {
-            let barrier = Arc::new(Barrier::new(2));
-            let other = barrier.clone();
-            let a = tokio::spawn(async move {
-                barrier.wait().await;
-                a.await
-            });
-            let b = tokio::spawn(async move {
-                other.wait().await;
-                b.await
-            });
-            (a.await.expect("no panic"), b.await.expect("no panic"))
-        }
-    }
-}
 
 /// Both processes read the same of a job.
 async fn agreed_status(one: &dyn Store, other: &dyn Store, job_id: JobId) -> JobStatus {
@@ -381,7 +346,7 @@ async fn a_hang_up_costs_no_job<B: Backend>() {
     handed_over.extend(calls.join_all().await.concat());
     let engine = engine_without_backstop(&backend);
     while handed_over.len() < JOBS {
-        let claimed = engine.claim(ask(&["s"], 5), Duration::from_secs(20)).await.expect("claim");
+        let claimed = engine.claim(ask(&["s"], 5), Duration::from_secs(60)).await.expect("claim");
         assert!(!claimed.is_empty(), "{} of {JOBS} jobs, the rest is lost", handed_over.len());
         handed_over.extend(claimed.iter().map(|claimed| claimed.job_id));
     }
@@ -405,7 +370,7 @@ async fn hang_ups_eat_no_attempt<B: Backend>() {
             store.retry(job_id).await.expect("retry");
         }
     }
-    let claimed = engine.claim(ask(&["s"], 1), Duration::from_secs(20)).await.expect("claim");
+    let claimed = engine.claim(ask(&["s"], 1), Duration::from_secs(60)).await.expect("claim");
     assert_eq!(claimed.len(), 1, "{:?}", view(&*store, job_id).await);
     engine.close().await;
 }
@@ -464,7 +429,7 @@ async fn one_gust<B: Backend>(backend: &B, store: &dyn Store, random: &mut Seede
         }
         _ => {
             store.redrive(DeadFilter::default(), 3).await.expect("redrive");
-            store.retain(TTL * 4, 5).await.expect("retain");
+            store.retain(Keep::all(TTL * 4), 5).await.expect("retain");
         }
     }
 }

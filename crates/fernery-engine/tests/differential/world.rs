@@ -1,12 +1,13 @@
 //! One backend in the middle of a run, and the history by which operations name jobs and claims.
 
-use crate::operation::{DeadOf, Forgery, JobRef, Operation, Retryable, Shown, Wanted, When};
+use crate::differential::operation::{DeadOf, Forgery, JobRef, Operation, Retryable, Shown, Wanted, When};
 use crate::support::backend::{Backend, START};
 use crate::support::dump::{Naming, brief_text};
 use crate::support::singly::{ask, json, stream};
 use fernery_core::{AttemptId, JobId, LeaseToken, Progress, Timestamp};
 use fernery_engine::store::{
-    Beat, BeatAnswer, Claimed, Completion, DeadFilter, Enqueued, Failure, NewJob, Pass, Proof, Start, Store,
+    Beat, BeatAnswer, Claimed, Completion, DeadFilter, Enqueued, Failure, Keep, NewJob, Pass, Proof, Start,
+    Store,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -124,7 +125,8 @@ impl<B: Backend> World<B> {
             Operation::Retain(age) => {
                 let mut moved = 0;
                 loop {
-                    let Pass { moved: more, full } = store.retain(*age, 100).await.expect("retain");
+                    let Pass { moved: more, full } =
+                        store.retain(Keep::all(*age), 100).await.expect("retain");
                     moved += more;
                     if !full {
                         return format!("{moved} dropped");

@@ -1,12 +1,14 @@
 //! What operators may do, in every status; and how a cancelled ticket ends.
 
+use crate::pipeline::world::{Hands, World, deciding, draft, good, record};
 use crate::support::backend::Backend;
-use crate::world::{Hands, World, deciding, draft, good, record};
 use fernery_core::artifact::{BlockerKind, ObjectiveId, ObjectiveStatus, WorkorderStatus};
-use fernery_core::report::Answer;
+use fernery_core::job::report::Answer;
+use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::pipeline::decisions::{self, Resolved};
+use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use fernery_engine::store::Claimed;
-use fernery_engine::substrate::operating::{self, Refusal, Resolved};
-use fernery_engine::substrate::scheduling::Scheduled;
 
 on_both_backends!(
     every_act_is_allowed_or_refused_by_status_and_a_refused_one_writes_nothing,
@@ -24,7 +26,7 @@ pub(crate) async fn block(hands: &Hands, of: &ObjectiveId, name: Option<&str>) -
     let kind = BlockerKind::UserInput;
     let record = record();
     let done = hands
-        .act(move |sql, who| operating::block(sql, who, (&of, &record), name.clone(), kind, "a question"))
+        .act(move |sql, who| decisions::block(sql, who, (&of, &record), name.clone(), kind, "a question"))
         .await;
     done.map(drop)
 }
@@ -36,9 +38,9 @@ async fn act(hands: &Hands, of: &ObjectiveId, act: &str) -> Result<(), Refusal> 
     let draft = draft("Do something else");
     match act {
         "approve" => hands.approve(of).await.map(drop),
-        "edit" => hands.act(move |sql, who| operating::edit(sql, who, &id, &draft)).await.map(drop),
+        "edit" => hands.act(move |sql, who| objectives::edit(sql, who, &id, &draft)).await.map(drop),
         "confirm" => hands.confirm(of).await.map(drop),
-        "reopen" => hands.act(move |sql, who| operating::reopen(sql, who, &id, &noted)).await.map(drop),
+        "reopen" => hands.act(move |sql, who| decisions::reopen(sql, who, &id, &noted)).await.map(drop),
         "cancel" => hands.cancel(of).await.map(drop),
         "block" => block(hands, of, None).await,
         _ => hands.unblock(of).await.map(drop),
@@ -193,12 +195,12 @@ async fn blockers_never_share_a_name<B: Backend>() {
     let (of, record) = (ticket.clone(), record());
     let kind = BlockerKind::DesignDecision;
     world
-        .act(move |sql, who| operating::block(sql, who, (&of, &record), None, kind, "which one"))
+        .act(move |sql, who| decisions::block(sql, who, (&of, &record), None, kind, "which one"))
         .await
         .expect("blocked");
     let these = Resolved::These(vec!["b2".parse().expect("an id")]);
     let standing = world.unblock_from(&ticket, these).await.expect("one");
-    let open = |s: &fernery_engine::substrate::objectives::Standing| {
+    let open = |s: &fernery_engine::pipeline::objectives::ObjectiveRow| {
         s.objective.blocked_on.iter().map(|b| (b.blocker_id.to_string(), b.resolved)).collect::<Vec<_>>()
     };
     assert_eq!(open(&standing), [("b2".to_string(), true), ("b3".to_string(), false)]);

@@ -1,15 +1,16 @@
 //! What one transaction does for many is what it would do for each alone.
 
+use crate::pipeline::world::{World, bad, deciding, draft, good};
 use crate::support::backend::Backend;
-use crate::world::{World, bad, deciding, draft, good};
 use fernery_core::artifact::{GateResult, ObjectiveId, ObjectiveStatus, TerminalReason};
-use fernery_core::report::Answer;
+use fernery_core::job::report::Answer;
 use fernery_engine::StoreError;
+use fernery_engine::pipeline::acts::Actor;
+use fernery_engine::pipeline::decisions;
+use fernery_engine::pipeline::judging::Judged;
+use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::scheduling::{Room, Scheduled};
 use fernery_engine::store::{Claimed, Completion};
-use fernery_engine::substrate::judging::Judged;
-use fernery_engine::substrate::objectives;
-use fernery_engine::substrate::operating::{self, Actor};
-use fernery_engine::substrate::scheduling::{Room, Scheduled};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -17,7 +18,7 @@ use tokio::task::JoinSet;
 on_both_backends!(
     a_batch_makes_workorders_while_there_is_room,
     in_a_batch_a_lost_claim_is_lost_alone,
-    of_two_events_of_one_objective_in_a_batch_one_makes_a_workorder,
+    two_events_of_one_objective_in_a_batch_make_one_workorder,
     a_batch_of_verdicts_has_each_its_own,
     a_batch_of_results_has_each_its_own_answer,
     of_acts_at_once_one_that_fails_fails_alone,
@@ -69,10 +70,10 @@ async fn in_a_batch_a_lost_claim_is_lost_alone<B: Backend>() {
 }
 
 /// Invariant 1.
-async fn of_two_events_of_one_objective_in_a_batch_one_makes_a_workorder<B: Backend>() {
+async fn two_events_of_one_objective_in_a_batch_make_one_workorder<B: Backend>() {
     let (world, tickets) = with_tickets::<B>(NO_BOUNDS, 1).await;
     let (of, other) = (tickets[0].clone(), draft("Do something else"));
-    world.act(move |sql, who| operating::edit(sql, who, &of, &other)).await.expect("edited");
+    world.act(move |sql, who| objectives::edit(sql, who, &of, &other)).await.expect("edited");
     world.approve(&tickets[0]).await.expect("approved");
     world.emit().await;
     let taken = world.take_events("scheduler").await;
@@ -123,7 +124,7 @@ async fn a_batch_of_results_has_each_its_own_answer<B: Backend>() {
         jobs.push(job);
     }
     let item = |job: &Claimed, result: Value| Completion {
-        proof: crate::hands::proof(job),
+        proof: crate::pipeline::hands::proof(job),
         result: RawValue::from_string(result.to_string()).expect("JSON"),
     };
     let mut stranger = item(&jobs[2], good());
@@ -153,7 +154,7 @@ async fn of_acts_at_once_one_that_fails_fails_alone<B: Backend>() {
             let ticket = ObjectiveId::stored(&format!("t{n}"));
             let (who, of) = (Actor("operator".into()), ticket.clone());
             let made = substrate.act(&ticket, move |sql| {
-                let made = operating::create(sql, &who, &of, &azolla, &draft("Do it"))?;
+                let made = objectives::create(sql, &who, &of, &azolla, &draft("Do it"))?;
                 if fails(n) { Err(StoreError::Corrupt(format!("{of}"))) } else { Ok(made) }
             });
             (n, made.await, ticket)
@@ -161,7 +162,7 @@ async fn of_acts_at_once_one_that_fails_fails_alone<B: Backend>() {
     }
     for (n, made, ticket) in acts.join_all().await {
         let of = ticket.clone();
-        let stored = world.substrate.read(move |sql| objectives::load(sql, &of, false)).await.expect("read");
+        let stored = world.substrate.read(move |sql| objectives::load(sql, &of)).await.expect("read");
         if fails(n) {
             assert_eq!((made, stored), (Err(StoreError::Corrupt(ticket.to_string())), None));
         } else {
@@ -178,7 +179,7 @@ async fn acts_on_one_objective_at_once_come_one_after_the_other<B: Backend>() {
         let (substrate, of, deciding) = (world.substrate.clone(), ticket.clone(), deciding(None, None));
         acts.spawn(async move {
             let (who, on) = (Actor("operator".into()), of.clone());
-            let approved = substrate.act(&of, move |sql| operating::approve(sql, &who, &on, &deciding));
+            let approved = substrate.act(&of, move |sql| decisions::approve(sql, &who, &on, &deciding));
             approved.await.expect("stored").expect("approved")
         });
     }

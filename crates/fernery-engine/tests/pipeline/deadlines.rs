@@ -1,11 +1,11 @@
 //! Track C: what is overdue is told once for each deadline, in the azolla that watches and in no other.
 
-use crate::desk::office;
-use crate::hands::id;
+use crate::pipeline::desk::office;
+use crate::pipeline::hands::id;
+use crate::pipeline::world::World;
 use crate::support::backend::{Backend, START};
-use crate::world::World;
 use fernery_core::artifact::{AzollaId, Objective, ObjectiveStatus, ObjectiveType, PauseReason, PauseState};
-use fernery_engine::substrate::reading::{self, Below};
+use fernery_engine::pipeline::reading::{self, Below};
 use serde_json::json;
 use std::time::Duration;
 

@@ -1,27 +1,28 @@
 //! What a person and the workers of an azolla with an inbox do, each step by hand; from one process of several.
 
-use crate::hands::{Hands, LEASE};
+use crate::pipeline::hands::{Hands, LEASE};
+use crate::pipeline::world::World;
 use crate::support::backend::Backend;
-use crate::world::World;
 use fernery_core::artifact::{
-    AzollaId, CaptureId, CaptureStatus, Event, EventType, Metadata, Objective, QueryId, SnapshotId,
-    SubstrateQuery,
+    AzollaId, CaptureId, CaptureStatus, DiazotrophType, Event, EventType, Metadata, Objective, QueryId,
+    SnapshotId, SubstrateQuery,
 };
 use fernery_core::blueprint::{Blueprint, MANIFEST_BUILDER, ReadableArtifact, TRIAGE};
 use fernery_core::inbox::Question;
 use fernery_core::names::WorkerId;
 use fernery_core::{StreamName, Timestamp};
 use fernery_engine::door;
+use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
+use fernery_engine::pipeline::inbox::answers::Answered;
+use fernery_engine::pipeline::inbox::candidates::{self, CandidateView};
+use fernery_engine::pipeline::inbox::captures::{self, CaptureView, NewCapture, Stored};
+use fernery_engine::pipeline::inbox::manifests::{self, RequestState};
+use fernery_engine::pipeline::inbox::{deadlines, queries, tracks};
+use fernery_engine::pipeline::judging::Judged;
+use fernery_engine::pipeline::reading::Below;
+use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids, Scheduled};
 use fernery_engine::store::{Ask, Claimed as Job};
-use fernery_engine::substrate::candidates::{self, CandidateView};
-use fernery_engine::substrate::captures::{self, CaptureView, NewCapture, Stored};
-use fernery_engine::substrate::claims::{self, Claimer, Held};
-use fernery_engine::substrate::judging::Judged;
-use fernery_engine::substrate::manifests::{self, Answered};
-use fernery_engine::substrate::operating::Refusal;
-use fernery_engine::substrate::reading::Below;
-use fernery_engine::substrate::scheduling::{Claimed, Ids, Scheduled};
-use fernery_engine::substrate::{deadlines, querying, tracks};
 use serde_json::{Value, json};
 
 pub(crate) const DUTY: &str = "operator-continuity";
@@ -77,7 +78,7 @@ impl Hands {
         self.substrate.transact(move |sql| captures::emit(sql, &azolla, limit)).await.expect("announced")
     }
 
-    pub(crate) async fn take(&self, of: EventType, owner: &str, limit: i64) -> Vec<(Event, Held)> {
+    pub(crate) async fn take(&self, of: EventType, owner: &str, limit: i64) -> Vec<(Event, HeldClaim)> {
         let (azolla, by) = (self.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
         self.substrate
             .transact(move |sql| claims::take_events(sql, &azolla, of, &by, limit))
@@ -85,10 +86,10 @@ impl Hands {
             .expect("claims")
     }
 
-    pub(crate) async fn schedule_triage(&self, taken: Vec<(Event, Held)>) -> Vec<Scheduled> {
-        let claimed: Vec<Claimed> = taken
+    pub(crate) async fn schedule_triage(&self, taken: Vec<(Event, HeldClaim)>) -> Vec<Scheduled> {
+        let claimed: Vec<ClaimedEvent> = taken
             .into_iter()
-            .map(|(event, held)| Claimed { event, held, ids: ids(), ground: None })
+            .map(|(event, held)| ClaimedEvent { event, held, ids: ids(), ground: None })
             .collect();
         let azolla = self.azolla.clone();
         let done = self.substrate.transact(move |sql| tracks::schedule_triage(sql, &azolla, &claimed));
@@ -101,20 +102,29 @@ impl Hands {
         for of in [ReadableArtifact::Objective, ReadableArtifact::PauseState] {
             let query = query(&self.azolla, "mec", of);
             let asked = query.clone();
-            let response = self.substrate.read(move |sql| querying::answer(sql, &asked, None)).await;
+            let response = self.substrate.read(move |sql| queries::answer(sql, &asked, None)).await;
             answered.push(Answered { query, response: response.expect("answered"), server: None });
         }
         answered
     }
 
-    pub(crate) async fn schedule_manifest(&self, event: Event, held: Held) -> Scheduled {
+    pub(crate) async fn schedule_manifest(&self, event: Event, held: HeldClaim) -> Scheduled {
         let answered = self.ask_all().await;
-        let claimed = Claimed { event, held, ids: ids(), ground: None };
+        self.schedule_asked(event, held, answered).await
+    }
+
+    pub(crate) async fn schedule_asked(
+        &self,
+        event: Event,
+        held: HeldClaim,
+        answered: Vec<Answered>,
+    ) -> Scheduled {
+        let claimed = ClaimedEvent { event, held, ids: ids(), ground: None };
         let done = self.substrate.transact(move |sql| tracks::schedule_manifest(sql, &claimed, &answered));
         done.await.expect("scheduled")
     }
 
-    pub(crate) async fn request(&self, name: &str) -> Event {
+    pub(crate) async fn request(&self, name: &str) -> RequestState {
         let (azolla, name) = (self.azolla.clone(), name.to_string());
         self.substrate.transact(move |sql| manifests::request(sql, &azolla, &name)).await.expect("requested")
     }
@@ -122,7 +132,9 @@ impl Hands {
     /// Claims the workorder of either track.
     pub(crate) async fn claim_question(&self) -> Option<(Job, Question)> {
         let streams = [TRIAGE, MANIFEST_BUILDER].map(|of| StreamName::stored(&format!("diazotroph:{of}")));
-        let ask = Ask { worker_id: WorkerId::stored("executor"), streams: streams.to_vec().into(), max: 1 };
+        let instead = [TRIAGE, MANIFEST_BUILDER].map(DiazotrophType::stored);
+        let streams = [streams, instead.map(|of| Blueprint::stand_in_stream(&of))].concat();
+        let ask = Ask { worker_id: WorkerId::stored("executor"), streams: streams.into(), max: 1 };
         let job = self.store.claim(ask).await.expect("a claim").pop()?;
         let payload: Value = serde_json::from_str(job.payload.get()).expect("JSON");
         let snapshot = serde_json::from_value(payload["context_snapshot"].clone()).expect("a snapshot");

@@ -1,15 +1,16 @@
 //! One envelope for one approval: retries and unblocking go on within it, and only a person's new approval grants another.
 
+use crate::pipeline::world::{World, bad, deciding, draft, good};
 use crate::support::backend::Backend;
-use crate::world::{World, bad, deciding, draft, good};
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, PauseReason};
 use fernery_core::pipeline::envelope::Spent;
-use fernery_engine::substrate::operating;
-use fernery_engine::substrate::scheduling::Scheduled;
+use fernery_engine::pipeline::decisions;
+use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use serde_json::{Value, json};
 
 on_both_backends!(
-    unblocking_spends_on_and_a_spent_envelope_needs_a_new_approval,
+    unblocking_keeps_the_spent_envelope_and_a_used_up_one_needs_a_new_approval,
     what_never_began_costs_no_attempt,
     what_executors_report_counts_over_all_attempts,
     wall_time_that_is_left_bounds_the_next_attempt,
@@ -29,7 +30,7 @@ async fn spent<B: Backend>(world: &World<B>, ticket: &ObjectiveId) -> Spent {
     world.standing(ticket).await.spent
 }
 
-async fn unblocking_spends_on_and_a_spent_envelope_needs_a_new_approval<B: Backend>() {
+async fn unblocking_keeps_the_spent_envelope_and_a_used_up_one_needs_a_new_approval<B: Backend>() {
     let (world, ticket) =
         World::<B>::with_ticket("[retry]\ngate_failures = 0\n[envelope]\nattempts = 2\n").await;
     attempt(&world, bad()).await;
@@ -56,7 +57,7 @@ async fn unblocking_spends_on_and_a_spent_envelope_needs_a_new_approval<B: Backe
 async fn what_never_began_costs_no_attempt<B: Backend>() {
     let (world, ticket) =
         World::<B>::with_ticket("[retry]\ngate_failures = 0\n[envelope]\nattempts = 1\n").await;
-    let unready = json!({"title": "It could not begin", "content": "", "notes": "no such program",
+    let unready = json!({"title": "The run could not start", "content": "", "notes": "no such program",
                          "metadata": {"outcome": "INFRA", "preflight": "program"}});
     for _ in 0..3 {
         attempt(&world, unready.clone()).await;
@@ -77,10 +78,12 @@ async fn what_executors_report_counts_over_all_attempts<B: Backend>() {
     let bounds = "[retry]\ngate_failures = 9\n[envelope]\ntokens = 100\ncost_usd = 1.00\n";
     for (name, each, times) in [("tokens", 40, 3), ("cost_usd_micros", 600_000, 2)] {
         let (world, ticket) = World::<B>::with_ticket(bounds).await;
-        let result = json!({"title": "not done", "content": "", "notes": "",
-                            "metadata": {"outcome": "FAILED", (name): each}});
         for n in 1..=times {
-            attempt(&world, result.clone()).await;
+            // Each in its own way: an attempt that repeats the one before would end it sooner.
+            let title = format!("not done{}", "!".repeat(n));
+            let result = json!({"title": title, "content": "", "notes": "",
+                                "metadata": {"outcome": "FAILED", (name): each}});
+            attempt(&world, result).await;
             let wanted = if n < times { ObjectiveStatus::Todo } else { ObjectiveStatus::Blocked };
             assert_eq!(world.status(&ticket).await, wanted, "{name} after {n}");
         }
@@ -108,7 +111,7 @@ async fn reopening_grants_a_new_envelope<B: Backend>() {
     let (world, ticket) = World::<B>::with_ticket("[envelope]\nattempts = 1\n").await;
     attempt(&world, good()).await;
     let (of, noted) = (ticket.clone(), deciding(None, Some("more")));
-    world.act(move |sql, who| operating::reopen(sql, who, &of, &noted)).await.expect("reopened");
+    world.act(move |sql, who| decisions::reopen(sql, who, &of, &noted)).await.expect("reopened");
     attempt(&world, good()).await;
     assert_eq!(world.status(&ticket).await, ObjectiveStatus::Done);
     assert_eq!(spent(&world, &ticket).await.attempts, 1);
@@ -119,7 +122,7 @@ async fn an_edit_that_is_approved_grants_a_new_envelope<B: Backend>() {
         World::<B>::with_ticket("[retry]\ngate_failures = 0\n[envelope]\nattempts = 1\n").await;
     attempt(&world, bad()).await;
     let (of, other) = (ticket.clone(), draft("Do less"));
-    world.act(move |sql, who| operating::edit(sql, who, &of, &other)).await.expect("edited");
+    world.act(move |sql, who| objectives::edit(sql, who, &of, &other)).await.expect("edited");
     assert_eq!(world.unblock(&ticket).await.expect("unblocked").objective.status, ObjectiveStatus::New);
     world.approve(&ticket).await.expect("approved");
     assert_eq!(spent(&world, &ticket).await, Spent::default());

@@ -5,19 +5,20 @@ use fernery_core::artifact::{
 };
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
+use fernery_core::job::report::Answer;
 use fernery_core::names::WorkerId;
 use fernery_core::pipeline::draft::Draft;
 use fernery_core::pipeline::judging::{Evidence, plain_evidence};
-use fernery_core::report::Answer;
 use fernery_core::{StreamName, TokenHash};
+use fernery_engine::pipeline::acts::{self, Actor, Refusal};
+use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
+use fernery_engine::pipeline::decisions::{self, Deciding};
+use fernery_engine::pipeline::judging::{self, Heard, Judged};
+use fernery_engine::pipeline::objectives::ObjectiveRow;
+use fernery_engine::pipeline::reading::{self, Chain, Decision, chain};
+use fernery_engine::pipeline::scheduling::{self, Ids, Scheduled};
+use fernery_engine::pipeline::{Cell, Sql, Substrate, azollas, objectives, readiness};
 use fernery_engine::store::{Ask, Claimed, Completion, Failure, Proof, Store};
-use fernery_engine::substrate::claims::{self, Claimer, Held};
-use fernery_engine::substrate::judging::{self, Heard, Judged};
-use fernery_engine::substrate::objectives::Standing;
-use fernery_engine::substrate::operating::{self, Actor, Deciding, Refusal};
-use fernery_engine::substrate::reading::{self, Chain, Decision, chain};
-use fernery_engine::substrate::scheduling::{self, Ids, Scheduled};
-use fernery_engine::substrate::{Cell, Sql, Substrate, azollas, objectives, readiness};
 use fernery_engine::{StoreError, door};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -33,7 +34,19 @@ pub(crate) struct Hands {
     pub(crate) azolla: AzollaId,
 }
 
+/// Of an azolla whose executors write text: what its workorders come to needs no repository.
 pub(crate) fn blueprint(more: &str) -> Blueprint {
+    let of = if more.contains("diazotroph_type") { "" } else { "diazotroph_type = \"TEXT_DIAZOTROPH\"\n" };
+    let executor = "[executors.TEXT_DIAZOTROPH]\nkind = \"remote\"\n";
+    parsed(&format!("{of}{more}\n{executor}"))
+}
+
+/// Of an azolla whose executors make patches.
+pub(crate) fn patching(more: &str) -> Blueprint {
+    parsed(more)
+}
+
+fn parsed(more: &str) -> Blueprint {
     let mec = include_str!("../../../../azollas/mec.toml").to_string();
     let text = format!("extends = \"mec\"\nazolla_id = \"a\"\n{more}");
     Blueprint::parse(&text, &|name| (name == "mec").then(|| mec.clone())).expect("a blueprint")
@@ -52,7 +65,7 @@ fn operator() -> Actor {
 }
 
 pub(crate) fn deciding(digest: Option<Digest>, note: Option<&str>) -> Deciding {
-    Deciding { record_id: record(), digest, note: note.map(str::to_string) }
+    Deciding { record_id: record(), digest, note: note.map(str::to_string), premises: None }
 }
 
 /// The id of an act that nobody has carried out yet.
@@ -70,15 +83,15 @@ impl Hands {
         let wanted = objective_id.clone();
         let made = self
             .substrate
-            .transact(move |sql| operating::create(sql, &operator(), &wanted, &azolla, &draft("Do it")))
+            .transact(move |sql| objectives::create(sql, &operator(), &wanted, &azolla, &draft("Do it")))
             .await;
         made.expect("stored").expect("created");
         objective_id
     }
 
-    pub(crate) async fn standing(&self, of: &ObjectiveId) -> Standing {
+    pub(crate) async fn standing(&self, of: &ObjectiveId) -> ObjectiveRow {
         let of = of.clone();
-        let found = self.substrate.read(move |sql| objectives::load(sql, &of, false)).await;
+        let found = self.substrate.read(move |sql| objectives::load(sql, &of)).await;
         found.expect("read").expect("an objective")
     }
 
@@ -88,7 +101,7 @@ impl Hands {
 
     pub(crate) async fn approve(&self, of: &ObjectiveId) -> Result<Decision, Refusal> {
         let (of, deciding) = (of.clone(), deciding(None, None));
-        self.insist(move |sql| operating::approve(sql, &operator(), &of, &deciding)).await
+        self.insist(move |sql| decisions::approve(sql, &operator(), &of, &deciding)).await
     }
 
     /// Asks again, as a client does, while others hold what the verb needs.
@@ -108,9 +121,7 @@ impl Hands {
 
     pub(crate) async fn act<T: Send + 'static>(
         &self,
-        mut act: impl FnMut(&mut dyn fernery_engine::substrate::Sql, &Actor) -> operating::Answer<T>
-        + Send
-        + 'static,
+        mut act: impl FnMut(&mut dyn fernery_engine::pipeline::Sql, &Actor) -> acts::Answer<T> + Send + 'static,
     ) -> Result<T, Refusal> {
         self.insist(move |sql| act(sql, &operator())).await
     }
@@ -120,7 +131,7 @@ impl Hands {
         self.substrate.transact(move |sql| readiness::emit(sql, &azolla, 100)).await.expect("emitted")
     }
 
-    pub(crate) async fn take_events(&self, owner: &str) -> Vec<(fernery_core::artifact::Event, Held)> {
+    pub(crate) async fn take_events(&self, owner: &str) -> Vec<(fernery_core::artifact::Event, HeldClaim)> {
         let (azolla, by) = (self.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
         self.substrate
             .transact(move |sql| claims::take_events(sql, &azolla, EventType::TicketReady, &by, 100))
@@ -128,7 +139,7 @@ impl Hands {
             .expect("claims")
     }
 
-    pub(crate) async fn schedule(&self, event: fernery_core::artifact::Event, held: Held) -> Scheduled {
+    pub(crate) async fn schedule(&self, event: fernery_core::artifact::Event, held: HeldClaim) -> Scheduled {
         let chance = door::Chance::default();
         let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
         self.insist(move |sql| scheduling::schedule(sql, &event, &held, &ids)).await
@@ -137,13 +148,13 @@ impl Hands {
     /// As [`Self::schedule`], of all of these in one transaction.
     pub(crate) async fn schedule_all(
         &self,
-        taken: Vec<(fernery_core::artifact::Event, Held)>,
+        taken: Vec<(fernery_core::artifact::Event, HeldClaim)>,
     ) -> Vec<Scheduled> {
         let chance = door::Chance::default();
         let ids = || Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
-        let claimed: Vec<scheduling::Claimed> = taken
+        let claimed: Vec<scheduling::ClaimedEvent> = taken
             .into_iter()
-            .map(|(event, held)| scheduling::Claimed { event, held, ids: ids(), ground: None })
+            .map(|(event, held)| scheduling::ClaimedEvent { event, held, ids: ids(), ground: None })
             .collect();
         let azolla = self.azolla.clone();
         self.insist(move |sql| scheduling::schedule_all(sql, &azolla, &claimed)).await
@@ -162,7 +173,7 @@ impl Hands {
     pub(crate) async fn claim(&self) -> Option<Claimed> {
         let ask = Ask {
             worker_id: WorkerId::stored("executor"),
-            streams: ["diazotroph:PATCH_DIAZOTROPH", "diazotroph:OTHER_DIAZOTROPH"]
+            streams: ["diazotroph:TEXT_DIAZOTROPH", "diazotroph:OTHER_DIAZOTROPH"]
                 .map(StreamName::stored)
                 .to_vec()
                 .into(),
@@ -184,7 +195,7 @@ impl Hands {
         self.store.fail(vec![item]).await.expect("an answer").remove(0)
     }
 
-    pub(crate) async fn take_executed(&self, owner: &str) -> Vec<Held> {
+    pub(crate) async fn take_executed(&self, owner: &str) -> Vec<HeldClaim> {
         let (azolla, by) = (self.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
         let taken = self
             .substrate
@@ -203,7 +214,7 @@ impl Hands {
         done
     }
 
-    pub(crate) async fn judge_one(&self, held: Held) -> Judged {
+    pub(crate) async fn judge_one(&self, held: HeldClaim) -> Judged {
         let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
         let docket = self.substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read");
         let docket = docket.expect("a docket");
@@ -221,7 +232,7 @@ impl Hands {
     }
 
     /// As [`Self::judge_one`], where somebody may have been faster.
-    pub(crate) async fn judge_if_there(&self, held: Held) -> Option<Judged> {
+    pub(crate) async fn judge_if_there(&self, held: HeldClaim) -> Option<Judged> {
         let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
         let docket = self.substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read");
         match docket {
@@ -231,7 +242,7 @@ impl Hands {
     }
 
     /// As [`Self::judge_one`], of all of these in one transaction.
-    pub(crate) async fn judge_all(&self, held: Vec<Held>) -> Vec<Judged> {
+    pub(crate) async fn judge_all(&self, held: Vec<HeldClaim>) -> Vec<Judged> {
         let ids: Vec<_> =
             held.iter().map(|held| fernery_core::artifact::WorkorderId::stored(&held.resource_id)).collect();
         let dockets = self.substrate.read(move |sql| judging::dockets(sql, &ids)).await.expect("read");
@@ -244,16 +255,13 @@ impl Hands {
     }
 
     /// As [`Self::judge_one`], by a gate that cannot run.
-    pub(crate) async fn judge_in_trouble(&self, held: Held) -> Judged {
+    pub(crate) async fn judge_in_trouble(&self, held: HeldClaim) -> Judged {
         let found = Evidence {
             gate: "schema".into(),
-            command: None,
-            sandbox: None,
-            exit: None,
             ms: 1,
             log_tail: "no room on the disk".into(),
-            result: None,
             trouble: Some("no room on the disk".into()),
+            ..Evidence::default()
         };
         let judged =
             self.substrate.transact(move |sql| judging::conclude(sql, &held, std::slice::from_ref(&found)));
@@ -274,22 +282,22 @@ impl Hands {
         found.len()
     }
 
-    pub(crate) async fn cancel(&self, of: &ObjectiveId) -> Result<Standing, Refusal> {
+    pub(crate) async fn cancel(&self, of: &ObjectiveId) -> Result<ObjectiveRow, Refusal> {
         let (of, record) = (of.clone(), record());
-        self.act(move |sql, who| operating::cancel(sql, who, (&of, &record), None)).await
+        self.act(move |sql, who| decisions::cancel(sql, who, (&of, &record), None)).await
     }
 
-    pub(crate) async fn unblock(&self, of: &ObjectiveId) -> Result<Standing, Refusal> {
-        self.unblock_from(of, operating::Resolved::All).await
+    pub(crate) async fn unblock(&self, of: &ObjectiveId) -> Result<ObjectiveRow, Refusal> {
+        self.unblock_from(of, decisions::Resolved::All).await
     }
 
     pub(crate) async fn unblock_from(
         &self,
         of: &ObjectiveId,
-        these: operating::Resolved,
-    ) -> Result<Standing, Refusal> {
+        these: decisions::Resolved,
+    ) -> Result<ObjectiveRow, Refusal> {
         let (of, record) = (of.clone(), record());
-        self.act(move |sql, who| operating::unblock(sql, who, (&of, &record), &these)).await
+        self.act(move |sql, who| decisions::unblock(sql, who, (&of, &record), &these)).await
     }
 
     /// The last run, by its id; one that is not there if there is none.
@@ -302,7 +310,7 @@ impl Hands {
     /// Confirms the last run.
     pub(crate) async fn confirm(&self, of: &ObjectiveId) -> Result<Decision, Refusal> {
         let (of, run, plain) = (of.clone(), self.last_run(of).await, deciding(None, None));
-        self.act(move |sql, who| operating::confirm(sql, who, (&of, &run), &plain)).await
+        self.act(move |sql, who| decisions::confirm(sql, who, (&of, &run), &plain)).await
     }
 
     /// Statements of the test's own, as another program would run them.

@@ -1,24 +1,24 @@
 //! What has happened stays as it was, whoever asks.
 
+use crate::pipeline::world::{World, bad, good};
 use crate::support::backend::Backend;
-use crate::world::{World, bad, good};
 use fernery_core::artifact::ObjectiveId;
 use fernery_core::names::WorkerId;
 use fernery_core::{JobStatus, StreamName};
-use fernery_engine::store::{Ask, Completion, DeadFilter, NewJob};
-use fernery_engine::substrate::{journal, judging, reading};
+use fernery_engine::pipeline::{journal, judging, reading};
+use fernery_engine::store::{Ask, Completion, DeadFilter, Keep, NewJob};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
 on_both_backends!(
     the_database_itself_refuses_to_change_history,
     what_is_there_is_not_replaced,
-    an_event_is_never_unprocessed_and_a_workorder_never_unexecuted,
+    processed_events_and_executed_workorders_never_go_back,
     retention_drops_plain_jobs_and_never_those_of_workorders,
     many_workorders_do_not_keep_plain_jobs_from_retention,
     redrive_and_purge_leave_dead_workorders_alone,
     a_stored_run_judged_again_gives_the_same_verdict,
-    a_claim_from_before_a_restore_is_worth_nothing_after_the_fence,
+    the_fence_invalidates_claims_from_before_a_restore,
 );
 
 /// A world with one row of history of each kind, at least.
@@ -104,7 +104,7 @@ async fn what_is_there_is_not_replaced<B: Backend>() {
 }
 
 /// Invariants 1 and 2.
-async fn an_event_is_never_unprocessed_and_a_workorder_never_unexecuted<B: Backend>() {
+async fn processed_events_and_executed_workorders_never_go_back<B: Backend>() {
     let (world, _) = with_history::<B>().await;
     let before = world.dump().await;
     for sql in [
@@ -128,7 +128,7 @@ async fn plain_job<B: Backend>(world: &World<B>) {
     world.store.enqueue(vec![NewJob::new(stream.clone(), payload.clone())]).await.expect("stored");
     let ask = Ask { worker_id: WorkerId::stored("w"), streams: vec![stream].into(), max: 1 };
     let job = world.store.claim(ask).await.expect("claimed").pop().expect("a job");
-    let proof = crate::hands::proof(&job);
+    let proof = crate::pipeline::hands::proof(&job);
     world.store.complete(vec![Completion { proof, result: payload }]).await.expect("completed");
 }
 
@@ -144,7 +144,7 @@ async fn retention_drops_plain_jobs_and_never_those_of_workorders<B: Backend>() 
     assert_eq!(jobs(&world).await, [1, 2]);
     world.advance(1).await;
     let before = world.chain(&ticket).await;
-    while world.store.retain(Duration::ZERO, 100).await.expect("a pass").moved > 0 {}
+    while world.store.retain(Keep::all(Duration::ZERO), 100).await.expect("a pass").moved > 0 {}
     assert_eq!(jobs(&world).await, [0, 2]);
     assert_eq!(world.chain(&ticket).await, before);
 }
@@ -168,7 +168,7 @@ async fn many_workorders_do_not_keep_plain_jobs_from_retention<B: Backend>() {
     plain_job(&world).await;
     world.advance(1).await;
     for _ in 0..10 {
-        world.store.retain(Duration::ZERO, 2).await.expect("a pass");
+        world.store.retain(Keep::all(Duration::ZERO), 2).await.expect("a pass");
     }
     assert_eq!(jobs(&world).await, [0, 5]);
 }
@@ -204,7 +204,7 @@ async fn a_stored_run_judged_again_gives_the_same_verdict<B: Backend>() {
 }
 
 /// Judges a stored run again.
-pub(crate) async fn replays(hands: &crate::hands::Hands, run: reading::Run) {
+pub(crate) async fn replays(hands: &crate::pipeline::hands::Hands, run: reading::Run) {
     use fernery_core::artifact::GateResult;
     use fernery_core::pipeline::judging::Verdict;
     let stored = run.record.clone();
@@ -219,9 +219,9 @@ pub(crate) async fn replays(hands: &crate::hands::Hands, run: reading::Run) {
 }
 
 /// Invariants 3 and 9.
-async fn a_claim_from_before_a_restore_is_worth_nothing_after_the_fence<B: Backend>() {
-    use fernery_engine::substrate::judging::Judged;
-    use fernery_engine::substrate::scheduling::Scheduled;
+async fn the_fence_invalidates_claims_from_before_a_restore<B: Backend>() {
+    use fernery_engine::pipeline::judging::Judged;
+    use fernery_engine::pipeline::scheduling::Scheduled;
     let (world, _) = World::<B>::with_ticket("").await;
     world.emit().await;
     let (event, held) = world.take_events("one").await.pop().expect("an event");

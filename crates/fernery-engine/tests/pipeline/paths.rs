@@ -1,24 +1,38 @@
 //! Every way that an event can go.
 
-use crate::acts::block;
+use crate::pipeline::acts::block;
+use crate::pipeline::hands::id;
+use crate::pipeline::world::{Hands, LEASE, World, blueprint, draft, good};
 use crate::support::backend::Backend;
-use crate::world::{Hands, LEASE, World, good};
-use fernery_core::artifact::{ObjectiveStatus, PauseReason, TerminalReason};
-use fernery_engine::substrate::claims;
-use fernery_engine::substrate::operating::Resolved;
-use fernery_engine::substrate::scheduling::Scheduled;
+use fernery_core::artifact::{
+    BlockerKind, EventType, ObjectiveId, ObjectiveStatus, PauseReason, TerminalReason,
+};
+use fernery_core::pipeline::draft::NewBlocker;
+use fernery_core::pipeline::prompt::title_of;
+use fernery_engine::StoreError;
+use fernery_engine::pipeline::Sql;
+use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
+use fernery_engine::pipeline::decisions::Resolved;
+use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use std::collections::BTreeSet;
 use tokio::task::JoinSet;
 
 on_both_backends!(
     without_an_event_the_scheduler_does_nothing,
     a_claimed_event_is_skipped_until_its_lease_runs_out,
+    a_claim_record_is_checked_before_every_write,
     whoever_lost_a_claim_writes_nothing_with_it,
-    a_version_that_was_read_before_somebody_else_had_the_event_takes_nothing,
+    a_stale_version_cannot_claim_an_event,
     an_event_without_its_ticket_is_processed_as_missing,
-    an_event_of_a_ticket_that_is_not_to_do_is_processed_as_such,
+    an_event_of_a_ticket_that_is_not_todo_is_closed_with_that_reason,
     open_blockers_stop_a_ticket_at_a_pause_that_names_them,
+    a_blocker_can_be_resolved_before_anything_has_stopped,
+    a_ticket_with_invalid_blockers_is_not_stored,
     resolved_blockers_stop_nothing,
+    an_executor_is_told_in_the_words_that_were_approved,
+    a_key_title_of_a_ticket_stays_what_it_is,
     five_schedulers_never_make_more_work_than_there_is_room_for,
     a_lost_race_for_review_room_admits_nobody,
 );
@@ -46,6 +60,37 @@ async fn a_claimed_event_is_skipped_until_its_lease_runs_out<B: Backend>() {
     assert!(second.1.claim_version > first.1.claim_version);
     assert_eq!(world.schedule(first.0, first.1).await, Scheduled::ClaimLost);
     assert!(matches!(world.schedule(second.0, second.1).await, Scheduled::Workorder(_)));
+}
+
+async fn a_claim_record_is_checked_before_every_write<B: Backend>() {
+    let (world, _) = World::<B>::with_ticket("").await;
+    world.emit().await;
+    let refused = async |owner: &str| {
+        let (azolla, by) = (world.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
+        let take = move |sql: &mut dyn Sql| {
+            claims::take_events(sql, &azolla, EventType::TicketReady, &by, 100).map(|taken| taken.len())
+        };
+        let before = world.dump().await;
+        let answer = world.substrate.transact(take).await;
+        assert!(
+            matches!(&answer, Err(StoreError::Corrupt(why)) if why.contains("claim_record")),
+            "{answer:?}"
+        );
+        assert_eq!(world.dump().await, before);
+    };
+    let long = "x".repeat(201);
+    refused("").await;
+    refused(&long).await;
+    let (_, held) = world.take_events("one").await.pop().expect("an event");
+    world.backend.raw(&format!("UPDATE claims SET owner_id = '{long}'")).await.expect("damaged");
+    let before = world.dump().await;
+    let held = HeldClaim { owner_id: long.clone(), ..held };
+    let renewed = world.substrate.transact(move |sql| claims::renew(sql, &held, LEASE)).await;
+    assert!(matches!(&renewed, Err(StoreError::Corrupt(why)) if why.contains("claim_record")), "{renewed:?}");
+    assert_eq!(world.dump().await, before, "renewal");
+    world.backend.advance(LEASE).await;
+    refused(&long).await;
+    assert_eq!(world.take_events("two").await.len(), 1, "a take-over that is fit");
 }
 
 /// Invariants 3, 9, 11.
@@ -80,7 +125,7 @@ async fn whoever_lost_a_claim_writes_nothing_with_it<B: Backend>() {
     world.advance(61).await;
     let theirs = world.take_executed("two").await.pop().expect("taken over");
     let before = world.dump().await;
-    assert_eq!(world.judge_one(stale).await, fernery_engine::substrate::judging::Judged::ClaimLost);
+    assert_eq!(world.judge_one(stale).await, fernery_engine::pipeline::judging::Judged::ClaimLost);
     assert_eq!(world.dump().await, before);
     world.judge_one(theirs).await;
     assert_eq!(world.status(&ticket).await, ObjectiveStatus::Done);
@@ -89,7 +134,7 @@ async fn whoever_lost_a_claim_writes_nothing_with_it<B: Backend>() {
 }
 
 /// Invariant 9: a claim that came and went between look and grasp shows in the version.
-async fn a_version_that_was_read_before_somebody_else_had_the_event_takes_nothing<B: Backend>() {
+async fn a_stale_version_cannot_claim_an_event<B: Backend>() {
     let (world, _) = World::<B>::with_ticket("").await;
     world.emit().await;
     let mut seen = BTreeSet::new();
@@ -115,6 +160,8 @@ async fn a_version_that_was_read_before_somebody_else_had_the_event_takes_nothin
     assert!(seen.len() >= 20, "each round somebody had it: {seen:?}");
 }
 
+/// No call leads here, so its row is another program's: readiness writes events for objectives that it has read, nothing deletes an
+/// objective, and a folder whose event has no ticket is not imported.
 async fn an_event_without_its_ticket_is_processed_as_missing<B: Backend>() {
     let world = World::<B>::new("").await;
     let insert = "INSERT INTO events (event_id, azolla_id, type, resource_id, entry, created_at)
@@ -125,7 +172,7 @@ async fn an_event_without_its_ticket_is_processed_as_missing<B: Backend>() {
     assert_eq!(world.pass().await, []);
 }
 
-async fn an_event_of_a_ticket_that_is_not_to_do_is_processed_as_such<B: Backend>() {
+async fn an_event_of_a_ticket_that_is_not_todo_is_closed_with_that_reason<B: Backend>() {
     let set = "UPDATE objectives SET status = $1 RETURNING objective_id";
     let statuses: [&'static [&'static str]; 4] = [&["NEW"], &["IN_PROGRESS"], &["DONE"], &["BLOCKED"]];
     for status in statuses {
@@ -140,14 +187,33 @@ async fn an_event_of_a_ticket_that_is_not_to_do_is_processed_as_such<B: Backend>
     }
 }
 
+fn blocker(id: Option<&str>, description: &str) -> NewBlocker {
+    let blocker_id = id.map(|id| id.parse().expect("an id"));
+    NewBlocker { blocker_id, kind: BlockerKind::UserInput, description: description.into() }
+}
+
+/// Writes a ticket down with these in its way.
+async fn create_blocked<B: Backend>(
+    world: &World<B>,
+    name: &str,
+    blocked_on: Vec<NewBlocker>,
+) -> Result<ObjectiveId, Refusal> {
+    let (ticket, azolla) = (id(name), world.azolla.clone());
+    let of = ticket.clone();
+    let made = world.act(move |sql, who| {
+        objectives::create_blocked(sql, who, (&of, &azolla), &draft("Do it"), &blocked_on)
+    });
+    made.await.map(|_| ticket)
+}
+
 /// Invariants 13 and 16.
 async fn open_blockers_stop_a_ticket_at_a_pause_that_names_them<B: Backend>() {
-    let (world, ticket) = World::<B>::with_ticket("").await;
-    let insert = "INSERT INTO blockers (objective_id, place, blocker_id, kind, description, resolved)
-                  SELECT objective_id, CASE $1 WHEN 'key' THEN 1 ELSE 2 END, $1, 'USER_INPUT', $2, false
-                  FROM objectives RETURNING place";
-    world.sql(insert, &["key", "the API key"]).await;
-    world.sql(insert, &["host", "a host name"]).await;
+    let world = World::<B>::new("").await;
+    let blockers = || vec![blocker(Some("key"), "the API key"), blocker(Some("host"), "a host name")];
+    let ticket = create_blocked(&world, "t", blockers()).await.expect("created");
+    assert_eq!(world.status(&ticket).await, ObjectiveStatus::New);
+    world.approve(&ticket).await.expect("what is in its way keeps nobody from approving it");
+    assert_eq!(world.status(&ticket).await, ObjectiveStatus::Todo);
     assert_eq!(world.pass().await, [Scheduled::Closed(TerminalReason::Blocked)]);
     let (standing, chain) = (world.standing(&ticket).await, world.chain(&ticket).await);
     assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
@@ -168,6 +234,81 @@ async fn open_blockers_stop_a_ticket_at_a_pause_that_names_them<B: Backend>() {
     }
     assert!(matches!(world.pass().await[..], [Scheduled::Workorder(_)]));
     assert_eq!(world.chain(&ticket).await.events.len(), 2);
+    // Written down again, as by somebody whose answer was lost, it is the same; with other blockers it is not.
+    create_blocked(&world, "t", blockers()).await.expect("the same");
+    for other in [vec![], blockers()[..1].to_vec(), vec![blocker(Some("key"), "the API key"); 1]] {
+        assert_eq!(create_blocked(&world, "t", other).await, Err(Refusal::Taken));
+    }
+    assert_eq!(world.standing(&ticket).await.objective.blocked_on.len(), 2);
+}
+
+async fn a_blocker_can_be_resolved_before_anything_has_stopped<B: Backend>() {
+    let world = World::<B>::new("").await;
+    for approved_first in [false, true] {
+        let name = format!("t-{approved_first}");
+        let two = vec![blocker(None, "one"), blocker(None, "two")];
+        let ticket = create_blocked(&world, &name, two).await.expect("created");
+        let (status, these) = match approved_first {
+            true => {
+                world.approve(&ticket).await.expect("approved");
+                (ObjectiveStatus::Todo, Resolved::All)
+            }
+            false => (
+                ObjectiveStatus::New,
+                Resolved::These(["b1", "b2"].map(|b| b.parse().expect("an id")).to_vec()),
+            ),
+        };
+        let standing = world.unblock_from(&ticket, these).await.expect("resolved").objective;
+        assert_eq!((standing.status, standing.has_open_blockers()), (status, false));
+        assert_eq!(
+            world.unblock(&ticket).await,
+            Err(Refusal::Status(status)),
+            "there is nothing more to resolve"
+        );
+        if !approved_first {
+            world.approve(&ticket).await.expect("approved");
+        }
+        assert!(matches!(world.pass().await[..], [Scheduled::Workorder(_)]), "{name}");
+        assert_eq!(world.chain(&ticket).await.pauses, []);
+    }
+}
+
+async fn a_ticket_with_invalid_blockers_is_not_stored<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let before = world.dump().await;
+    for bad in [
+        vec![blocker(None, " ")],
+        vec![blocker(Some("a"), "x"), blocker(Some("a"), "y")],
+        vec![blocker(None, "x"); fernery_core::limits::BLOCKERS_MAX + 1],
+    ] {
+        assert!(matches!(create_blocked(&world, "t", bad).await, Err(Refusal::Unfit(_))));
+    }
+    assert_eq!(world.dump().await, before);
+}
+
+async fn an_executor_is_told_in_the_words_that_were_approved<B: Backend>() {
+    let words = |text: &str| format!("[prompts]\nTEXT_DIAZOTROPH = \"{text}\"\n");
+    let (world, ticket) =
+        World::<B>::with_ticket(&words("Attempt {attempt} at {objective_id}.\\n\\n{ticket}")).await;
+    // Other words are not what was approved.
+    world.put_in_force(blueprint(&words("Do this:\\n{ticket}"))).await;
+    assert_eq!(world.pass().await, [Scheduled::Closed(TerminalReason::NonExecutableStatus)]);
+    world.approve(&ticket).await.expect("approved");
+    assert!(matches!(world.pass().await[..], [Scheduled::Workorder(_)]));
+    let told = &world.chain(&ticket).await.context_snapshots[0];
+    assert_eq!(told.full_prompt_text, "Do this:\n# Do it\n\n## Done when\n```text\nit works\n```\n");
+    assert_eq!(title_of(told), "Do it");
+}
+
+async fn a_key_title_of_a_ticket_stays_what_it_is<B: Backend>() {
+    let (world, ticket) = World::<B>::with_ticket("").await;
+    let (of, mut edited) = (ticket.clone(), draft("Do it"));
+    edited.metadata.insert("title".into(), "Dr.".into());
+    world.act(move |sql, who| objectives::edit(sql, who, &of, &edited)).await.expect("edited");
+    world.approve(&ticket).await.expect("approved");
+    assert!(world.pass().await.iter().any(|done| matches!(done, Scheduled::Workorder(_))));
+    let told = &world.chain(&ticket).await.context_snapshots[0];
+    assert_eq!((told.metadata["title"].as_str(), title_of(told).as_str()), (Some("Dr."), "Do it"));
 }
 
 async fn resolved_blockers_stop_nothing<B: Backend>() {

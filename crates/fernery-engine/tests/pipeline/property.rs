@@ -1,19 +1,20 @@
 //! Random operators, workers, executors, crashes and steps of the clock, held against the list of transitions.
-//!
-//! `FERNERY_SEEDS=200` runs more of them, `FERNERY_SEED=17` that one alone.
 
-use crate::hands::Hands;
-use crate::history::replays;
-use crate::sight::Sight;
-use crate::stranded::{OTHER, close_unwanted, of_other_types, strand};
+use crate::pipeline::hands::Hands;
+use crate::pipeline::history::replays;
+use crate::pipeline::sight::Sight;
+use crate::pipeline::stranded::{OTHER, close_unwanted, of_other_types, strand};
+use crate::pipeline::world::{World, bad, blueprint, deciding, draft, good, record};
 use crate::support::backend::Backend;
+use crate::support::seed::seeds;
 use crate::support::seeded::Seeded;
-use crate::world::{World, bad, blueprint, deciding, draft, good, record};
 use fernery_core::artifact::{BlockerKind, Event, ObjectiveId, ObjectiveStatus};
 use fernery_core::pipeline::lifecycle::Step;
+use fernery_engine::pipeline::claims::{self, HeldClaim};
+use fernery_engine::pipeline::decisions;
+use fernery_engine::pipeline::journal;
+use fernery_engine::pipeline::objectives;
 use fernery_engine::store::Claimed;
-use fernery_engine::substrate::claims::{self, Held};
-use fernery_engine::substrate::{journal, operating};
 use serde_json::json;
 
 on_both_backends!(campaign_whatever_happens_the_pipeline_stays_sound_and_comes_to_rest);
@@ -28,14 +29,8 @@ const STRICT: &str = "[retry]\ngate_failures = 1\n[limits]\nconcurrency = 2\nrev
 const TIGHT: &str = "[envelope]\nattempts = 2\ntokens = 100\n[limits]\nconcurrency = 2\nreview_limit = 3\n";
 
 async fn campaign_whatever_happens_the_pipeline_stays_sound_and_comes_to_rest<B: Backend>() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds: Vec<u64> = match (number("FERNERY_SEED"), number("FERNERY_SEEDS")) {
-        (Some(seed), _) => vec![seed],
-        (None, Some(count)) => (0..count).collect(),
-        (None, None) => (0..if std::any::type_name::<B>().contains("Postgres") { 2 } else { 12 }).collect(),
-    };
-    for seed in seeds {
-        println!("seed {seed}");
+    let count = if std::any::type_name::<B>().contains("Postgres") { 2 } else { 12 };
+    for seed in seeds("FERNERY_SEEDS", count) {
         Campaign::<B>::begin(seed).await.run().await;
     }
 }
@@ -45,8 +40,8 @@ struct Campaign<B> {
     choice: Seeded,
     tickets: Vec<ObjectiveId>,
     /// In the hands of workers that may or may not come to writing.
-    events: Vec<(Event, Held)>,
-    executed: Vec<Held>,
+    events: Vec<(Event, HeldClaim)>,
+    executed: Vec<HeldClaim>,
     jobs: Vec<Claimed>,
     /// By how many seconds the clock was set back, all in all.
     behind: u64,
@@ -175,14 +170,14 @@ impl<B: Backend> Campaign<B> {
         let (name, done, allowed): (_, bool, &'static [Step]) = match self.choice.below(16) {
             0..7 => ("approve", world.approve(&ticket).await.is_ok(), &[Step::Approve]),
             7 => {
-                let done = world.act(move |sql, who| operating::edit(sql, who, &id, &draft)).await;
+                let done = world.act(move |sql, who| objectives::edit(sql, who, &id, &draft)).await;
                 ("edit", done.is_ok(), &[Step::Edit])
             }
             8 => {
                 let kind = BlockerKind::UserInput;
                 let record = record();
                 let done = world
-                    .act(move |sql, who| operating::block(sql, who, (&id, &record), None, kind, "why"))
+                    .act(move |sql, who| decisions::block(sql, who, (&id, &record), None, kind, "why"))
                     .await;
                 ("block", done.is_ok(), &[Step::Block])
             }
@@ -192,7 +187,7 @@ impl<B: Backend> Campaign<B> {
             }
             12 | 13 => ("confirm", world.confirm(&ticket).await.is_ok(), &[]),
             14 => {
-                let done = world.act(move |sql, who| operating::reopen(sql, who, &id, &noted)).await;
+                let done = world.act(move |sql, who| decisions::reopen(sql, who, &id, &noted)).await;
                 ("reopen", done.is_ok(), &[Step::Reopen])
             }
             _ => ("cancel", world.cancel(&ticket).await.is_ok(), &[Step::Cancel]),
@@ -275,8 +270,11 @@ impl<B: Backend> Campaign<B> {
         let Some((event, held)) = Self::held(&mut self.choice, &mut self.events) else {
             return ("nothing to renew".into(), &[]);
         };
-        let renewed =
-            self.world.substrate.transact(move |sql| claims::renew(sql, &held, crate::world::LEASE)).await;
+        let renewed = self
+            .world
+            .substrate
+            .transact(move |sql| claims::renew(sql, &held, crate::pipeline::world::LEASE))
+            .await;
         let renewed = renewed.expect("stored");
         let what = format!("renewed {}", renewed.is_some());
         self.events.extend(renewed.map(|held| (event, held)));
@@ -297,7 +295,7 @@ impl<B: Backend> Campaign<B> {
             moved += world.cancel_jobs().await;
             moved += world.emit().await;
             for (event, held) in world.take_events("healer").await {
-                use fernery_engine::substrate::scheduling::Scheduled;
+                use fernery_engine::pipeline::scheduling::Scheduled;
                 let came = world.schedule(event, held).await;
                 moved += usize::from(!matches!(came, Scheduled::NoRoom(_)));
             }

@@ -1,15 +1,15 @@
 //! Everything done by several at once, or broken off between any two steps, ends as one undisturbed run does.
 
+use crate::pipeline::world::{Hands, World, good};
 use crate::support::backend::Backend;
-use crate::world::{Hands, World, good};
 use fernery_core::artifact::ObjectiveId;
-use fernery_core::report::Answer;
+use fernery_core::job::report::Answer;
+use fernery_engine::pipeline::judging::Judged;
+use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::objectives::ObjectiveRow;
+use fernery_engine::pipeline::reading::Chain;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use fernery_engine::store::Claimed;
-use fernery_engine::substrate::judging::Judged;
-use fernery_engine::substrate::objectives::Standing;
-use fernery_engine::substrate::operating;
-use fernery_engine::substrate::reading::Chain;
-use fernery_engine::substrate::scheduling::Scheduled;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::future::Future;
@@ -21,6 +21,7 @@ on_both_backends!(
     a_cancel_and_a_verdict_at_once_both_come_through,
     an_edit_and_an_approval_at_once_never_leave_an_approval_of_something_else,
     a_take_over_and_a_late_renewal_at_once_leave_one_holder,
+    readiness_takes_no_claim_and_emits_once_whoever_looks_and_however_late,
 );
 
 /// Runs the same on `count` tasks at once, every other one in another process where there can be one.
@@ -40,7 +41,7 @@ where
 
 /// What came out, with ids and instants named in the order in which they come.
 async fn artifacts(hands: &Hands, ticket: &ObjectiveId) -> String {
-    let (standing, chain): (Standing, Chain) = (hands.standing(ticket).await, hands.chain(ticket).await);
+    let (standing, chain): (ObjectiveRow, Chain) = (hands.standing(ticket).await, hands.chain(ticket).await);
     let all = json!({"objective": standing.objective, "entry": standing.entry, "failures": standing.failures,
         "attempts": standing.spent.attempts, "unconfirmed": standing.unconfirmed, "chain": chain});
     let mut names = HashMap::new();
@@ -198,14 +199,16 @@ async fn an_edit_and_an_approval_at_once_never_leave_an_approval_of_something_el
                 if n < 2 {
                     return drop(hands.approve(&of).await);
                 }
-                let draft = crate::world::draft(&format!("Edited by {n}"));
-                drop(hands.act(move |sql, who| operating::edit(sql, who, &of, &draft)).await);
+                let draft = crate::pipeline::world::draft(&format!("Edited by {n}"));
+                drop(hands.act(move |sql, who| objectives::edit(sql, who, &of, &draft)).await);
             }
         })
         .await;
         let (standing, chain) = (world.standing(&ticket).await, world.chain(&ticket).await);
-        let shown =
-            fernery_engine::substrate::objectives::shown(&standing.objective, &crate::world::blueprint(""));
+        let shown = fernery_engine::pipeline::objectives::shown(
+            &standing.objective,
+            &crate::pipeline::world::blueprint(""),
+        );
         match standing.approval {
             Some(approval) => {
                 assert_eq!(standing.objective.status.as_str(), "TODO");
@@ -219,7 +222,7 @@ async fn an_edit_and_an_approval_at_once_never_leave_an_approval_of_something_el
 
 /// Invariants 3 and 9.
 async fn a_take_over_and_a_late_renewal_at_once_leave_one_holder<B: Backend>() {
-    use fernery_engine::substrate::claims;
+    use fernery_engine::pipeline::claims;
     let (world, _) = World::<B>::with_ticket("").await;
     world.emit().await;
     let (event, mut held) = world.take_events("first").await.pop().expect("an event");
@@ -232,8 +235,9 @@ async fn a_take_over_and_a_late_renewal_at_once_leave_one_holder<B: Backend>() {
                 if n > 0 {
                     return hands.take_events(&format!("{round}-{n}")).await.pop().map(|(_, held)| held);
                 }
-                let renewed =
-                    hands.substrate.transact(move |sql| claims::renew(sql, &late, crate::world::LEASE));
+                let renewed = hands
+                    .substrate
+                    .transact(move |sql| claims::renew(sql, &late, crate::pipeline::world::LEASE));
                 renewed.await.expect("stored")
             }
         })
@@ -245,4 +249,51 @@ async fn a_take_over_and_a_late_renewal_at_once_leave_one_holder<B: Backend>() {
         held = holders[0].clone();
     }
     assert!(matches!(world.schedule(event, held).await, Scheduled::Workorder(_)));
+}
+
+/// Both kinds of readiness, by many at once from two processes, and by one who saw it before and comes when all is over. A claim
+/// would keep others away until it runs out; the key of the event keeps a second one away for ever.
+async fn readiness_takes_no_claim_and_emits_once_whoever_looks_and_however_late<B: Backend>() {
+    let world = crate::pipeline::desk::office::<B>("").await;
+    let (shop, named) = World::<B>::with_ticket("").await;
+    world.capture_many(10).await;
+    let announced = at_once(&world, 8, |hands, _| async move { hands.announce(100).await }).await;
+    assert_eq!(announced.iter().sum::<usize>(), 10, "one event for each capture");
+    at_once(&shop, 8, |hands, _| async move { hands.emit().await }).await;
+    assert_eq!(shop.chain(&named).await.events.len(), 1, "one event for one entry into TODO");
+    let events = |hands: &Hands| {
+        let newest = fernery_engine::pipeline::reading::Below::newest();
+        let substrate = hands.substrate.clone();
+        async move {
+            let all = move |sql: &mut dyn fernery_engine::pipeline::Sql| {
+                fernery_engine::pipeline::reading::events(sql, &newest, 1_000)
+            };
+            substrate.read(all).await.expect("read")
+        }
+    };
+    shop.pass().await;
+    while world.pending().await > 0 {
+        world.round().await;
+    }
+    for hands in [&*world, &*shop] {
+        let before = events(hands).await;
+        // Long after any lease, one who decided to emit before any of this writes what it decided then.
+        for view in before.clone() {
+            let late = move |sql: &mut dyn fernery_engine::pipeline::Sql| {
+                let event = &view.event;
+                let cells = [
+                    "late".into(),
+                    event.azolla_id.as_str().into(),
+                    event.event_type.as_str().into(),
+                    (&event.resource_id).into(),
+                    view.entry.into(),
+                    sql.now().into(),
+                ];
+                sql.query(include_str!("../../src/pipeline/sql/event_insert.sql"), &cells)
+            };
+            let written = hands.substrate.transact(late).await.expect("answered");
+            assert!(written.is_empty(), "the key is taken, also by an event that is processed");
+        }
+        assert_eq!(events(hands).await, before);
+    }
 }

@@ -1,26 +1,27 @@
 //! An operator's act whose answer was lost is asked for again: it is answered as it was, and nothing is done twice
 //! (invariant 19).
 
-use crate::hands::Hands;
+use crate::pipeline::hands::Hands;
+use crate::pipeline::world::{World, blueprint, good, record};
 use crate::support::backend::{Backend, Postgres, settings};
 use crate::support::postgres::{fresh_database, open_store};
 use crate::support::proxy::Proxy;
-use crate::world::{World, blueprint, good, record};
 use fernery_core::artifact::{AzollaId, BlockerKind, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::Digest;
-use fernery_engine::substrate::operating::{self, Actor, Answer, Deciding, Refusal, Resolved};
-use fernery_engine::substrate::{Sql, Substrate, objectives, reading};
+use fernery_engine::pipeline::acts::{Actor, Answer, Refusal};
+use fernery_engine::pipeline::decisions::{self, Deciding, Resolved};
+use fernery_engine::pipeline::{Sql, Substrate, objectives, reading};
 use serde_json::json;
 
 on_both_backends!(
     an_act_that_is_asked_for_again_is_answered_as_it_was,
-    an_act_that_is_asked_for_again_later_does_not_undo_what_came_after,
+    a_repeated_act_does_not_undo_later_acts,
     the_id_of_one_act_is_not_taken_for_another,
     the_id_of_an_act_is_its_actors_and_of_this_content,
     the_id_of_one_act_goes_to_one_of_two_at_once,
     runs_are_listed_in_the_order_of_the_entries_whatever_the_clock_says,
     a_confirmation_names_the_run_that_was_looked_at,
-    what_changed_names_the_blueprint_beside_everything_else,
+    the_difference_includes_changes_of_the_blueprint,
 );
 
 /// The acts in an order in which each is allowed, with how the ticket stands after it.
@@ -43,16 +44,17 @@ fn carry_out_as(
     record_id: &RecordId,
     run: &RunId,
 ) -> Answer<String> {
-    let deciding = Deciding { record_id: record_id.clone(), digest: None, note: Some("why".into()) };
+    let deciding =
+        Deciding { record_id: record_id.clone(), digest: None, note: Some("why".into()), premises: None };
     let of = (id, record_id);
     let kind = BlockerKind::UserInput;
     Ok(match act {
-        "approve" => operating::approve(sql, who, id, &deciding)?.map(|d| format!("{d:?}")),
-        "confirm" => operating::confirm(sql, who, (id, run), &deciding)?.map(|d| format!("{d:?}")),
-        "reopen" => operating::reopen(sql, who, id, &deciding)?.map(|d| format!("{d:?}")),
-        "block" => operating::block(sql, who, of, None, kind, "why")?.map(|s| format!("{s:?}")),
-        "unblock" => operating::unblock(sql, who, of, &Resolved::All)?.map(|s| format!("{s:?}")),
-        _ => operating::cancel(sql, who, of, None)?.map(|s| format!("{s:?}")),
+        "approve" => decisions::approve(sql, who, id, &deciding)?.map(|d| format!("{d:?}")),
+        "confirm" => decisions::confirm(sql, who, (id, run), &deciding)?.map(|d| format!("{d:?}")),
+        "reopen" => decisions::reopen(sql, who, id, &deciding)?.map(|d| format!("{d:?}")),
+        "block" => decisions::block(sql, who, of, None, kind, "why")?.map(|s| format!("{s:?}")),
+        "unblock" => decisions::unblock(sql, who, of, &Resolved::All)?.map(|s| format!("{s:?}")),
+        _ => decisions::cancel(sql, who, of, None)?.map(|s| format!("{s:?}")),
     })
 }
 
@@ -102,7 +104,7 @@ async fn an_act_that_is_asked_for_again_is_answered_as_it_was<B: Backend>() {
     }
 }
 
-async fn an_act_that_is_asked_for_again_later_does_not_undo_what_came_after<B: Backend>() {
+async fn a_repeated_act_does_not_undo_later_acts<B: Backend>() {
     let world = World::<B>::new("").await;
     let ticket = world.create("t").await;
     let mut done = Vec::new();
@@ -137,7 +139,7 @@ type Act = fn(&mut dyn Sql, &Actor, &ObjectiveId, &RecordId, &RunId) -> Answer<(
 
 /// Each act in the words of [`carry_out`], and then in others.
 const IN_OTHER_WORDS: [(&str, &[Act]); 6] = [
-    ("approve", &[|sql, who, id, of, _| decide(operating::approve, sql, who, id, (of, "other"))]),
+    ("approve", &[|sql, who, id, of, _| decide(decisions::approve, sql, who, id, (of, "other"))]),
     (
         "block",
         &[
@@ -150,19 +152,19 @@ const IN_OTHER_WORDS: [(&str, &[Act]); 6] = [
         "unblock",
         &[|sql, who, id, of, _| {
             let these = Resolved::These(vec!["b-1".parse().expect("an id")]);
-            Ok(operating::unblock(sql, who, (id, of), &these)?.map(drop))
+            Ok(decisions::unblock(sql, who, (id, of), &these)?.map(drop))
         }],
     ),
     (
         "confirm",
         &[|sql, who, id, of, _| {
             let (other, record_id) = (RunId::stored("other"), of.clone());
-            let deciding = Deciding { record_id, digest: None, note: Some("why".into()) };
-            Ok(operating::confirm(sql, who, (id, &other), &deciding)?.map(drop))
+            let deciding = Deciding { record_id, digest: None, note: Some("why".into()), premises: None };
+            Ok(decisions::confirm(sql, who, (id, &other), &deciding)?.map(drop))
         }],
     ),
-    ("reopen", &[|sql, who, id, of, _| decide(operating::reopen, sql, who, id, (of, "other"))]),
-    ("cancel", &[|sql, who, id, of, _| Ok(operating::cancel(sql, who, (id, of), Some("other"))?.map(drop))]),
+    ("reopen", &[|sql, who, id, of, _| decide(decisions::reopen, sql, who, id, (of, "other"))]),
+    ("cancel", &[|sql, who, id, of, _| Ok(decisions::cancel(sql, who, (id, of), Some("other"))?.map(drop))]),
 ];
 
 type Decides = fn(&mut dyn Sql, &Actor, &ObjectiveId, &Deciding) -> Answer<reading::Decision>;
@@ -176,7 +178,7 @@ fn decide(
     (of, shown): (&RecordId, &str),
 ) -> Answer<()> {
     let digest = Some(Digest::of_bytes(shown.as_bytes()));
-    let deciding = Deciding { record_id: of.clone(), digest, note: Some("why".into()) };
+    let deciding = Deciding { record_id: of.clone(), digest, note: Some("why".into()), premises: None };
     Ok(verb(sql, who, id, &deciding)?.map(drop))
 }
 
@@ -188,7 +190,7 @@ fn block(
     (kind, description): (BlockerKind, &str),
 ) -> Answer<()> {
     let named = named.map(|id| id.parse().expect("an id"));
-    Ok(operating::block(sql, who, of, named, kind, description)?.map(drop))
+    Ok(decisions::block(sql, who, of, named, kind, description)?.map(drop))
 }
 
 async fn the_id_of_an_act_is_its_actors_and_of_this_content<B: Backend>() {
@@ -245,9 +247,10 @@ async fn a_confirmation_names_the_run_that_was_looked_at<B: Backend>() {
     let looked_at = world.last_run(&ticket).await;
     act(&world, "reopen", &ticket, &record()).await.expect("reopened");
     work(&world).await;
-    let (of, deciding, stale) = (ticket.clone(), crate::world::deciding(None, None), looked_at.clone());
+    let (of, deciding, stale) =
+        (ticket.clone(), crate::pipeline::world::deciding(None, None), looked_at.clone());
     let before = world.dump().await;
-    let refused = world.act(move |sql, who| operating::confirm(sql, who, (&of, &stale), &deciding)).await;
+    let refused = world.act(move |sql, who| decisions::confirm(sql, who, (&of, &stale), &deciding)).await;
     let Err(Refusal::OtherRun(last)) = refused else { panic!("{refused:?}") };
     assert_eq!(last.run_id, world.last_run(&ticket).await);
     assert_ne!(last.run_id, looked_at);
@@ -257,18 +260,18 @@ async fn a_confirmation_names_the_run_that_was_looked_at<B: Backend>() {
     assert_eq!(decision.digest, fernery_core::canonical::digest_of(&decision.shown));
 }
 
-async fn what_changed_names_the_blueprint_beside_everything_else<B: Backend>() {
+async fn the_difference_includes_changes_of_the_blueprint<B: Backend>() {
     let world = World::<B>::new("").await;
     let ticket = world.create("t").await;
     let digest = |shown: objectives::Shown| -> Digest { shown.digest };
     let read = digest(objectives::shown(&world.standing(&ticket).await.objective, &blueprint("")));
     for title in ["Do something else", "Do a third thing"] {
-        let (of, draft) = (ticket.clone(), crate::world::draft(title));
-        world.act(move |sql, who| operating::edit(sql, who, &of, &draft)).await.expect("edited");
+        let (of, draft) = (ticket.clone(), crate::pipeline::world::draft(title));
+        world.act(move |sql, who| objectives::edit(sql, who, &of, &draft)).await.expect("edited");
     }
     world.put_in_force(blueprint("branch_prefix = \"x/\"\n[budget]\nworkorder = \"5m\"\n")).await;
-    let (of, stale) = (ticket.clone(), crate::world::deciding(Some(read), None));
-    let refused = world.act(move |sql, who| operating::approve(sql, who, &of, &stale)).await;
+    let (of, stale) = (ticket.clone(), crate::pipeline::world::deciding(Some(read), None));
+    let refused = world.act(move |sql, who| decisions::approve(sql, who, &of, &stale)).await;
     let Err(Refusal::Changed { difference, .. }) = refused else { panic!("{refused:?}") };
     let wanted = [
         ("/title".to_string(), json!("Do it"), json!("Do a third thing")),
@@ -280,12 +283,12 @@ async fn what_changed_names_the_blueprint_beside_everything_else<B: Backend>() {
 
 /// A statement that failed has ended its transaction: work that goes on all the same is not answered as done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_that_overlooks_a_failed_statement_is_not_taken_for_done_on_postgres() {
+async fn a_transaction_with_an_ignored_error_is_not_committed_on_postgres() {
     let (world, ticket) = World::<Postgres>::with_ticket("").await;
     let before = world.dump().await;
     let id = ticket.clone();
     let done = world.substrate.transact(move |sql| {
-        let cancelled = operating::cancel(sql, &Actor("operator".into()), (&id, &record()), None)?;
+        let cancelled = decisions::cancel(sql, &Actor("operator".into()), (&id, &record()), None)?;
         let _ = sql.query("SELECT 1 / 0", &[]);
         Ok(cancelled.is_ok())
     });
@@ -295,7 +298,7 @@ async fn work_that_overlooks_a_failed_statement_is_not_taken_for_done_on_postgre
 
 /// The commit arrives and its answer does not: the store asks again, and finds it done.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_act_whose_commit_was_not_answered_is_answered_as_done_on_postgres() {
+async fn an_act_whose_commit_reply_was_lost_is_found_to_be_done_on_postgres() {
     let database = fresh_database().await;
     let url = database.url();
     let (front, name) = url.rsplit_once('/').expect("a database");

@@ -1,12 +1,12 @@
 //! All that can be seen of an azolla at one moment, and what must be true of it at every one.
 
-use crate::hands::Hands;
+use crate::pipeline::hands::Hands;
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, ObjectiveType, WorkorderStatus};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::lifecycle::{Step, after};
-use fernery_engine::substrate::objectives::{Standing, shown};
-use fernery_engine::substrate::reading::{self, Below, EventView, Run, WorkorderView};
-use fernery_engine::substrate::{azollas, scheduling};
+use fernery_engine::pipeline::objectives::{ObjectiveRow, shown};
+use fernery_engine::pipeline::reading::{self, Below, EventView, Run, WorkorderView};
+use fernery_engine::pipeline::{azollas, scheduling};
 use std::collections::{BTreeMap, HashSet};
 
 /// Far more rows than a campaign makes.
@@ -14,7 +14,7 @@ const ALL: i64 = 100_000;
 
 #[derive(Clone)]
 pub(crate) struct Sight {
-    pub(crate) objectives: BTreeMap<ObjectiveId, Standing>,
+    pub(crate) objectives: BTreeMap<ObjectiveId, ObjectiveRow>,
     pub(crate) workorders: Vec<WorkorderView>,
     pub(crate) events: Vec<EventView>,
     pub(crate) runs: Vec<Run>,
@@ -71,7 +71,7 @@ impl Sight {
     }
 
     /// Whether a decision covers exactly what is there now.
-    fn is_approved(&self, standing: &Standing) -> bool {
+    fn is_approved(&self, standing: &ObjectiveRow) -> bool {
         let digest = shown(&standing.objective, &self.blueprint).digest.to_string();
         let id = standing.objective.objective_id.as_str();
         standing.approval.as_ref().is_some_and(|record| {

@@ -1,13 +1,14 @@
 //! No sequence strands a ticket (invariant 17): neither an azolla that nobody hosts any more, nor executors that are gone.
 
-use crate::acts::block;
+use crate::pipeline::acts::block;
+use crate::pipeline::world::{Hands, World, blueprint, draft, good};
 use crate::support::backend::Backend;
-use crate::world::{Hands, World, blueprint, draft, good};
 use fernery_core::artifact::{BlockerKind, ObjectiveId, ObjectiveStatus, WorkorderId};
-use fernery_engine::substrate::claims::Claimer;
-use fernery_engine::substrate::judging::Judged;
-use fernery_engine::substrate::scheduling::Scheduled;
-use fernery_engine::substrate::{azollas, operating, stranding};
+use fernery_engine::pipeline::claims::Claimer;
+use fernery_engine::pipeline::judging::Judged;
+use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::scheduling::Scheduled;
+use fernery_engine::pipeline::{azollas, stranding};
 
 on_both_backends!(
     a_ticket_whose_executors_are_gone_is_blocked_with_a_reason_and_goes_on_with_others,
@@ -32,7 +33,7 @@ pub(crate) async fn strand(hands: &Hands, id: WorkorderId) -> bool {
 
 /// As the keeper of another process does.
 pub(crate) async fn close_unwanted(hands: &Hands) -> Vec<Judged> {
-    let by = Claimer { owner_id: "keeper".into(), ttl: crate::world::LEASE };
+    let by = Claimer { owner_id: "keeper".into(), ttl: crate::pipeline::world::LEASE };
     let done = hands.substrate.transact(move |sql| {
         let mut done = Vec::new();
         for azolla in azollas::hosting(sql)?.abandoned().cloned().collect::<Vec<_>>() {
@@ -59,7 +60,7 @@ async fn a_ticket_whose_executors_are_gone_is_blocked_with_a_reason_and_goes_on_
     assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
     let blocker = &standing.objective.blocked_on[0];
     assert_eq!((blocker.kind, blocker.resolved), (BlockerKind::DependencyChange, false));
-    assert!(blocker.description.contains("PATCH_DIAZOTROPH") && blocker.description.contains("OTHER"));
+    assert!(blocker.description.contains("TEXT_DIAZOTROPH") && blocker.description.contains("OTHER"));
     // Its workorder ends as every one does.
     assert_eq!(world.cancel_jobs().await, 1);
     assert_eq!(world.judge().await.len(), 1);
@@ -73,7 +74,7 @@ async fn a_workorder_of_the_kind_in_force_is_left_alone<B: Backend>() {
     let (world, _) = World::<B>::with_ticket("").await;
     world.pass().await;
     assert_eq!(of_other_types(&world).await, []);
-    let chain = world.chain(&crate::hands::id("t")).await;
+    let chain = world.chain(&crate::pipeline::hands::id("t")).await;
     let id = chain.workorders[0].workorder.work_order_id.clone();
     let before = world.dump().await;
     assert!(!strand(&world, id).await);
@@ -120,7 +121,7 @@ async fn tickets_of_an_azolla_that_nobody_hosts_can_be_cancelled_blocked_edited_
 >() {
     let (world, ticket) = left_alone::<B>(ObjectiveStatus::Todo).await;
     let (of, draft) = (ticket.clone(), draft("Do something else"));
-    let edited = world.act(move |sql, who| operating::edit(sql, who, &of, &draft)).await.expect("edited");
+    let edited = world.act(move |sql, who| objectives::edit(sql, who, &of, &draft)).await.expect("edited");
     assert_eq!(edited.objective.status, ObjectiveStatus::New);
     block(&world, &ticket, None).await.expect("blocked");
     world.unblock(&ticket).await.expect("unblocked");
@@ -154,6 +155,6 @@ async fn a_gate_that_runs_a_program_does_not_run_where_its_azolla_is_not_hosted<
     let [Judged::Recorded(run)] = &closed[..] else { panic!("{closed:?}") };
     assert_eq!(run.gate_reason, "not judged: gate tests did not run");
     for run in world.chain(&ticket).await.runs {
-        crate::history::replays(&world, run).await;
+        crate::pipeline::history::replays(&world, run).await;
     }
 }

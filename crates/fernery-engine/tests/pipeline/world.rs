@@ -1,9 +1,9 @@
 //! A database with an azolla in it, and the hands of one process on it.
 
-pub(crate) use crate::hands::{Hands, LEASE, bad, blueprint, deciding, draft, good, record};
+pub(crate) use crate::pipeline::hands::{Hands, LEASE, bad, blueprint, deciding, draft, good, record};
 use crate::support::backend::{Backend, settings};
 use fernery_core::artifact::AzollaId;
-use fernery_engine::substrate::Substrate;
+use fernery_engine::pipeline::Substrate;
 use std::ops::Deref;
 use std::time::Duration;
 

@@ -25,6 +25,8 @@ pub(crate) fn settings() -> StoreSettings {
 pub(crate) trait Backend: Sized + Send + Sync + 'static {
     /// A new, empty database.
     fn open(settings: StoreSettings) -> impl Future<Output = Self> + Send;
+    /// As [`Backend::open`], with a clock that goes on by itself.
+    fn open_running(settings: StoreSettings) -> impl Future<Output = Self> + Send;
     /// The store that is open now.
     fn store(&self) -> Arc<dyn Store>;
     /// What that store signals to.
@@ -39,6 +41,13 @@ pub(crate) trait Backend: Sized + Send + Sync + 'static {
     fn crash(&mut self) -> impl Future<Output = ()> + Send;
     /// Closes it in good order, and opens it again.
     fn restart(&mut self) -> impl Future<Output = ()> + Send;
+    /// Closes it in good order, and opens it again on a machine that was booted with a clock this far ahead.
+    fn restart_ahead(&mut self, by: Duration) -> impl Future<Output = ()> + Send {
+        async move {
+            self.advance(by).await;
+            self.restart().await;
+        }
+    }
     /// Runs statements past the store, as anybody with access to the database can.
     fn raw(&self, _sql: &str) -> impl Future<Output = Result<(), String>> + Send {
         async { Err("nobody gets past this store".to_string()) }
@@ -69,6 +78,10 @@ impl Model {
 impl Backend for Model {
     async fn open(settings: StoreSettings) -> Self {
         Self::open_on(Disk::default(), settings, LeaseClock::manual(START))
+    }
+
+    async fn open_running(settings: StoreSettings) -> Self {
+        Self::open_on(Disk::default(), settings, LeaseClock::system())
     }
 
     fn store(&self) -> Arc<dyn Store> {
@@ -147,6 +160,10 @@ impl Backend for Sqlite {
         Self::open_in(new_dir(), settings, LeaseClock::manual(START))
     }
 
+    async fn open_running(settings: StoreSettings) -> Self {
+        Self::open_in(new_dir(), settings, LeaseClock::system())
+    }
+
     fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
     }
@@ -196,6 +213,12 @@ impl Backend for Sqlite {
             }
         }
         found
+    }
+
+    async fn restart_ahead(&mut self, by: Duration) {
+        self.store.close().await;
+        self.clock = LeaseClock::manual(self.clock.calendar().after(by));
+        self.restart().await;
     }
 
     async fn restart(&mut self) {

@@ -45,7 +45,7 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
 /// The whole of a store.
 pub(crate) async fn dump_named(store: &dyn Store, naming: &dyn Naming) -> String {
     let mut text = String::new();
-    let mut streams = store.streams().await.expect("streams");
+    let mut streams = store.streams(None, usize::MAX).await.expect("streams");
     streams.sort_by(|a, b| a.name.cmp(&b.name));
     for stream in &streams {
         let alone = store.stream(stream.name.clone()).await.expect("stream");

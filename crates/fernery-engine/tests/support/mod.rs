@@ -9,5 +9,7 @@ pub(crate) mod fresh_database;
 pub(crate) mod model;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
+pub(crate) mod race;
+pub(crate) mod seed;
 pub(crate) mod seeded;
 pub(crate) mod singly;

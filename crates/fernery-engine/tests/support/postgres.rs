@@ -38,9 +38,14 @@ impl Postgres {
 
 impl Backend for Postgres {
     async fn open(settings: StoreSettings) -> Self {
+        let running = Self::open_running(settings).await;
+        running.database.stop_clock(START).await;
+        running
+    }
+
+    async fn open_running(settings: StoreSettings) -> Self {
         let database = fresh_database().await;
         let (store, signals) = open_store(&database.url(), &settings).await;
-        database.stop_clock(START).await;
         Self { settings, signals, store, database }
     }
 

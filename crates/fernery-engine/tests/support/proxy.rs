@@ -16,6 +16,35 @@ struct State {
     marked: Option<Vec<u8>>,
     /// How many replies were lost.
     lost: usize,
+    /// How many statements PostgreSQL was asked to run.
+    statements: usize,
+}
+
+/// What a client of PostgreSQL sends, cut into its messages.
+#[derive(Default)]
+struct Messages {
+    unread: Vec<u8>,
+    begun: bool,
+}
+
+impl Messages {
+    /// Takes what was sent; answers how many statements it runs.
+    fn statements(&mut self, sent: &[u8]) -> usize {
+        self.unread.extend_from_slice(sent);
+        let mut found = 0;
+        loop {
+            // The first message has no letter before its length.
+            let letter = usize::from(self.begun);
+            let Some(length) = self.unread.get(letter..letter + 4) else { return found };
+            let end = letter + u32::from_be_bytes(length.try_into().expect("four bytes")) as usize;
+            if self.unread.len() < end {
+                return found;
+            }
+            found += usize::from(self.begun && matches!(self.unread[0], b'E' | b'Q'));
+            self.begun = true;
+            self.unread.drain(..end);
+        }
+    }
 }
 
 /// A server that has said nothing for this long has finished its answer.
@@ -47,6 +76,12 @@ impl Proxy {
         self.state.lock().expect("no panic").marked = Some(mark.to_vec());
     }
 
+    /// How many statements PostgreSQL was asked to run so far.
+    #[allow(dead_code, reason = "each suite uses its part")]
+    pub(crate) fn statements(&self) -> usize {
+        self.state.lock().expect("no panic").statements
+    }
+
     /// How many replies were lost so far.
     pub(crate) fn lost(&self) -> usize {
         self.state.lock().expect("no panic").lost
@@ -57,10 +92,13 @@ async fn pump(client: TcpStream, server: TcpStream, state: Arc<Mutex<State>>) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     let (mut asked, mut answered) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    let mut messages = Messages::default();
     loop {
         tokio::select! {
             read = from_client.read(&mut asked) => {
                 let Ok(bytes @ 1..) = read else { return };
+                let statements = messages.statements(&asked[..bytes]);
+                state.lock().expect("no panic").statements += statements;
                 if to_server.write_all(&asked[..bytes]).await.is_err() {
                     return;
                 }

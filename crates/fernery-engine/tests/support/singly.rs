@@ -1,6 +1,6 @@
 //! The plural verbs for one item, for tests that tell a story about one job. Any store error fails the test.
 
-use fernery_core::report::Answer;
+use fernery_core::job::report::Answer;
 use fernery_core::{JobId, JobStatus, LeaseToken, StreamName, WorkerId};
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, Claimed, Completion, Enqueued, Failure, JobBrief, JobView, NewJob, Proof, Start,

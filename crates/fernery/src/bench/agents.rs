@@ -4,13 +4,13 @@
 use super::pipeline::approved_with;
 use super::{Bench, quantile};
 use crate::config::{Repos, repos};
-use crate::pipeline::{Pipeline, Surroundings};
+use crate::workers::{Pipeline, Surroundings};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use fernery_core::artifact::{AzollaId, ObjectiveId, OutputBundle, WorkorderId};
 use fernery_core::blueprint::{Blueprint, MEC_TOML};
 use fernery_core::pipeline::draft::Draft;
 use fernery_core::pipeline::membrane::{self, Outcome};
-use fernery_engine::substrate::reading;
+use fernery_engine::pipeline::reading;
 use fernery_engine::{Database, Engine, EngineSettings, door};
 use serde_json::json;
 use std::io::Write;
@@ -124,7 +124,7 @@ impl Agents {
             if let Some((work, bundle)) = self.judged(id).await? {
                 break (work, bundle, door::wall_clock().as_millis() as f64);
             }
-            ensure!(door::stop_watch() < until, "ticket {id} comes to no verdict");
+            ensure!(door::stop_watch() < until, "ticket {id} gets no verdict");
             tokio::time::sleep(Duration::from_millis(1)).await;
         };
         let outcome = membrane::outcome(&bundle.metadata);

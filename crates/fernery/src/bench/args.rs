@@ -7,11 +7,12 @@ use clap::{Args, ValueEnum};
 ///
 /// Prints one JSON line per figure: `value`, and where it has one the `ratio` to a figure of the same run and the
 /// `target` it should reach. Takes about a minute with the defaults.
-///
-/// Example: fernery bench --backend sqlite
-/// Example: fernery bench --only agents --tickets 30 --objects-mb 500
-/// Example: fernery bench --backend postgres --database postgres://me@localhost/scratch
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  fernery bench --backend sqlite
+  fernery bench --only agents --tickets 30 --objects-mb 500
+  fernery bench --backend postgres --database postgres://me@localhost/scratch")]
 pub(crate) struct BenchArgs {
     /// Which database to measure.
     #[arg(long, value_enum, default_value = "sqlite")]

@@ -106,7 +106,7 @@ pub(super) async fn drain_single(
                 let (status, body) = wire.post("/internal/worker/claim", claim.as_bytes()).await?;
                 ensure!(status == 200, "claim answered {status}: {}", String::from_utf8_lossy(body));
                 let held: Claim<'_> = serde_json::from_slice(body).context("reading a claim")?;
-                ensure!(held.claimed, "the stream ran dry");
+                ensure!(held.claimed, "the stream is empty");
                 report.clear();
                 write!(
                     report,
@@ -230,7 +230,7 @@ pub(super) async fn claim_times(server: &Server, stream: &str, claims: usize) ->
         taken.push(started.elapsed().as_secs_f64() * 1e6);
         ensure!(status == 200, "claim answered {status}: {}", String::from_utf8_lossy(body));
         let held: Claim<'_> = serde_json::from_slice(body)?;
-        ensure!(held.claimed, "the stream ran dry");
+        ensure!(held.claimed, "the stream is empty");
         let report = format!(
             r#"{{"worker_id":"bench","job_id":"{}","attempt_id":"{}","lease_token":"{}","result":null}}"#,
             held.job_id, held.attempt_id, held.lease_token

@@ -3,15 +3,17 @@
 
 use super::args::Backend;
 use super::{Bench, quantile};
-use crate::pipeline::Pipeline;
+use crate::workers::Pipeline;
 use anyhow::{Context, Result, anyhow, ensure};
 use fernery_core::artifact::{AzollaId, ObjectiveId, RecordId};
 use fernery_core::blueprint::{Blueprint, MEC_TOML};
 use fernery_core::pipeline::draft::Draft;
 use fernery_core::{JobId, StreamName, Timestamp, WorkerId};
+use fernery_engine::pipeline::acts::Actor;
+use fernery_engine::pipeline::decisions::{self, Deciding};
+use fernery_engine::pipeline::journal;
+use fernery_engine::pipeline::objectives;
 use fernery_engine::store::{Ask, Completion, Proof};
-use fernery_engine::substrate::journal;
-use fernery_engine::substrate::operating::{self, Actor, Deciding};
 use fernery_engine::{Database, Engine, EngineSettings, Substrate, door};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -22,9 +24,8 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// The azolla that is measured: no limits, gates that need no program, an executor elsewhere.
-const BLUEPRINT: &str =
-    "extends = \"mec\"\nazolla_id = \"bench\"\n[limits]\nconcurrency = 0\nreview_limit = 0\n";
-/// Operators at once.
+const BLUEPRINT: &str = "extends = \"mec\"\nazolla_id = \"bench\"\ndiazotroph_type = \"BENCH_DIAZOTROPH\"\n[limits]\nconcurrency = 0\nreview_limit = 0\n\
+     [executors.BENCH_DIAZOTROPH]\nkind = \"remote\"\n";
 const OPERATORS: usize = 32;
 /// Executors at once, and how many workorders each takes.
 const EXECUTORS: usize = 4;
@@ -177,11 +178,12 @@ pub(super) async fn approved_with(
 ) -> Result<Timestamp> {
     let who = Actor("bench".into());
     let (by, of) = (who.clone(), id.clone());
-    let made = substrate.act(&id, move |sql| operating::create(sql, &by, &of, &azolla, &draft)).await;
+    let made = substrate.act(&id, move |sql| objectives::create(sql, &by, &of, &azolla, &draft)).await;
     made.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
-    let deciding = Deciding { record_id: RecordId::stored(&door::artifact_id()), digest: None, note: None };
+    let record_id = RecordId::stored(&door::artifact_id());
+    let deciding = Deciding { record_id, digest: None, note: None, premises: None };
     let (of, asked_at) = (id.clone(), door::wall_clock());
-    let approved = substrate.act(&id, move |sql| operating::approve(sql, &who, &of, &deciding)).await;
+    let approved = substrate.act(&id, move |sql| decisions::approve(sql, &who, &of, &deciding)).await;
     approved.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
     Ok(asked_at)
 }
@@ -210,7 +212,7 @@ impl Azolla {
         }
         let until = since + Duration::from_secs(300);
         loop {
-            ensure!(door::stop_watch() < until, "the tickets do not come to their end");
+            ensure!(door::stop_watch() < until, "the tickets do not finish");
             if self.executed.load(Ordering::Relaxed) - before >= count && self.idle().await? {
                 return Ok(count as f64 / since.elapsed().as_secs_f64());
             }
@@ -263,7 +265,7 @@ impl Azolla {
                 let (who, azolla) = (Actor("bench".into()), AzollaId::stored("bench"));
                 for n in from..to {
                     let id = ObjectiveId::stored(&format!("fill-{n}"));
-                    let _ = operating::create(sql, &who, &id, &azolla, &draft())?;
+                    let _ = objectives::create(sql, &who, &id, &azolla, &draft())?;
                 }
                 Ok(())
             });

@@ -13,7 +13,7 @@ pub(crate) struct ReaderLeft;
 
 impl fmt::Display for ReaderLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nobody reads the figures")
+        f.write_str("nobody reads the output")
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) fn sqlite(folder: &Path, jobs: usize) -> Result<Raw> {
             complete.execute([id])?;
         }
         db.execute_batch("COMMIT")?;
-        anyhow::ensure!(!ids.is_empty(), "the raw table ran dry");
+        anyhow::ensure!(!ids.is_empty(), "the raw table is empty");
         done += ids.len();
     }
     Ok(Raw { cycle: done as f64 / started.elapsed().as_secs_f64(), insert: inserted })

@@ -37,7 +37,6 @@ impl Server {
         Ok(Self { child, address, operator, worker })
     }
 
-    /// The echo server.
     pub(super) async fn echo() -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["bench", "--serve-echo"]);

@@ -1,11 +1,11 @@
 //! What workers add: the Rust loop beside bare array calls, and `fernery worker` beside starting the command by hand.
 
 use super::server::Server;
-use crate::worker::process::{Guards, Input};
 use anyhow::{Context, Result, ensure};
 use fernery_client::Client;
 use fernery_client::worker::{Worker, WorkerEvent};
 use fernery_engine::door::stop_watch;
+use fernery_exec::guard::{Guards, Input};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

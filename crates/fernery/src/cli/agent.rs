@@ -1,13 +1,13 @@
-//! `fernery agent`: which coding agents there are, and whether they can be used here.
+//! `fernery agent`: lists coding agents and checks whether they can be used here.
 
 use super::Global;
+use super::config::in_force;
 use super::failure::{Failure, Outcome};
 use super::screen::{Cell, Screen, json_inert};
-use super::settings::in_force;
-use crate::profiles::{self, Machine, Sourced, Usable};
 use clap::{Args, Subcommand};
 use fernery_core::names::nearest;
 use fernery_core::profile::Profile;
+use fernery_exec::profiles::{self, Machine, Sourced, Usable};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tokio::task::JoinSet;
@@ -19,10 +19,11 @@ pub(super) enum Agent {
     Show(Show),
 }
 
-/// List the profiles of agents, and which of them are installed
+/// List the agent profiles, and which agents are installed
 ///
-/// A profile says how an agent is started and understood; an executor of a blueprint names it. Beside the built-in ones there
-/// may be files profiles/NAME.toml next to a blueprint; one with a built-in name takes its place.
+/// A profile says how an agent is started and how its output is read; an executor in a blueprint names it. Besides the
+/// built-in profiles, there can be files profiles/NAME.toml next to a blueprint; a file with the name of a built-in
+/// profile replaces it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,11 +33,12 @@ pub(super) struct List {}
 
 /// Check whether agents can be used here
 ///
-/// Runs the program to learn its version, which may take 10 seconds, and looks for its login: one of its files in the home
-/// directory, or one of its keys in the environment. It says what is missing and how to get it. It does not log in.
+/// Runs the program to learn its version, which may take 10 seconds, and looks for its login: one of its files in the
+/// home directory, or one of its keys in the environment. It says what is missing and how to get it. It does not log in
+/// for you.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 it can be used, 1 it cannot, 3 there is no such profile. Without a name all are told of, and it is 0.
+Exit codes: 0 it can be used, 1 it cannot, 3 there is no such profile. Without a name all are listed, and the code is 0.
 
 Examples:
   fernery agent check claude
@@ -52,8 +54,8 @@ pub(super) struct Check {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  fernery agent show claude                                  what it is started with, and why
-  fernery agent show claude > profiles/claude.toml           change it for the blueprints beside that folder")]
+  fernery agent show claude                                  how it is started, with comments
+  fernery agent show claude > profiles/claude.toml           then change it; blueprints next to that folder use it")]
 pub(super) struct Show {
     /// The profile
     #[arg(value_name = "NAME")]
@@ -93,7 +95,7 @@ pub(super) fn run(command: Agent, global: &Global, screen: Screen) -> Outcome {
     }
 }
 
-/// Where the blueprints are that `fernery up` would read; without any, here.
+/// The folders of the blueprints that `fernery up` would read; without any, the current one.
 fn folders(global: &Global) -> Outcome<Vec<PathBuf>> {
     let (_, settings) = in_force(global, Vec::new())?;
     let folder = |file: &PathBuf| file.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -116,7 +118,7 @@ fn chosen(profiles: Vec<Sourced>, name: &str) -> Outcome<Sourced> {
     })
 }
 
-/// What is found of each, all looked for at once; nothing of one that is wrong.
+/// The findings for each, all checked concurrently; none for a profile with mistakes.
 fn looked_at(profiles: Vec<Sourced>) -> Outcome<Vec<(Sourced, Option<Usable>)>> {
     let machine = Machine::here()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -156,7 +158,7 @@ fn list(found: Vec<(Sourced, Option<Usable>)>, screen: Screen) -> Outcome {
     };
     let rows: Vec<Vec<Cell>> = found.iter().map(row).collect();
     screen.table(&["PROFILE", "STATE", "VERSION", "FROM", "WHAT IT IS"], &rows)?;
-    screen.line("`fernery agent check NAME` tells what one lacks and how to get it")
+    screen.line("`fernery agent check NAME` says what is missing and how to get it")
 }
 
 fn rows(found: &[(Sourced, Option<Usable>)], screen: Screen) -> Outcome {

@@ -1,27 +1,29 @@
-//! `fernery doctor`: is everything as a server needs it?
+//! `fernery doctor`: checks everything that a server needs.
 
 use super::Global;
+use super::config::flags::SettingFlags;
+use super::config::{in_force, warn_of_unknown_env};
 use super::failure::{Failure, Outcome};
 use super::screen::{Cell, Screen, json_inert};
-use super::server::{URL_FILE, env_text};
-use super::setting_flags::SettingFlags;
-use super::settings::{in_force, warn_of_unknown_env};
+use super::server::env_text;
 use crate::doctor::{self, Caller, Finding, Level};
+use crate::serve::data_dir::URL_FILE;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Check the database, the disk and the settings, and say what to do
+/// Check database, disk, settings and sandbox, and say what to do
 ///
-/// Looks at everything that `fernery up` would run with and on: whether the database can be reached and is this version's,
-/// what an acknowledged job really survives, Redis where it is set, room on the disk, the clock, lease settings that would
-/// hurt, limits, who can read the tokens, the repositories, and what contains the programs of azollas. It takes the same settings as `fernery up`.
+/// Checks everything that `fernery up` needs: whether the database can be reached and has this version's schema, what
+/// an acknowledged job survives, Redis if it is set, disk space, the clock, harmful lease settings, limits, who can
+/// read the tokens, the repositories, and the sandbox of executors and gates. It takes the same settings as `fernery
+/// up`.
 ///
-/// It only looks: it can be called while a server runs and when none does, writes nothing into the database, and makes
-/// none. Beside the database it writes one small file, to see how long a sync takes, and removes it.
+/// It changes nothing: it works with and without a running server, writes nothing to the database and creates none.
+/// Next to the database it writes one small file to measure a sync, and removes it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Levels: `ok`; `warning`: it works, and will hurt one day; `problem`: it does not work or does not keep what it promises.
-Every warning and every problem comes with a remedy. Exit code 1 if there is a problem, 0 if there are none but warnings.
+Levels: `ok`; `warning`: it works, but will cause trouble one day; `problem`: it does not work, or breaks a promise.
+Every warning and problem comes with a remedy. Exit code 1 if there is a problem, else 0.
 
 Examples:
   fernery doctor
@@ -45,7 +47,7 @@ pub(super) fn run(doctor: Doctor, global: &Global, screen: Screen) -> Outcome {
     let findings = runtime.block_on(doctor::examine(&settings, &caller));
     if screen.json {
         let text =
-            serde_json::to_string(&findings).map_err(|error| Failure::failed("output", error.to_string()))?;
+            serde_json::to_string(&findings).map_err(|error| Failure::lost("output", error.to_string()))?;
         screen.line(&json_inert(&text))?;
     } else {
         show(&findings, screen)?;

@@ -20,7 +20,7 @@ pub(super) struct Unread {
     pub(super) is_usage: bool,
 }
 
-/// The files that are named, and those with this extension in the folders that are named, in order.
+/// The named files, and all files with this extension in the named folders, in order.
 pub(super) fn found(named: &[PathBuf], extension: &str) -> Outcome<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in named {
@@ -31,7 +31,7 @@ pub(super) fn found(named: &[PathBuf], extension: &str) -> Outcome<Vec<PathBuf>>
         let before = files.len();
         walk(path, extension, 0, &mut files)?;
         if files.len() == before {
-            return Err(Failure::usage(format!("no .{extension} file is in {}", path.display())));
+            return Err(Failure::usage(format!("there is no .{extension} file in {}", path.display())));
         }
     }
     Ok(files)
@@ -42,14 +42,14 @@ fn walk(folder: &Path, extension: &str, depth: usize, files: &mut Vec<PathBuf>) 
         Failure::usage(format!("cannot read the folder {}: {why}", folder.display()))
     };
     if depth > DEPTH_MAX {
-        return Err(refused(&"it is too deep"));
+        return Err(refused(&"it is nested too deeply"));
     }
     let mut entries: Vec<_> =
         fs::read_dir(folder).and_then(Iterator::collect).map_err(|error: std::io::Error| refused(&error))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
-        // Not through links: they may lead round in a circle.
+        // Links are not followed: they may form a loop.
         let kind = entry.file_type().map_err(|error| refused(&error))?;
         if kind.is_dir() {
             walk(&path, extension, depth + 1, files)?;
@@ -82,12 +82,12 @@ pub(super) fn read(path: &Path, max: usize) -> Result<String, Unread> {
     })
 }
 
-/// What a person reads for a file's name.
+/// The name of a file for people.
 pub(super) fn shown(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_string() } else { path.display().to_string() }
 }
 
-/// Every file was told of; ends with the code of the worst.
+/// Every file was reported; ends with the worst code.
 pub(super) fn ended(failed: usize, unreadable: usize) -> Outcome {
     match (failed, unreadable) {
         (0, 0) => Ok(()),

@@ -2,6 +2,7 @@
 
 use super::screen::{json_inert, plain};
 use crate::config::ConfigError;
+use crate::serve::Stopped;
 use fernery_client::ClientError;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -9,11 +10,11 @@ use std::process::ExitCode;
 
 /// It ran and did not succeed.
 pub(super) const FAILED: u8 = 1;
-/// It was called in a way that can never work.
+/// It was called in a way that cannot work.
 pub(super) const USAGE: u8 = 2;
-/// What it names does not exist.
+/// Something that it names does not exist.
 pub(super) const NOT_FOUND: u8 = 3;
-/// What it names is in another state, or another's.
+/// Something that it names is in another state, or belongs to another.
 pub(super) const CONFLICT: u8 = 4;
 
 /// Why a command did not succeed.
@@ -26,6 +27,17 @@ pub(super) struct Failure {
     problem: Option<Map<String, Value>>,
     /// The status that the server refused with.
     pub(super) status: Option<u16>,
+    contact: Contact,
+}
+
+/// Whether the one that the command talks to is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contact {
+    Kept,
+    /// Nobody serves there, and somebody may later.
+    Unreachable,
+    /// Nobody knows what became of the call, or nobody is there to ask.
+    Lost,
 }
 
 /// What a command answers with.
@@ -34,22 +46,60 @@ pub(super) type Outcome<T = ()> = Result<T, Failure>;
 impl Failure {
     /// It ran and did not succeed.
     pub(super) fn failed(code: &'static str, message: impl Into<String>) -> Self {
-        Self { exit: FAILED, code, message: message.into(), problem: None, status: None }
+        Self {
+            exit: FAILED,
+            code,
+            message: message.into(),
+            problem: None,
+            status: None,
+            contact: Contact::Kept,
+        }
     }
 
-    /// It was called in a way that can never work.
+    /// Nobody serves there, and somebody may later.
+    pub(super) fn unreachable(message: impl Into<String>) -> Self {
+        Self { contact: Contact::Unreachable, ..Self::failed("unreachable", message) }
+    }
+
+    /// The server, the output or the terminal went away while the command used it.
+    pub(super) fn lost(code: &'static str, message: impl Into<String>) -> Self {
+        Self { contact: Contact::Lost, ..Self::failed(code, message) }
+    }
+
+    /// It was called in a way that cannot work.
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: USAGE, code: "usage", message: message.into(), problem: None, status: None }
+        Self {
+            exit: USAGE,
+            code: "usage",
+            message: message.into(),
+            problem: None,
+            status: None,
+            contact: Contact::Kept,
+        }
     }
 
-    /// What it names does not exist.
+    /// Something that it names does not exist.
     pub(super) fn not_found(message: impl Into<String>) -> Self {
-        Self { exit: NOT_FOUND, code: "not_found", message: message.into(), problem: None, status: None }
+        Self {
+            exit: NOT_FOUND,
+            code: "not_found",
+            message: message.into(),
+            problem: None,
+            status: None,
+            contact: Contact::Kept,
+        }
     }
 
-    /// What it names is in another state, or another's.
+    /// Something that it names is in another state, or belongs to another.
     pub(super) fn conflict(message: impl Into<String>) -> Self {
-        Self { exit: CONFLICT, code: "conflict", message: message.into(), problem: None, status: None }
+        Self {
+            exit: CONFLICT,
+            code: "conflict",
+            message: message.into(),
+            problem: None,
+            status: None,
+            contact: Contact::Kept,
+        }
     }
 
     /// The answer is printed and tells why.
@@ -74,7 +124,14 @@ impl Failure {
 
     /// The reader of the output went away: that is its right.
     fn reader_left() -> Self {
-        Self { exit: 0, code: "", message: String::new(), problem: None, status: None }
+        Self {
+            exit: 0,
+            code: "",
+            message: String::new(),
+            problem: None,
+            status: None,
+            contact: Contact::Kept,
+        }
     }
 
     /// The same in words that fit better.
@@ -93,12 +150,12 @@ impl Failure {
 
     /// Nobody serves there, and somebody may later.
     pub(super) fn is_unreachable(&self) -> bool {
-        self.code == "unreachable"
+        self.contact == Contact::Unreachable
     }
 
     /// Nobody knows what became of it, or nobody is there to ask: the same again is likely to end so.
     pub(super) fn is_lost(&self) -> bool {
-        matches!(self.code, "unreachable" | "no_answer" | "output" | "terminal")
+        self.contact != Contact::Kept
     }
 
     /// What is said.
@@ -128,7 +185,7 @@ impl Failure {
         if self.message.is_empty() {
             return ExitCode::from(self.exit);
         }
-        // Nothing can be done about an output that is closed; the exit code still tells.
+        // Nothing can be done about a closed output; the exit code remains.
         if json {
             let mut object = self.problem.unwrap_or_default();
             object.entry("code").or_insert_with(|| self.code.into());
@@ -145,7 +202,24 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self { exit: USAGE, code: "bad_config", message: error.0, problem: None, status: None }
+        Self {
+            exit: USAGE,
+            code: "bad_config",
+            message: error.0,
+            problem: None,
+            status: None,
+            contact: Contact::Kept,
+        }
+    }
+}
+
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Usage(why) => Self::usage(why),
+            Stopped::Config(error) => error.into(),
+            Stopped::Failed { code, why } => Self::failed(code, why),
+        }
     }
 }
 
@@ -153,7 +227,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::reader_left(),
-            _ => Self::failed("output", error.to_string()),
+            _ => Self::lost("output", error.to_string()),
         }
     }
 }
@@ -164,11 +238,9 @@ impl From<ClientError> for Failure {
         match error {
             ClientError::BadUrl(_) | ClientError::BadToken | ClientError::BadCa(_) => Self::usage(message),
             ClientError::BadRequest(_) => Self::failed("bad_request", message),
-            ClientError::Unreachable { .. } => {
-                Self::failed("unreachable", message).hint("`fernery up` starts one")
-            }
+            ClientError::Unreachable { .. } => Self::unreachable(message).hint("start one with `fernery up`"),
             ClientError::Broken { .. } | ClientError::TimedOut { .. } => {
-                Self::failed("no_answer", message).hint("whether the call was carried out is unknown")
+                Self::lost("no_answer", message).hint("it is unknown whether the call was carried out")
             }
             ClientError::BadResult { .. } => Self::failed("bad_result", message),
             ClientError::Unexpected { .. } => Self::failed("unexpected_answer", message),
@@ -182,6 +254,7 @@ impl From<ClientError> for Failure {
                 code: "refused",
                 message,
                 problem: serde_json::from_slice(&body).ok(),
+                contact: Contact::Kept,
             },
         }
     }

@@ -1,6 +1,6 @@
-//! `fernery import`: brings a folder that `fernery export` has written into an instance without objectives.
+//! `fernery import`: imports a folder that `fernery export` wrote into an instance without tickets.
 //!
-//! Here the folder is only collected: plain files of bounded size, by their names. The server checks and decides.
+//! This only collects the folder: regular files of bounded size. The server checks and decides.
 
 use super::failure::{Failure, Outcome};
 use super::screen::{Screen, plain};
@@ -21,27 +21,28 @@ const WITHIN: Duration = Duration::from_secs(600);
 /// Folders in folders: an export has two.
 const DEPTH_MAX: usize = 4;
 
-/// Bring an exported folder into an instance without objectives.
+/// Import an exported folder into an instance without tickets
 ///
-/// History comes in as it was. A ticket that was TODO or IN_PROGRESS is NEW here, and one that is unblocked becomes NEW: no
-/// approval of this instance covers it. What was under way has ended. Nothing runs because of an import.
+/// History is imported unchanged. A ticket that was TODO or IN_PROGRESS becomes NEW, and so does a blocked ticket when
+/// it is unblocked, because no approval of this instance covers it. Runs that were in progress are ended. An import
+/// starts no work: captures that waited for triage are held until `fernery triage release`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everything is checked before anything is written: each file against its schema and manifest.json, what artifacts say of
-each other, the journal's chain, every verdict. It is all of the folder or nothing. The same folder again answers that it
-came in before. As a request, which takes more than the files, a folder has at most 64 MiB, a file 8 MiB;
-what is larger moves as a backup.
+Everything is checked before anything is written: each file against its schema and manifest.json, the references
+between artifacts, the journal's chain, every verdict. Either the whole folder is imported or nothing. Importing the
+same folder again changes nothing. As a request a folder has at most 64 MiB, a file 8 MiB; move larger data as a
+backup.
 
-Whoever can compute all digests anew can change a folder and make it fit. Only the digest that `fernery export` printed
-finds that out, if it was kept elsewhere: give it with --digest.
+Somebody who changes a folder can also compute all digests again. Only the digest that `fernery export` printed
+detects that, if you kept it somewhere else: give it with --digest.
 
-Exit codes: 0 it is in, 1 refused, 4 this instance has tickets already.
+Exit codes: 0 imported, 1 refused, 4 this instance already has tickets.
 
 Examples:
   fernery import ./tickets-2026-11
   fernery import ./tickets-2026-11 --digest 3f0c…")]
 pub(super) struct Import {
-    /// What `fernery export` has written
+    /// The folder that `fernery export` wrote
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// The digest that `fernery export` printed
@@ -53,7 +54,7 @@ pub(super) async fn run(import: Import, client: &Client, screen: Screen) -> Outc
     let mut collected = Collected { root: import.dir, files: Vec::new(), bytes: 0 };
     collected.walk(Path::new(""), 0)?;
     if collected.files.is_empty() {
-        return Err(collected.refused("", "there is nothing in it"));
+        return Err(collected.refused("", "the folder is empty"));
     }
     let request = ImportRequest { digest: import.digest, files: std::mem::take(&mut collected.files) };
     if encoded(&request) > limits::IMPORT_BYTES_MAX {
@@ -64,17 +65,27 @@ pub(super) async fn run(import: Import, client: &Client, screen: Screen) -> Outc
         return screen.json_body(&reply.body);
     }
     let answer = reply.read()?;
-    let counts: Vec<String> = answer.counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    let how = if answer.before { "came in before" } else { "is in" };
+    let counts = answer.counts.iter().filter(|(_, count)| **count > 0);
+    let counts: Vec<String> = counts.map(|(name, count)| format!("{count} {name}")).collect();
+    let how = if answer.before { "already imported" } else { "is in" };
     screen.line(&plain(&format!("{} {how}: {}", collected.root.display(), counts.join(", "))))?;
     if !answer.as_new.is_empty() {
         let ids: Vec<&str> = answer.as_new.iter().map(|id| id.as_str()).collect();
-        screen.line(&plain(&format!("to be approved anew, for they were under way: {}", ids.join(", "))))?;
+        screen.line(&plain(&format!(
+            "to be approved again, because they were in progress: {}",
+            ids.join(", ")
+        )))?;
+    }
+    if answer.held > 0 {
+        screen.line(&format!(
+            "{} captures are held; to release them to triage: fernery triage release",
+            answer.held
+        ))?;
     }
     Ok(())
 }
 
-/// Bytes of the request: within JSON every quotation mark and line end of a file takes two.
+/// Bytes of the request: in JSON every quotation mark and line end of a file takes two.
 fn encoded(request: &ImportRequest) -> usize {
     struct Count(usize);
     impl Write for Count {
@@ -87,7 +98,7 @@ fn encoded(request: &ImportRequest) -> usize {
         }
     }
     let mut count = Count(0);
-    // What cannot be spelled is told when it is sent.
+    // An error here is reported when it is sent.
     let _ = serde_json::to_writer(&mut count, request);
     count.0
 }
@@ -108,7 +119,7 @@ impl Collected {
         let most = limits::IMPORT_BYTES_MAX;
         self.refused(
             "",
-            format!("as a request a folder has at most {most} bytes; what is larger moves as a backup"),
+            format!("as a request a folder has at most {most} bytes; move larger data as a backup"),
         )
     }
 
@@ -116,7 +127,7 @@ impl Collected {
     fn walk(&mut self, folder: &Path, depth: usize) -> Outcome {
         let shown = folder.to_string_lossy().into_owned();
         if depth > DEPTH_MAX {
-            return Err(self.refused(&shown, "an export has no folders so deep"));
+            return Err(self.refused(&shown, "an export has no folders nested so deeply"));
         }
         let list = std::fs::read_dir(self.root.join(folder)).map_err(|e| self.refused(&shown, e))?;
         let mut names = Vec::new();
@@ -133,14 +144,16 @@ impl Collected {
                 None => return Err(self.refused(&shown, "its name is not UTF-8")),
                 Some(_) if kind.is_dir() => self.walk(&path, depth + 1)?,
                 Some(path) if kind.is_file() => self.take(path)?,
-                Some(_) => return Err(self.refused(&shown, "it is no plain file; an export has no links")),
+                Some(_) => {
+                    return Err(self.refused(&shown, "it is not a regular file; an export has no links"));
+                }
             }
         }
         Ok(())
     }
 
     fn take(&mut self, path: &str) -> Outcome {
-        // A link that takes the file's place meanwhile is not followed.
+        // A link that replaces the file meanwhile is not followed.
         let no_follow = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
         let opened = OpenOptions::new().read(true).custom_flags(no_follow).open(self.root.join(path));
         let file = opened.map_err(|e| self.refused(path, e))?;

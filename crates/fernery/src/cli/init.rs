@@ -1,12 +1,12 @@
-//! `fernery init`: a configuration and a blueprint for the repository that one is in.
+//! `fernery init`: writes a configuration and a blueprint for the current repository.
 
 use super::Global;
 use super::failure::{Failure, Outcome};
 use super::screen::{Screen, json_inert, plain};
 use crate::init::{self, Repository, Seen};
-use crate::profiles::{self, Machine};
 use clap::Args;
 use fernery_core::profile::Profile;
+use fernery_exec::profiles::{self, Machine};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -15,18 +15,20 @@ use std::process::{Command, Stdio};
 
 const CONFIG: &str = "fernery.toml";
 const BLUEPRINT: &str = "azolla.toml";
-/// Bytes of a file that are looked at to find out how a repository is tested.
+/// Bytes read from a file to find out how a repository is tested.
 const LOOKED_AT_MAX: u64 = 1 << 20;
 
-/// Set this repository up: write fernery.toml and azolla.toml
+/// Scripts of the test command that are named in the blueprint.
+const SCRIPTS_MAX: usize = 200;
+
+/// Set up this repository: write fernery.toml and azolla.toml
 ///
-/// fernery.toml says which repository tickets are about and which branch patches are made against. azolla.toml says which
-/// agent works on them and which gates judge: the first agent that is installed and logged in, and the commands that this
-/// repository seems to be tested with. Both are commented, and meant to be read and changed. Nothing is overwritten and
-/// nothing is committed.
+/// fernery.toml names the repository for tickets and the base branch of patches. azolla.toml names the agent (the first
+/// one that is installed and logged in) and the gates (with the test commands that this repository seems to use). Both
+/// files have comments: read and change them. Nothing is overwritten and nothing is committed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 written, 2 this is no git repository, 4 one of the files is there already.
+Exit codes: 0 written, 2 this is not a git repository, 4 one of the files already exists.
 
 Examples:
   fernery init                                               then: fernery up
@@ -54,7 +56,7 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
     let Agents { agent, logged_out } = agents()?;
     let folder = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let repository = Repository { folder: &folder, base: &base, agent: agent.as_deref(), seen: seen(&root) };
-    // The configuration last: without it the blueprint alone does nothing.
+    // Write the configuration last: without it the blueprint has no effect.
     write_new(&blueprint, &init::blueprint(&repository))?;
     write_new(&config, &init::config(&repository, BLUEPRINT))?;
     let azolla_id = init::name_of(&folder);
@@ -71,7 +73,7 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
             match &agent {
                 Some(agent) => format!("azolla {azolla_id}, agent {agent}"),
                 None => format!(
-                    "azolla {azolla_id}, a scripted agent: `fernery agent check` tells how to get a real one"
+                    "azolla {azolla_id}, a scripted agent: `fernery agent check` says how to get a real one"
                 ),
             },
         ),
@@ -79,18 +81,21 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
         screen.line(&plain(&format!("wrote {}: {what}", file.display())).replace('\n', " "))?;
     }
     for name in &logged_out {
-        let line = format!("{name} is installed and not logged in: `fernery agent check {name}` tells how");
+        let line = format!("{name} is installed but not logged in: `fernery agent check {name}` says how");
         screen.line(&plain(&line))?;
     }
-    screen.line("next: read both, then `fernery up`, and `fernery ticket new --help`")
+    screen.line(&format!(
+        "next: read both files, then run `fernery up` and `fernery ticket new --azolla {azolla_id} --meta \
+        repo_ref={azolla_id}`"
+    ))
 }
 
 /// The root of the work tree that this is in.
 fn root() -> Outcome<PathBuf> {
     let said = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
     said.map(PathBuf::from).ok_or_else(|| {
-        Failure::usage("this is no git repository").hint(
-            "run it inside of one, or make one: `git init`, then commit something, for patches are made against a commit",
+        Failure::usage("this is not a git repository").hint(
+            "run it inside a repository, or create one: `git init`, then commit something (patches need a base commit)",
         )
     })
 }
@@ -99,15 +104,15 @@ fn root() -> Outcome<PathBuf> {
 fn branch(root: &Path) -> Outcome<String> {
     if git(root, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?.is_none() {
         return Err(Failure::usage("this repository has no commit yet")
-            .hint("commit something first: patches are made against a commit"));
+            .hint("commit something first: patches need a base commit"));
     }
     git(root, &["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
         Failure::usage("no branch is checked out here")
-            .hint("`git switch` to the branch that patches are to be made against")
+            .hint("`git switch` to the branch that patches should be based on")
     })
 }
 
-/// What git says; `None` if it says no.
+/// The output of git; `None` if it fails.
 fn git(folder: &Path, args: &[&str]) -> Outcome<Option<String>> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(args).stdin(Stdio::null()).stderr(Stdio::null());
@@ -151,16 +156,20 @@ fn seen(root: &Path) -> Seen {
         file.take(LOOKED_AT_MAX).read_to_string(&mut text).ok()?;
         Some(text)
     };
-    Seen {
+    let mut seen = Seen {
         cargo: has("Cargo.toml"),
         package_json: text("package.json"),
         makefile: ["GNUmakefile", "makefile", "Makefile"].into_iter().find_map(text),
         python: ["pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini"].into_iter().any(has),
         go: has("go.mod"),
-    }
+        scripts: Vec::new(),
+    };
+    seen.scripts = seen.run_by_test().into_iter().filter(|name| has(name)).collect();
+    seen.scripts.truncate(SCRIPTS_MAX);
+    seen
 }
 
-/// Writes a file that is not there.
+/// Writes a new file.
 fn write_new(file: &Path, text: &str) -> Outcome {
     let refused = |error: std::io::Error| {
         Failure::failed("not_written", format!("cannot write {}: {error}", file.display()))

@@ -1,9 +1,9 @@
-//! What a command reads: a file that is named, or stdin.
+//! Input of a command: a named file, or stdin.
 
 use super::failure::{Failure, Outcome};
 use fernery_core::Timestamp;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
@@ -19,12 +19,28 @@ pub(super) fn open(path: &Path) -> Outcome<(Box<dyn Read>, Option<u64>)> {
     if meta.is_dir() {
         return Err(refused(&"it is a directory"));
     }
-    // Opening a pipe waits for its writer, perhaps for ever; one that the shell has opened has one.
+    // Opening a pipe waits for its writer, perhaps for ever; a pipe that the shell has opened has one.
     if meta.file_type().is_fifo() && !path.starts_with("/dev") && !path.starts_with("/proc") {
         return Err(refused(&"it is a pipe; give - and redirect it to stdin"));
     }
     let file = File::open(path).map_err(|e| refused(&e))?;
     Ok((Box::new(file), meta.is_file().then_some(meta.len())))
+}
+
+/// Whether a person can be asked.
+pub(super) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Waits for a yes. Otherwise `undone` says what was not done.
+pub(super) fn confirmed(question: &str, undone: &str) -> Outcome {
+    write!(std::io::stderr(), "{question}")?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Failure::failed("not_confirmed", undone)),
+    }
 }
 
 /// Reads at most `max` bytes of text.

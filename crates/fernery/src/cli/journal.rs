@@ -1,10 +1,10 @@
-//! `fernery journal` and `fernery verify`: who did what, and that nobody changed the record of it.
+//! `fernery journal` and `fernery verify`: who did what, and whether the record is unchanged.
 
 use super::Global;
 use super::failure::{Failure, Outcome};
 use super::pages::{self, Listing, Paging};
 use super::screen::{Cell, Screen, plain};
-use crate::pipeline::HEAD_FILE;
+use crate::workers::HEAD_FILE;
 use clap::{Args, Subcommand};
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
@@ -29,13 +29,13 @@ Examples:
     },
 }
 
-/// Check that nobody has changed the journal.
+/// Check that nobody has changed the journal
 ///
-/// Walks the chain of seals over all entries. On the server's own machine it is also compared with the end that the
-/// server keeps in a file, so that a chain that was cut off or made anew is found out too.
+/// Checks the chain of seals over all entries. On the server's machine it also compares the chain with the head that
+/// the server keeps in a file, and so detects a chain that was truncated or rebuilt.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 whole, 1 not whole; the first fault is named.
+Exit codes: 0 intact, 1 not intact; the first fault is named.
 
 Examples:
   fernery verify
@@ -64,7 +64,7 @@ pub(super) async fn run(journal: Journal, client: &Client, screen: Screen) -> Ou
 
 pub(super) fn verify(_: &Verify, global: &Global, screen: Screen) -> Outcome {
     let server = global.server()?;
-    // Read before the chain is walked: the chain only grows, so what the file says must still be in it.
+    // Read before the chain is walked: the chain only grows, so the saved head must still be in it.
     let kept = server.found_in.as_deref().map(kept_head).transpose()?.flatten();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let walk = async {
@@ -83,11 +83,11 @@ pub(super) fn verify(_: &Verify, global: &Global, screen: Screen) -> Outcome {
     }
     match fault {
         Some(fault) => {
-            Err(Failure::failed("journal", format!("the journal is not whole: {}", plain(&fault))))
+            Err(Failure::failed("journal", format!("the journal is not intact: {}", plain(&fault))))
         }
         None => {
-            let with = if kept.is_some() { ", and its end is the one kept beside it" } else { "" };
-            screen.line(&format!("the journal is whole: {} entries{with}", verdict.entries))
+            let with = if kept.is_some() { ", and it matches the saved head" } else { "" };
+            screen.line(&format!("the journal is intact: {} entries{with}", verdict.entries))
         }
     }
 }
@@ -102,20 +102,21 @@ fn kept_head(data: &Path) -> Outcome<Option<JournalHead>> {
         }
     };
     let head = serde_json::from_str(&text);
-    head.map(Some).map_err(|e| Failure::failed("journal", format!("{} makes no sense: {e}", path.display())))
+    head.map(Some)
+        .map_err(|e| Failure::failed("journal", format!("{} is not a valid head file: {e}", path.display())))
 }
 
-/// What stands against the end that was kept.
+/// The conflict with the saved head, if any.
 fn against(kept: Option<&JournalHead>, verdict: &JournalVerdict) -> Option<String> {
     let kept = kept.filter(|kept| kept.place > 0)?;
     match &verdict.at {
         None => Some(format!(
-            "the chain was cut off: {} entries were sealed, {} are there",
+            "the chain was truncated: {} entries were sealed, {} exist",
             kept.place,
             verdict.head.as_ref().map_or(0, |head| head.place)
         )),
         Some(at) if at.hash != kept.hash => {
-            Some(format!("seal {} is not the one that was kept: the chain was made anew", kept.place))
+            Some(format!("seal {} differs from the saved one: the chain was rebuilt", kept.place))
         }
         Some(_) => None,
     }

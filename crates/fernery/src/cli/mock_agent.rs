@@ -1,8 +1,8 @@
 //! `fernery mock-agent`: the scripted agent of the profile `mock`.
 
 use super::failure::{Failure, Outcome};
-use crate::mock_agent::{self, BEHAVIOURS, MOCK_ENV};
 use clap::Args;
+use fernery_exec::mock_agent::{self, BEHAVIOURS, MOCK_ENV};
 
 /// A scripted agent: reads a prompt on stdin and does what it says
 ///
@@ -23,7 +23,7 @@ fn steps() -> String {
         text.push_str(&format!("  {:34}{does}\n", format!("{name} {takes}")));
     }
     text.push_str(&format!(
-        "\n`first STEP` is taken when nothing was tried before, `again STEP` after a failed attempt.\n\
+        "\n`first STEP` is done in the first attempt, `again STEP` after a failed attempt.\n\
          {MOCK_ENV} may hold steps too, apart by `;`.\n\n\
          Examples:\n  echo 'mock: write hello.txt Hello' | fernery mock-agent\n  \
          fernery mock-agent 'write hello.txt Hello' commit < /dev/null"

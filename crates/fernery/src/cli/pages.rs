@@ -1,4 +1,4 @@
-//! Lists that come in pages: as many rows as were asked for, however the server cuts them.
+//! Paged lists: as many rows as were asked for, whatever the page size of the server.
 
 use super::failure::{Failure, Outcome};
 use super::screen::{Cell, Screen, json_inert, remark};
@@ -14,19 +14,24 @@ use std::io::Write;
 /// How much of a list.
 #[derive(Debug, Args)]
 pub(super) struct Paging {
-    /// Rows at most
+    /// Maximum number of rows
     #[arg(long, value_name = "N", default_value_t = limits::PAGE_ROWS_DEFAULT, conflicts_with = "all",
           value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Everything there is
+    /// List everything
     #[arg(long)]
     pub(super) all: bool,
-    /// Go on where a list stopped: its `next_cursor`
+    /// Continue a list: its `next_cursor`
     #[arg(long)]
     cursor: Option<String>,
 }
 
 impl Paging {
+    /// List everything.
+    pub(super) fn everything() -> Self {
+        Self { all: true, ..Self::first() }
+    }
+
     /// What is printed where nobody says how much.
     pub(super) fn first() -> Self {
         Self { limit: limits::PAGE_ROWS_DEFAULT, all: false, cursor: None }
@@ -43,7 +48,7 @@ pub(super) struct Listing<T> {
     pub(super) rows: fn(T) -> Vec<Vec<Cell>>,
 }
 
-/// Prints a list, asking `fetch` for page after page with the rows wanted and the place to start from.
+/// Prints a list; `fetch` gets page after page, with the number of rows and the start.
 pub(super) async fn list<T: DeserializeOwned>(
     screen: Screen,
     listing: &Listing<T>,
@@ -76,7 +81,7 @@ pub(super) async fn list<T: DeserializeOwned>(
         return screen.line(&format!("{open}],\"next_cursor\":{}}}", json_inert(&next)));
     }
     if cursor.is_some() {
-        remark("there are more; --all lists them");
+        remark("there are more; --all lists all");
     }
     Ok(())
 }
@@ -92,7 +97,7 @@ fn raw_page<'a, T>(key: &str, reply: &'a Reply<T>) -> Outcome<(Vec<&'a RawValue>
     Ok((serde_json::from_str(items.get()).map_err(bad)?, next))
 }
 
-/// Items go out page by page, each as it came, so that a long list needs no memory.
+/// Items are printed page by page, unchanged, so that a long list needs little memory.
 fn print_items(key: &str, items: &[&RawValue], printed: usize) -> Outcome {
     let mut out = std::io::stdout().lock();
     for (i, item) in items.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `fernery pause`: where everything stopped, and what a person may do next.
+//! `fernery pause`: all pauses, and what a person may do next.
 
 use super::failure::Outcome;
 use super::pages::{self, Listing, Paging};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Pause {
-    /// List pauses with what to do next, newest first
+    /// List pauses with their next actions, newest first
     #[command(after_help = "\
 Examples:
   fernery pause list

@@ -1,4 +1,4 @@
-//! `fernery process`: who serves the database.
+//! `fernery process`: the servers on the database.
 
 use super::failure::Outcome;
 use super::screen::{Cell, Screen};
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Process {
-    /// List the processes that serve the server's database and are alive
+    /// List the live processes that serve the server's database
     #[command(after_help = "\
-A process that was killed is listed for up to 15 seconds. `fernery doctor` says where processes are not set up alike.
+A killed process is listed for up to 15 seconds. `fernery doctor` says where the settings of processes differ.
 
 Examples:
   fernery process list

@@ -1,11 +1,11 @@
-//! `fernery schema`: the JSON Schemas of the artifacts, and whether a document fits its own.
+//! `fernery schema`: the JSON Schemas of the artifacts, and checks of documents against them.
 
 use super::documents::{self, Unread};
 use super::failure::{Failure, Outcome};
 use super::screen::{Cell, Screen, json_inert, plain};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use fernery_core::json::scan;
+use fernery_core::json_strict::scan;
 use fernery_core::{Schema as ArtifactSchema, Violation, limits};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ pub(super) enum Schema {
     Show(Show),
 }
 
-/// Check documents against the schemas of the artifacts
+/// Check files against the schemas of the artifacts
 ///
-/// A file holds one artifact, or a list of them. Which artifact it is, its fields tell, unless --as does. For every field
-/// that is wrong it says where (as a JSON Pointer) and what.
+/// A file has one artifact, or a list of them. The type of the artifact is found by its fields, or given with --as.
+/// Every wrong field is listed with its place (a JSON Pointer) and the reason.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0 if all are valid, 1 if one is not, 2 if a file cannot be read.
+Exit codes: 0 all are valid, 1 one is not, 2 a file cannot be read.
 
 Examples:
   fernery schema check objective.json
@@ -34,12 +34,12 @@ pub(super) struct Check {
     /// Files to check, or folders to look for .json files in; - is stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Which artifact they hold [default: told by the fields]
+    /// The type of the artifacts [default: found by their fields]
     #[arg(long = "as", value_name = "NAME", value_parser = names())]
     name: Option<String>,
 }
 
-/// List the artifacts that have a schema
+/// List the types of artifacts that have a schema
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  fernery schema list")]
 pub(super) struct List {}
@@ -86,9 +86,9 @@ struct Verdict {
     violations: Vec<Violation>,
 }
 
-/// What says that a folder was exported.
+/// The file that marks an exported folder.
 const EXPORT_MANIFEST: &str = "manifest.json";
-/// Folders of an exported one that hold no artifacts.
+/// Folders of an export without artifacts.
 const BESIDE: [&str; 4] = ["beside", "blueprints", "decisions", "journal"];
 
 fn is_artifact(file: &Path) -> bool {
@@ -98,7 +98,7 @@ fn is_artifact(file: &Path) -> bool {
 fn check(args: &Check, screen: Screen) -> Outcome {
     let told = args.name.as_deref().and_then(ArtifactSchema::named);
     let mut files = documents::found(&args.files, "json")?;
-    // Of an exported folder the artifacts: what stands beside them has no schema, and `fernery import` checks it.
+    // The artifacts of an exported folder; the other files have no schema, and `fernery import` checks them.
     for folder in args.files.iter().filter(|named| named.join(EXPORT_MANIFEST).is_file()) {
         files.retain(|file| file.strip_prefix(folder).map_or(true, is_artifact));
     }
@@ -135,7 +135,7 @@ fn check(args: &Check, screen: Screen) -> Outcome {
     if screen.json {
         screen.line(&json_inert(&Value::from(rows).to_string()))?;
     } else if files.len() > 1 {
-        screen.line(&format!("{} files, {} valid, {failed} not", files.len(), files.len() - failed))?;
+        screen.line(&format!("{} files: {} valid, {failed} invalid", files.len(), files.len() - failed))?;
     }
     documents::ended(failed, unreadable)
 }
@@ -169,9 +169,9 @@ impl Verdict {
         let Some(schema) = told.or_else(|| ArtifactSchema::of(document)) else {
             let message = match document {
                 Value::Object(_) => {
-                    "its fields do not tell which artifact it is; say so with --as".to_string()
+                    "the type of the artifact cannot be found by its fields; give it with --as".to_string()
                 }
-                _ => "an artifact is an object".to_string(),
+                _ => "an artifact must be an object".to_string(),
             };
             return self.violations.push(Violation { pointer: pointer.to_string(), message });
         };

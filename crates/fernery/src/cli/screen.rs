@@ -1,9 +1,10 @@
-//! What goes to stdout: tables for people, JSON for programs, and nothing that a terminal would obey.
+//! Output on stdout: tables for people, JSON for programs, without control characters for the terminal.
 
 use super::failure::{Failure, Outcome};
 use fernery_core::names::is_unprintable;
 use serde_json::value::RawValue;
 use std::io::{self, IsTerminal, Write};
+use unicode_width::UnicodeWidthStr;
 
 /// Where a command's answer goes.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +14,7 @@ pub(super) struct Screen {
     colour: bool,
 }
 
-/// Text from elsewhere, with everything that a terminal would obey made visible.
+/// Foreign text with control characters made visible.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -27,8 +28,7 @@ pub(super) fn plain(text: &str) -> String {
     out
 }
 
-/// JSON that means the same and holds nothing that a terminal would obey: such characters occur in strings only, where
-/// an escape is the same character.
+/// Equivalent JSON without control characters: they occur only in strings, where an escape means the same.
 pub(super) fn json_inert(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -84,6 +84,11 @@ impl Cell {
         };
         Self(plain(word), paint)
     }
+
+    /// Columns that it takes on a terminal: Chinese characters and most emoji take two.
+    fn width(&self) -> usize {
+        self.0.width()
+    }
 }
 
 impl Screen {
@@ -127,7 +132,7 @@ impl Screen {
         }
         for row in rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.0.chars().count());
+                *width = (*width).max(cell.width());
             }
         }
         if first {
@@ -138,14 +143,18 @@ impl Screen {
     }
 
     fn row(&self, row: &[Cell], widths: &[usize]) -> Outcome {
+        self.line(&self.laid_out(row, widths))
+    }
+
+    fn laid_out(&self, row: &[Cell], widths: &[usize]) -> String {
         let mut line = String::new();
         for (i, (cell, width)) in row.iter().zip(widths).enumerate() {
             line.push_str(&self.painted(&cell.0, cell.1));
             if i + 1 < row.len() {
-                line.extend(std::iter::repeat_n(' ', width - cell.0.chars().count() + 2));
+                line.extend(std::iter::repeat_n(' ', width - cell.width() + 2));
             }
         }
-        self.line(line.trim_end())
+        line.trim_end().to_string()
     }
 
     /// Names and values below each other.
@@ -172,7 +181,7 @@ impl Screen {
     }
 }
 
-/// Something to say beside the answer: it goes to stderr, so that the answer stays clean.
+/// A remark beside the answer: it goes to stderr, so that stdout has only the answer.
 pub(super) fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "{}", plain(text));
 }
@@ -190,5 +199,17 @@ mod tests {
         let inert = json_inert(&json);
         assert!(!inert.chars().any(is_unprintable), "{inert:?}");
         assert_eq!(serde_json::from_str::<String>(&inert).unwrap(), nasty);
+    }
+    #[test]
+    fn columns_begin_below_each_other_whatever_is_in_them() {
+        let screen = Screen { json: false, colour: false };
+        let rows = [("plain", "a"), ("日本語", "b"), ("😀 ok", "c"), ("e\u{301}", "d")];
+        let rows: Vec<Vec<Cell>> = rows.iter().map(|(one, two)| vec![(*one).into(), (*two).into()]).collect();
+        let width = rows.iter().map(|row| row[0].width()).max().unwrap();
+        assert_eq!(width, 6);
+        for row in &rows {
+            let line = screen.laid_out(row, &[width, 1]);
+            assert_eq!(line.width(), width + 2 + 1, "{line}");
+        }
     }
 }

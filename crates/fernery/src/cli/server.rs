@@ -6,14 +6,14 @@ use super::failure::{Failure, Outcome};
 use super::screen::remark;
 use crate::config::table::setting;
 use crate::config::{Given, Inputs, Source};
+use crate::outgoing::Target;
+use crate::serve::data_dir::URL_FILE;
 use fernery_client::Client;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The file in the data directory that holds the URL of the running server.
-pub(super) const URL_FILE: &str = "url";
 /// The file in the data directory that holds the operator's token.
 pub(super) const TOKEN_FILE: &str = "operator.token";
 /// The file in the data directory that holds the workers' token.
@@ -21,7 +21,7 @@ pub(super) const WORKER_TOKEN_FILE: &str = "worker.token";
 /// Bytes of either at most.
 const FILE_BYTES_MAX: u64 = 4_096;
 
-/// A variable of the environment; an empty one is not set.
+/// An environment variable; an empty one counts as not set.
 pub(super) fn env_text(name: &str) -> Outcome<Option<String>> {
     match std::env::var_os(name).filter(|v| !v.is_empty()).map(std::ffi::OsString::into_string) {
         None => Ok(None),
@@ -99,19 +99,23 @@ impl Global {
             (Some(url), _) => url,
             (None, Some(running)) => running.clone(),
             (None, None) => {
-                return Err(Failure::failed(
-                    "unreachable",
-                    format!(
-                        "no server runs on {}; `fernery up` starts one, --data names another directory, FERNERY_URL another server",
-                        data.display()
-                    ),
-                ));
+                return Err(Failure::unreachable(format!(
+                    "no server is running on {}: start one with `fernery up`, name another directory \
+                     with --data, or another server with FERNERY_URL",
+                    data.display()
+                )));
             }
         };
         let token = match token {
             Some(token) => Some(token),
-            // A token is shown to its own server, to this machine, or to whom the caller puts beside its directory.
-            None if !self.names_data()? && !is_loopback(&url) && running.as_deref() != Some(&*url) => None,
+            // A token is sent only to its own server, to this machine, or to the server that the caller named together
+            // with the data directory.
+            None if !self.names_data()?
+                && !Target::parse(&url).is_ok_and(|server| server.is_this_machine())
+                && running.as_deref() != Some(&*url) =>
+            {
+                None
+            }
             None => {
                 let path = data.join(token_file);
                 warn_if_open(&path);
@@ -127,7 +131,7 @@ struct Token {
     from: String,
 }
 
-/// A server, and whose token it is shown.
+/// A server, and the token for it.
 pub(super) struct Server {
     pub(super) client: Client,
     token_from: Option<String>,
@@ -141,21 +145,15 @@ impl Server {
         let url = self.client.url();
         match (failure.status, &self.token_from) {
             (Some(401), Some(from)) => failure.says(format!(
-                "{url} does not accept the token in {from}: it is another server's, expired or revoked"
+                "{url} does not accept the token in {from}: it belongs to another server, has expired or was revoked"
             )),
             (Some(401), None) => failure.says(format!(
-                "{url} asks for a token: set FERNERY_TOKEN, or --data to the server's own directory"
+                "{url} needs a token: set FERNERY_TOKEN, or --data to the server's data directory"
             )),
             (Some(403), Some(from)) => failure.hint(format_args!("the token is the one in {from}")),
             _ => failure,
         }
     }
-}
-
-fn is_loopback(url: &str) -> bool {
-    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or(""));
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The first line of a small file; `None` if there is no such file.
@@ -178,7 +176,7 @@ fn warn_if_open(path: &Path) {
         && meta.mode() & 0o077 != 0
     {
         remark(&format!(
-            "warning: {} can be read by others (mode {:o}); `chmod 600` it, or make a new token",
+            "warning: other users can read {} (mode {:o}); `chmod 600` it, or create a new token",
             path.display(),
             meta.mode() & 0o777
         ));

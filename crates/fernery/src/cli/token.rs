@@ -6,28 +6,34 @@ use super::screen::{Cell, Screen, remark};
 use clap::Subcommand;
 use fernery_client::Client;
 use fernery_client::wire::{NewTokenRequest, Role, TokenInfo};
+use fernery_core::artifact::AzollaId;
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Token {
-    /// Make a token; its secret is printed now and never again
+    /// Create a token; its secret is printed only once
     #[command(after_help = "\
-Roles: operator (everything), worker (claims and reports), producer (enqueues, reads its own jobs), viewer (reads).
+Roles: operator (everything), worker (claims and reports jobs), producer (enqueues, reads its own jobs), viewer
+(reads), visitor (another server's azolla, which may read only what the setting `visitors` allows it).
 
 Examples:
   fernery token new --role worker --name ci --streams 'build,deploy:*' --expires 30d
+  fernery token new --role visitor --azolla task_management
   FERNERY_TOKEN=$(fernery token new --role producer)")]
     New {
-        /// What it may do: operator, worker, producer or viewer
+        /// operator, worker, producer, viewer or visitor
         #[arg(long)]
         role: Role,
-        /// What people call it [default: the role]
+        /// A name for people [default: the role]
         #[arg(long)]
         name: Option<String>,
-        /// worker only: names of streams, or prefixes that end in *
+        /// worker only: the streams it may use; names, or prefixes that end in *
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         streams: Vec<String>,
-        /// Refuse it after this long, as in 30d
+        /// visitor only: the azolla of the other server
+        #[arg(long, value_name = "ID")]
+        azolla: Option<AzollaId>,
+        /// It expires after this time, as in 30d
         #[arg(long, value_name = "DURATION", value_parser = input::duration)]
         expires: Option<Duration>,
     },
@@ -36,7 +42,7 @@ Examples:
 Example:
   fernery token list")]
     List,
-    /// Take a token back; the next request with it is refused
+    /// Revoke a token; the next request with it is refused
     #[command(after_help = "\
 Example:
   fernery token revoke 4f1c2a9d8e7b")]
@@ -48,14 +54,30 @@ Example:
 
 pub(super) async fn run(token: Token, client: &Client, screen: Screen) -> Outcome {
     match token {
-        Token::New { role, name, streams, expires } => {
+        Token::New { role, name, streams, azolla, expires } => {
             if !streams.is_empty() && role != Role::Worker {
-                return Err(Failure::usage(format!("--streams limits worker tokens, not {role} tokens")));
+                return Err(Failure::usage(format!(
+                    "--streams works only for worker tokens, not for {role} tokens"
+                )));
+            }
+            match (role, &azolla) {
+                (Role::Visitor, None) => {
+                    return Err(Failure::usage(
+                        "a visitor token needs --azolla NAME: the azolla of the other server",
+                    ));
+                }
+                (Role::Visitor, Some(_)) | (_, None) => {}
+                (_, Some(_)) => {
+                    return Err(Failure::usage(format!(
+                        "--azolla works only for visitor tokens, not for {role} tokens"
+                    )));
+                }
             }
             let request = NewTokenRequest {
                 role,
                 name: name.unwrap_or_else(|| role.to_string()),
                 streams: streams.iter().map(|s| s.trim().to_string()).collect(),
+                azolla_id: azolla,
                 expires_at: None,
                 expires_in_seconds: expires.map(|d| d.as_secs().max(1)),
             };
@@ -64,9 +86,9 @@ pub(super) async fn run(token: Token, client: &Client, screen: Screen) -> Outcom
                 return screen.json_body(&reply.body);
             }
             let made = reply.read()?;
-            // Only the secret goes to stdout, so that it can be put into a variable or a file.
+            // Only the secret goes to stdout, so that it can be stored in a variable or a file.
             remark(&format!(
-                "token {} for the role {}; it is shown only now:",
+                "token {} with the role {}; its secret is shown only now:",
                 made.info.token_id, made.info.role
             ));
             screen.line(&super::screen::plain(&made.token))
@@ -77,7 +99,7 @@ pub(super) async fn run(token: Token, client: &Client, screen: Screen) -> Outcom
                 return screen.json_body(&reply.body);
             }
             let rows: Vec<_> = reply.read()?.tokens.into_iter().map(row).collect();
-            screen.table(&["TOKEN", "NAME", "ROLE", "STREAMS", "CREATED", "EXPIRES", "REVOKED"], &rows)
+            screen.table(&["TOKEN", "NAME", "ROLE", "FOR", "CREATED", "EXPIRES", "REVOKED"], &rows)
         }
         Token::Revoke { id } => {
             let reply = client.revoke_token(&id).await?;
@@ -88,7 +110,11 @@ pub(super) async fn run(token: Token, client: &Client, screen: Screen) -> Outcom
 }
 
 fn row(token: TokenInfo) -> Vec<Cell> {
-    let streams = if token.streams.is_empty() { "all".to_string() } else { token.streams.join(",") };
+    let streams = match (&token.azolla_id, token.streams.is_empty()) {
+        (Some(azolla), _) => format!("as {azolla}"),
+        (None, true) => "all".to_string(),
+        (None, false) => token.streams.join(","),
+    };
     vec![
         token.token_id.into(),
         token.name.into(),

@@ -1,11 +1,12 @@
-//! `fernery trash`: the folders of runs that are over, in the data directory on this machine. No server is needed.
+//! `fernery trash`: the folders of finished runs, in the data directory on this machine. Needs no server.
 
 use super::Global;
 use super::failure::{Failure, Outcome};
-use super::screen::{Cell, Screen, json_inert};
-use crate::diazotroph::trash::{Discarded, Trash};
+use super::input;
+use super::screen::{Cell, Screen, json_inert, plain, remark};
 use clap::{Args, Subcommand};
 use fernery_core::names::nearest;
+use fernery_exec::agent::trash::{Discarded, Removal, Trash};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -14,12 +15,13 @@ use std::path::PathBuf;
 pub(super) enum TrashCommand {
     List(List),
     Restore(Restore),
+    Remove(Remove),
 }
 
-/// List the folders of runs that are over, oldest first
+/// List the folders of finished runs, oldest first
 ///
-/// What was handed in goes by itself after 3 days. What was not, stays: its run was killed or ended before it was done, or
-/// what it left could not be captured.
+/// Folders whose work was handed in are deleted after 3 days. Folders whose work was not handed in stay until an
+/// operator removes them: the run was killed or ended early, or its changes could not be captured.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,22 +30,43 @@ Examples:
                                                                      discarded_at, captured, why, path, patch")]
 pub(super) struct List {}
 
-/// Take a folder out of the trash
+/// Move a folder out of the trash
 ///
-/// The agent's files are in `tree` of it, and what was captured of them is `captured.patch`.
+/// Its subfolder `tree` has the agent's files; `captured.patch` has what was captured of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 3 there is no such folder in the trash, 4 DIR is there already.
+Exit codes: 3 there is no such folder in the trash, 4 DIR already exists.
 
 Example:
   fernery trash restore 1790000000000-019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f-019a8c5e-8d10-7c11-8e55-3b2a1f6f0c12 --to work")]
 pub(super) struct Restore {
-    /// Its name in the list
+    /// The name in the list
     #[arg(value_name = "NAME")]
     name: String,
-    /// Where it goes; nothing may be there
+    /// The destination, which must not exist
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
+}
+
+/// Delete folders from the trash permanently
+///
+/// Work that was not handed in exists nowhere else: read or restore it first. The command says what each folder holds,
+/// and asks; without a terminal it needs --yes. If one of the folders cannot be removed, none is.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 3 there is no such folder in the trash, 4 its run still uses it.
+
+Examples:
+  fernery trash remove 1790000000000-019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f-019a8c5e-8d10-7c11-8e55-3b2a1f6f0c12
+  fernery trash list --json | jq -r '.[] | select(.objective_id == \"TICKET\") | .name' |
+    xargs -r fernery trash remove --yes --json     name, captured, why, …")]
+pub(super) struct Remove {
+    /// The names in the list
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
 }
 
 pub(super) fn run(command: TrashCommand, global: &Global, screen: Screen) -> Outcome {
@@ -51,6 +74,7 @@ pub(super) fn run(command: TrashCommand, global: &Global, screen: Screen) -> Out
     match command {
         TrashCommand::List(List {}) => list(&trash, screen),
         TrashCommand::Restore(restore) => take_out(&trash, &restore, screen),
+        TrashCommand::Remove(removal) => remove(&trash, &removal, screen),
     }
 }
 
@@ -85,15 +109,7 @@ fn list(trash: &Trash, screen: Screen) -> Outcome {
 }
 
 fn take_out(trash: &Trash, Restore { name, to }: &Restore, screen: Screen) -> Outcome {
-    let all = listed(trash)?;
-    let known = || all.iter().map(|discarded| discarded.name.as_str());
-    if !known().any(|known| known == name) {
-        let unknown = Failure::not_found(format!("{name} is not in the trash"));
-        return Err(match meant(name, known()) {
-            near if near.is_empty() => unknown.hint("fernery trash list says what is"),
-            near => unknown.hint(format_args!("did you mean {}?", near.join(" or "))),
-        });
-    }
+    find(&listed(trash)?, name)?;
     trash.restore(name, to).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failure::conflict(error.to_string()),
         ErrorKind::CrossesDevices => {
@@ -107,10 +123,84 @@ fn take_out(trash: &Trash, Restore { name, to }: &Restore, screen: Screen) -> Ou
         let answer = json!({ "name": name, "restored_to": to.display().to_string() });
         return screen.line(&json_inert(&answer.to_string()));
     }
-    screen.line(&super::screen::plain(&format!("{name} is at {} now", to.display())))
+    screen.line(&plain(&format!("moved {name} to {}", to.display())))
 }
 
-/// The names that a person may have meant: those that hold what was written, like a workorder's id; else the most alike.
+/// The folder of this name.
+fn find<'a>(all: &'a [Discarded], name: &str) -> Outcome<&'a Discarded> {
+    let known = || all.iter().map(|discarded| discarded.name.as_str());
+    all.iter().find(|discarded| discarded.name == name).ok_or_else(|| {
+        let unknown = Failure::not_found(format!("{name} is not in the trash"));
+        match meant(name, known()) {
+            near if near.is_empty() => unknown.hint("`fernery trash list` lists what is"),
+            near => unknown.hint(format_args!("did you mean {}?", near.join(" or "))),
+        }
+    })
+}
+
+fn remove(trash: &Trash, Remove { names, yes }: &Remove, screen: Screen) -> Outcome {
+    if !yes && (screen.json || !input::can_ask()) {
+        return Err(Failure::usage(
+            "removing deletes folders permanently, and there is no terminal to ask on: pass --yes",
+        ));
+    }
+    let all = listed(trash)?;
+    let mut wanted: Vec<&Discarded> = Vec::new();
+    for name in names {
+        let found = find(&all, name)?;
+        if !wanted.contains(&found) {
+            wanted.push(found);
+        }
+    }
+    let removals: Vec<Removal> = wanted.iter().map(|of| hold(trash, of)).collect::<Outcome<_>>()?;
+    if !screen.json {
+        for discarded in &wanted {
+            remark(&lost(discarded, trash.patch(&discarded.name).is_some()));
+        }
+    }
+    if !yes {
+        let lost = wanted.iter().filter(|discarded| !discarded.captured).count();
+        let question =
+            format!("permanently delete {} folders, {lost} of them not handed in? [y/N] ", wanted.len());
+        input::confirmed(&question, "nothing was removed")?;
+    }
+    for (removal, discarded) in removals.into_iter().zip(&wanted) {
+        let name = &discarded.name;
+        removal.carry_out().map_err(|error| {
+            Failure::failed("not_removed", format!("{name} cannot be removed completely: {error}"))
+        })?;
+        if !screen.json {
+            screen.line(&plain(&format!("{name} is removed")))?;
+        }
+    }
+    if screen.json {
+        return screen.line(&json_inert(&json!(wanted).to_string()));
+    }
+    Ok(())
+}
+
+fn hold(trash: &Trash, discarded: &Discarded) -> Outcome<Removal> {
+    let name = &discarded.name;
+    trash.hold(name).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => Failure::conflict(format!("{name} is still in use by its run"))
+            .hint("try again when the run has ended; `fernery ticket list` shows running tickets"),
+        _ => Failure::failed("not_removed", format!("{name} cannot be looked at: {error}")),
+    })
+}
+
+/// What is lost if a folder is removed.
+fn lost(discarded: &Discarded, has_patch: bool) -> String {
+    let Discarded { name, objective_id, why, captured, .. } = discarded;
+    let ticket = if objective_id.is_empty() { String::new() } else { format!("ticket {objective_id}, ") };
+    let lost = match (captured, has_patch) {
+        (true, _) => "handed in: only the folder is lost",
+        (false, true) => "not handed in: the agent's changes are lost, captured.patch too",
+        (false, false) => "not handed in: its content exists nowhere else",
+    };
+    format!("{name}: {ticket}{lost} ({why})")
+}
+
+/// Suggestions: names that contain what was typed, like a workorder's id; else the most similar.
 fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Vec<&'a str> {
     const TOLD_MAX: usize = 3;
     let holding: Vec<&str> =

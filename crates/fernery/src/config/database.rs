@@ -1,5 +1,6 @@
 //! The database URL: read, refused and shown without its password ever reaching an error, a log or a screen.
 
+use fernery_core::percent;
 use fernery_engine::Database;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,9 @@ pub fn parse(text: &str, base: &Path) -> Result<Database, String> {
         return if path.is_empty() {
             Err("sqlite: needs a path, as in sqlite:.fernery/fernery.db".into())
         } else if path.starts_with(':') || path.contains('?') {
-            Err("sqlite: takes the path of a file, without parameters; a database in memory would not be durable".into())
+            Err("sqlite: needs the path of a file, without parameters; a database in memory would not be \
+                durable"
+                .into())
         } else {
             Ok(Database::Sqlite(base.join(PathBuf::from(path))))
         };
@@ -20,7 +23,7 @@ pub fn parse(text: &str, base: &Path) -> Result<Database, String> {
             // Whatever stands before the colon is a scheme only if it looks like one.
             Some((scheme, _)) if !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
                 format!(
-                    "scheme {scheme:?} is not known; expected sqlite:PATH or postgres://user:password@host/name"
+                    "unknown scheme {scheme:?}; expected sqlite:PATH or postgres://user:password@host/name"
                 )
             }
             _ => "expected sqlite:PATH or postgres://user:password@host/name".into(),
@@ -33,7 +36,7 @@ pub fn parse(text: &str, base: &Path) -> Result<Database, String> {
 /// Finds the mistakes that would make a driver report its own guess, often with the password in it.
 fn check_postgres(rest: &str) -> Result<(), &'static str> {
     if rest.chars().any(|c| c.is_control() || c == ' ') {
-        return Err("holds a space or a control character; write it percent-encoded");
+        return Err("contains a space or a control character; percent-encode it");
     }
     let (address, parameters) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, name) = address.split_once('/').unwrap_or((address, ""));
@@ -60,19 +63,13 @@ fn check_postgres(rest: &str) -> Result<(), &'static str> {
             );
         }
         if name.contains(':') && !name.starts_with('[') {
-            return Err("an IPv6 host stands in brackets");
+            return Err("write an IPv6 address in brackets");
         }
     }
-    if percent_encoding_broken(user) {
+    if !percent::is_well_formed(user) {
         return Err("a % in the user's name or the password must be written %25");
     }
     Ok(())
-}
-
-fn percent_encoding_broken(text: &str) -> bool {
-    text.split('%')
-        .skip(1)
-        .any(|after| !(after.len() >= 2 && after.as_bytes()[..2].iter().all(u8::is_ascii_hexdigit)))
 }
 
 /// The URL with every password replaced. It works on any text, a URL that was refused included.

@@ -1,12 +1,12 @@
 //! The configuration file: TOML whose every mistake is answered with its place.
 
-use super::table::{Form, SETTINGS, Setting, nearest, setting};
-use super::{ConfigError, Given, Source, registry, repos};
+use super::table::{Form, SETTINGS, Setting, nearest};
+use super::{ConfigError, Given, Source, duration, registry, repos};
+use fernery_core::toml_file::{self, Entry, Fields, Flaw, Found, Node, Reader, Shape};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 /// Bytes of a configuration file at most: more is another file by mistake.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -50,111 +50,153 @@ fn read_text(path: &Path) -> Result<String, ConfigError> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text))
 }
 
-/// Reads the text of a file that is at `path`.
+/// Reads the text of a file that is at `path`. Every mistake in its form is told, not only the first.
 pub fn parse(
     path: &Path,
     text: &str,
     lookup: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Vec<Given>, ConfigError> {
-    let at = |offset: usize, why: String| ConfigError(format!("{}: {why}", place(path, text, offset)));
-    let table = DeTable::parse(text).map_err(|error| {
-        at(error.span().map_or(0, |span| span.start), error.message().replace('\n', "; "))
+    let (mut reader, mut file) = toml_file::open(text).map_err(|mut flaws| {
+        // Where the grammar is broken, what follows on the line is the same mistake.
+        flaws.dedup_by_key(|flaw| flaw.line);
+        refused(path, &flaws)
     })?;
-    let mut given = Vec::new();
-    for Entry { name, offset, value } in entries(table.get_ref()) {
-        let Some(setting) = setting(&name) else {
-            return Err(at(offset, unknown_key(&name)));
-        };
-        let texts = texts_of(setting, value).map_err(|why| at(value.span().start, why))?;
-        let values = texts
-            .into_iter()
-            .map(|text| expand(&text, lookup))
-            .collect::<Result<_, _>>()
-            .map_err(|why| at(value.span().start, why))?;
-        let source = Source::File { place: place(path, text, offset) };
-        given.push(Given { setting, values, source });
-    }
-    Ok(given)
-}
-
-/// A key and its value, wherever in the file they stand.
-struct Entry<'a, 'text> {
-    name: String,
-    offset: usize,
-    value: &'a Spanned<DeValue<'text>>,
-}
-
-/// All entries; those of a table that settings belong to by their dotted names.
-fn entries<'a, 'text>(table: &'a DeTable<'text>) -> Vec<Entry<'a, 'text>> {
-    let mut entries = Vec::new();
-    for (key, value) in table {
-        let name = key.get_ref().as_ref();
-        let is_table = SETTINGS.iter().any(|s| s.key.split_once('.').is_some_and(|(table, _)| table == name));
-        match value.get_ref() {
-            DeValue::Table(inner) if is_table => entries.extend(inner.iter().map(|(key, value)| Entry {
-                name: format!("{name}.{}", key.get_ref()),
-                offset: key.span().start,
-                value,
-            })),
-            _ => entries.push(Entry { name: name.to_string(), offset: key.span().start, value }),
+    let mut tables = BTreeMap::new();
+    for table in SETTINGS.iter().filter_map(|setting| setting.table()) {
+        if !tables.contains_key(table)
+            && let Some(fields) = reader.table(&mut file, table)
+        {
+            tables.insert(table, fields);
         }
     }
-    entries
+    let mut given = Vec::new();
+    for setting in SETTINGS {
+        let entry = match setting.table() {
+            None => file.entry(setting.key),
+            Some(table) => {
+                let in_table = tables.get_mut(table).and_then(|fields| fields.entry(setting.key_in_table()));
+                // TOML also takes `"transport.ack" = …`, a name with a dot in it.
+                in_table.or_else(|| file.entry(setting.key))
+            }
+        };
+        let Some(Entry { key_at, node }) = entry else { continue };
+        let at = node.at;
+        let Some(texts) = texts_of(&mut reader, setting, node) else { continue };
+        let mut values = Vec::new();
+        for text in texts {
+            match expand(&text, lookup) {
+                Ok(value) => values.push(value),
+                Err(why) => reader.flaw(at, setting.key, why),
+            }
+        }
+        let (line, column) = reader.position(key_at);
+        let source = Source::File { place: place(path, line, column) };
+        given.push(Given { setting, values, source });
+    }
+    for mut fields in tables.into_values().chain([file]) {
+        for (key, entry) in fields.entries() {
+            reader.flaw(entry.key_at, "", unknown_key(&fields.path(&key)));
+        }
+    }
+    let flaws = reader.flaws();
+    if flaws.is_empty() { Ok(given) } else { Err(refused(path, &flaws)) }
+}
+
+/// One line for each mistake.
+fn refused(path: &Path, flaws: &[Flaw]) -> ConfigError {
+    let told = flaws.iter().map(|flaw| {
+        let place = place(path, flaw.line, flaw.column);
+        match flaw.path.as_str() {
+            "" => format!("{place}: {}", flaw.message),
+            key => format!("{place}: {key}: {}", flaw.message),
+        }
+    });
+    ConfigError(told.collect::<Vec<_>>().join("\n"))
 }
 
 fn unknown_key(name: &str) -> String {
-    let name = name.escape_debug();
-    match nearest(&name.to_string(), SETTINGS.iter().map(|s| s.key)) {
+    match nearest(name, SETTINGS.iter().map(|s| s.key)) {
         Some(near) => format!("unknown key `{name}`; did you mean `{near}`?"),
         None => format!("unknown key `{name}`; `fernery config --default` shows all there are"),
     }
 }
 
-fn texts_of(setting: &Setting, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
-    let expected =
-        |what: &str| Err(format!("`{}` is {what}, not {}", setting.key, described(value.get_ref())));
-    match (setting.form, value.get_ref()) {
-        (Form::Switch, DeValue::Boolean(on)) => Ok(vec![on.to_string()]),
-        (Form::Switch, _) => expected("true or false"),
-        (Form::Many, DeValue::Array(items)) => items
-            .iter()
-            .map(|item| match item.get_ref().as_str() {
-                Some(text) => Ok(text.to_string()),
-                None => Err(format!(
-                    "`{}` is a list of texts; it holds {}",
-                    setting.key,
-                    described(item.get_ref())
-                )),
-            })
-            .collect(),
-        (Form::One | Form::Many, DeValue::String(text)) => Ok(vec![text.to_string()]),
-        (Form::Many, DeValue::Table(table)) if setting.key == "repos" => repos::texts_of(table),
-        (Form::Many, DeValue::Table(table)) if ["registry", "visitors"].contains(&setting.key) => {
-            registry::texts_of(setting.key, table)
+/// What a value says in the form of flags and variables; `None` where it has a flaw.
+fn texts_of(reader: &mut Reader, setting: &Setting, node: Node) -> Option<Vec<String>> {
+    let Node { at, value } = node;
+    let expected = |reader: &mut Reader, what: &str, value: &Shape| {
+        reader.flaw(at, setting.key, format!("must be {what}, not {}", value.described()));
+        None
+    };
+    match (setting.form, value) {
+        (Form::Switch, Shape::Switch(on)) => Some(vec![on.to_string()]),
+        (Form::Switch, other) => expected(reader, "true or false", &other),
+        (Form::One | Form::Many, Shape::Text(text)) => Some(vec![text]),
+        (Form::Many, Shape::List(items)) => words_of(reader, setting.key, items),
+        (Form::Many, value @ Shape::Table(_)) if setting.key == "repos" => {
+            repos::texts_of(reader, Node { at, value })
         }
-        (Form::Many, _) => expected("a list of texts"),
-        (Form::One, DeValue::Integer(number)) if setting.value_name == "DURATION" => {
-            super::duration::parse(number.as_str())
-                .map(|_| Vec::new())
-                .map_err(|why| format!("`{}`: {why}", setting.key))
+        (Form::Many, value @ Shape::Table(_)) if setting.key == "registry" => {
+            registry::texts_of(reader, Node { at, value })
         }
-        (Form::One, DeValue::Integer(number)) if setting.value_name == "NUMBER" => {
-            Ok(vec![number.to_string()])
+        (Form::Many, value @ Shape::Table(_)) if setting.key == "visitors" => {
+            registry::visitor_texts_of(reader, Node { at, value })
         }
-        (Form::One, _) if setting.value_name == "NUMBER" => expected("a whole number"),
-        (Form::One, _) => expected("a text in quotes"),
+        (Form::Many, other) => expected(reader, "a list of strings", &other),
+        (Form::One, Shape::Whole(Some(number))) if setting.value_name == "NUMBER" => {
+            Some(vec![number.to_string()])
+        }
+        // A bare number gets the answer of a text without its unit: it says which forms there are.
+        (Form::One, Shape::Whole(Some(number))) if setting.value_name == "DURATION" => {
+            let text = number.to_string();
+            let flaw = duration::parse(&text).map_err(|why| reader.flaw(at, setting.key, why));
+            flaw.ok().map(|_| vec![text])
+        }
+        (Form::One, other) if setting.value_name == "NUMBER" => expected(reader, "a whole number", &other),
+        (Form::One, other) => expected(reader, "a string in quotes", &other),
     }
 }
 
-pub(super) fn described(value: &DeValue<'_>) -> &'static str {
+/// The texts of a list; `None` where one of them has a flaw.
+pub(super) fn words_of(reader: &mut Reader, key: &str, items: Vec<Node>) -> Option<Vec<String>> {
+    let texts =
+        items.into_iter().enumerate().map(|(nth, item)| text_of(reader, format!("{key}[{nth}]"), item));
+    // All of them first: each flaw is told.
+    let texts: Vec<_> = texts.collect();
+    texts.into_iter().map(|text| Some(text?.value)).collect()
+}
+
+/// Any text. Unlike in a blueprint, which a person approves by looking at it, it may hold what nobody can see: a path may.
+pub(super) fn text_of(reader: &mut Reader, path: String, Node { at, value }: Node) -> Option<Found<String>> {
     match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "a number",
-        DeValue::Float(_) => "a fraction",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
+        Shape::Text(value) => Some(Found { value, at, path }),
+        other => {
+            reader.flaw(at, &path, format!("must be a string in quotes, not {}", other.described()));
+            None
+        }
+    }
+}
+
+/// A text, if the key is there.
+pub(super) fn text(reader: &mut Reader, fields: &mut Fields, key: &'static str) -> Option<Found<String>> {
+    let path = fields.path(key);
+    fields.entry(key).and_then(|entry| text_of(reader, path, entry.node))
+}
+
+/// A text that must be there; `what` it says.
+pub(super) fn required(
+    reader: &mut Reader,
+    fields: &mut Fields,
+    key: &'static str,
+    what: &str,
+) -> Option<Found<String>> {
+    let path = fields.path(key);
+    match fields.entry(key) {
+        Some(entry) => text_of(reader, path, entry.node),
+        None => {
+            reader.missing(fields, key, what);
+            None
+        }
     }
 }
 
@@ -174,7 +216,11 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String,
             };
             let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
             if name.is_empty() || !name.bytes().all(plain) {
-                return Err("`${…}` holds no name of the environment; write $$ for a dollar sign".into());
+                return Err(
+                    "`${…}` must contain the name of an environment variable; write $$ for a dollar \
+                    sign"
+                        .into(),
+                );
             }
             out.push_str(&lookup(name).ok_or_else(|| format!("${{{name}}} is not set in the environment"))?);
             rest = after;
@@ -187,11 +233,7 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String,
     Ok(out)
 }
 
-/// `path:line:column`, both from one, the column in characters.
-fn place(path: &Path, text: &str, offset: usize) -> String {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+fn place(path: &Path, line: usize, column: usize) -> String {
     format!("{}:{line}:{column}", path.display())
 }
 
@@ -215,15 +257,16 @@ mod tests {
             ("leese_ttl = \"60s\"", "f.toml:1:1:", "did you mean `lease_ttl`?"),
             ("qqq = 1", "f.toml:1:1:", "fernery config --default"),
             ("lease_ttl = 60", "f.toml:1:13:", "500ms, 60s, 5m, 2h or 7d"),
-            ("listen = 8080", "f.toml:1:10:", "a text in quotes"),
+            ("listen = 8080", "f.toml:1:10:", "a string in quotes"),
             ("insecure_http = \"yes\"", "f.toml:1:17:", "true or false"),
-            ("allowed_host = [1]", "f.toml:1:16:", "a list of texts"),
+            ("allowed_host = [1]", "f.toml:1:17:", "allowed_host[0]: must be a string in quotes"),
+            ("allowed_host = 1", "f.toml:1:16:", "allowed_host: must be a list of strings"),
             ("listen = \"a\"\nlisten = \"b\"", "f.toml:2:", "duplicate"),
-            ("[listen]", "f.toml:1:", "a text in quotes"),
-            ("transport = \"worker\"", "f.toml:1:1:", "unknown key `transport`"),
+            ("[listen]", "f.toml:1:", "a string in quotes"),
+            ("transport = \"worker\"", "f.toml:1:13:", "transport: must be a table, not a string"),
             ("transport_ack = \"worker\"", "f.toml:1:1:", "did you mean `transport.ack`?"),
             ("[transport]\n\"lease_ttl\" = \"60s\"", "f.toml:2:1:", "unknown key `transport.lease_ttl`"),
-            ("[transport]\nack = 1", "f.toml:2:7:", "`transport.ack` is a text in quotes"),
+            ("[transport]\nack = 1", "f.toml:2:7:", "transport.ack: must be a string in quotes"),
             ("database = \"${NOT_THERE}\"", "f.toml:1:12:", "${NOT_THERE} is not set"),
             ("database = \"${\"", "f.toml:1:12:", "not closed"),
             ("listen = \"a\0b\"", "f.toml:1:", ""),
@@ -232,6 +275,30 @@ mod tests {
             assert!(error.starts_with(place) && error.contains(why), "{text:?} gave {error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
+        let text = "listen = 8080\nleese_ttl = \"60s\"\n[transport]\nack = 1\n[repos.web]\nbase = \"main\"\nbranch = \"x\"\n\
+                    [registry.far]\nurl = 5\n[visitors.laptop]\nazollas = [1]\nartifact_types = \"objective\"\n";
+        let error = parsed(text).unwrap_err();
+        let places: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap()).collect();
+        let lines = ["1:10", "2:1", "4:7", "5:1", "7:1", "9:7", "11:12"];
+        assert_eq!(places, lines.map(|line| format!("f.toml:{line}")), "{error}");
+    }
+
+    #[test]
+    fn tables_of_the_file_say_what_flags_say() {
+        let given = parsed(
+            "[repos]\nweb = \"../web\"\napi = { path = \"/srv/api.git\", base = \"release\" }\n\
+             [registry.far]\nurl = \"https://h\"\ntoken_env = \"T\"\n\
+             [visitors.laptop]\nazollas = [\"mec\", \"docs\"]\nartifact_types = \"objective\"\n",
+        );
+        let given = given.unwrap();
+        let values = |key: &str| given.iter().find(|given| given.setting.key == key).unwrap().values.clone();
+        assert_eq!(values("repos"), ["api=/srv/api.git#release", "web=../web"]);
+        assert_eq!(values("registry"), ["far=https://h;token_env=T"]);
+        assert_eq!(values("visitors"), ["laptop=mec+docs:objective"]);
     }
 
     #[test]

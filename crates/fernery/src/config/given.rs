@@ -8,9 +8,7 @@ use std::time::Duration;
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The command line.
     Flag,
-    /// The environment.
     Environment,
     /// The file, at this line and column.
     File {
@@ -28,7 +26,6 @@ pub struct Given {
     pub setting: &'static Setting,
     /// One text, or several where the setting is a list.
     pub values: Vec<String>,
-    /// By whom.
     pub source: Source,
 }
 
@@ -67,6 +64,11 @@ impl Given {
 
     pub(super) fn duration(&self) -> Result<Duration, ConfigError> {
         duration::parse(self.text()).map_err(|why| self.refused(why))
+    }
+
+    /// `None` where nobody says anything.
+    pub(super) fn maybe_duration(&self) -> Result<Option<Duration>, ConfigError> {
+        if self.values.is_empty() { Ok(None) } else { self.duration().map(Some) }
     }
 
     pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {

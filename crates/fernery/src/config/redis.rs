@@ -1,4 +1,34 @@
-//! The address of Redis: read and refused without its password ever reaching an error, a log or a screen.
+//! How Redis is used, and its address: read and refused without its password ever reaching an error, a log or a screen.
+
+use super::database::mask;
+use std::fmt;
+
+/// Who tells Redis that a message is done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckBy {
+    /// The server, once the outcome is durable.
+    ControlPlane,
+    /// The worker, once it is told `ack: true`; the server sweeps up after it.
+    Worker,
+}
+
+/// How the transport is set up.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TransportSettings {
+    /// `redis://…`, `rediss://…` or `valkey://…`, with its password.
+    pub url: String,
+    /// The consumer group of all servers.
+    pub group: String,
+    /// Who acknowledges.
+    pub ack: AckBy,
+}
+
+impl fmt::Debug for TransportSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = mask(&self.url);
+        f.debug_struct("TransportSettings").field("url", &url).field("group", &self.group).finish()
+    }
+}
 
 /// Checks `redis://`, `rediss://`, `valkey://` or `valkeys://`, with password and database number.
 pub fn parse(text: &str) -> Result<String, String> {
@@ -6,7 +36,7 @@ pub fn parse(text: &str) -> Result<String, String> {
     let expected = "expected redis://[:password@]host[:port][/number] or rediss:// for TLS";
     let Some((scheme, rest)) = text.split_once("://") else { return Err(expected.into()) };
     if !schemes.contains(&scheme) {
-        return Err(format!("scheme {scheme:?} is not known; {expected}"));
+        return Err(format!("unknown scheme {scheme:?}; {expected}"));
     }
     if rest.contains('#') {
         return Err("a # in the password must be written %23; certificates are always checked".into());
@@ -18,12 +48,12 @@ pub fn parse(text: &str) -> Result<String, String> {
     }
     let number = number.split_once('?').map_or(number, |(number, _)| number);
     if !number.is_empty() && number.parse::<u16>().is_err() {
-        return Err("the database is a number, as in redis://host/0".into());
+        return Err("the database must be a number, as in redis://host/0".into());
     }
     // Whatever else is wrong; the driver's own words may repeat the password.
     redis::Client::open(text)
         .map(|_| text.to_string())
-        .map_err(|_| format!("cannot be read; {expected}, the password percent-encoded"))
+        .map_err(|_| format!("is invalid; {expected}, with the password percent-encoded"))
 }
 
 #[cfg(test)]

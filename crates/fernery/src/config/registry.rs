@@ -1,12 +1,13 @@
 //! Azollas of other instances: which ones this instance asks, and which ones may ask here. In the file a table each, elsewhere
 //! `NAME=URL;azolla_id=…;token_env=…` and `SOURCE=AZOLLA+AZOLLA:ARTIFACT+ARTIFACT`.
 
-use super::file::described;
+use super::file::{required, text, text_of, words_of};
+use crate::outgoing::Target;
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::{ReadableArtifact, Reads};
+use fernery_core::toml_file::{Entry, Fields, Found, Node, Reader, Shape};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use toml::de::{DeTable, DeValue};
 
 /// An azolla elsewhere that may be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,14 +63,12 @@ pub fn parse(texts: &[String], from: &Path) -> Result<Registry, String> {
             return Err(format!("expected NAME=URL;token_env=VARIABLE, not {text:?}"));
         };
         let name: AzollaId =
-            name.parse().map_err(|why| format!("{name:?} is no name for an azolla: {why}"))?;
+            name.parse().map_err(|why| format!("{name:?} is not a valid name of an azolla: {why}"))?;
         let mut parts = rest.split(';');
         let url = parts.next().unwrap_or("").trim_end_matches('/').to_string();
-        if !(url.starts_with("http://") || url.starts_with("https://")) || url.contains('@') {
-            return Err(format!(
-                "azolla {name}: expected the URL of a server, like https://host:8080, not {url:?}"
-            ));
-        }
+        let server = Target::parse(&url).map_err(|why| {
+            format!("azolla {name}: expected the URL of a server, like https://host:8080, not {url:?}: {why}")
+        })?;
         let (mut azolla_id, mut token) = (name.clone(), None);
         for part in parts {
             match part.split_once('=') {
@@ -88,14 +87,12 @@ pub fn parse(texts: &[String], from: &Path) -> Result<Registry, String> {
                 }
             }
         }
-        let authority = url.trim_start_matches("http://");
-        let here = ["127.", "localhost", "[::1]"].iter().any(|start| authority.starts_with(start));
-        if token.is_some() && url.starts_with("http://") && !here {
-            return Err(format!("azolla {name}: its token would go over plain HTTP; use https://"));
+        if token.is_some() && !server.secure && !server.is_this_machine() {
+            return Err(format!("azolla {name}: its token would be sent over plain HTTP; use https://"));
         }
         let remote = RemoteAzolla { name: name.clone(), url, azolla_id, token };
         if all.insert(name.clone(), remote).is_some() {
-            return Err(format!("azolla {name} is there twice"));
+            return Err(format!("azolla {name} is given twice"));
         }
     }
     Ok(all)
@@ -112,7 +109,7 @@ pub fn parse_visitors(texts: &[String]) -> Result<Visitors, String> {
             ));
         };
         let source: AzollaId =
-            source.parse().map_err(|why| format!("{source:?} is no name for an azolla: {why}"))?;
+            source.parse().map_err(|why| format!("{source:?} is not a valid name of an azolla: {why}"))?;
         let mut reads = Reads::default();
         for azolla in azollas.split('+') {
             match azolla {
@@ -128,65 +125,72 @@ pub fn parse_visitors(texts: &[String]) -> Result<Visitors, String> {
             reads.artifact_types.push(artifact);
         }
         if all.insert(source.clone(), reads).is_some() {
-            return Err(format!("visitor {source} is there twice"));
+            return Err(format!("visitor {source} is given twice"));
         }
     }
     Ok(all)
 }
 
-/// The table of the file in the form of the others.
-pub(super) fn texts_of(key: &str, table: &DeTable<'_>) -> Result<Vec<String>, String> {
+/// The table `registry` of the file in the form of the others; `None` where it has a flaw.
+pub(super) fn texts_of(reader: &mut Reader, table: Node) -> Option<Vec<String>> {
+    let mut registry = reader.fields("registry", table)?;
     let mut texts = Vec::new();
-    for (name, value) in table {
-        let name = name.get_ref();
-        let fields = match value.get_ref() {
-            DeValue::Table(fields) => fields,
-            other => return Err(format!("`{key}.{name}` is a table, not {}", described(other))),
-        };
-        let mut text = String::new();
-        let known: &[&str] = if key == "registry" {
-            &["url", "azolla_id", "token_env", "token_file"]
-        } else {
-            &["azollas", "artifact_types"]
-        };
-        if let Some(other) = fields.keys().find(|field| !known.contains(&field.get_ref().as_ref())) {
-            return Err(format!(
-                "unknown key `{key}.{name}.{}`; there are {}",
-                other.get_ref(),
-                known.join(", ")
-            ));
-        }
-        for field in known {
-            let written = match fields.get(*field).map(|value| value.get_ref()) {
-                None if matches!(*field, "url" | "azollas" | "artifact_types") => {
-                    return Err(format!("`{key}.{name}` has no {field}"));
+    for (name, Entry { node, .. }) in registry.entries() {
+        texts.push(reader.fields(&registry.path(&name), node).and_then(|mut fields| {
+            let url = required(reader, &mut fields, "url", "the server that has the azolla");
+            let url = url.and_then(|url| without_semicolon(reader, url));
+            let mut written = url.map(|url| format!("{name}={url}"));
+            for key in ["azolla_id", "token_env", "token_file"] {
+                let Some(found) = text(reader, &mut fields, key) else { continue };
+                if let (Some(part), Some(written)) = (without_semicolon(reader, found), &mut written) {
+                    written.push_str(&format!(";{key}={part}"));
                 }
-                None => continue,
-                Some(DeValue::String(text)) => text.to_string(),
-                Some(DeValue::Array(items)) if key == "visitors" => {
-                    let words = items.iter().map(|item| item.get_ref().as_str());
-                    let words: Option<Vec<&str>> = words.collect();
-                    words.ok_or_else(|| format!("`{key}.{name}.{field}` is a list of texts"))?.join("+")
-                }
-                Some(other) => {
-                    return Err(format!(
-                        "`{key}.{name}.{field}` is a text in quotes, not {}",
-                        described(other)
-                    ));
-                }
-            };
-            if written.contains(';') {
-                return Err(format!("`{key}.{name}.{field}` has no semicolon"));
             }
-            text.push_str(&match *field {
-                "url" | "azollas" => format!("{name}={written}"),
-                "artifact_types" => format!(":{written}"),
-                other => format!(";{other}={written}"),
-            });
-        }
-        texts.push(text);
+            reader.end(fields);
+            written
+        }));
     }
-    Ok(texts)
+    texts.into_iter().collect()
+}
+
+/// A semicolon parts the fields in the form of the others.
+fn without_semicolon(reader: &mut Reader, found: Found<String>) -> Option<String> {
+    if found.value.contains(';') {
+        reader.flaw(found.at, &found.path, "must not contain a semicolon");
+        return None;
+    }
+    Some(found.value)
+}
+
+/// The table `visitors` of the file in the form of the others; `None` where it has a flaw.
+pub(super) fn visitor_texts_of(reader: &mut Reader, table: Node) -> Option<Vec<String>> {
+    let mut visitors = reader.fields("visitors", table)?;
+    let mut texts = Vec::new();
+    for (name, Entry { node, .. }) in visitors.entries() {
+        texts.push(reader.fields(&visitors.path(&name), node).and_then(|mut fields| {
+            let azollas =
+                one_or_many(reader, &mut fields, "azollas", "the azollas that it may read, or \"*\"");
+            let types = one_or_many(reader, &mut fields, "artifact_types", "what it may read of them");
+            reader.end(fields);
+            Some(format!("{name}={}:{}", azollas?, types?))
+        }));
+    }
+    texts.into_iter().collect()
+}
+
+/// A text or a list of texts that must be there, joined as flags have them.
+fn one_or_many(reader: &mut Reader, fields: &mut Fields, key: &'static str, what: &str) -> Option<String> {
+    let path = fields.path(key);
+    match fields.entry(key) {
+        Some(Entry { node: Node { value: Shape::List(items), .. }, .. }) => {
+            words_of(reader, &path, items).map(|words| words.join("+"))
+        }
+        Some(Entry { node, .. }) => text_of(reader, path, node).map(|found| found.value),
+        None => {
+            reader.missing(fields, key, what);
+            None
+        }
+    }
 }
 
 #[cfg(test)]
@@ -209,7 +213,7 @@ mod tests {
         assert_eq!(office.token, Some(TokenAt::File("/etc/fernery/t".into())));
         for (bad, why) in [
             ("office", "NAME=URL"),
-            ("../x=http://h", "no name"),
+            ("../x=http://h", "not a valid name"),
             ("a=ftp://h", "URL of a server"),
             ("a=http://u:p@h", "URL of a server"),
             ("a=http://h;x=1", "unknown part"),
@@ -218,6 +222,50 @@ mod tests {
             let error = parse(&texts(&[bad]), Path::new("/")).expect_err(bad);
             assert!(error.contains(why), "{bad}: {error}");
         }
+    }
+
+    #[test]
+    fn a_token_goes_over_plain_http_to_this_machine_alone() {
+        for here in [
+            "localhost",
+            "LocalHost:8080",
+            "127.0.0.1",
+            "127.8.9.1:80",
+            "[::1]",
+            "[::1]:8080",
+            "[0:0:0:0:0:0:0:1]",
+        ] {
+            let text = format!("a=http://{here};token_env=T");
+            assert!(parse(&texts(&[&text]), Path::new("/")).is_ok(), "{here}");
+        }
+        for elsewhere in [
+            "localhost.evil.example",
+            "localhost.",
+            "localhostevil.example",
+            "localhost@evil.example",
+            "localhost:80@evil.example",
+            "127.0.0.1.evil.example",
+            "127.evil.example",
+            "127.1",
+            "127.0.0.1@evil.example",
+            "2130706433",
+            "0x7f.0.0.1",
+            "0177.0.0.1",
+            "128.0.0.1",
+            "0.0.0.0",
+            "[::]",
+            "[::2]",
+            "[::ffff:127.0.0.1]",
+            "[::1].evil.example",
+            "[::1]evil.example",
+            "[::1%25eth0]",
+            "host",
+            "",
+        ] {
+            let text = format!("a=http://{elsewhere};token_env=T");
+            assert!(parse(&texts(&[&text]), Path::new("/")).is_err(), "{elsewhere}");
+        }
+        assert!(parse(&texts(&["a=https://localhost.evil.example;token_env=T"]), Path::new("/")).is_ok());
     }
 
     #[test]

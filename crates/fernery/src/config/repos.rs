@@ -2,19 +2,18 @@
 //!
 //! A ticket says a name and never a path, so that nobody who writes one can point an agent at a folder of their choice.
 
-use super::file::described;
-use crate::git::repository::is_branch_name;
+use super::file::{required, text, text_of};
 use fernery_core::artifact::check_id;
 use fernery_core::limits::CLAIM_STREAMS_MAX;
+use fernery_core::toml_file::{Entry, Node, Reader, Shape};
+use fernery_exec::git::repository::is_branch_name;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use toml::de::{DeTable, DeValue};
 
 /// The branch that work starts from where nobody says.
 const BASE_DEFAULT: &str = "main";
 
-/// One repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoSettings {
     /// What tickets call it.
@@ -41,61 +40,51 @@ pub fn parse(texts: &[String], from: &Path) -> Result<Repos, String> {
         let Some((name, rest)) = text.split_once('=') else {
             return Err(format!("expected NAME=PATH#BASE, as in web=../web#main, not {text:?}"));
         };
-        check_id(name).map_err(|why| format!("{name:?} is no name for a repository: {why}"))?;
+        check_id(name).map_err(|why| format!("{name:?} is not a valid name of a repository: {why}"))?;
         let (path, base) = rest.rsplit_once('#').unwrap_or((rest, BASE_DEFAULT));
         if path.is_empty() || path.contains('\0') {
             return Err(format!("repository {name}: expected a path"));
         }
         if path.contains("://") {
             return Err(format!(
-                "repository {name}: {path:?} is elsewhere; clone it (git clone --mirror) and name the folder"
+                "repository {name}: {path:?} is on another machine; clone it (git clone --mirror) and give the folder"
             ));
         }
         if !is_branch_name(base) {
-            return Err(format!("repository {name}: {base:?} is no name of a branch"));
+            return Err(format!("repository {name}: {base:?} is not a valid branch name"));
         }
         let repo = RepoSettings { name: name.into(), path: from.join(path), base: base.into() };
         if repos.insert(name.to_string(), repo).is_some() {
-            return Err(format!("repository {name} is there twice"));
+            return Err(format!("repository {name} is given twice"));
         }
     }
     if repos.len() > CLAIM_STREAMS_MAX {
-        return Err(format!("{} repositories; one process has at most {CLAIM_STREAMS_MAX}", repos.len()));
+        return Err(format!(
+            "{} repositories; one process can have at most {CLAIM_STREAMS_MAX}",
+            repos.len()
+        ));
     }
     Ok(repos)
 }
 
-/// The table of the file in the form of the others.
-pub(super) fn texts_of(table: &DeTable<'_>) -> Result<Vec<String>, String> {
+/// The table of the file in the form of the others; `None` where it has a flaw.
+pub(super) fn texts_of(reader: &mut Reader, table: Node) -> Option<Vec<String>> {
+    let mut repos = reader.fields("repos", table)?;
     let mut texts = Vec::new();
-    for (name, value) in table {
-        let name = name.get_ref();
-        let fields = match value.get_ref() {
-            DeValue::String(path) => {
-                texts.push(format!("{name}={path}"));
-                continue;
-            }
-            DeValue::Table(fields) => fields,
-            other => {
-                return Err(format!(
-                    "`repos.{name}` is a table with path and base, not {}",
-                    described(other)
-                ));
-            }
-        };
-        let text = |key: &str| match fields.get(key).map(|value| value.get_ref()) {
-            None => Ok(None),
-            Some(DeValue::String(text)) => Ok(Some(text.to_string())),
-            Some(other) => Err(format!("`repos.{name}.{key}` is a text in quotes, not {}", described(other))),
-        };
-        let (path, base) = (text("path")?, text("base")?);
-        if let Some(other) = fields.keys().find(|key| !["path", "base"].contains(&key.get_ref().as_ref())) {
-            return Err(format!("unknown key `repos.{name}.{}`; there are path and base", other.get_ref()));
-        }
-        let path = path.ok_or_else(|| format!("`repos.{name}` has no path"))?;
-        texts.push(format!("{name}={path}#{}", base.as_deref().unwrap_or(BASE_DEFAULT)));
+    for (name, Entry { node, .. }) in repos.entries() {
+        let at = repos.path(&name);
+        texts.push(match node.value {
+            Shape::Text(_) => text_of(reader, at, node).map(|path| format!("{name}={}", path.value)),
+            _ => reader.fields(&at, node).and_then(|mut fields| {
+                let path = required(reader, &mut fields, "path", "where the repository is");
+                let base = text(reader, &mut fields, "base");
+                reader.end(fields);
+                let base = base.map_or_else(|| BASE_DEFAULT.to_string(), |base| base.value);
+                Some(format!("{name}={}#{base}", path?.value))
+            }),
+        });
     }
-    Ok(texts)
+    texts.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -118,10 +107,10 @@ mod tests {
     fn every_mistake_is_named() {
         for (text, why) in [
             ("web", "NAME=PATH#BASE"),
-            ("../x=y", "no name"),
+            ("../x=y", "not a valid name"),
             ("web=", "a path"),
             ("web=https://host/x.git", "git clone --mirror"),
-            ("web=x#--upload-pack=x", "no name of a branch"),
+            ("web=x#--upload-pack=x", "not a valid branch name"),
         ] {
             let error = of(&[text]).expect_err(text);
             assert!(error.contains(why), "{text}: {error}");

@@ -7,7 +7,6 @@ pub use fernery_core::names::nearest;
 /// How a setting is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One text.
     One,
     /// A list: the flag repeated, commas in the environment, an array in the file.
     Many,
@@ -18,15 +17,12 @@ pub enum Form {
 /// What holds when nobody says anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// This value.
     Value(&'static str),
     /// It follows another setting, by this rule.
     Follows(&'static str),
-    /// Nothing.
     Unset,
 }
 
-/// One setting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Its key in the file, of a table where it has a dot. The flag has hyphens for dots and underscores, the environment
@@ -43,6 +39,16 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// The table of the file that it belongs to, if it does not stand alone.
+    pub(super) fn table(&self) -> Option<&'static str> {
+        self.key.split_once('.').map(|(table, _)| table)
+    }
+
+    /// Its key within that table.
+    pub(super) fn key_in_table(&self) -> &'static str {
+        self.key.split_once('.').map_or(self.key, |(_, key)| key)
+    }
+
     /// The long flag, without its hyphens in front.
     pub fn flag(&self) -> String {
         self.key.replace(['_', '.'], "-")
@@ -64,8 +70,13 @@ const fn one(key: &'static str, value_name: &'static str, fallback: Fallback, he
 
 /// Every setting, in the order in which people meet them.
 pub static SETTINGS: &[Setting] = &[
-    one("listen", "ADDR:PORT", Value("127.0.0.1:8080"), "Where to serve; port 0 picks a free one"),
-    one("data", "DIR", Value(".fernery"), "Directory of tokens, the SQLite database and the server's URL"),
+    one(
+        "listen",
+        "ADDR:PORT",
+        Value("127.0.0.1:8080"),
+        "Address and port to listen on; port 0 picks a free one",
+    ),
+    one("data", "DIR", Value(".fernery"), "Directory for tokens, the SQLite database and the server's URL"),
     one(
         "database",
         "URL",
@@ -78,33 +89,45 @@ pub static SETTINGS: &[Setting] = &[
         Unset,
         "redis://:password@host/0 (rediss:// for TLS): Redis Streams carry messages; needs PostgreSQL",
     ),
-    one("transport.group", "NAME", Value("workers"), "Consumer group of all servers in Redis"),
+    one("transport.group", "NAME", Value("workers"), "Consumer group in Redis, the same for all servers"),
     one(
         "transport.ack",
         "control-plane|worker",
         Value("control-plane"),
         "Who acknowledges messages in Redis: the server, or workers that talk to Redis themselves",
     ),
-    one("lease_ttl", "DURATION", Value("60s"), "How long a claim or a heartbeat holds; 1s to 600s"),
+    one(
+        "lease_ttl",
+        "DURATION",
+        Value("60s"),
+        "How long a lease lasts after a claim or a heartbeat; 1s to 600s",
+    ),
     one(
         "heartbeat_interval",
         "DURATION",
         Follows("lease_ttl / 3"),
-        "How often workers are told to report; less than half of lease_ttl",
+        "How often workers are told to send a heartbeat; at most half of lease_ttl",
     ),
     one(
         "reap_interval",
         "DURATION",
         Follows("lease_ttl / 2, at most 5s"),
-        "How often expired leases are looked for; at most lease_ttl",
+        "How often the reaper looks for expired leases; at most lease_ttl",
     ),
-    one("retention", "DURATION", Value("7d"), "How long finished jobs are kept"),
+    one("retention", "DURATION", Value("7d"), "How long succeeded and cancelled jobs are kept"),
+    one(
+        "dead_letter_retention",
+        "DURATION",
+        Unset,
+        "How long dead jobs are kept; if not set, until they are redriven or purged",
+    ),
     Setting {
         key: "azolla",
         value_name: "FILE",
         form: Form::Many,
         fallback: Unset,
-        help: "Blueprint of an azolla to host beside or instead of the embedded `mec` and `task_management`; repeatable",
+        help: "Blueprint of an azolla (project) to host, beside or instead of the built-in `mec` and \
+            `task_management`; repeatable",
     },
     Setting {
         key: "repos",
@@ -118,56 +141,58 @@ pub static SETTINGS: &[Setting] = &[
         value_name: "NAME=URL;…",
         form: Form::Many,
         fallback: Unset,
-        help: "An azolla of another server to ask: NAME=URL;azolla_id=ID;token_env=VARIABLE (or token_file=PATH); repeatable",
+        help: "An azolla of another server to query: NAME=URL;azolla_id=ID;token_env=VARIABLE (or \
+            token_file=PATH); repeatable",
     },
     Setting {
         key: "visitors",
         value_name: "SOURCE=READS",
         form: Form::Many,
         fallback: Unset,
-        help: "An azolla of another server that may ask here, and what: laptop=mec:objective+pause_state; repeatable",
+        help: "An azolla of another server that may query this one, and what it may read: \
+            laptop=mec:objective+pause_state; repeatable",
     },
     Setting {
         key: "notices.hosts",
         value_name: "HOST",
         form: Form::Many,
         fallback: Unset,
-        help: "Host that webhooks of blueprints may go to; repeatable",
+        help: "Host that webhooks in blueprints may call; repeatable",
     },
     Setting {
         key: "notices.private",
         value_name: "",
         form: Form::Switch,
         fallback: Value("false"),
-        help: "Let webhooks go to private and loopback addresses, and over plain HTTP",
+        help: "Allow webhooks to private and loopback addresses, and over plain HTTP",
     },
     Setting {
         key: "allowed_host",
         value_name: "NAME",
         form: Form::Many,
         fallback: Unset,
-        help: "Host name that requests may use beside loopback and the listen address; repeatable",
+        help: "Additional host name that requests may use, besides loopback and the listen address; repeatable",
     },
     one(
         "worker_auth",
         "token|none",
         Value("token"),
-        "Whether workers need a token; none is for loopback only",
+        "Whether workers need a token; `none` works on loopback only, without allowed_host and insecure_http",
     ),
     one(
         "requests_per_second",
         "NUMBER",
         Unset,
-        "Requests a second that each token may make, reports of workers aside; no limit if not set",
+        "Requests per second for each token, without the reports of workers; no limit if not set",
     ),
-    one("tls_cert", "FILE", Unset, "Certificate chain (PEM) to serve HTTPS with"),
+    one("tls_cert", "FILE", Unset, "Certificate chain (PEM) for HTTPS"),
     one("tls_key", "FILE", Unset, "Private key (PEM) of that certificate"),
     Setting {
         key: "insecure_http",
         value_name: "",
         form: Form::Switch,
         fallback: Value("false"),
-        help: "Serve plain HTTP off loopback: a proxy in front does TLS",
+        help: "Allow plain HTTP on other addresses than loopback, because a proxy does TLS",
     },
     one(
         "log_level",
@@ -175,7 +200,7 @@ pub static SETTINGS: &[Setting] = &[
         Value("info"),
         "error, warn, info, debug or trace; also per target: info,fernery=debug",
     ),
-    one("log_format", "human|json", Value("human"), "How the log on stderr is written"),
+    one("log_format", "human|json", Value("human"), "Format of the log on stderr"),
 ];
 
 /// The setting with this key.

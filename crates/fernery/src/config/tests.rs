@@ -92,6 +92,7 @@ fn the_engines_defaults_are_ours() {
     assert_eq!(ours.lease_ttl, engine.store.lease_ttl);
     assert_eq!(ours.reap_interval, engine.reap_interval);
     assert_eq!(ours.retention, engine.retention);
+    assert_eq!(ours.dead_letter_retention, engine.dead_letter_retention);
 }
 
 #[test]
@@ -102,12 +103,21 @@ fn intervals_that_are_not_set_follow_the_lease() {
 }
 
 #[test]
+fn a_heartbeat_of_exactly_half_the_lease_is_allowed() {
+    for (lease, heartbeat, ms) in [("60s", "30s", 30_000), ("1s", "500ms", 500), ("1001ms", "500ms", 500)] {
+        let settings =
+            with_flags(vec![flag("lease_ttl", lease), flag("heartbeat_interval", heartbeat)]).unwrap();
+        assert_eq!(settings.heartbeat_interval, Duration::from_millis(ms), "{lease}");
+    }
+}
+
+#[test]
 fn combinations_that_would_hurt_are_refused_with_the_rule() {
     for (flags, why) in [
         (vec![flag("lease_ttl", "999ms")], "1s to 600s"),
         (vec![flag("lease_ttl", "601s")], "1s to 600s"),
         (vec![flag("lease_ttl", "60")], "has no unit"),
-        (vec![flag("heartbeat_interval", "30s")], "less than half of lease_ttl (60s)"),
+        (vec![flag("heartbeat_interval", "30001ms")], "more than half of lease_ttl (60s)"),
         (vec![flag("reap_interval", "61s")], "longer than lease_ttl (60s)"),
         (vec![flag("listen", "0.0.0.0:80")], "insecure_http"),
         (vec![flag("listen", "[::]:80")], "insecure_http"),
@@ -117,6 +127,8 @@ fn combinations_that_would_hurt_are_refused_with_the_rule() {
             vec![flag("listen", "0.0.0.0:80"), flag("insecure_http", "true"), flag("worker_auth", "none")],
             "loopback only",
         ),
+        (vec![flag("allowed_host", "fern.example"), flag("worker_auth", "none")], "the name fern.example"),
+        (vec![flag("insecure_http", "true"), flag("worker_auth", "none")], "a proxy forwards requests"),
         (vec![flag("worker_auth", "nobody")], "token or none"),
         (vec![flag("requests_per_second", "0")], "from 1 to 1000000"),
         (vec![flag("requests_per_second", "1000001")], "from 1 to 1000000"),
@@ -127,7 +139,8 @@ fn combinations_that_would_hurt_are_refused_with_the_rule() {
         (vec![flag("log_level", "loud")], "error, warn, info"),
         (vec![flag("log_format", "xml")], "human or json"),
         (vec![flag("insecure_http", "maybe")], "true or false"),
-        (vec![flag("retention", "0s")], "no time at all"),
+        (vec![flag("retention", "0s")], "is zero"),
+        (vec![flag("dead_letter_retention", "0s")], "is zero"),
         (vec![flag("data", "")], "expected a path"),
         (vec![flag("database", "mysql://u:s3cret@h/d")], "sqlite:PATH"),
     ] {
@@ -165,6 +178,19 @@ fn flag_wins_over_environment_over_file_over_default() {
     assert_eq!(in_force.row("retention").origin(), format!("{}:3:1", path.display()));
     assert_eq!(in_force.row("database").origin(), "default: sqlite:<data>/fernery.db");
     assert_eq!(settings.data, Path::new(".fernery"));
+}
+
+#[test]
+fn a_setting_of_a_table_may_be_written_as_one_quoted_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for text in ["\"transport.group\" = \"g\"\n", "transport.group = \"g\"\n", "[transport]\ngroup = \"g\"\n"]
+    {
+        let path = dir.path().join("f.toml");
+        std::fs::write(&path, text).unwrap();
+        let inputs = Inputs { flags: Vec::new(), config: Some(path.clone()), env: &no_env };
+        let origin = inputs.resolve().expect(text).row("transport.group").origin();
+        assert!(origin.starts_with(&path.display().to_string()), "{text} {origin}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What `fernery demo` starts from: a repository with a test that fails, a blueprint, a configuration and a ticket. All of it
 //! is compiled in, and nothing here reads or writes a file.
 
-use crate::sandbox::Tier;
+use fernery_exec::sandbox::Tier;
 
 /// The settings of the demo's server.
 pub(crate) const CONFIG: &str = include_str!("fernery.toml");
@@ -11,13 +11,11 @@ const BLUEPRINT: &str = include_str!("azolla.toml");
 pub(crate) const REPOSITORY: [(&str, &str); 2] =
     [("greet.sh", include_str!("greet.sh")), ("test.sh", include_str!("test.sh"))];
 
-/// The ticket's id.
 pub(crate) const TICKET: &str = "demo-1";
 /// Which azolla the ticket belongs to.
 pub(crate) const AZOLLA: &str = "demo";
 /// Which repository it is about, by its name in the configuration.
 pub(crate) const REPO_REF: &str = "greeter";
-/// What is wanted.
 pub(crate) const TITLE: &str = "Greet everybody, also those without a name";
 
 /// How to tell that it is done. The first attempt forgets half of it, so that a gate has something to say.

@@ -3,11 +3,9 @@
 use serde::Serialize;
 use std::time::Duration;
 
-/// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
-    /// As it should be.
     Ok,
     /// It works, and will hurt one day.
     Warning,
@@ -36,7 +34,6 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// As it should be.
     pub(crate) fn ok(check: &'static str, found: impl Into<String>) -> Self {
         Self { check, level: Level::Ok, found: found.into(), remedy: None }
     }

@@ -5,6 +5,7 @@ use super::judge::machine::{self as judge, FileLimit, Left, Medium, Private, Syn
 use crate::http::token_path;
 use fernery_client::wire::Role;
 use fernery_engine::door;
+use fernery_exec::sandbox::modes::{MENDED_FILE, mended};
 use rustix::process::{Resource, getrlimit};
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
@@ -50,7 +51,7 @@ pub(super) fn disk_space(folders: &[PathBuf]) -> Vec<Finding> {
 fn unseen(check: &'static str, path: &Path, error: &io::Error) -> Finding {
     Finding::warning(
         check,
-        format!("{} cannot be looked at: {error}", path.display()),
+        format!("cannot inspect {}: {error}", path.display()),
         "run this command as the user that runs the server",
     )
 }
@@ -66,14 +67,14 @@ pub(super) fn syncing(folder: &Path) -> Vec<Finding> {
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
             Finding::warning(
                 "sync_time",
-                format!("not measured: {} cannot be written: {error}", folder.display()),
-                "run this command as the user that runs the server, who must be able to write there",
+                format!("not measured: cannot write to {}: {error}", folder.display()),
+                "run this command as the user that runs the server; it must be able to write there",
             )
         }
         Err(error) => Finding::problem(
             "sync_time",
             format!("a write to {} failed: {error}", folder.display()),
-            "a server can store nothing there: make room, or look into the log of the kernel (`dmesg`)",
+            "a server cannot store anything there: free some space, or check the kernel log (`dmesg`)",
         ),
     };
     vec![judge::file_system(folder, &name, medium), trial]
@@ -153,7 +154,7 @@ pub(super) fn modes(data: &Path) -> Vec<Finding> {
     let meta = match fs::metadata(data) {
         Ok(meta) => meta,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let found = format!("{} is not there yet; `fernery up` makes it", data.display());
+            let found = format!("{} does not exist yet; `fernery up` creates it", data.display());
             return vec![Finding::ok("data_directory", found)];
         }
         Err(error) => return vec![unseen("data_directory", data, &error)],
@@ -162,12 +163,17 @@ pub(super) fn modes(data: &Path) -> Vec<Finding> {
         return vec![Finding::problem(
             "data_directory",
             format!("{} is not a directory", data.display()),
-            "name another with --data, or move that file away",
+            "name another directory with --data, or move that file",
         )];
     }
     let mut findings = vec![judge::mode(data, meta.mode(), Private::Directory)];
     for role in [Role::Operator, Role::Worker] {
         findings.extend(file_mode(&token_path(data, role), "token_file", Private::Token));
+    }
+    let noted = data.join(MENDED_FILE);
+    match mended(data) {
+        Ok(mended) => findings.extend(judge::mended(&mended, &noted)),
+        Err(error) => findings.push(unseen("mended_modes", &noted, &error)),
     }
     findings
 }

@@ -16,7 +16,7 @@ pub(crate) use process::Caller;
 
 use crate::config::{Settings, database};
 use crate::http::token_path;
-use crate::transport::health as redis_health;
+use crate::redis::health as redis_health;
 use fernery_client::wire::Role;
 use fernery_engine::store::postgres::health as server_health;
 use fernery_engine::store::sqlite::health as file_health;
@@ -111,7 +111,8 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Finding {
     Finding::problem(
         "database",
         format!("{} cannot be read: {why}", path.display()),
-        "run this command as the user that runs the server; if it is no database of Fernery's, name another in --database",
+        "run this command as the user that runs the server; if it is not a Fernery database, name another \
+        in --database",
     )
 }
 
@@ -119,20 +120,20 @@ fn damaged(path: &Path, why: &StoreError) -> Finding {
     Finding::problem(
         "database",
         format!("{} is damaged: {why}", path.display()),
-        "keep the file, stop the server, put the last backup in its place and run `fernery fence`; if it never was a \
-         database of Fernery's, name another in --database",
+        "keep the file, stop the server, restore the last backup and run `fernery fence`; if it never was a \
+        Fernery database, name another in --database",
     )
 }
 
 /// Tokens without a database are what is left of one.
 fn no_file(path: &Path, data: &Path) -> Finding {
-    let found = format!("there is no database at {}", path.display());
+    let found = format!("no database at {}", path.display());
     if token_path(data, Role::Operator).exists() {
         return Finding::problem(
             "database",
-            format!("{found}, yet a server has used {}", data.display()),
-            "if it was moved, name it in --database; if it was lost, put a backup in its place; `fernery up` would begin with \
-             an empty one",
+            format!("{found}, but a server has used {}", data.display()),
+            "if it was moved, name it in --database; if it was lost, restore a backup; `fernery up` would \
+            start with an empty one",
         );
     }
     Finding::warning("database", found, "`fernery up` makes it")
@@ -154,6 +155,7 @@ fn sqlite_file(path: &Path, served: bool) -> Vec<Finding> {
         judge::sqlite::durability(kept),
     ];
     findings.extend(file.newest_at.map(|newest| judge::sqlite::clock(newest, door::wall_clock())));
+    findings.extend(file.clock_doubt.as_ref().map(judge::clock::step));
     findings.push(judge::sqlite::wal_size(file.wal_bytes, habits.wal_limit_bytes, served));
     findings.push(judge::sqlite::free_pages(file.bytes, file.free_bytes));
     findings.extend(machine::file_mode(path, "database_file", Private::Database));
@@ -169,7 +171,7 @@ async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
             return vec![Finding::problem(
                 "database",
                 format!("{shown} cannot be reached: {error}"),
-                "start PostgreSQL, or correct --database; `psql` with the same URL tells more",
+                "start PostgreSQL, or correct --database; `psql` with the same URL says more",
             )];
         }
     };
@@ -192,6 +194,10 @@ async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
     if let Some(clock) = seen.clock.transpose() {
         findings.push(told("clock", clock, judge::clock));
     }
+    match &seen.clock_doubt {
+        Ok(doubt) => findings.extend(doubt.as_ref().map(super::doctor::judge::clock::step)),
+        Err(error) => findings.push(unknown("clock_step", error)),
+    }
     let max = seen.server.connections_max;
     match seen.sessions {
         Ok(sessions) => {
@@ -202,7 +208,7 @@ async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
             } else {
                 findings.push(Finding::warning(
                     "oldest_transaction",
-                    "not known: this user cannot see the sessions of others",
+                    "unknown: this user cannot see other users' sessions",
                     "let a superuser `GRANT pg_read_all_stats` to Fernery's user and ask again",
                 ));
             }
@@ -239,7 +245,7 @@ fn told<T>(check: &'static str, part: Result<T, StoreError>, judged: impl FnOnce
 }
 
 fn unknown(check: &'static str, error: &StoreError) -> Finding {
-    Finding::warning(check, format!("not known: {error}"), OWN_SCHEMA)
+    Finding::warning(check, format!("unknown: {error}"), OWN_SCHEMA)
 }
 
-const OWN_SCHEMA: &str = "give Fernery's user the rights that it needs: the schema fernery should be its own";
+const OWN_SCHEMA: &str = "give Fernery's user the missing rights: it should own the schema fernery";

@@ -58,10 +58,15 @@ async fn questions(url: &str, caller: &Caller) -> Result<Server, ClientError> {
     let client = Client::new(url, None, caller.ca.as_deref())?;
     let health = client.health().await?.read()?;
     let ready = client.get::<Health>("/readyz", &Query::new(), Duration::ZERO).await;
+    let findings = match &ready {
+        Ok(reply) => reply.read().map(|ready| ready.findings).unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
     Ok(Server {
         url: url.to_string(),
         version: health.version,
         backend: health.backend,
         unready: ready.err().map(|error| error.to_string()),
+        degraded: findings.into_iter().map(|found| (found.detail, found.remedy)).collect(),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::config::{RepoSettings, Repos};
-use crate::git::repository::Repository;
+use fernery_exec::git::repository::Repository;
 
 const CHECK: &str = "repository";
 
@@ -21,7 +21,7 @@ async fn look(repo: &RepoSettings) -> Finding {
         Ok(repository) => repository,
         Err(why) => {
             let remedy = format!(
-                "correct `path` under [repos.{name}], which starts at the folder of the configuration file"
+                "correct `path` under [repos.{name}]; it is relative to the folder of the configuration file"
             );
             return Finding::problem(CHECK, format!("{name}: {why}"), remedy);
         }
@@ -33,9 +33,9 @@ async fn look(repo: &RepoSettings) -> Finding {
         }
         Ok(None) => Finding::problem(
             CHECK,
-            format!("{name}: {shown} has no branch {base}, or its commit cannot be read"),
+            format!("{name}: {shown} has no branch {base}, or the branch's commit is unreadable"),
             format!(
-                "make it, or name another as `base` under [repos.{name}]: tickets on it are blocked until then"
+                "create it, or name another as `base` under [repos.{name}]: tickets on it are blocked until then"
             ),
         ),
         Err(error) => Finding::problem(

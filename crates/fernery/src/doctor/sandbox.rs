@@ -4,19 +4,19 @@
 use super::finding::Finding;
 use super::judge::sandbox as judge;
 use crate::config::{Settings, database};
-use crate::pipeline;
-use crate::sandbox::{Probe, Tier};
-use crate::transport::health as redis_health;
+use crate::redis::health as redis_health;
+use crate::workers;
 use fernery_core::blueprint::{Blueprint, Gate};
 use fernery_engine::Database;
 use fernery_engine::store::postgres::health as server_health;
+use fernery_exec::sandbox::{Probe, Tier};
 
 /// What can be said of containment.
 pub(super) async fn examine(settings: &Settings) -> Vec<Finding> {
-    let blueprints = match pipeline::blueprints(&settings.azollas) {
+    let blueprints = match workers::blueprints(&settings.azollas) {
         Ok(blueprints) => blueprints,
         Err(why) => {
-            let remedy = "correct the file; `fernery azolla check` names every mistake at once";
+            let remedy = "correct the file; `fernery azolla check` lists all mistakes at once";
             return vec![Finding::problem("azollas", why, remedy)];
         }
     };

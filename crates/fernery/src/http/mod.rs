@@ -2,66 +2,36 @@
 //!
 //! * [`routes`]: the one table of what can be called, by whom, with what answers; router, role check, OpenAPI document and
 //!   metrics all come from it
-//! * [`accept`], [`paced`], [`tls`]: connections, with a limit on everything they may take
-//! * [`answer`]: a request's way from its head to its answer
-//! * [`guards`], [`auth`], [`token`], [`token_files`], [`rate`]: who may come in, and how often
-//! * [`body`], [`json`], [`json_scan`], [`query`], [`cursor`]: what is read of a request
-//! * [`contract`], [`batch`], [`jobs`], [`dlq`], [`streams`], [`tokens`], [`process`]: the calls themselves; of the
-//!   pipeline [`objectives`], [`decisions`], [`pipeline`], [`workorder_log`], [`import`]; of the inbox [`captures`],
-//!   [`candidates`], [`manifests`]
+//! * [`wire`]: connections, with a limit on everything they may take; what is read of a request; its way to its answer
+//! * [`access`]: who may come in, and how often
+//! * [`calls`]: the calls themselves
 //! * [`problem`]: every way to refuse
 
-pub mod accept;
-pub mod answer;
-pub mod auth;
-pub mod batch;
-mod beats;
-pub mod body;
-pub mod candidates;
-pub mod captures;
-pub mod contract;
-pub mod cursor;
-pub mod decisions;
-pub mod dlq;
-pub mod guards;
-pub mod import;
-pub mod jobs;
-pub mod json;
-pub mod json_scan;
-pub mod manifests;
+pub mod access;
+pub mod calls;
 pub mod metrics;
-pub mod objectives;
 pub mod openapi;
-mod openapi_links;
-pub mod paced;
-pub mod pipeline;
+pub mod parameters;
 pub mod problem;
-pub mod process;
-pub mod query;
-pub mod rate;
 pub mod routes;
-pub mod streams;
-pub mod tls;
-pub mod token;
-pub mod token_files;
-pub mod tokens;
-mod waiting;
-mod workorder_jobs;
-pub mod workorder_log;
+pub mod wire;
 
-pub use accept::Running;
-pub use auth::WorkerAuth;
-pub use paced::Pace;
-pub use pipeline::PipelineView;
-pub use tls::TlsFiles;
-pub use token_files::{ensure_token_files, token_path};
+pub use crate::config::{TlsFiles, WorkerAuth};
+pub use access::token_files::{ensure_token_files, token_path};
+pub use calls::pipeline::PipelineView;
+pub use wire::accept::Running;
+pub use wire::paced::Pace;
 
-use crate::http::auth::TokenTable;
-use crate::http::guards::Hosts;
-use crate::http::metrics::Metrics;
-use crate::http::rate::RateLimit;
+use crate::config::{Exposure, UnsafeSetting, Visitors};
+use access::auth::TokenTable;
+use access::rate::RateLimit;
+use calls::opened::OpenedStreams;
+use calls::ready::Readiness;
 use fernery_core::limits;
+use fernery_engine::store::StreamLimits;
 use fernery_engine::{Engine, door};
+use metrics::Metrics;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -70,13 +40,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use wire::guards::Hosts;
+use wire::paced::HeadBudget;
 
 /// How the server behaves.
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
     /// Where to listen; port 0 picks one.
     pub listen: SocketAddr,
-    /// Certificate and key.
     pub tls: Option<TlsFiles>,
     /// A proxy in front does TLS.
     pub insecure_http: bool,
@@ -90,7 +61,7 @@ pub struct ServeSettings {
     pub heartbeat_interval: Duration,
     /// Connections at once; what comes beyond is answered 503.
     pub connections_max: usize,
-    /// Claims that may wait at once; what comes beyond is answered 429.
+    /// Calls that may wait at once, claims and others; what comes beyond is answered 429.
     pub waiting_max: usize,
     /// Requests that may be in the store at once; what comes beyond is answered 503.
     pub writing_max: usize,
@@ -98,8 +69,12 @@ pub struct ServeSettings {
     pub enqueuing_max: usize,
     /// Arrays of jobs that may wait to be read at once; what comes beyond is answered 503.
     pub unread_max: usize,
+    /// Bytes of all heads that have not ended, beyond a small one each; what comes beyond is answered 503.
+    pub head_bytes_max: usize,
     /// Bytes of all bodies that are being read or handled at once; what comes beyond is answered 503.
     pub body_bytes_max: usize,
+    /// How many streams there may be before another one is answered 422.
+    pub streams_max: StreamLimits,
     /// Requests a second of each token, reports of workers aside; what comes beyond is answered 429.
     pub requests_per_second: Option<NonZeroU32>,
     /// How long connections may take over what.
@@ -109,7 +84,7 @@ pub struct ServeSettings {
     /// What the pipeline's workers in this process tell of themselves.
     pub pipeline: PipelineView,
     /// Azollas of other servers that may ask here, and what.
-    pub visitors: crate::config::Visitors,
+    pub visitors: Visitors,
 }
 
 impl ServeSettings {
@@ -128,63 +103,66 @@ impl ServeSettings {
             writing_max: 8_192,
             enqueuing_max: 20_000,
             unread_max: 128,
+            head_bytes_max: 32 << 20,
             body_bytes_max: 256 << 20,
+            streams_max: StreamLimits::default(),
             requests_per_second: None,
             pace: Pace::default(),
             drain: Duration::from_secs(10),
             pipeline: PipelineView::default(),
-            visitors: crate::config::Visitors::new(),
+            visitors: Visitors::new(),
         }
     }
 
-    fn check(&self) -> io::Result<()> {
-        let refuse = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, rule.to_string()));
-        if self.listen.ip().is_loopback() {
-            return Ok(());
+    fn exposure(&self) -> Exposure<'_> {
+        Exposure {
+            listen: self.listen,
+            allowed_hosts: &self.allowed_hosts,
+            insecure_http: self.insecure_http,
+            has_tls: self.tls.is_some(),
+            worker_auth: self.worker_auth,
         }
-        if self.worker_auth == WorkerAuth::None {
-            return refuse("--worker-auth none is for loopback only: others could claim and finish jobs");
-        }
-        if self.tls.is_none() && !self.insecure_http {
-            return refuse(
-                "off loopback tokens need TLS: give --tls-cert and --tls-key, or --insecure-http if a proxy does it",
-            );
-        }
-        Ok(())
+    }
+
+    /// What lets others than this machine in, in words; `None` if nothing does.
+    pub(crate) fn opened_by(&self) -> Option<String> {
+        self.exposure().opened_by()
     }
 }
 
 /// What all requests share.
-#[derive(Debug)]
 pub struct Server {
-    pub(crate) engine: DebugEngine,
+    pub(crate) engine: Engine,
     pub(crate) settings: ServeSettings,
     pub(crate) tokens: TokenTable,
     pub(crate) rate: RateLimit,
     pub(crate) hosts: Hosts,
+    pub(crate) opened: OpenedStreams,
     pub(crate) metrics: Metrics,
+    pub(crate) readiness: Readiness,
     pub(crate) draining: AtomicBool,
+    /// Calls that wait: claims for a job, reads for the end of one or for a manifest.
     pub(crate) waiting: AtomicUsize,
+    /// The claims among them.
+    pub(crate) claiming: AtomicUsize,
     pub(crate) writing: AtomicUsize,
     pub(crate) enqueuing: AtomicUsize,
     pub(crate) unread: AtomicUsize,
     pub(crate) readers: Semaphore,
+    pub(crate) heads: Arc<HeadBudget>,
     pub(crate) body_bytes: AtomicUsize,
     pub(crate) connections: Arc<Semaphore>,
 }
 
-/// An engine that prints as its backend.
-pub(crate) struct DebugEngine(pub(crate) Engine);
-
-impl std::fmt::Debug for DebugEngine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Engine({})", self.0.store().backend())
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
 impl Server {
     pub(crate) fn engine(&self) -> &Engine {
-        &self.engine.0
+        &self.engine
     }
 
     pub(crate) fn open_connections(&self) -> usize {
@@ -194,8 +172,10 @@ impl Server {
 
 /// Starts to serve. Once this returns, connections are accepted.
 pub async fn serve(settings: ServeSettings, engine: Engine) -> io::Result<Running> {
-    settings.check()?;
-    let tls = settings.tls.as_ref().map(tls::acceptor).transpose()?;
+    settings.exposure().check().map_err(|UnsafeSetting { setting, why }| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("{setting}: {why}"))
+    })?;
+    let tls = settings.tls.as_ref().map(wire::tls::acceptor).transpose()?;
     let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
         io::Error::new(error.kind(), format!("cannot listen on {}: {error}", settings.listen))
     })?;
@@ -203,20 +183,24 @@ pub async fn serve(settings: ServeSettings, engine: Engine) -> io::Result<Runnin
     let server = Arc::new(Server {
         connections: Arc::new(Semaphore::new(settings.connections_max)),
         hosts: Hosts::new(local_addr, &settings.allowed_hosts),
-        engine: DebugEngine(engine),
+        heads: HeadBudget::new(settings.head_bytes_max),
+        engine,
         rate: RateLimit::new(settings.requests_per_second),
         settings,
         tokens: TokenTable::default(),
+        opened: OpenedStreams::default(),
         metrics: Metrics::new(door::wall_clock()),
+        readiness: Readiness::default(),
         draining: AtomicBool::new(false),
         waiting: AtomicUsize::new(0),
+        claiming: AtomicUsize::new(0),
         writing: AtomicUsize::new(0),
         enqueuing: AtomicUsize::new(0),
         unread: AtomicUsize::new(0),
-        readers: Semaphore::new(jobs::readers()),
+        readers: Semaphore::new(calls::jobs::readers()),
         body_bytes: AtomicUsize::new(0),
     });
-    Ok(accept::start(listener, local_addr, tls, server))
+    Ok(wire::accept::start(listener, local_addr, tls, server))
 }
 
 /// Raises this process's limit of open files as far as it may, and says how far that is.

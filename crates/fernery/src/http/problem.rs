@@ -2,6 +2,7 @@
 //!
 //! `docs/reference/errors.md` is this list; a test keeps them equal.
 
+use super::access::repeats::LINES;
 use bytes::Bytes;
 use fernery_client::wire::{Difference, FieldProblem, Problem};
 use fernery_engine::StoreError;
@@ -24,7 +25,6 @@ macro_rules! codes {
                 match self { $(Self::$variant => $word,)+ }
             }
 
-            /// The HTTP status.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)+ }
             }
@@ -42,38 +42,40 @@ codes!(
     EmptyBody = "empty_body", 400, "The request needs a JSON body";
     BadJson = "bad_json", 400, "The body is not JSON";
     TooDeep = "too_deep", 400, "The body is nested too deeply";
-    DuplicateKey = "duplicate_key", 400, "An object of the body has the same key twice";
-    BadId = "bad_id", 400, "The id in the path is no UUID";
+    DuplicateKey = "duplicate_key", 400, "A JSON object in the body has the same key twice";
+    BadId = "bad_id", 400, "The id in the path is not a UUID";
     BadCursor = "bad_cursor", 400, "The cursor does not belong to this list";
     TokenInQuery = "token_in_query", 400, "A token belongs in the Authorization header, never in a URL";
-    Unauthorized = "unauthorized", 401, "A valid token is needed";
+    Unauthorized = "unauthorized", 401, "The request needs a valid token";
     Forbidden = "forbidden", 403, "This token may not do that";
-    CrossSite = "cross_site", 403, "A page of another site may not write here";
-    NotFound = "not_found", 404, "There is no such thing";
-    MethodNotAllowed = "method_not_allowed", 405, "This path does not know the method";
+    CrossSite = "cross_site", 403, "Pages of other sites may not send writing requests";
+    NotFound = "not_found", 404, "Not found";
+    MethodNotAllowed = "method_not_allowed", 405, "This path does not support the method";
     BodyTimeout = "body_timeout", 408, "The body did not arrive in time";
-    Conflict = "conflict", 409, "What is stored stands against it";
-    Changed = "changed", 409, "It changed since it was read";
-    WrongStatus = "wrong_status", 409, "The objective's status does not allow it";
-    LeaseLost = "lease_lost", 409, "The caller is not, or no longer, the holder";
-    AttemptClosed = "attempt_closed", 409, "The attempt was closed by another report of its holder";
+    Conflict = "conflict", 409, "Conflicts with the stored state";
+    Changed = "changed", 409, "The resource changed after it was read";
+    WrongStatus = "wrong_status", 409, "The objective's status does not allow this action";
+    NoRepository = "no_repository", 409, "The objective needs a repository, and none is configured for it";
+    LeaseLost = "lease_lost", 409, "The caller does not hold the lease, or no longer holds it";
+    AttemptClosed = "attempt_closed", 409, "Its holder has already closed the attempt with another report";
     TooLarge = "too_large", 413, "A size limit is exceeded";
     UriTooLong = "uri_too_long", 414, "The URI is longer than 8 KiB";
-    UnsupportedMediaType = "unsupported_media_type", 415, "The body must be plain application/json";
+    UnsupportedMediaType = "unsupported_media_type", 415, "The body must be application/json without Content-Encoding";
     Misdirected = "misdirected", 421, "The Host header does not name this server";
-    Invalid = "invalid", 422, "A field has a value that it cannot have";
-    UnknownField = "unknown_field", 422, "A field is not known";
-    ReservedStream = "reserved_stream", 422, "The stream is not for producers";
-    UnfitOutput = "unfit_output", 422, "The result is no output bundle; the attempt is open still";
-    Refused = "refused", 422, "The store refuses the call as it is";
-    RateLimited = "rate_limited", 429, "More requests a second than a token may make";
-    TooManyWaiting = "too_many_waiting", 429, "Too many claims wait";
-    HeadersTooLarge = "headers_too_large", 431, "More than 100 headers, or more than 32 KiB of them";
-    Internal = "internal", 500, "Something went wrong inside";
-    Busy = "busy", 503, "Too much at once; try again";
-    Unavailable = "unavailable", 503, "The database is away; try again";
-    StoreCorrupt = "store_corrupt", 503, "The database holds a row that makes no sense";
-    StoreBroken = "store_broken", 503, "The database failed; nothing is written until the server starts anew";
+    Invalid = "invalid", 422, "A field has an invalid value";
+    UnknownField = "unknown_field", 422, "Unknown field";
+    ReservedStream = "reserved_stream", 422, "Producers may not enqueue to this stream";
+    TooManyStreams = "too_many_streams", 422, "The stream is new, and the limit of streams is reached";
+    UnfitOutput = "unfit_output", 422, "The result is not an output bundle; the attempt stays open";
+    Refused = "refused", 422, "The store refused the call";
+    RateLimited = "rate_limited", 429, "The token's limit of requests per second is exceeded";
+    TooManyWaiting = "too_many_waiting", 429, "Too many calls are waiting";
+    HeadersTooLarge = "headers_too_large", 431, "More than 100 headers, or headers larger than 32 KiB";
+    Internal = "internal", 500, "Internal error";
+    Busy = "busy", 503, "The server is overloaded; try again";
+    Unavailable = "unavailable", 503, "The database is not available; try again";
+    StoreCorrupt = "store_corrupt", 503, "The database holds a corrupt row";
+    StoreBroken = "store_broken", 503, "The database failed; the server accepts no writes until it is restarted";
     NoSpace = "no_space", 507, "The disk is full";
 );
 
@@ -92,7 +94,6 @@ impl Code {
 /// A request that is refused, and why.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The code.
     pub code: Code,
     /// What is wrong with this very request.
     pub detail: String,
@@ -168,6 +169,9 @@ impl Refusal {
     }
 }
 
+/// Failures of the store are told apart in the log by so many characters of what it says.
+const TOLD_APART: usize = 200;
+
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
         // What the database says may name files and statements; callers get the kind, the log gets the rest.
@@ -180,8 +184,14 @@ impl From<StoreError> for Refused {
             StoreError::Broken(_) => Code::StoreBroken,
         };
         match code {
-            Code::Busy => tracing::debug!(%error, "store is busy"),
-            _ => error!(%error, "store failed"),
+            Code::Busy => tracing::debug!(%error, "the store is busy"),
+            // As long as it fails, every call does.
+            _ => {
+                let told: String = error.to_string().chars().take(TOLD_APART).collect();
+                if LINES.is_first("the store failed", &told) {
+                    error!(%error, "the store failed");
+                }
+            }
         }
         Refusal::new(code, code.title())
     }
@@ -215,6 +225,14 @@ mod tests {
         }
         let kept = std::fs::read_to_string(path).unwrap_or_default();
         assert_eq!(kept, table(), "run the test with UPDATE=1 to rewrite docs/reference/errors.md");
+    }
+
+    #[test]
+    fn two_failures_of_the_store_are_two_lines_in_the_log() {
+        for why in ["one row", "another row"] {
+            let _ = Refused::from(StoreError::Corrupt(why.into()));
+            assert!(!LINES.is_first("the store failed", &format!("corrupt: {why}")), "{why} has its line");
+        }
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The one table of what can be called. Router, role check, OpenAPI document and metrics labels are read from it.
 
-use super::answer::{Call, Pending};
-use super::problem::{Code, Refusal, Refused};
-use super::query::decode;
-use super::{
-    batch, candidates, captures, contract, decisions, dlq, import, jobs, manifests, objectives, pipeline,
-    process, streams, tokens, workorder_log,
+use super::calls::{
+    batch, candidates, captures, contract, decisions, dlq, export, import, jobs, manifests, objectives,
+    pipeline, process, ready, streams, tokens, workorder_log,
 };
+use super::parameters::{self, Accepts, Parameter};
+use super::problem::{Code, Refusal, Refused};
+use super::wire::answer::{Call, Pending};
+use super::wire::bare::Holds;
 use fernery_client::wire::{self, Role};
 use fernery_core::limits;
+use fernery_core::percent::decode;
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::collections::HashMap;
@@ -22,11 +24,11 @@ pub type Shape = fn(&mut SchemaGenerator) -> Schema;
 pub enum Who {
     /// Everybody, without a token.
     Open,
-    /// Every token.
+    /// Every token but a visitor's, which opens the membrane alone.
     Anybody,
     /// Workers and operators; everybody on loopback with `--worker-auth none`.
     Workers,
-    /// Everybody on loopback; elsewhere viewers and operators.
+    /// Everybody where only this machine can call; otherwise viewers and operators.
     Metrics,
     /// These roles.
     Roles(&'static [Role]),
@@ -36,7 +38,8 @@ impl Who {
     /// Whether a token of this role may.
     pub fn allows(self, role: Role) -> bool {
         match self {
-            Self::Open | Self::Anybody => true,
+            Self::Open => true,
+            Self::Anybody => role != Role::Visitor,
             Self::Workers => matches!(role, Role::Operator | Role::Worker),
             Self::Metrics => matches!(role, Role::Operator | Role::Viewer),
             Self::Roles(roles) => roles.contains(&role),
@@ -66,14 +69,18 @@ pub struct Route {
     pub who: Who,
     /// One line for people.
     pub summary: &'static str,
-    /// The query parameters it knows, and what they mean.
-    pub query: &'static [(&'static str, &'static str)],
+    /// What may stand for the variable segment of its path.
+    pub param: Accepts,
+    /// The query parameters it knows.
+    pub query: &'static [Parameter],
     /// What it reads.
     pub body: BodyRule,
     /// Bytes of that at most.
     pub body_max: usize,
     /// What it answers when it does not refuse.
     pub answers: &'static [(u16, Shape)],
+    /// What of its answer is an artifact.
+    pub holds: Holds,
     /// How it may refuse, beyond what every route may.
     pub errors: &'static [Code],
     /// Whether it answers under every Host name.
@@ -106,7 +113,7 @@ fn question(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "query_id": { "type": "string", "pattern": ID },
             "source_azolla_id": { "type": "string", "pattern": ID },
-            "target_azolla_id": { "type": "string", "pattern": ID, "description": "The azolla that the path names." },
+            "target_azolla_id": { "type": "string", "pattern": ID, "description": "The same azolla as in the path." },
             "artifact_type": { "type": "string", "enum": ["pause_state", "objective", "blocker_ref"] },
             "filter": { "type": "object" },
             "created_at": { "type": "string", "format": "date-time" }
@@ -136,6 +143,7 @@ fn either<A: JsonSchema, B: JsonSchema>(generator: &mut SchemaGenerator) -> Sche
 const OPERATOR: Who = Who::Roles(&[Role::Operator]);
 const PRODUCERS: Who = Who::Roles(&[Role::Operator, Role::Producer]);
 const READERS: Who = Who::Roles(&[Role::Operator, Role::Viewer]);
+const VISITORS: Who = Who::Roles(&[Role::Operator, Role::Viewer, Role::Visitor]);
 const JOB_READERS: Who = Who::Roles(&[Role::Operator, Role::Viewer, Role::Producer]);
 const REPORT: &[Code] = &[Code::NotFound, Code::LeaseLost, Code::AttemptClosed];
 const COMPLETE: &[Code] = &[Code::NotFound, Code::LeaseLost, Code::AttemptClosed, Code::UnfitOutput];
@@ -145,23 +153,25 @@ const APPROVE: &[Code] = &[Code::NotFound, Code::WrongStatus, Code::Changed];
 const PAGED: &[Code] = &[Code::BadCursor];
 const FOUND: &[Code] = &[Code::NotFound];
 
-const LIMIT: (&str, &str) = ("limit", "Rows of the page: 1 to 500, 50 if absent.");
-const CURSOR: (&str, &str) = ("cursor", "`next_cursor` of the page before.");
+const LIMIT: Parameter = ("limit", "Page size: 1 to 500; 50 if absent.", parameters::rows);
+const CURSOR: Parameter = ("cursor", "`next_cursor` of the previous page.", parameters::text);
 
 macro_rules! routes {
     ($($method:ident $path:literal, $who:expr, $summary:literal, $body:expr,
-        [$($status:literal $shape:expr),+], $run:path $(, query: $query:expr)? $(, errors: $errors:expr)?
-        $(, any_host: $any_host:literal)? $(, reports: $reports:literal)? $(, body_max: $body_max:expr)?;)+) => {
+        [$($status:literal $shape:expr),+], $run:path $(, param: $param:expr)? $(, query: $query:expr)? $(, errors: $errors:expr)?
+        $(, holds: $holds:expr)? $(, any_host: $any_host:literal)? $(, reports: $reports:literal)? $(, body_max: $body_max:expr)?;)+) => {
         &[$(Route {
             method: Method::$method,
             path: $path,
             who: $who,
             summary: $summary,
-            query: { let _query: &[(&str, &str)] = &[]; $(let _query = $query;)? _query },
+            param: { let _param: Accepts = parameters::artifact_id; $(let _param: Accepts = $param;)? _param },
+            query: { let _query: &[Parameter] = &[]; $(let _query: &[Parameter] = $query;)? _query },
             body: $body,
             body_max: { let _max = limits::BODY_BYTES_MAX; $(let _max = $body_max;)? _max },
             answers: &[$(($status, $shape as Shape),)+],
             errors: { let _errors: &[Code] = &[]; $(let _errors = $errors;)? _errors },
+            holds: { let _holds = Holds::Nothing; $(let _holds = $holds;)? _holds },
             any_host: { let _any = false; $(let _any = $any_host;)? _any },
             reports: { let _reports = false; $(let _reports = $reports;)? _reports },
             run: |call| Box::pin($run(call)),
@@ -171,19 +181,19 @@ macro_rules! routes {
 
 /// Every route.
 pub static ROUTES: &[Route] = routes![
-    POST "/internal/worker/claim", Who::Workers, "Take a job under a lease, waiting for one if there is none.",
+    POST "/internal/worker/claim", Who::Workers, "Claim a job under a lease; wait for one if there is none.",
         BodyRule::Json(of::<wire::ClaimRequest>), [200 of::<wire::ClaimResponse>], contract::claim,
         errors: &[Code::TooManyWaiting];
-    POST "/internal/worker/heartbeat", Who::Workers, "Extend a lease, and hear whether the job is to be cancelled.",
+    POST "/internal/worker/heartbeat", Who::Workers, "Extend a lease; the answer says whether the job is to be cancelled.",
         BodyRule::Json(of::<wire::HeartbeatRequest>), [200 of::<wire::HeartbeatResponse>], contract::heartbeat,
         errors: &[Code::NotFound, Code::LeaseLost], reports: true;
     POST "/internal/worker/complete", Who::Workers, "Report success.",
         BodyRule::Json(of::<wire::CompleteRequest>), [200 of::<wire::CompleteResponse>], contract::complete,
         errors: COMPLETE, reports: true;
-    POST "/internal/worker/fail", Who::Workers, "Report failure; the answer says whether it is tried again.",
+    POST "/internal/worker/fail", Who::Workers, "Report failure; the answer says whether the job is retried.",
         BodyRule::Json(of::<wire::FailRequest>), [200 of::<wire::FailResponse>], contract::fail,
         errors: REPORT, reports: true;
-    POST "/v1/worker/claim", Who::Workers, "Take up to `max` jobs, waiting for the first if there is none.",
+    POST "/v1/worker/claim", Who::Workers, "Claim up to `max` jobs; wait for the first if there is none.",
         BodyRule::Json(of::<wire::ClaimManyRequest>), [200 of::<wire::ClaimManyResponse>], batch::claim,
         errors: &[Code::TooManyWaiting];
     POST "/v1/worker/heartbeat", Who::Workers, "Extend many leases.",
@@ -195,174 +205,208 @@ pub static ROUTES: &[Route] = routes![
     POST "/v1/worker/fail", Who::Workers, "Report many failures.",
         BodyRule::Json(of::<wire::WorkerBatch<wire::FailItem>>), [200 of::<wire::BatchResponse>], batch::fail,
         reports: true;
-    POST "/v1/worker/release", Who::Workers, "Hand jobs back unfinished; it costs them no attempt.",
+    POST "/v1/worker/release", Who::Workers, "Return unfinished jobs; this uses up no attempt.",
         BodyRule::Json(of::<wire::WorkerBatch<wire::ReleaseItem>>), [200 of::<wire::BatchResponse>], batch::release,
         reports: true;
-    POST "/v1/jobs", PRODUCERS, "Enqueue a job, or an array of them.",
+    POST "/v1/jobs", PRODUCERS, "Enqueue one job, or an array of jobs.",
         BodyRule::Json(one_or_many::<wire::EnqueueRequest, { limits::ENQUEUE_BATCH_MAX }>),
         [201 either::<wire::EnqueuedJob, wire::EnqueueManyResponse>, 200 of::<wire::EnqueuedJob>,
          207 of::<wire::EnqueueManyResponse>], jobs::enqueue,
-        errors: &[Code::Conflict, Code::ReservedStream];
-    GET "/v1/jobs", JOB_READERS, "List jobs: newest first, QUEUED ones in the order of their turn.",
+        errors: &[Code::Conflict, Code::ReservedStream, Code::TooManyStreams];
+    GET "/v1/jobs", JOB_READERS, "List jobs: newest first; QUEUED jobs in the order in which they will be claimed.",
         BodyRule::None, [200 of::<wire::JobPage>], jobs::list,
-        query: &[("status", "Only in this state."), ("stream", "Only of this stream."), LIMIT, CURSOR],
+        query: &[("status", "Only with this status.", parameters::job_status), ("stream", "Only from this stream.", parameters::stream_name), LIMIT, CURSOR],
         errors: &[Code::BadCursor];
     GET "/v1/jobs/{id}", JOB_READERS, "Read a job with its attempts.",
-        BodyRule::None, [200 of::<wire::JobDetail>], jobs::read,
-        query: &[("wait_ms", "Wait this long for its end: 0 to 60000.")],
+        BodyRule::None, [200 of::<wire::JobDetail>], jobs::read, param: parameters::job_id,
+        query: &[("wait_ms", "Wait up to this long (0 to 60000 ms) for the job to end.", parameters::wait_ms)],
         errors: &[Code::BadId, Code::NotFound];
-    GET "/v1/jobs/{id}/explain", JOB_READERS, "Say why a job does not run.",
-        BodyRule::None, [200 of::<wire::ExplainResponse>], jobs::explain,
+    GET "/v1/jobs/{id}/explain", JOB_READERS, "Explain why a job is not running.",
+        BodyRule::None, [200 of::<wire::ExplainResponse>], jobs::explain, param: parameters::job_id,
         errors: &[Code::BadId, Code::NotFound];
-    POST "/v1/jobs/{id}/cancel", OPERATOR, "End a job that waits; ask for the end of one that runs.",
-        BodyRule::Optional(of::<wire::CancelRequest>), [200 of::<wire::CancelResponse>], jobs::cancel,
+    POST "/v1/jobs/{id}/cancel", OPERATOR, "Cancel a job: a queued job ends at once, a running job is asked to stop.",
+        BodyRule::Optional(of::<wire::CancelRequest>), [200 of::<wire::CancelResponse>], jobs::cancel, param: parameters::job_id,
         errors: &[Code::BadId, Code::NotFound, Code::Conflict];
-    POST "/v1/jobs/{id}/retry", OPERATOR, "Start a DEAD or CANCELLED job over.",
-        BodyRule::Optional(nothing), [200 of::<wire::RetryResponse>], jobs::retry,
+    POST "/v1/jobs/{id}/retry", OPERATOR, "Retry a DEAD or CANCELLED job from the beginning.",
+        BodyRule::Optional(nothing), [200 of::<wire::RetryResponse>], jobs::retry, param: parameters::job_id,
         errors: &[Code::BadId, Code::NotFound, Code::Conflict];
     GET "/v1/dlq", READERS, "List DEAD jobs, newest first.",
         BodyRule::None, [200 of::<wire::DeadLetterPage>], dlq::list,
-        query: &[("stream", "Only of this stream."), ("code", "Only with this error code."),
-            ("before", "Only buried before this instant."), LIMIT, CURSOR],
+        query: &[("stream", "Only from this stream.", parameters::stream_name), ("code", "Only with this error code.", parameters::text),
+            ("before", "Only jobs that died before this time.", parameters::instant), LIMIT, CURSOR],
         errors: &[Code::BadCursor];
-    POST "/v1/dlq/redrive", OPERATOR, "Start the DEAD jobs that match over.",
+    POST "/v1/dlq/redrive", OPERATOR, "Retry the matching DEAD jobs from the beginning.",
         BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive,
         errors: &[Code::Conflict];
-    POST "/v1/dlq/purge", OPERATOR, "Delete the DEAD jobs that match.",
+    POST "/v1/dlq/purge", OPERATOR, "Delete the matching DEAD jobs.",
         BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::purge,
         errors: &[Code::Conflict];
-    GET "/v1/streams", READERS, "List all streams with their counts.",
-        BodyRule::None, [200 of::<wire::StreamList>], streams::list;
+    GET "/v1/streams", READERS, "List streams with their counts, sorted by name.",
+        BodyRule::None, [200 of::<wire::StreamList>], streams::list,
+        query: &[("limit", "Page size: 1 to 500; 10000 if absent.", parameters::rows), CURSOR], errors: PAGED;
     GET "/v1/streams/{name}", READERS, "Read a stream's counts. A `/` in its name is written %2F.",
-        BodyRule::None, [200 of::<wire::StreamDetail>], streams::read,
+        BodyRule::None, [200 of::<wire::StreamDetail>], streams::read, param: parameters::stream_name,
         errors: &[Code::NotFound];
-    POST "/v1/streams/{name}/pause", OPERATOR, "Let nobody claim from a stream.",
-        BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::pause,
+    POST "/v1/streams/{name}/pause", OPERATOR, "Pause a stream: nobody can claim from it.",
+        BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::pause, param: parameters::stream_name,
         errors: &[Code::NotFound];
-    POST "/v1/streams/{name}/resume", OPERATOR, "Allow claims from a stream again.",
-        BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::resume,
+    POST "/v1/streams/{name}/resume", OPERATOR, "Resume a paused stream.",
+        BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::resume, param: parameters::stream_name,
         errors: &[Code::NotFound];
-    POST "/v1/objectives", OPERATOR, "Write an objective down: NEW. Nothing runs before it is approved.",
+    POST "/v1/objectives", OPERATOR, "Create an objective with status NEW. Nothing runs before it is approved.",
         BodyRule::Json(of::<wire::NewObjectiveRequest>),
         [201 of::<wire::ObjectiveView>, 200 of::<wire::ObjectiveView>], objectives::create,
         errors: &[Code::Conflict];
-    GET "/v1/objectives", READERS, "List objectives that are tickets, newest first.",
+    GET "/v1/objectives", READERS, "List tickets, newest first.",
         BodyRule::None, [200 of::<wire::ObjectivePage>], objectives::list,
-        query: &[("azolla_id", "Only of this azolla."), ("status", "Only in this state."), LIMIT, CURSOR],
-        errors: PAGED;
-    GET "/v1/objectives/{id}", READERS, "Read an objective, what an approval would cover, and all that came of it.",
+        query: &[("azolla_id", "Only from this azolla.", parameters::artifact_id), ("status", "Only with this status.", parameters::objective_status), LIMIT, CURSOR],
+        errors: PAGED,
+        holds: Holds::Rows("objective", "objectives");
+    GET "/v1/objectives/{id}", READERS, "Read an objective with its history and with what an approval would cover.",
         BodyRule::None, [200 of::<wire::ObjectiveDetail>], objectives::read,
-        query: &[("documents", "false: without what executors were told and what came out.")], errors: FOUND;
-    PATCH "/v1/objectives/{id}", OPERATOR, "Change parts of an objective. What an approval covers puts TODO back to NEW.",
+        query: &[("documents", "false: leave out snapshots and outputs.", parameters::switch)], errors: FOUND,
+        holds: Holds::One("objective");
+    PATCH "/v1/objectives/{id}", OPERATOR, "Edit an objective. A change to what the approval covers sets TODO back to NEW.",
         BodyRule::Json(of::<wire::EditObjectiveRequest>), [200 of::<wire::ObjectiveView>], objectives::edit,
         errors: ACT;
-    POST "/v1/objectives/{id}/approve", OPERATOR, "Approve exactly what was read: NEW becomes TODO.",
-        BodyRule::Optional(of::<wire::ApproveRequest>), [200 of::<wire::DecisionResponse>], decisions::approve,
+    POST "/v1/objectives/{id}/approve", OPERATOR, "Approve an objective exactly as it was read: NEW becomes TODO.",
+        BodyRule::Json(of::<wire::ApproveRequest>), [200 of::<wire::DecisionResponse>], decisions::approve,
         errors: APPROVE;
-    POST "/v1/objectives/{id}/block", OPERATOR, "Put something in an objective's way.",
+    POST "/v1/objectives/{id}/block", OPERATOR, "Add a blocker to an objective.",
         BodyRule::Json(of::<wire::BlockRequest>), [200 of::<wire::ObjectiveView>], decisions::block, errors: ACT;
-    POST "/v1/objectives/{id}/unblock", OPERATOR, "Take blockers away; once none is open it goes on.",
+    POST "/v1/objectives/{id}/unblock", OPERATOR, "Resolve blockers; when none is open, the objective continues.",
         BodyRule::Json(of::<wire::UnblockRequest>), [200 of::<wire::ObjectiveView>], decisions::unblock, errors: ACT;
-    POST "/v1/objectives/{id}/confirm", OPERATOR, "Say that a person has looked at what the gates passed.",
+    POST "/v1/objectives/{id}/confirm", OPERATOR, "Confirm that a person has checked the result that passed the gates.",
         BodyRule::Json(of::<wire::ConfirmRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
         errors: APPROVE;
-    POST "/v1/objectives/{id}/reopen", OPERATOR, "Want a finished objective done again: an approval of what is there.",
+    POST "/v1/objectives/{id}/reopen", OPERATOR, "Reopen a finished objective: DONE becomes TODO. This approves its current content.",
         BodyRule::Json(of::<wire::ReopenRequest>), [200 of::<wire::DecisionResponse>], decisions::reopen,
         errors: APPROVE;
-    POST "/v1/objectives/{id}/cancel", OPERATOR, "Not want an objective any more: BLOCKED, and its run comes to its end.",
+    POST "/v1/objectives/{id}/cancel", OPERATOR, "Cancel an objective: it becomes BLOCKED, and a run in progress is stopped.",
         BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], decisions::cancel, errors: ACT;
-    POST "/v1/captures", PRODUCERS, "Throw something into the inbox, or an array of it. By itself it starts nothing.",
+    POST "/v1/captures", PRODUCERS, "Put one capture, or an array of captures, into the inbox. A capture starts no work.",
         BodyRule::Json(one_or_many::<wire::CaptureRequest, { limits::CAPTURES_MAX }>),
         [201 of::<wire::CaptureView>, 200 either::<wire::CaptureView, wire::CaptureManyResponse>], captures::capture,
         errors: DECIDE;
     GET "/v1/captures", READERS, "List captures, newest first.",
-        BodyRule::None, [200 of::<wire::CapturePage>], captures::list, query: &[LIMIT, CURSOR], errors: PAGED;
-    GET "/v1/captures/{id}", READERS, "Read a capture as it came.",
-        BodyRule::None, [200 of::<wire::CaptureView>], captures::one, errors: FOUND;
-    GET "/v1/candidates", READERS, "List what triage made of captures: those that wait for a person, oldest first.",
+        BodyRule::None, [200 of::<wire::CapturePage>], captures::list, query: &[LIMIT, CURSOR], errors: PAGED,
+        holds: Holds::Rows("capture_buffer", "captures");
+    GET "/v1/captures/{id}", READERS, "Read a capture.",
+        BodyRule::None, [200 of::<wire::CaptureView>], captures::one, errors: FOUND,
+        holds: Holds::One("capture_buffer");
+    GET "/v1/candidates", READERS, "List candidates: those that wait for a decision, oldest first.",
         BodyRule::None, [200 of::<wire::CandidatePage>], candidates::list,
-        query: &[("status", "`WAITING` if absent; `ALL`: also those that are decided about, newest first."),
-            ("azolla_id", "Only of this azolla's inbox."), LIMIT, CURSOR],
-        errors: PAGED;
-    GET "/v1/candidates/{id}", READERS, "Read a candidate with the captures that it was made of.",
-        BodyRule::None, [200 of::<wire::CandidateView>], candidates::read, errors: FOUND;
-    PATCH "/v1/candidates/{id}", OPERATOR, "Change parts of what a candidate would become.",
+        query: &[("status", "`WAITING` if absent; `ALL`: decided ones too, newest first.", parameters::candidate_status),
+            ("azolla_id", "Only from this azolla's inbox.", parameters::artifact_id), LIMIT, CURSOR],
+        errors: PAGED, holds: Holds::Rows("candidate", "candidates");
+    GET "/v1/candidates/{id}", READERS, "Read a candidate with its captures.",
+        BodyRule::None, [200 of::<wire::CandidateView>], candidates::read, errors: FOUND,
+        holds: Holds::One("candidate");
+    PATCH "/v1/candidates/{id}", OPERATOR, "Edit a candidate.",
         BodyRule::Json(of::<wire::EditCandidateRequest>), [200 of::<wire::CandidateView>], candidates::edit,
         errors: DECIDE;
-    POST "/v1/candidates/{id}/promote", OPERATOR, "Make a NEW objective of a candidate. Nothing runs before it is approved.",
+    POST "/v1/candidates/{id}/promote", OPERATOR, "Turn a candidate into a NEW objective. Nothing runs before it is approved.",
         BodyRule::Json(of::<wire::PromoteRequest>),
         [201 of::<wire::PromoteResponse>, 200 of::<wire::PromoteResponse>], candidates::promote, errors: DECIDE;
-    POST "/v1/candidates/{id}/discard", OPERATOR, "Not want a candidate.",
+    POST "/v1/candidates/{id}/discard", OPERATOR, "Discard a candidate.",
         BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::CandidateView>], candidates::discard,
         errors: DECIDE;
-    POST "/v1/candidates/{id}/merge", OPERATOR, "Put other candidates into this one, with their captures and words.",
+    POST "/v1/candidates/{id}/merge", OPERATOR, "Merge other candidates into this one, with their captures and texts.",
         BodyRule::Json(of::<wire::MergeRequest>), [200 of::<wire::CandidateView>], candidates::merge, errors: DECIDE;
-    GET "/v1/events", READERS, "List events, newest first, with what became of them.",
-        BodyRule::None, [200 of::<wire::EventPage>], pipeline::events, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/events", READERS, "List events with their outcome, newest first.",
+        BodyRule::None, [200 of::<wire::EventPage>], pipeline::events, query: &[LIMIT, CURSOR], errors: PAGED,
+        holds: Holds::Rows("event", "events");
     GET "/v1/workorders", READERS, "List workorders, newest first.",
-        BodyRule::None, [200 of::<wire::WorkorderPage>], pipeline::workorders, query: &[LIMIT, CURSOR], errors: PAGED;
+        BodyRule::None, [200 of::<wire::WorkorderPage>], pipeline::workorders, query: &[LIMIT, CURSOR], errors: PAGED,
+        holds: Holds::Rows("workorder", "workorders");
     GET "/v1/workorders/{id}", READERS, "Read a workorder with its snapshot, its output and its run record.",
-        BodyRule::None, [200 of::<wire::WorkorderDetail>], pipeline::workorder, errors: FOUND;
-    GET "/v1/workorders/{id}/log", READERS, "Read a part of what a workorder's executor has written, as text to be shown.",
+        BodyRule::None, [200 of::<wire::WorkorderDetail>], pipeline::workorder, errors: FOUND,
+        holds: Holds::One("workorder");
+    GET "/v1/workorders/{id}/context_snapshot", READERS, "Read a workorder's snapshot: what its executor was told.",
+        BodyRule::None, [200 object], pipeline::context_snapshot, errors: FOUND, holds: Holds::One("context_snapshot");
+    GET "/v1/workorders/{id}/output_bundle", READERS, "Read a workorder's output bundle: what its executor handed in.",
+        BodyRule::None, [200 object], pipeline::output_bundle, errors: FOUND, holds: Holds::One("output_bundle");
+    GET "/v1/workorders/{id}/log", READERS, "Read a part of the log of a workorder's executor, as printable text.",
         BodyRule::None, [200 of::<wire::WorkorderLog>], workorder_log::read,
-        query: &[("from", "Bytes of the log to pass over: `next` of the part before; 0 if absent.")], errors: FOUND;
+        query: &[("from", "Byte offset: `next` of the previous part; 0 if absent.", parameters::bytes)], errors: FOUND;
     GET "/v1/runs", READERS, "List run records with their evidence, newest first.",
-        BodyRule::None, [200 of::<wire::RunPage>], pipeline::runs, query: &[LIMIT, CURSOR], errors: PAGED;
+        BodyRule::None, [200 of::<wire::RunPage>], pipeline::runs, query: &[LIMIT, CURSOR], errors: PAGED,
+        holds: Holds::Rows("run_record", "runs");
     GET "/v1/runs/{id}", READERS, "Read a run record with its evidence.",
-        BodyRule::None, [200 object], pipeline::run, errors: FOUND;
-    GET "/v1/runs/{id}/replay", READERS, "Judge a stored run again from its artifacts.",
+        BodyRule::None, [200 object], pipeline::run, errors: FOUND,
+        holds: Holds::One("run_record");
+    GET "/v1/runs/{id}/replay", READERS, "Judge a stored run again from its artifacts, and compare the verdicts.",
         BodyRule::None, [200 of::<wire::ReplayResponse>], pipeline::replay, errors: FOUND;
-    GET "/v1/pauses", READERS, "List pauses with what to do next, newest first.",
-        BodyRule::None, [200 of::<wire::PausePage>], pipeline::pauses, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/pauses", READERS, "List pauses with their next actions, newest first.",
+        BodyRule::None, [200 of::<wire::PausePage>], pipeline::pauses, query: &[LIMIT, CURSOR], errors: PAGED,
+        holds: Holds::Rows("pause_state", "pauses");
     GET "/v1/claims", READERS, "List who holds which event or workorder.",
-        BodyRule::None, [200 of::<wire::ClaimList>], pipeline::claims;
+        BodyRule::None, [200 of::<wire::ClaimList>], pipeline::claims,
+        holds: Holds::Rows("claim_record", "claims");
     GET "/v1/journal", READERS, "List who did what, when and why, newest first.",
         BodyRule::None, [200 of::<wire::JournalPage>], pipeline::journal_page, query: &[LIMIT, CURSOR], errors: PAGED;
-    GET "/v1/journal/verify", READERS, "Walk the journal's chain and name its first fault.",
+    GET "/v1/journal/verify", READERS, "Check the journal's chain; the answer names the first fault.",
         BodyRule::None, [200 of::<wire::JournalVerdict>], pipeline::verify,
-        query: &[("place", "Also say which seal stands at this place.")];
+        query: &[("place", "Also return the seal with this number.", parameters::place)];
     GET "/v1/azollas", READERS, "List azollas with the digests of their blueprints.",
         BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
-    GET "/v1/azollas/{id}", READERS, "Read an azolla: its blueprint in force, and the last pass of each of its workers.",
+    GET "/v1/azollas/{id}", READERS, "Read an azolla: its current blueprint, and the last pass of each of its workers.",
         BodyRule::None, [200 of::<wire::AzollaDetail>], pipeline::azolla, errors: FOUND;
-    POST "/v1/azollas/{id}/manifests", OPERATOR, "Ask for a page of what needs a person. While a request waits, that one is it.",
+    POST "/v1/azollas/{id}/manifests", OPERATOR, "Request a manifest: a page that says what needs a person. \
+        While a request is waiting, that request is returned.",
         BodyRule::Optional(of::<wire::ManifestRequest>), [202 of::<wire::ManifestRequestView>], manifests::request,
         errors: DECIDE;
     GET "/v1/azollas/{id}/manifests", READERS, "List an azolla's manifests, newest first.",
         BodyRule::None, [200 of::<wire::ManifestPage>], manifests::list, query: &[LIMIT, CURSOR],
-        errors: &[Code::NotFound, Code::BadCursor];
-    POST "/v1/azollas/{id}/query", READERS, "Ask an azolla as one of another instance; what its membrane keeps is DENIED.",
+        errors: &[Code::NotFound, Code::BadCursor],
+        holds: Holds::Rows("session_manifest", "manifests");
+    POST "/v1/azollas/{id}/query", VISITORS, "Query an azolla from another server. What its membrane does not let through is DENIED.",
         BodyRule::Json(question), [200 object], manifests::query, errors: FOUND;
-    GET "/v1/manifest_requests/{id}", READERS, "Read where a request for a manifest stands; `resource_id` is its id.",
+    GET "/v1/azollas/{id}/queries", READERS, "List an azolla's queries to other azollas with their answers, newest first.",
+        BodyRule::None, [200 of::<wire::QueryPage>], manifests::queries, query: &[LIMIT, CURSOR],
+        errors: &[Code::NotFound, Code::BadCursor],
+        holds: Holds::Rows("substrate_query", "queries");
+    GET "/v1/queries/{id}", READERS, "Read a query between azollas with its answer.",
+        BodyRule::None, [200 of::<wire::QueryView>], manifests::read_query, errors: FOUND,
+        holds: Holds::One("substrate_query");
+    GET "/v1/manifest_requests/{id}", READERS, "Read the state of a request for a manifest.",
         BodyRule::None, [200 of::<wire::ManifestRequestView>], manifests::requested,
-        query: &[("wait_ms", "Wait this long for its manifest: 0 to 60000.")],
-        errors: &[Code::NotFound, Code::TooManyWaiting];
-    GET "/v1/manifests/{id}", READERS, "Read a manifest with what it was made of.",
-        BodyRule::None, [200 of::<wire::ManifestView>], manifests::read, errors: FOUND;
-    GET "/v1/blueprints/{id}", READERS, "Read a blueprint that is or was in force, by its digest.",
-        BodyRule::None, [200 of::<wire::BlueprintDetail>], pipeline::blueprint, errors: FOUND;
-    POST "/v1/import", OPERATOR, "Bring an exported folder into an instance without objectives: all of it or nothing.",
+        query: &[("wait_ms", "Wait up to this long (0 to 60000 ms) for its manifest.", parameters::wait_ms)],
+        errors: &[Code::NotFound, Code::TooManyWaiting],
+        holds: Holds::One("event");
+    GET "/v1/manifests/{id}", READERS, "Read a manifest with the facts that it was made from.",
+        BodyRule::None, [200 of::<wire::ManifestView>], manifests::read, errors: FOUND,
+        holds: Holds::One("session_manifest");
+    GET "/v1/blueprints/{id}", READERS, "Read a current or former blueprint by its digest.",
+        BodyRule::None, [200 of::<wire::BlueprintDetail>], pipeline::blueprint, param: parameters::digest, errors: FOUND;
+    POST "/v1/azollas/{id}/captures/release", OPERATOR, "Release imported captures to triage.",
+        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ReleaseResponse>], captures::release,
+        errors: DECIDE;
+    GET "/v1/export/{name}", READERS, "Read a part of an export other than tickets, as files of its folder.",
+        BodyRule::None, [200 of::<wire::ExportPage>], export::part, param: parameters::stream_name, query: &[LIMIT, CURSOR],
+        errors: &[Code::NotFound, Code::BadCursor];
+    POST "/v1/import", OPERATOR, "Import an exported folder into an instance without tickets: all of it or nothing.",
         BodyRule::Json(of::<wire::ImportRequest>),
         [201 of::<wire::ImportResponse>, 200 of::<wire::ImportResponse>], import::import,
         errors: &[Code::Conflict], body_max: limits::IMPORT_BYTES_MAX;
     GET "/v1/tokens", OPERATOR, "List all tokens, without their secrets.",
         BodyRule::None, [200 of::<wire::TokenList>], tokens::list;
-    POST "/v1/tokens", OPERATOR, "Make a token. Its secret is shown once.",
+    POST "/v1/tokens", OPERATOR, "Create a token. Its secret is returned only this once.",
         BodyRule::Json(of::<wire::NewTokenRequest>), [201 of::<wire::NewTokenResponse>], tokens::make;
     DELETE "/v1/tokens/{id}", OPERATOR, "Revoke a token; it stops working at the next request.",
-        BodyRule::None, [200 of::<wire::TokenInfo>], tokens::revoke,
+        BodyRule::None, [200 of::<wire::TokenInfo>], tokens::revoke, param: parameters::text,
         errors: &[Code::NotFound];
-    GET "/v1/processes", READERS, "List the processes that serve this database and are alive.",
+    GET "/v1/processes", READERS, "List the live processes that serve this database.",
         BodyRule::None, [200 of::<wire::ProcessList>], process::list;
-    GET "/v1/whoami", Who::Anybody, "Say whose token this is.",
+    GET "/v1/whoami", Who::Anybody, "Read the role and id of the caller's token.",
         BodyRule::None, [200 of::<wire::WhoAmI>], process::whoami;
-    GET "/healthz", Who::Open, "The process runs.",
+    GET "/healthz", Who::Open, "Liveness: the process runs.",
         BodyRule::None, [200 of::<wire::Health>], process::healthz, any_host: true;
-    GET "/readyz", Who::Open, "The database answers and the server is not going down.",
-        BodyRule::None, [200 of::<wire::Health>], process::readyz, any_host: true;
-    GET "/metrics", Who::Metrics, "Figures for Prometheus.",
+    GET "/readyz", Who::Open, "Readiness: a write becomes durable in time, and the server is not shutting down.",
+        BodyRule::None, [200 of::<wire::Health>], ready::readyz, any_host: true;
+    GET "/metrics", Who::Metrics, "Metrics for Prometheus.",
         BodyRule::None, [200 text], process::metrics;
-    GET "/openapi.json", Who::Open, "This interface as an OpenAPI document.",
+    GET "/openapi.json", Who::Open, "This API as an OpenAPI document.",
         BodyRule::None, [200 object], process::openapi;
 ];
 
@@ -406,8 +450,8 @@ pub fn find(method: &Method, path: &str) -> Result<(&'static Route, String), Ref
                 let Some((before, after)) = route.around() else { continue };
                 let middle = path.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
                 let Some(middle) = middle.filter(|middle| !middle.contains('/')) else { continue };
-                let broken = || Refusal::new(Code::BadRequest, "the path is not well encoded");
-                param = decode(middle, false).ok_or_else(broken)?;
+                let broken = || Refusal::new(Code::BadRequest, "the path is not correctly percent-encoded");
+                param = decode(middle).ok_or_else(broken)?;
                 on_path.push(route);
             }
         }
@@ -418,7 +462,7 @@ pub fn find(method: &Method, path: &str) -> Result<(&'static Route, String), Ref
         return Ok((route, param));
     }
     if on_path.is_empty() && !matches!(*method, Method::TRACE | Method::CONNECT) {
-        return Err(Refusal::new(Code::NotFound, "there is nothing at this path"));
+        return Err(Refusal::new(Code::NotFound, "this path does not exist"));
     }
     let mut allow: Vec<&str> = on_path.iter().map(|route| route.method.as_str()).collect();
     if allow.contains(&"GET") {

@@ -5,7 +5,7 @@ mod gates;
 mod tests;
 
 pub(crate) use gates::Seen;
-use gates::suggested;
+use gates::{protects, suggested};
 
 /// Characters of a name made from a folder's.
 const NAME_CHARS_MAX: usize = 64;
@@ -38,13 +38,23 @@ pub(crate) fn name_of(folder: &str) -> String {
     }
 }
 
+/// Bytes of a line of a list.
+const LINE_BYTES_MAX: usize = 120;
+
+/// What `protects` is, said once.
+const RELIES_ON: &str = "\
+# What the command relies on. Where a patch touches one of these files, the command runs with the version of the base, and
+# that decides; a ticket whose metadata has `allow = [\"tests/\"]` lets its patch change them. Left out, these are tests and
+# build files of known kinds (`fernery ticket approve` lists them); a list takes their place.
+";
+
 /// A text as TOML writes it.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
-fn list(words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+fn list(words: &[impl AsRef<str>]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
     format!("[{}]", words.join(", "))
 }
 
@@ -52,13 +62,13 @@ fn list(words: &[&str]) -> String {
 pub(crate) fn config(repository: &Repository<'_>, blueprint: &str) -> String {
     let (name, base) = (name_of(repository.folder), quoted(repository.base));
     format!(
-        r#"# Settings of `fernery up` in this folder. `fernery config` prints what is in force and why, `fernery config --default`
-# every setting there is.
+        r#"# Settings of `fernery up` in this folder. `fernery config` prints the current values and where each comes from,
+# `fernery config --default` every setting.
 
-# What this server hosts: how tickets are worked on and judged.
+# Blueprints that this server hosts: how tickets are worked on and judged.
 azolla = [{}]
 
-# Repositories that tickets may name. Agents work in clones of their own, never in this folder.
+# Repositories that tickets may name. Agents work in private clones, never in this folder.
 [repos.{name}]
 path = "."
 base = {base}
@@ -71,10 +81,10 @@ base = {base}
 pub(crate) fn blueprint(repository: &Repository<'_>) -> String {
     let name = name_of(repository.folder);
     let mut text = format!(
-        r#"# How tickets of this repository are worked on and judged. It says what differs from the built-in blueprint;
-# `fernery azolla show --default` prints that one with every key explained, `fernery azolla check FILE` names every mistake.
+        r#"# How tickets of this repository are worked on and judged. It contains what differs from the built-in blueprint;
+# `fernery azolla show --default` prints that one and explains every key, `fernery azolla check FILE` names every mistake.
 #
-# What is in here is part of what you approve: change it, and tickets approved before go back to NEW.
+# An approval covers this file: if it changes, approved tickets go back to NEW.
 extends = "mec"
 azolla_id = {}
 description = {}
@@ -86,7 +96,7 @@ description = {}
     text.push_str(&executor(repository.agent));
     text.push_str(
         r#"
-# Wall time of one run. What one ticket may use up over all its runs is in [envelope].
+# Wall time of one run. [envelope] limits all runs of a ticket together.
 [budget]
 workorder = "30m"
 
@@ -95,7 +105,7 @@ attempts = 3
 wall_time = "2h"
 # cost_usd = 5.00
 
-# Gates judge what came out, cheap before expensive; the first that fails decides.
+# Gates judge the output, cheap before expensive; the first that fails decides.
 [[gates]]
 kind = "schema"
 
@@ -106,12 +116,12 @@ kind = "outcome"
 kind = "size"
 max_content_bytes = 1_048_576
 
-# What a patch may touch. Files that decide what runs elsewhere, like .github/, have to be allowed by name.
+# What a patch may touch. Files that control what runs elsewhere, like .github/, must be allowed by name.
 [[gates]]
 kind = "patch"
 max_files = 50
 
-# It applies to the commit that the work started from, in a clone that nobody worked in.
+# The patch applies to its base commit in a fresh clone.
 [[gates]]
 kind = "applies"
 "#,
@@ -120,7 +130,7 @@ kind = "applies"
     if suggested.is_empty() {
         text.push_str(
             r#"
-# Nothing here tells how this repository is tested. With a command that ends with 0 when all is well:
+# Fernery does not know how to test this repository. Add a command that exits with 0 on success:
 #
 #     [[gates]]
 #     kind = "command"
@@ -128,10 +138,11 @@ kind = "applies"
 #     argv = ["make", "test"]
 #     timeout = "10m"
 #     env = ["PATH"]
+#     protects = ["Makefile", "tests/"]
 "#,
         );
     }
-    for gate in suggested {
+    for (nth, gate) in suggested.iter().enumerate() {
         text.push_str(&format!(
             "\n# {}\n[[gates]]\nkind = \"command\"\nname = {}\nargv = {}\ntimeout = \"10m\"\nenv = {}\n",
             gate.why,
@@ -139,8 +150,32 @@ kind = "applies"
             list(gate.argv),
             list(gate.env)
         ));
+        if nth == 0 {
+            text.push_str(RELIES_ON);
+        }
+        match protects(gate, &repository.seen) {
+            Some(groups) => text.push_str(&format!(
+                "protects = [\n{}]\n",
+                groups.iter().map(|names| group(names)).collect::<String>()
+            )),
+            None => text.push_str("# protects = […]  left out: tests and build files of known kinds\n"),
+        }
     }
     text
+}
+
+/// Names that belong together, as lines of a list.
+fn group(names: &[String]) -> String {
+    let mut lines = vec!["   ".to_string()];
+    for name in names.iter().map(|name| quoted(name)) {
+        let line = lines.last_mut().expect("there is one");
+        if line.len() + name.len() + 2 > LINE_BYTES_MAX && !line.trim().is_empty() {
+            lines.push(format!("    {name},"));
+        } else {
+            line.push_str(&format!(" {name},"));
+        }
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 fn executor(agent: Option<&str>) -> String {

@@ -1,5 +1,6 @@
 use super::*;
 use fernery_core::blueprint::{Blueprint, Gate};
+use fernery_core::patch::protects::by_default;
 
 fn written(folder: &str, agent: Option<&str>, seen: Seen) -> Blueprint {
     let repository = Repository { folder, base: "main", agent, seen };
@@ -63,6 +64,46 @@ fn gates_are_suggested_from_what_is_seen() {
     }
     let both = Seen { cargo: true, python: true, go: true, ..Seen::default() };
     assert_eq!(commands(both), ["cargo test --offline", "go test ./...", "pytest -q"]);
+}
+
+/// What the first command relies on; `None`: the default list.
+fn protected(seen: Seen) -> Option<Vec<String>> {
+    let gates = written("x", None, seen).gates.into_iter();
+    let mut lists = gates
+        .filter_map(|gate| if let Gate::Command { protects, .. } = gate { Some(protects) } else { None });
+    lists.next().unwrap()
+}
+
+#[test]
+fn no_suggested_gate_protects_less_than_the_default() {
+    let makefile = "lib.sh:\n\t./build.sh\ntest: build | ci/prepare\n\n\t@./ci/check --all\n# why\n\tsh check.sh; ./x \\\n\t\ty.c\n\
+                    CC := cc\nbuild: deps\n\tcmake -P ci/build.cmake\ndeps: ; ./ci/deps\nclean:\n\tsh clean.sh\n";
+    let mut make = Seen { makefile: Some(makefile.into()), ..Seen::default() };
+    let run = make.run_by_test();
+    for script in ["ci/prepare", "ci/check", "check.sh", "x", "y.c", "ci/build.cmake", "ci/deps"] {
+        assert!(run.iter().any(|name| name == script), "{script}: {run:?}");
+    }
+    for other in ["build.sh", "clean.sh", "lib.sh"] {
+        assert!(!run.iter().any(|name| name == other), "{other}: {run:?}");
+    }
+    assert_eq!(protected(make.clone()), None, "nothing of it is there");
+    make.scripts = vec!["ci/check".into(), "Makefile".into()];
+    let of_make = protected(make.clone()).unwrap();
+    assert_eq!(of_make[0], "ci/check");
+    assert_eq!(of_make[1..], by_default().collect::<Vec<_>>());
+    let text = blueprint(&Repository { folder: "x", base: "main", agent: None, seen: make });
+    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    for seen in [Seen { python: true, ..Seen::default() }, Seen { cargo: true, ..Seen::default() }] {
+        assert_eq!(protected(seen), None);
+    }
+    let package = r#"{"scripts": {"test": "node ./scripts/run.js /abs/test.sh", "pretest": "sh ci/pre"}}"#;
+    let mut node = Seen { package_json: Some(package.into()), cargo: true, ..Seen::default() };
+    let run = node.run_by_test();
+    assert!(run.contains(&"scripts/run.js".into()) && run.contains(&"ci/pre".into()), "{run:?}");
+    node.scripts = vec!["scripts/run.js".into()];
+    assert_eq!(protected(node.clone()), None, "cargo runs no script");
+    node.cargo = false;
+    assert_eq!(protected(node).unwrap()[0], "scripts/run.js");
 }
 
 #[test]

@@ -25,13 +25,17 @@ impl FromStr for ExitCodes {
         let code = |text: &str| match text.trim().parse::<u8>() {
             Ok(0) => Err("0 is success".to_string()),
             Ok(code) => Ok(code),
-            Err(_) => Err(format!("{text:?} is no exit code; expected some like 64,65,70-78, or none")),
+            Err(_) => Err(format!("{text:?} is not an exit code; expected codes like 64,65,70-78, or none")),
         };
         let range = |part: &str| match part.split_once('-') {
             None => code(part).map(|code| code..=code),
             Some((first, last)) => {
                 let range = code(first)?..=code(last)?;
-                if range.is_empty() { Err(format!("{part:?} runs backwards")) } else { Ok(range) }
+                if range.is_empty() {
+                    Err(format!("{part:?} is a range that ends before it starts"))
+                } else {
+                    Ok(range)
+                }
             }
         };
         text.split(',').map(range).collect::<Result<_, _>>().map(Self)

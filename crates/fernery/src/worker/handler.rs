@@ -10,10 +10,9 @@
 //!
 //! A command that ended by itself before it was told to stop is judged by its end, whatever the reason.
 
-use super::link::Stopped;
 use super::outcome::{Failed, Rules, judge};
-use super::process::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran};
 use fernery_client::worker::{Failure, Job, StopReason};
+use fernery_exec::guard::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran, Stopped};
 use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -123,7 +122,7 @@ impl Handler {
             Ok(ran) => ran,
             Err(NotRun::NoCommand(why)) => {
                 // The job is not at fault, and no other would fare better here.
-                self.broken.set(format!("the command cannot be started any more: {why}"));
+                self.broken.set(format!("the command does not start any more: {why}"));
                 return Err(Failure::release());
             }
             Err(NotRun::NotStarted(why)) => return Err(Failure::new("cannot_start", why)),

@@ -13,12 +13,10 @@
 //! A JSON value that the server would refuse (nested too deeply, a key that stands twice) is text: nothing is lost, and
 //! the report is taken.
 
-use super::capture::{Cut, Head, Tail};
 use super::exit_codes::ExitCodes;
-use super::link::Exit;
-use crate::http::json_scan;
 use clap::ValueEnum;
-use fernery_core::limits;
+use fernery_core::{json_strict, limits};
+use fernery_exec::guard::{Exit, Seen, Tail, Truncated};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -47,19 +45,6 @@ pub struct Rules {
     pub no_retry_exit: ExitCodes,
 }
 
-/// What was seen of a job that has ended.
-#[derive(Debug)]
-pub struct Seen {
-    /// How the command ended.
-    pub exit: Exit,
-    /// What it wrote.
-    pub stdout: Head,
-    /// The end of what it wrote.
-    pub stdout_end: Tail,
-    /// The end of what it complained about.
-    pub stderr: Tail,
-}
-
 /// A failure to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
@@ -81,7 +66,7 @@ pub fn judge(seen: Seen, rules: &Rules) -> Result<Box<RawValue>, Failed> {
     };
     if seen.stdout.is_cut() {
         let message = format!(
-            "the command wrote more than {} bytes to stdout, the most a result may hold; it was stopped",
+            "the command wrote more than {} bytes to stdout, the limit of a result; it was stopped",
             limits::PAYLOAD_BYTES_MAX
         );
         return Err(failed("output_too_large".into(), message, false));
@@ -96,7 +81,7 @@ pub fn judge(seen: Seen, rules: &Rules) -> Result<Box<RawValue>, Failed> {
         Exit::Signal(signal) => {
             let killed = format!("the command was ended by {}", signal_name(signal));
             let message = match last_line(&seen.stderr) {
-                Some(line) => format!("{killed}; its last words: {line}"),
+                Some(line) => format!("{killed}; its last line: {line}"),
                 None => killed,
             };
             return Err(failed(format!("signal_{signal}"), message, true));
@@ -104,19 +89,19 @@ pub fn judge(seen: Seen, rules: &Rules) -> Result<Box<RawValue>, Failed> {
     }
     let result = match seen.stdout.whole() {
         Ok(bytes) => result(bytes, rules.output),
-        Err(Cut) => Err(Unfit::TooLarge),
+        Err(Truncated) => Err(Unfit::TooLarge),
     };
     result.map_err(|unfit| {
         let (code, message) = match unfit {
             Unfit::TooLarge => (
                 "output_too_large",
                 format!(
-                    "stdout as a JSON string is longer than {} bytes, the most a result may hold",
+                    "stdout as a JSON string is longer than {} bytes, the limit of a result",
                     limits::PAYLOAD_BYTES_MAX
                 ),
             ),
             Unfit::NotJson => {
-                ("output_not_json", "stdout is not one JSON value, as --output json asks".into())
+                ("output_not_json", "stdout is not one JSON value, as --output json requires".into())
             }
         };
         failed(code.into(), message, false)
@@ -132,7 +117,7 @@ fn result(stdout: Vec<u8>, form: OutputForm) -> Result<Box<RawValue>, Unfit> {
     if form != OutputForm::Text {
         let json = std::str::from_utf8(&stdout)
             .ok()
-            .filter(|text| json_scan::scan(text, RESULT_DEPTH_MAX).is_ok())
+            .filter(|text| json_strict::scan(text, RESULT_DEPTH_MAX).is_ok())
             .and_then(|text| serde_json::from_str::<Box<RawValue>>(text).ok());
         match json {
             Some(value) => return Ok(value),
@@ -193,6 +178,7 @@ pub fn signal_name(signal: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fernery_exec::guard::Head;
 
     fn seen(exit: Exit, stdout: &[u8], stderr: &str) -> Seen {
         let mut head = Head::new(limits::PAYLOAD_BYTES_MAX);
@@ -300,9 +286,6 @@ mod tests {
         }
         let killed = failure_of(Exit::Signal(9), b"", "almost done\n");
         assert_eq!((&*killed.code, killed.retryable), ("signal_9", true));
-        assert_eq!(
-            killed.message,
-            "the command was ended by signal 9 (SIGKILL); its last words: almost done"
-        );
+        assert_eq!(killed.message, "the command was ended by signal 9 (SIGKILL); its last line: almost done");
     }
 }

@@ -19,7 +19,7 @@ fn short(objective: &Value) -> Value {
 #[test]
 fn every_behaviour_ends_in_the_right_outcome_verdict_and_pause() {
     let dir = lay_out(&blueprint(GATES));
-    // An operator's own profile of the same name wins over the one that is built in.
+    // An operator's own profile of the same name wins over the built-in one.
     fs::create_dir(dir.path().join("profiles")).unwrap();
     let profile = include_str!("../../../../profiles/mock.toml")
         .replace("[limits]\n", "[limits]\noutput_bytes = 2_000_000\n");
@@ -68,7 +68,13 @@ fn every_behaviour_ends_in_the_right_outcome_verdict_and_pause() {
         assert!((1..=3).contains(&actions), "{id}");
     }
     for id in ["hangs", "deaf"] {
-        let ms = yard.objective(id)["output_bundles"][0]["metadata"]["wall_ms"].as_u64().unwrap();
+        let bundle = yard.objective(id)["output_bundles"][0].clone();
+        let notes = bundle["notes"].as_str().unwrap();
+        assert!(
+            notes.starts_with("Its budget was spent after ") && notes.contains("Captured: "),
+            "{id}: {notes}"
+        );
+        let ms = bundle["metadata"]["wall_ms"].as_u64().unwrap();
         assert!(ms < 5_000 + 7_000, "{id}: nothing outlives its budget and seven seconds: {ms} ms");
     }
     let said = yard.objective("ok")["output_bundles"][0]["metadata"].clone();
@@ -129,19 +135,29 @@ fn a_failed_gate_is_told_to_the_next_attempt_which_passes() {
 }
 
 #[test]
-fn what_can_be_known_to_fail_blocks_a_ticket_before_anything_is_spent() {
+fn preflight_failures_block_a_ticket_before_anything_is_spent() {
     let yard = Yard::open(&blueprint(GATES));
-    let mut nowhere = crate::yard::new_ticket("yard", "nowhere", "mock: ok");
-    nowhere["metadata"] = json!({});
-    let mut unknown = crate::yard::new_ticket("yard", "unknown", "mock: ok");
-    unknown["metadata"] = json!({"repo_ref": "../repo"});
-    for (ticket, why) in [(nowhere, "names no repository"), (unknown, "not in [repos]")] {
-        let id = ticket["objective_id"].as_str().unwrap().to_string();
+    for (id, metadata, why) in [
+        ("nowhere", json!({}), "nowhere names none. This server has: app"),
+        (
+            "unknown",
+            json!({"repo_ref": "../repo"}),
+            "repository ../repo is not in [repos] of this server, which has: app",
+        ),
+    ] {
+        let mut ticket = crate::yard::new_ticket("yard", id, "mock: ok");
+        ticket["metadata"] = metadata;
         yard.post("/v1/objectives", ticket);
-        yard.approve(&id);
-        let blocked = yard.until(&id, "blocked", |objective| objective["objective"]["status"] == "BLOCKED");
-        assert!(blocked["objective"]["blocked_reason"].as_str().unwrap().contains(why), "{blocked:#}");
-        assert_eq!(blocked["workorders"].as_array().unwrap().len(), 0, "no attempt is spent");
+        let read = yard.objective(id);
+        assert!(read["approval"]["refused"].as_str().unwrap().contains(why), "{read:#}");
+        let digest = json!({"digest": read["approval"]["digest"]});
+        let at = format!("/v1/objectives/{id}/approve");
+        let (status, refused) = yard.server.post("operator.token", &at, &digest);
+        assert_eq!((status, &refused["code"]), (409, &json!("no_repository")), "{refused}");
+        assert!(refused["detail"].as_str().unwrap().contains(why), "{refused}");
+        assert_eq!(yard.objective(id)["objective"]["status"], "NEW");
+        yard.server.run(["ticket", "edit", id, "--meta", "repo_ref=app"]).exits(0);
+        assert_eq!(yard.objective(id)["approval"].get("refused"), None, "what it says leads on");
     }
     git(&yard.repo(), &["checkout", "-q", "-b", "other"]);
     git(&yard.repo(), &["branch", "-D", "main"]);
@@ -179,15 +195,12 @@ fn an_agent_that_cannot_begin_costs_no_attempt() {
 }
 
 #[test]
-fn an_agent_without_the_gates_that_its_patches_need_is_refused_at_the_start() {
-    let gates = "gates = [{ kind = \"outcome\" }, { kind = \"applies\" }]\n";
-    let early = "gates = [{ kind = \"patch\" }, { kind = \"command\", name = \"c\", argv = [\"true\"] }, { kind = \"applies\" }]\n";
-    for (gates, why) in [(gates, "add the gates `patch` and `applies`"), (early, "first the gate `patch`")] {
-        let dir = lay_out(&blueprint(gates));
-        let mut command = crate::program::fernery();
-        command.current_dir(dir.path()).args(["up", "--listen", "127.0.0.1:0", "--azolla", "yard.toml"]);
-        let answer = command.output().unwrap();
-        let said = String::from_utf8_lossy(&answer.stderr);
-        assert!(!answer.status.success() && said.contains(why), "{said}");
-    }
+fn an_agent_whose_patch_is_judged_after_a_command_is_refused_at_the_start() {
+    let gates = "gates = [{ kind = \"patch\" }, { kind = \"command\", name = \"c\", argv = [\"true\"] }, { kind = \"applies\" }]\n";
+    let dir = lay_out(&blueprint(gates));
+    let mut command = crate::program::fernery();
+    command.current_dir(dir.path()).args(["up", "--listen", "127.0.0.1:0", "--azolla", "yard.toml"]);
+    let answer = command.output().unwrap();
+    let said = String::from_utf8_lossy(&answer.stderr);
+    assert!(!answer.status.success() && said.contains("put the gate `patch` first"), "{said}");
 }

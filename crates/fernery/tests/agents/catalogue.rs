@@ -1,7 +1,7 @@
 //! Hostile patches, P1 to P24 of the catalogue, handed in by a worker that may hand in whatever it likes: each is refused with a
 //! reason, and the operator's repository has the tree and the refs that it had.
 
-use crate::yard::{GATES, Yard, eventually, git};
+use crate::yard::{Yard, eventually, git};
 use serde_json::{Value, json};
 
 const NOTHING: &str = "0000000000000000000000000000000000000000";
@@ -27,6 +27,11 @@ fn greets(new: &str, ids: (&str, &str), hunk: &str) -> String {
 }
 
 fn hand_in(yard: &Yard, id: &str, content: &str) -> (u16, Value) {
+    let metadata = json!({"outcome": "PATCH", "branch_name": format!("azolla/{id}"), "pr_description_draft": "It greets"});
+    hand_in_with(yard, id, content, metadata)
+}
+
+fn hand_in_with(yard: &Yard, id: &str, content: &str, metadata: Value) -> (u16, Value) {
     let mut claimed = None;
     assert!(eventually(|| {
         claimed = yard.server.claim("diazotroph:PATCH_DIAZOTROPH:app");
@@ -34,8 +39,7 @@ fn hand_in(yard: &Yard, id: &str, content: &str) -> (u16, Value) {
     }));
     let claimed = claimed.expect("it was just there");
     assert_eq!(claimed["payload"]["workorder"]["objective_id"], id);
-    let result =
-        json!({"title": "A patch", "content": content, "notes": "", "metadata": {"outcome": "PATCH"}});
+    let result = json!({"title": "A patch", "content": content, "notes": "", "metadata": metadata});
     let body = json!({
         "worker_id": "w1", "job_id": claimed["job_id"], "attempt_id": claimed["attempt_id"],
         "lease_token": claimed["lease_token"], "stream": claimed["stream"], "message_id": claimed["message_id"],
@@ -46,8 +50,9 @@ fn hand_in(yard: &Yard, id: &str, content: &str) -> (u16, Value) {
 
 #[test]
 fn every_hostile_patch_is_refused_and_changes_nothing() {
-    let blueprint = format!("extends = \"mec\"\nazolla_id = \"yard\"\n{GATES}[retry]\ngate_failures = 0\n");
-    let yard = Yard::open(&blueprint);
+    // The gates of `mec` itself.
+    let blueprint = "extends = \"mec\"\nazolla_id = \"yard\"\n[retry]\ngate_failures = 0\n";
+    let yard = Yard::open(blueprint);
     let repo = yard.repo();
     let old = git(&repo, &["rev-parse", "HEAD:greeting.txt"]);
     std::fs::write(repo.parent().unwrap().join("good"), "Goodbye\n").unwrap();
@@ -124,4 +129,30 @@ fn every_hostile_patch_is_refused_and_changes_nothing() {
     assert_eq!(judged["runs"][0]["gate_result"], "PASS");
     assert!(judged["runs"][0]["evidence"].to_string().contains("main has moved on to"), "{judged:#}");
     assert_eq!(git(&repo, &["show", "azolla/good:greeting.txt"]), "Goodbye");
+
+    // The same patch, without what stands beside a patch.
+    for (id, metadata, why) in [
+        (
+            "no-branch",
+            json!({"outcome": "PATCH", "pr_description_draft": "It greets"}),
+            "metadata.branch_name is missing",
+        ),
+        (
+            "silent",
+            json!({"outcome": "PATCH", "branch_name": "azolla/silent"}),
+            "metadata.pr_description_draft is missing",
+        ),
+    ] {
+        yard.ticket("yard", id, "nothing");
+        assert_eq!(hand_in_with(&yard, id, &good, metadata).0, 200);
+        let judged = yard.judged(id);
+        let said = judged["runs"][0]["gate_reason"].as_str().unwrap();
+        assert!(said.starts_with("gate patch: ") && said.contains(why), "{id}: {said}");
+    }
+    // Whoever does not say what it came to has made what was asked for: that leaves a branch too.
+    yard.ticket("yard", "plain", "nothing");
+    let beside = json!({"branch_name": "azolla/plain", "pr_description_draft": "It greets"});
+    assert_eq!(hand_in_with(&yard, "plain", &good, beside).0, 200);
+    assert_eq!(yard.judged("plain")["objective"]["status"], "DONE");
+    assert_eq!(git(&repo, &["show", "azolla/plain:greeting.txt"]), "Goodbye");
 }

@@ -2,6 +2,7 @@
 //! of the old run lives on, its work is in the trash, one run record ends it, and the operator's repository has no new ref but
 //! the one branch.
 
+use crate::program::at_once::at_once;
 use crate::program::{fernery, run_in};
 use crate::yard::{GATES, Yard, blueprint, eventually, find, git, marks};
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,7 +11,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How far a run is at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +58,20 @@ pub(crate) enum Victim {
     Both,
 }
 
-/// Runs at once: most of their time they wait for leases to run out.
-const AT_ONCE: usize = 5;
+/// It leaves a process behind in a session of its own, and is at work long enough to be found there, where it is looked for.
+pub(crate) fn script(run: Run) -> String {
+    format!(
+        "mock: write new.txt new\\n\nmock: daemon\nmock: wait {}",
+        if run == Run::Quiet { "100ms" } else { "3s" }
+    )
+}
 
-/// It leaves a process behind in a session of its own, and is at work long enough to be found there.
-pub(crate) const SCRIPT: &str = "mock: write new.txt new\\n\nmock: daemon\nmock: wait 1s";
-
-/// Gates with a program that takes a moment.
-fn gates() -> String {
-    let check = "{ kind = \"command\", name = \"check\", argv = [\"sh\", \"-c\", \"sleep 0.3; grep -q new new.txt\"], timeout = \"20s\" }";
+/// Gates with a program that takes long enough to be found at work, where it is looked for.
+fn gates(run: Run) -> String {
+    let takes = if run == Run::Quiet { "0.1" } else { "3" };
+    let check = format!(
+        "{{ kind = \"command\", name = \"check\", argv = [\"sh\", \"-c\", \"sleep {takes}; grep -q new new.txt\"], timeout = \"20s\" }}"
+    );
     GATES.replace("}]\n", &format!("}}, {check}]\n"))
 }
 
@@ -137,10 +142,10 @@ pub(crate) fn kept(dir: &Path, attempt: &str) -> bool {
 /// One killing, and what there is afterwards.
 fn killed(victim: Victim, step: &str, run: Run) {
     let at = format!("{victim:?} killed at {step}");
-    let yard = Yard::open_to_hold(&blueprint(&gates()), step);
+    let yard = Yard::open_to_hold(&blueprint(&gates(run)), step);
     let (server, data, repo) = (yard.server.pid(), yard.server.data(), yard.repo());
     let before = standing(&repo);
-    yard.post("/v1/objectives", crate::yard::new_ticket("yard", "t", SCRIPT));
+    yard.post("/v1/objectives", crate::yard::new_ticket("yard", "t", &script(run)));
     // It may be stopped before it has answered.
     let mut approving = fernery()
         .current_dir(yard.server.dir.path())
@@ -153,9 +158,12 @@ fn killed(victim: Victim, step: &str, run: Run) {
     if run == Run::AtWork {
         assert!(eventually(|| !with_work(&data).is_empty()), "{at}: the agent has changed nothing");
     }
+    // A program comes a moment after its guard has the order, which is when the server stops.
+    if !matches!(run, Run::Quiet | Run::Guarded) {
+        assert!(eventually(|| !marks(&data).is_empty()), "{at}: nothing runs");
+    }
     let (work, alive, guards) = (with_work(&data), marks(&data), guards(server));
     assert_eq!(!guards.is_empty(), run != Run::Quiet, "{at}: {guards:?}");
-    assert!(!alive.is_empty() || matches!(run, Run::Quiet | Run::Guarded), "{at}: nothing runs");
     let lives = || marks(&data).iter().any(|mark| alive.contains(mark));
     if victim != Victim::Host {
         guards.iter().for_each(|guard| kill(*guard, Signal::KILL));
@@ -197,20 +205,6 @@ fn killed(victim: Victim, step: &str, run: Run) {
             trash()
         );
     }
-}
-
-/// Does each of these, a few at once.
-pub(crate) fn at_once<T: Sync>(all: &[T], each: impl Fn(&T) + Sync) {
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    each(one);
-                }
-            });
-        }
-    });
 }
 
 fn all_killed(victim: Victim) {

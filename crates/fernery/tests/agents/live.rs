@@ -18,7 +18,8 @@ fn a_cancelled_run_is_gone_within_seconds_and_its_work_is_captured() {
     yard.server.run(["ticket", "cancel", "t"]).exits(0);
     assert!(eventually(|| marked(&home).is_empty()));
     let took = since.elapsed();
-    assert!(took < Duration::from_secs(7), "it took {took:?}");
+    // A heartbeat of the default lease comes after 20 s: whoever waited for it would not be here yet.
+    assert!(took < Duration::from_secs(18), "it took {took:?}");
     let ended = yard.judged("t");
     assert_eq!(ended["output_bundles"][0]["metadata"]["outcome"], "CANCELLED", "{ended:#}");
     assert!(ended["output_bundles"][0]["content"].as_str().unwrap().contains("+new"));

@@ -5,9 +5,12 @@ mod behaviours;
 mod catalogue;
 mod kills;
 mod live;
-#[path = "../program/mod.rs"]
+mod patches;
+#[path = "../support/program/mod.rs"]
 mod program;
+mod protects;
 mod reading;
 mod remote;
 mod remote_kills;
+mod sandbox;
 mod yard;

@@ -5,6 +5,8 @@ use crate::yard::{GATES, Yard, blueprint, eventually, git, lay_out};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Stdio;
 
 fn log(yard: &Yard, id: &str, from: u64) -> Value {
@@ -62,7 +64,7 @@ fn a_running_agent_is_seen_in_the_list_and_its_log_followed_to_its_end() {
 }
 
 #[test]
-fn what_came_of_a_run_is_read_by_the_id_of_its_ticket_its_workorder_or_its_own() {
+fn a_run_is_read_by_ticket_id_workorder_id_or_run_id() {
     let dir = lay_out(&blueprint(GATES));
     let repo = dir.path().join("repo");
     fs::write(repo.join("nasty.txt"), "a\u{1b}[2J\u{202e}\n\told\n").unwrap();
@@ -130,7 +132,7 @@ fn what_came_of_a_run_is_read_by_the_id_of_its_ticket_its_workorder_or_its_own()
 }
 
 #[test]
-fn what_is_not_there_is_said_to_be_not_there() {
+fn missing_runs_are_reported_as_missing() {
     let yard = Yard::open(&blueprint(GATES));
     assert_eq!(yard.server.read("/v1/workorders/nothing/log").0, 404);
     for command in ["logs", "diff", "show"] {
@@ -139,7 +141,7 @@ fn what_is_not_there_is_said_to_be_not_there() {
     }
     yard.post("/v1/objectives", crate::yard::new_ticket("yard", "t", "mock: ok"));
     let answer = yard.server.run(["run", "logs", "t"]).exits(3);
-    assert!(answer.stderr.contains("nobody has worked on ticket t yet"), "{answer:?}");
+    assert!(answer.stderr.contains("ticket t has no run yet"), "{answer:?}");
     yard.approve("t");
     let (work, _) = ids(&yard.judged("t"));
     for bad in ["-1", "+1", "x", "9223372036854775808"] {
@@ -193,6 +195,88 @@ fn the_trash_is_read_and_restored_from_without_a_server() {
 }
 
 #[test]
+fn trash_is_removed_only_on_command_and_never_during_its_run() {
+    let yard = Yard::open(&blueprint(GATES));
+    yard.ticket("yard", "t", "mock: write new.txt new");
+    yard.judged("t");
+    yard.ticket("yard", "lost", "mock: sparse big.bin 100");
+    yard.judged("lost");
+    let all = || yard.server.run(["trash", "list", "--json"]).exits(0).json();
+    assert!(eventually(|| all().as_array().unwrap().len() == 2 && all()[0]["captured"] == true), "{}", all());
+    let listed = all();
+    let of =
+        |id: &str| listed.as_array().unwrap().iter().find(|of| of["objective_id"] == id).unwrap().clone();
+    let (handed_in, lost) = (of("t"), of("lost"));
+    assert_eq!(lost["captured"], false, "{lost}");
+    let name = |of: &serde_json::Value| of["name"].as_str().unwrap().to_string();
+    let remove = |more: &[&str]| yard.server.run([&["trash", "remove"], more].concat());
+
+    let unasked = remove(&[&name(&lost)]).exits(2);
+    assert!(unasked.stderr.contains("--yes"), "{unasked:?}");
+    let unknown = remove(&["--yes", &name(&lost), "nothing"]).exits(3);
+    assert!(unknown.stderr.contains("nothing is not in the trash"), "{unknown:?}");
+    for bad in ["..", ".", ""] {
+        remove(&["--yes", bad]).exits(3);
+    }
+    let folder = yard.server.data().join("trash").join(name(&handed_in));
+    let run = fs::File::open(folder.join("lock")).unwrap();
+    rustix::fs::flock(&run, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let used = remove(&["--yes", &name(&lost), &name(&handed_in)]).exits(4);
+    assert!(used.stderr.contains("still in use"), "{used:?}");
+    assert_eq!(all(), listed, "all or nothing");
+    drop(run);
+
+    let said = remove(&["--yes", &name(&lost), &name(&lost)]).exits(0);
+    assert!(said.stderr.contains("ticket lost, not handed in: its content exists nowhere else"), "{said:?}");
+    assert_eq!(said.stdout.matches("is removed").count(), 1, "{said:?}");
+    let gone = remove(&["--yes", "--json", &name(&handed_in)]).exits(0).json();
+    assert_eq!(
+        (gone[0]["name"].clone(), gone[0]["captured"].clone()),
+        (handed_in["name"].clone(), json!(true))
+    );
+    assert_eq!(all(), json!([]));
+    remove(&["--yes", &name(&lost)]).exits(3);
+}
+
+/// An agent that nothing contains, and that opens what it can.
+const OPENS: &str = "cat >/dev/null; echo new >new.txt; echo true >shell; chmod 6755 shell; mkdir deep; echo true >deep/er; \
+                     chmod 2777 deep/er; chmod 311 deep; ln -s /usr/bin/passwd link; cd ../../../..; \
+                     chmod 644 operator.token; chmod 755 .";
+
+#[test]
+fn file_modes_changed_by_a_run_are_restored_and_reported() {
+    let agent = blueprint(GATES).replace("\"mock\"", "\"opens\"\nsandbox = \"none\"");
+    let dir = lay_out(&agent);
+    fs::create_dir(dir.path().join("profiles")).unwrap();
+    let argv = json!(["sh", "-c", OPENS]);
+    let profile = format!("name = \"opens\"\nargv = {argv}\ndialect = \"text\"\n");
+    fs::write(dir.path().join("profiles/opens.toml"), profile).unwrap();
+    let yard = Yard::open_in(dir);
+    let data = yard.server.data().to_owned();
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
+    let (passwd, before) = (Path::new("/usr/bin/passwd"), mode(Path::new("/usr/bin/passwd")));
+    yard.ticket("yard", "t", "open everything");
+    yard.judged("t");
+    let there = || yard.server.run(["trash", "list", "--json"]).exits(0).json();
+    assert!(eventually(|| there()[0]["path"].is_string()), "its folder is in the trash: {}", there());
+    let tree = data.join("trash").join(there()[0]["name"].as_str().unwrap()).join("tree");
+    let modes = ["shell", "deep", "deep/er"].map(|file| mode(&tree.join(file)));
+    assert_eq!(modes, [0o755, 0o711, 0o775]);
+    assert_eq!((mode(passwd), mode(&data), mode(&data.join("operator.token"))), (before, 0o700, 0o600));
+
+    let told = yard.server.run(["doctor", "--json"]).stdout;
+    assert!(told.contains("mended_modes") && told.contains("had 0644"), "{told}");
+    yard.server.signal(Signal::TERM);
+    let (_, log) = yard.server.ended_with_log();
+    let line = |file: &str| {
+        let lines = log.lines().filter(|line| line.contains("ERROR") && line.contains("mode_found"));
+        lines.filter(|line| line.contains(file)).collect::<String>()
+    };
+    assert!(line("operator.token").contains("0644") && line("operator.token").contains("0600"), "{log}");
+    assert!(line("0755").contains("0700"), "{log}");
+}
+
+#[test]
 fn a_log_holds_no_secret_that_its_agent_was_given() {
     let dir = lay_out(&blueprint(GATES).replace("\"mock\"", "\"keyed\""));
     fs::create_dir(dir.path().join("profiles")).unwrap();
@@ -208,7 +292,7 @@ fn a_log_holds_no_secret_that_its_agent_was_given() {
 }
 
 #[test]
-fn what_keeps_a_ticket_is_short_in_the_list_and_whole_where_it_is_shown() {
+fn a_blocked_reason_is_short_in_the_list_and_whole_in_show() {
     let yard = Yard::open(&blueprint(GATES));
     let question = format!("Which of these {} is right?", "very ".repeat(40).trim());
     yard.ticket("yard", "t", &format!("mock: ask {question}"));

@@ -1,7 +1,8 @@
 //! `kill -9` at every step of an agent's run on another machine: of the worker, of the guard, and of both. The server is as it
 //! was; the next worker keeps what was made, and the ticket comes to one end.
 
-use crate::kills::{Run, SCRIPT, Victim, at_once, guards, is_stopped, kept, kill, standing, with_work};
+use crate::kills::{Run, Victim, guards, is_stopped, kept, kill, script, standing, with_work};
+use crate::program::at_once::at_once;
 use crate::remote::worker_told;
 use crate::yard::{GATES, Yard, eventually, git, lay_out, marks};
 use rustix::process::Signal;
@@ -22,7 +23,7 @@ fn killed(victim: Victim, step: &str, run: Run) {
     let elsewhere = tempfile::tempdir().unwrap();
     git(elsewhere.path(), &["clone", "-q", yard.repo().to_str().unwrap(), "app"]);
     let (repo, before) = (yard.repo(), [standing(&yard.repo()), standing(&elsewhere.path().join("app"))]);
-    yard.ticket("yard", "t", SCRIPT);
+    yard.ticket("yard", "t", &script(run));
     let hold = format!("hold:{step}");
     let mut worker = worker_told(&yard, &elsewhere, Some(("FERNERY_FAILPOINT", hold.as_str())));
     let data = elsewhere.path().join(".fernery");

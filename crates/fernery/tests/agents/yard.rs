@@ -1,6 +1,7 @@
 //! A server with a repository and a scripted agent, and an operator.
 
 use crate::program::Server;
+pub(crate) use crate::program::marked;
 pub(crate) use crate::program::patience::eventually;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -133,17 +134,6 @@ pub(crate) fn branches(repo: &Path) -> Vec<String> {
 pub(crate) fn new_ticket(azolla: &str, id: &str, script: &str) -> Value {
     json!({"objective_id": id, "azolla_id": azolla, "title": "Do it", "acceptance_criteria": script,
         "metadata": {"repo_ref": "app"}})
-}
-
-/// Processes on this machine whose environment has this in it.
-pub(crate) fn marked(part: &str) -> Vec<i32> {
-    let pids = fs::read_dir("/proc").unwrap().flatten();
-    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let bears = |pid: &i32| {
-        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environ.windows(part.len().max(1)).any(|window| window == part.as_bytes())
-    };
-    pids.filter(bears).collect()
 }
 
 /// The marks of attempts and gates that processes bear which work under this data directory.

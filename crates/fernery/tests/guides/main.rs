@@ -6,13 +6,14 @@ mod embed;
 mod operate;
 mod pages;
 mod python;
+mod readme;
 mod shell;
 
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "only a part of it is used")]
 mod fresh_database;
 
-#[path = "../program/mod.rs"]
+#[path = "../support/program/mod.rs"]
 mod program;
 
 use fernery_core::blueprint::Blueprint;
@@ -100,13 +101,14 @@ fn the_first_queue_works_line_by_line() {
 fn a_ticket_becomes_a_gated_run_line_by_line() {
     let mut shell = Shell::open(&[]);
     let blueprint = pages::block("run-tickets.md", "tickets:hello.toml");
-    std::fs::write(shell.dir.path().join("hello.toml"), blueprint).unwrap();
+    let prompts = pages::block("run-tickets.md", "tickets:prompts");
+    std::fs::write(shell.dir.path().join("hello.toml"), format!("{blueprint}\n{prompts}")).unwrap();
     let mut seen = 0;
     shell.run_guide("run-tickets.md", "tickets:", |name, said, _| {
         let expected: &[&str] = match name {
             "start" => &["hello.toml: ok"],
             "show" => &["DONE", "says-hello", "PASS"],
-            "export" => &["1 run_records", "digest "],
+            "export" => &["2 run_records", "digest "],
             "import" => &["tickets is in: ", "DONE", "says-hello"],
             _ => &[],
         };

@@ -1,6 +1,6 @@
 //! The commands of `operate.md`, on SQLite and on PostgreSQL, and the log lines that it explains.
 
-use super::fresh_database::fresh_database;
+use super::fresh_database::empty_database;
 use super::pages::{blocks, checkout};
 use super::shell::Shell;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn a_server_is_operated_as_the_guide_says() {
         let expected: &[&str] = match name {
             "config" => &["lease_ttl", "60s"],
             "tokens" => &["gpu-box", "build:*", "producer"],
-            "restore" => &["0 leases freed"],
+            "restore" => &["0 leases revoked"],
             "doctor" => &["ok"],
             "health" => &["fernery_store_up 1", "fernery_claims_waiting 0"],
             "processes" => &["http://127.0.0.1", "60s"],
@@ -76,7 +76,7 @@ fn the_commands_for_the_package_are_ones_that_the_program_takes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgres_database_is_backed_up_and_restored_as_the_guide_says() {
-    let database = fresh_database().await;
+    let database = empty_database().await;
     let client = database.client().await;
     let url = database.url();
     tokio::task::spawn_blocking(move || {
@@ -93,7 +93,7 @@ async fn a_postgres_database_is_backed_up_and_restored_as_the_guide_says() {
                 super::program::run_in(dir, ["job", "cancel", &job_id]).exits(0);
             }
             "restore" => {
-                assert!(said.contains("0 leases freed"), "{said}");
+                assert!(said.contains("0 leases revoked"), "{said}");
                 let jobs = super::program::run_in(dir, ["job", "list", "--json"]).exits(0).json();
                 assert_eq!(jobs["jobs"][0]["status"], "QUEUED", "as it was when it was backed up: {jobs}");
             }

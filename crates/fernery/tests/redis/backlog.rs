@@ -4,7 +4,7 @@
 #[path = "../../../fernery-engine/tests/support/proxy.rs"]
 mod lossy;
 
-use crate::world::{World, complete};
+use crate::world::{PATIENCE, World, complete};
 use lossy::Proxy;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 /// Waits until the messages of a stream name exactly these jobs, however often.
 async fn tells_of(world: &World, stream: &str, jobs: &[String]) {
     let wanted: HashSet<&str> = jobs.iter().map(String::as_str).collect();
-    let deadline = Instant::now() + Duration::from_secs(15);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let entries: Vec<(String, Vec<String>)> = world.redis.ask(&["XRANGE", stream, "-", "+"]).await;
         let told: HashSet<&str> = entries.iter().map(|(_, fields)| fields[1].as_str()).collect();
@@ -39,7 +39,7 @@ async fn a_message_to_a_stream_that_was_deleted_does_not_cover_up_the_loss() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nor_does_the_first_message_of_a_server_that_has_never_sent_to_it() {
+async fn a_first_message_to_a_deleted_stream_does_not_hide_its_backlog() {
     let mut world = World::new(1).await;
     let mut jobs = world.enqueue("s", 20).await;
     world.holds("s", 20, 0).await;
@@ -78,7 +78,7 @@ async fn the_outbox_does_not_grow_without_end_while_redis_is_away() {
     let many = "INSERT INTO fernery.outbox (stream, job_ids, places, versions)
         SELECT 's', ARRAY[gen_random_uuid()], ARRAY[n], ARRAY[0::bigint] FROM generate_series(1::bigint, 35000) n";
     client.execute(many, &[]).await.expect("rows");
-    let deadline = Instant::now() + Duration::from_secs(15);
+    let deadline = Instant::now() + PATIENCE;
     let rows = "SELECT count(*) FROM fernery.outbox";
     while client.query_one(rows, &[]).await.expect("a count").get::<_, i64>(0) > 20_000 {
         assert!(Instant::now() < deadline, "it is as long as ever");
@@ -92,7 +92,7 @@ async fn the_outbox_does_not_grow_without_end_while_redis_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waited_before_there_was_a_redis_is_told_of() {
+async fn jobs_from_before_redis_get_messages() {
     let mut world = World::new(0).await;
     let without = crate::campaign::Server::start(Some(&world.database.url()), &[]).await;
     world.servers.push(without);
@@ -164,7 +164,7 @@ async fn world_with_large_jobs() -> World {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_too_much_for_one_claim_is_the_next_ones_by_its_message() {
+async fn jobs_too_large_for_one_claim_come_with_their_messages_in_the_next() {
     let world = world_with_large_jobs().await;
     let first = claim_many(&world).await;
     assert!((10..20).contains(&first.len()), "{} jobs", first.len());
@@ -184,7 +184,7 @@ async fn what_was_too_much_for_one_claim_is_the_next_ones_by_its_message() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_claims_after_that_is_soon_anybodys_again() {
+async fn unclaimed_spare_messages_return_to_all_servers() {
     let world = world_with_large_jobs().await;
     let first = claim_many(&world).await;
     assert!((10..20).contains(&first.len()), "{} jobs", first.len());
@@ -216,7 +216,7 @@ async fn dies_telling_again(place: &str) {
     let doomed = world.another(&LONG_LEASE, &[("FERNERY_FAILPOINT", place)]).await;
     world.servers.push(doomed);
     let jobs = world.enqueue("s", 1_200).await;
-    let deadline = Instant::now() + Duration::from_secs(15);
+    let deadline = Instant::now() + PATIENCE;
     while world.redis.holds("s").await.0 < 1_200 && Instant::now() < deadline {
         sleep(Duration::from_millis(20)).await;
     }
@@ -301,7 +301,7 @@ async fn a_stream_that_nobody_uses_is_forgotten_and_comes_back_with_its_next_job
     let client = world.database.client().await;
     client.execute("UPDATE fernery.relayed SET newest_ms = 1000, newest_n = 1", &[]).await.expect("rows");
     world.servers[0] = world.another(&[], &[]).await;
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     while world.redis.ask::<u32>(&["EXISTS", "s"]).await == 1 {
         assert!(Instant::now() < deadline, "it is still there");
         sleep(Duration::from_millis(50)).await;

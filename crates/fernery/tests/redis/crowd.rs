@@ -2,6 +2,7 @@
 
 use crate::campaign::Target;
 use crate::campaign::load::{Load, judge};
+use crate::seed::seed;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -83,7 +84,7 @@ async fn work(target: Target, executed: Arc<Executed>, jobs: usize) {
 async fn campaign_a_rolling_restart_loses_nothing() {
     let mut world = World::new(3).await;
     let targets: Vec<_> = world.servers.iter().map(|server| server.target.clone()).collect();
-    let load = Load::start(&targets, 7, 2, 12);
+    let load = Load::start(&targets, seed(), 2, 12);
     for n in 0..3 {
         tokio::time::sleep(Duration::from_millis(500)).await;
         world.servers[n].stop().await;

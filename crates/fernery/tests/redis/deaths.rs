@@ -1,6 +1,6 @@
 //! A control plane dies at the worst moment: between Redis and the database.
 
-use crate::world::{World, claim};
+use crate::world::{PATIENCE, World, claim};
 use serde_json::json;
 
 /// Kills one of three servers at this place, under a load of claims, and sees all jobs through.
@@ -23,7 +23,7 @@ async fn dies_at(place: &str) {
         () = bother => {}
     }
     let mut left: std::collections::HashSet<String> = jobs.into_iter().collect();
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(15);
+    let deadline = tokio::time::Instant::now() + PATIENCE;
     while !left.is_empty() {
         assert!(tokio::time::Instant::now() < deadline, "{place}: {} jobs were forgotten", left.len());
         if let Some(held) = claim(world.target(), &["s"], 500).await {

@@ -2,6 +2,7 @@
 //! ends twice, and at the end nothing is left over. The run prints what it did, and fails if that was too little.
 
 use crate::campaign::load::{Load, judge};
+use crate::seed::seed;
 use crate::world::World;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -17,8 +18,7 @@ const PRODUCERS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn campaign_three_control_planes_see_every_job_through_whatever_fails() {
-    let seed = std::env::var("FERNERY_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_116);
-    println!("seed {seed} (set FERNERY_SEED to run it again)");
+    let seed = seed();
     let mut rng = StdRng::seed_from_u64(seed);
     let mut world = World::new(3).await;
     let targets: Vec<_> = world.servers.iter().map(|server| server.target.clone()).collect();

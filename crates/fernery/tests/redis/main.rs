@@ -2,7 +2,7 @@
 //!
 //! Invariants 3 to 8, 17 and 19 with messages in between.
 
-#[path = "../campaign/mod.rs"]
+#[path = "../support/campaign/mod.rs"]
 mod campaign;
 #[path = "../../../fernery-engine/tests/support/cluster.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
@@ -10,6 +10,11 @@ mod cluster;
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod fresh_database;
+#[path = "../support/own_redis.rs"]
+mod own_redis;
+#[path = "../../../fernery-engine/tests/support/seed.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod seed;
 
 mod backlog;
 mod crowd;
@@ -19,7 +24,6 @@ mod losses;
 mod messages;
 mod mixed;
 mod own_client;
-mod own_redis;
 mod partitions;
 mod postgres;
 mod priority;

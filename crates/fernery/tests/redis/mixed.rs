@@ -2,7 +2,7 @@
 
 use crate::campaign::Target;
 use crate::campaign::load::{Load, judge};
-use crate::world::{World, claim, complete, enqueue};
+use crate::world::{PATIENCE, World, claim, complete, enqueue};
 use serde_json::json;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 /// These jobs, each once, by claims at this server alone.
 async fn drained_at(target: &Target, stream: &str, jobs: Vec<String>) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     let mut left: HashSet<String> = jobs.into_iter().collect();
     while !left.is_empty() {
         assert!(Instant::now() < deadline, "{stream}: {} jobs were forgotten", left.len());
@@ -39,7 +39,7 @@ async fn jobs_taken_in_with_redis_or_without_are_claimed_with_it_or_without_each
         drained_at(claimed, stream, jobs).await;
     }
     let load = Load::paced(&[with.clone(), without.clone()], 5, 2, 12, 40);
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     while load.completed() < 300 {
         assert!(Instant::now() < deadline, "only {} were completed", load.completed());
         sleep(Duration::from_millis(20)).await;

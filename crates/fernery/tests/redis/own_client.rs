@@ -2,7 +2,7 @@
 //! told `ack: true`, whoever else does.
 
 use crate::campaign::Target;
-use crate::world::{World, report};
+use crate::world::{PATIENCE, World, report};
 use redis::aio::MultiplexedConnection;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -91,7 +91,7 @@ async fn workers_with_a_client_of_their_own(ack: &str) -> usize {
         world.enqueue("own", 10).await;
         sleep(Duration::from_millis(30)).await;
     }
-    let deadline = Instant::now() + Duration::from_secs(15);
+    let deadline = Instant::now() + PATIENCE;
     while !workers.is_empty() {
         let left = deadline.saturating_duration_since(Instant::now());
         let ended = tokio::time::timeout(left, workers.join_next()).await;

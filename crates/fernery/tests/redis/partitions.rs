@@ -5,7 +5,8 @@
 
 use crate::campaign::load::{Load, judge};
 use crate::proxy::{Fault, Proxy};
-use crate::world::World;
+use crate::seed::seed;
+use crate::world::{PATIENCE, World};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -115,9 +116,8 @@ impl Divided {
 }
 
 async fn cut_off(way: Way) {
-    let seed = std::env::var("FERNERY_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_116);
+    let seed = seed();
     let rounds = std::env::var("FERNERY_ROUNDS").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    println!("{way:?}, seed {seed} (set FERNERY_SEED to run it again)");
     let divided = Divided::new().await;
     let servers = &divided.world.servers;
     let by_proxy = servers[0].target.through(divided.from_workers.address());
@@ -182,7 +182,7 @@ async fn a_database_that_takes_connections_and_never_speaks_holds_nobody_up_once
     // Connections that were open are gone once a new one has been tried.
     let ready = || target.call(&target.operator, "GET", "/readyz", &Value::Null);
     let gone = async { while ready().await.is_ok_and(|(status, _)| status == 200) {} };
-    timeout(Duration::from_secs(20), gone).await.expect("it notices");
+    timeout(PATIENCE, gone).await.expect("it notices");
     divided.to_postgres.set(Fault::Mute);
     let before = divided.to_postgres.touched();
     let mut calls = tokio::task::JoinSet::new();
@@ -197,13 +197,11 @@ async fn a_database_that_takes_connections_and_never_speaks_holds_nobody_up_once
             sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(Duration::from_secs(20), all)
-        .await
-        .expect("connections that never speak are given up, and others tried");
+    timeout(PATIENCE, all).await.expect("connections that never speak are given up, and others tried");
     divided.to_postgres.set(Fault::None);
     let since = Instant::now();
     let again = async { while !ready().await.is_ok_and(|(status, _)| status == 200) {} };
-    timeout(Duration::from_secs(10), again).await.expect("it serves again");
+    timeout(PATIENCE, again).await.expect("it serves again");
     println!("served again after {:?}", since.elapsed());
     calls.join_all().await;
 }

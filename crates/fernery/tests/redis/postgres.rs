@@ -6,9 +6,10 @@
 use crate::campaign::Target;
 use crate::campaign::load::{Load, judge};
 use crate::cluster::Cluster;
-use crate::fresh_database::fresh_database_on;
+use crate::fresh_database::empty_database_on;
 use crate::proxy::{Fault, Proxy};
-use crate::world::{World, complete};
+use crate::seed::seed;
+use crate::world::{PATIENCE, World, complete};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
@@ -77,11 +78,10 @@ impl Watched {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn campaign_what_postgresql_acknowledged_outlives_its_death_and_storms_of_lost_connections() {
-    let seed = number("FERNERY_SEED", 20_261_116);
-    println!("seed {seed} (set FERNERY_SEED to run it again)");
+    let seed = seed();
     let mut rng = StdRng::seed_from_u64(seed);
     let mut cluster = Cluster::start().await;
-    let mut world = World::on(fresh_database_on(&cluster.url()).await).await;
+    let mut world = World::on(empty_database_on(&cluster.url()).await).await;
     for _ in 0..3 {
         let server = world.another(&[], &[]).await;
         world.servers.push(server);
@@ -122,7 +122,7 @@ async fn waits_for_standby(primary: &Cluster) {
     for sql in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
         client.batch_execute(sql).await.expect("set");
     }
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     let sql = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
     while client.query_one(sql, &[]).await.expect("a count").get::<_, i64>(0) == 0 {
         assert!(Instant::now() < deadline, "the standby does not follow");
@@ -132,8 +132,7 @@ async fn waits_for_standby(primary: &Cluster) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn campaign_a_synchronous_standby_that_takes_over_has_all_that_was_acknowledged() {
-    let seed = number("FERNERY_SEED", 20_261_116);
-    println!("seed {seed} (set FERNERY_SEED to run it again)");
+    let seed = seed();
     let mut primary = Cluster::start().await;
     let mut standby = primary.standby();
     standby.run().await;
@@ -142,7 +141,7 @@ async fn campaign_a_synchronous_standby_that_takes_over_has_all_that_was_acknowl
     let both = format!("{},{}", address(&primary), address(&standby));
     let server =
         format!("postgres://fernery@{both}/postgres?sslmode=disable&target_session_attrs=read-write");
-    let mut world = World::on(fresh_database_on(&server).await).await;
+    let mut world = World::on(empty_database_on(&server).await).await;
     let by_name = world.database.url();
     let by_address = by_name.replace(&both, &moving.address().to_string());
     assert_ne!(by_name, by_address);
@@ -182,7 +181,7 @@ async fn a_primary_that_takes_connections_and_hangs_is_passed_by_once_its_standb
         first.address(),
         second.address()
     );
-    let mut world = World::on(fresh_database_on(&server).await).await;
+    let mut world = World::on(empty_database_on(&server).await).await;
     let up = world.another(&[], &[]).await;
     world.servers.push(up);
     let jobs = world.enqueue("s", 10).await;

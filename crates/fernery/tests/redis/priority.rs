@@ -41,7 +41,7 @@ async fn a_job_whose_message_is_lost_wins_over_a_later_streams_message() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn so_does_one_that_came_by_a_server_without_redis_and_one_of_a_stream_that_was_just_resumed() {
+async fn jobs_from_a_server_without_redis_or_of_a_resumed_stream_come_first() {
     let (world, low) = with_low(2).await;
     let without = world.another_without_redis().await;
     let high = enqueue(&without.target, "high", 1).await;

@@ -1,6 +1,6 @@
 //! At rest nothing stays, whatever others did to the streams meanwhile.
 
-use crate::world::{World, complete};
+use crate::world::{PATIENCE, World, complete};
 use redis::Value;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -23,7 +23,7 @@ async fn a_message_from_the_future_is_taken_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_others_delete_does_not_stay_in_hand() {
+async fn deleted_messages_do_not_stay_pending() {
     let world = World::new(1).await;
     let jobs = world.enqueue("s", 2).await;
     world.holds("s", 2, 0).await;
@@ -41,7 +41,7 @@ async fn a_group_that_is_destroyed_is_made_anew_although_nobody_polls() {
     let jobs = world.enqueue("s", 5).await;
     world.holds("s", 5, 0).await;
     let _: u32 = world.redis.ask(&["XGROUP", "DESTROY", "s", "workers"]).await;
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     while world.counted("set_up_anew").await == 0 {
         assert!(Instant::now() < deadline, "nobody finds out");
         sleep(Duration::from_millis(50)).await;
@@ -71,7 +71,7 @@ async fn readers_that_died_are_forgotten() {
     }
     sleep(Duration::from_secs(6)).await;
     world.servers = vec![world.another(&lease, &[]).await];
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     while !world.redis.ask::<Vec<Value>>(&["XINFO", "CONSUMERS", "s", "workers"]).await.is_empty() {
         assert!(Instant::now() < deadline, "they are still known");
         sleep(Duration::from_millis(50)).await;
@@ -89,7 +89,7 @@ async fn an_idle_stream_is_forgotten_although_its_last_message_was_somebody_else
     let client = world.database.client().await;
     client.execute("UPDATE fernery.relayed SET newest_ms = 1000, newest_n = 1", &[]).await.expect("rows");
     world.servers[0] = world.another(&[], &[]).await;
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     while world.redis.ask::<u32>(&["EXISTS", "s"]).await == 1 {
         assert!(Instant::now() < deadline, "it is still there");
         sleep(Duration::from_millis(50)).await;

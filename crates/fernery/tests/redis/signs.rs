@@ -1,14 +1,14 @@
 //! What cannot be sent is seen and said, and what is told of again is told of once.
 
 use crate::own_redis::OwnRedis;
-use crate::world::{World, enqueue};
+use crate::world::{PATIENCE, World, enqueue};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 async fn becomes(world: &World, wanted: &str) {
     let target = world.target();
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let (status, body) =
             target.call(&target.operator, "GET", "/readyz", &Value::Null).await.expect("an answer");
@@ -84,7 +84,7 @@ async fn a_long_outage_with_a_backlog_whose_messages_are_intact_doubles_nothing(
         SELECT 's', ARRAY[gen_random_uuid()], ARRAY[nextval('fernery.places')], ARRAY[0::bigint]
         FROM generate_series(1, 35000)";
     client.execute(many, &[]).await.expect("rows");
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     let rows = "SELECT count(*) FROM fernery.outbox";
     while client.query_one(rows, &[]).await.expect("a count").get::<_, i64>(0) > 20_000 {
         assert!(Instant::now() < deadline, "it is as long as ever");
@@ -92,7 +92,7 @@ async fn a_long_outage_with_a_backlog_whose_messages_are_intact_doubles_nothing(
     }
     world.redis.start_again().await;
     let owed = "SELECT (SELECT count(*) FROM fernery.outbox) + (SELECT count(*) FROM fernery.reemissions)";
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     while client.query_one(owed, &[]).await.expect("a count").get::<_, i64>(0) > 0 {
         assert!(Instant::now() < deadline, "messages are owed");
         sleep(Duration::from_millis(50)).await;

@@ -2,7 +2,7 @@
 
 use crate::fresh_database::fresh_database;
 use crate::own_redis::{OwnRedis, free_port};
-use crate::world::{World, complete};
+use crate::world::{PATIENCE, World, complete};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -89,7 +89,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused_and_jobs_flow_by_the_d
     let jobs = world.enqueue("s", 3).await;
     world.drains_all(&["s"], &jobs).await;
     let target = world.target();
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let (status, body) = target.insist(&target.operator, "GET", "/readyz", &Value::Null).await;
         if (status, &body["status"]) == (200, &json!("degraded")) {

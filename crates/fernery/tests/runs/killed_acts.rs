@@ -3,7 +3,8 @@
 
 use crate::fresh_database::{FreshDatabase, fresh_database};
 use crate::kills::artifacts;
-use crate::shop::{Call, Shop, blueprint, comes_to, dies_while, new_ticket, write};
+use crate::program::at_once::at_once;
+use crate::shop::{Call, REMOTE, Shop, blueprint, comes_to, dies_while, new_ticket, write};
 use serde_json::{Value, json};
 
 fn is(objective: &Value, status: &str) -> bool {
@@ -60,11 +61,11 @@ fn acts_in_the_journal(shop: &Shop) -> Vec<String> {
 fn killed_at_each(
     steps: &[String],
     blueprint: &str,
-    database: &dyn Fn() -> Option<FreshDatabase>,
+    database: &(dyn Fn() -> Option<FreshDatabase> + Sync),
     play: fn(&Call<'_>) -> Option<Value>,
-    check: impl Fn(&str, &Shop, &Value),
+    check: impl Fn(&str, &Shop, &Value) + Sync,
 ) {
-    for step in steps {
+    at_once(steps, |step| {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), blueprint);
         let database = database();
@@ -75,10 +76,10 @@ fn killed_at_each(
         let done = play(&|method, path, body| shop.call(method, path, body)).expect("it answers");
         check(step, &shop, &done);
         assert_eq!(shop.get("/v1/journal/verify")["fault"], Value::Null, "killed at {step}");
-    }
+    });
 }
 
-fn killed_in_every_act(database: &dyn Fn() -> Option<FreshDatabase>) {
+fn killed_in_every_act(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)) {
     let steps: Vec<String> =
         (1..=5).flat_map(|n| [format!("act-written@{n}"), format!("act-durable@{n}")]).collect();
     let blueprint = blueprint("cat >/dev/null; echo hello", "");
@@ -99,11 +100,10 @@ fn killed_in_every_act(database: &dyn Fn() -> Option<FreshDatabase>) {
     });
 }
 
-fn killed_while_cancelling(database: &dyn Fn() -> Option<FreshDatabase>) {
+fn killed_while_cancelling(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)) {
     let steps =
         ["act-written@2", "act-durable@2", "cancel-found", "bundle-written", "cancel-told", "gate-judged"];
-    let blueprint = "extends = \"mec\"\nazolla_id = \"shop\"\n";
-    killed_at_each(&steps.map(String::from), blueprint, database, a_cancel, |step, shop, done| {
+    killed_at_each(&steps.map(String::from), REMOTE, database, a_cancel, |step, shop, done| {
         let wanted = json!({
             "status": "BLOCKED",
             "unconfirmed": false,

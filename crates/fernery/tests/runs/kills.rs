@@ -2,6 +2,7 @@
 //! as one that nobody disturbed (invariants 1, 2, 13, 17).
 
 use crate::fresh_database::{FreshDatabase, fresh_database};
+use crate::program::at_once::at_once;
 use crate::shop::{Shop, blueprint, dies_at, write};
 use serde_json::{Value, json};
 
@@ -52,11 +53,11 @@ fn undisturbed() -> Value {
     })
 }
 
-fn killed_at_every_step(database: impl Fn() -> Option<FreshDatabase>) {
+fn killed_at_every_step(database: impl Fn() -> Option<FreshDatabase> + Sync) {
     // With a program as a gate: one that needs none judges in one transaction, which has no step inside.
     let gates = "gates = [{ kind = \"outcome\" }, { kind = \"command\", name = \"check\", argv = [\"/bin/grep\", \"-q\", \"hello\", \"content\"], timeout = \"10s\", sandbox = \"none\" }]\n";
     let blueprint = blueprint("cat >/dev/null; echo hello", gates);
-    for step in STEPS {
+    at_once(&STEPS, |step| {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), &blueprint);
         let database = database();
@@ -69,7 +70,7 @@ fn killed_at_every_step(database: impl Fn() -> Option<FreshDatabase>) {
         let done = shop.until("t", step, |objective| objective["objective"]["status"] == "DONE");
         assert_eq!(artifacts(&done), undisturbed(), "killed at {step}");
         assert_eq!(shop.get("/v1/journal/verify")["fault"], Value::Null, "killed at {step}");
-    }
+    });
 }
 
 #[test]

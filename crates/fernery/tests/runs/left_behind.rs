@@ -1,11 +1,9 @@
 //! What a process leaves behind, be it killed or started with other blueprints, is found, said and put right.
 
-use crate::shop::{Shop, blueprint, eventually};
+use crate::shop::{REMOTE, Shop, blueprint, eventually};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-
-const REMOTE: &str = "extends = \"mec\"\nazolla_id = \"shop\"\n";
 
 fn why(objective: &Value) -> &str {
     objective["waiting"]["code"].as_str().unwrap_or("")
@@ -18,7 +16,7 @@ fn a_ticket_whose_executors_are_gone_says_so_and_goes_on_with_others() {
     let waits = shop.until("t", "nobody executes it", |objective| why(objective) == "no_worker");
     assert_eq!(waits["objective"]["status"], "IN_PROGRESS");
     let said = shop.server.run(["ticket", "show", "t"]).exits(0).stdout;
-    assert!(said.contains("no worker polls stream diazotroph:PATCH_DIAZOTROPH"), "{said}");
+    assert!(said.contains("no worker polls stream diazotroph:TEXT_DIAZOTROPH"), "{said}");
     assert!(said.contains("1 of 5 attempts"), "{said}");
     shop.server.signal(Signal::TERM);
     let (_, dir) = shop.server.ended();

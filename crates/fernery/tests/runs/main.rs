@@ -2,6 +2,7 @@
 //! and the program killed at every step of the way.
 
 mod afar;
+mod bare;
 mod contained;
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "only a part of it is used")]
@@ -11,7 +12,7 @@ mod killed_acts;
 mod kills;
 mod left_behind;
 mod models;
-#[path = "../program/mod.rs"]
+#[path = "../support/program/mod.rs"]
 mod program;
 mod shop;
 mod telling;

@@ -113,7 +113,7 @@ fn prose_around_the_answer_and_a_server_that_is_busy_first_are_borne() {
 }
 
 #[test]
-fn whatever_a_model_does_wrong_the_built_in_stands_in() {
+fn built_in_rules_replace_a_failing_model() {
     type How = fn(usize, &str) -> Option<(u16, &'static str, String)>;
     let ways: [(&str, How); 7] = [
         ("always 500", |_, _| Some((500, "", "oops".into()))),

@@ -12,6 +12,10 @@ pub(crate) struct Shop {
     pub(crate) server: Server,
 }
 
+/// The blueprint of an azolla `shop` whose executors are elsewhere and write text.
+pub(crate) const REMOTE: &str = "extends = \"mec\"\nazolla_id = \"shop\"\ndiazotroph_type = \"TEXT_DIAZOTROPH\"\n\
+                                 [executors.TEXT_DIAZOTROPH]\nkind = \"remote\"\n";
+
 /// The blueprint of an azolla `shop` whose executor is this shell script, with more of it.
 pub(crate) fn blueprint(script: &str, more: &str) -> String {
     format!(

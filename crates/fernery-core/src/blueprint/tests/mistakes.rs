@@ -21,16 +21,28 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
             "conurrency = 3",
             "column 1: limits.conurrency: unknown key `conurrency`; did you mean `concurrency`?",
         ),
-        ("concurrency = 3", "concurrency = -1", "column 15: limits.concurrency: is a number from 0 to 10000"),
+        (
+            "concurrency = 3",
+            "concurrency = -1",
+            "column 15: limits.concurrency: must be a number from 0 to 10000",
+        ),
         (
             "concurrency = 3",
             "concurrency = 99999999999999999999999",
-            "limits.concurrency: is a number from 0 to 10000",
+            "limits.concurrency: must be a number from 0 to 10000",
         ),
-        ("concurrency = 3", "concurrency = \"3\"", "limits.concurrency: is a whole number, not a text"),
-        ("concurrency = 3", "concurrency = 3.0", "limits.concurrency: is a whole number, not a fraction"),
+        (
+            "concurrency = 3",
+            "concurrency = \"3\"",
+            "limits.concurrency: must be a whole number, not a string",
+        ),
+        (
+            "concurrency = 3",
+            "concurrency = 3.0",
+            "limits.concurrency: must be a whole number, not a fraction",
+        ),
         ("[limits]\n", "[limit]\n", "column 2: limit: unknown key `limit`; did you mean `limits`?"),
-        ("[limits]\n", "[[limits]]\n", "limits: is a table, not a list"),
+        ("[limits]\n", "[[limits]]\n", "limits: must be a table, not a list"),
         ("[workers.gate]", "[workers.gaet]", "workers.gaet: unknown worker `gaet`; did you mean `gate`?"),
         ("[workers.gate]\ninterval = \"2s\"\n", "", "workers.gate: is missing"),
         ("[workers.gate]\ninterval = \"2s\"", "[workers.gate]\ninterval = \"2\"", "has no unit"),
@@ -38,24 +50,30 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
         (
             "[workers.gate]\ninterval = \"2s\"",
             "[workers.gate]\ninterval = \"2h\"",
-            "is a duration from 10ms to 1h",
+            "must be a duration from 10ms to 1h",
         ),
-        ("workorder = \"30m\"", "workorder = \"30 min\"", "a unit that is not known"),
-        ("workorder = \"30m\"", "workorder = 1979-05-27", "is a text in quotes, not a date"),
+        ("workorder = \"30m\"", "workorder = \"30 min\"", "an unknown unit"),
+        ("workorder = \"30m\"", "workorder = 1979-05-27", "must be a string in quotes, not a date"),
         ("workorder = \"30m\"", "workorder = \"5h\"", "budget.workorder: one workorder may take longer"),
-        ("attempts = 5", "attempts = 0", "envelope.attempts: is a number from 1 to 1000"),
-        ("# cost_usd = 20.00", "cost_usd = -1", "is an amount like 12.50"),
-        ("# cost_usd = 20.00", "cost_usd = nan", "is an amount like 12.50"),
-        ("# cost_usd = 20.00", "cost_usd = 1e3", "is an amount like 12.50"),
-        ("# cost_usd = 20.00", "cost_usd = 0.0000001", "is an amount like 12.50"),
+        ("attempts = 5", "attempts = 0", "envelope.attempts: must be a number from 1 to 1000"),
+        ("# cost_usd = 20.00", "cost_usd = -1", "must be an amount like 12.50"),
+        ("# cost_usd = 20.00", "cost_usd = nan", "must be an amount like 12.50"),
+        ("# cost_usd = 20.00", "cost_usd = 1e3", "must be an amount like 12.50"),
+        ("# cost_usd = 20.00", "cost_usd = 0.0000001", "must be an amount like 12.50"),
         ("azolla_id = \"mec\"", "azolla_id = \"a/b\"", "azolla_id: an id has 1 to 64 characters"),
         ("azolla_id = \"mec\"\n", "", "line 1, column 1: azolla_id: is missing"),
-        ("category = \"delivery\"", "category = \"a\\u0000b\"", "holds the character \\u{0}"),
-        ("category = \"delivery\"", "category = \"a\\u202eb\"", "holds the character \\u{202e}"),
-        ("category = \"delivery\"", "category = \"a\\nb\"", "is one line"),
+        ("category = \"EXECUTION\"", "category = \"a\\u0000b\"", "contains the invisible character \\u{0}"),
+        (
+            "category = \"EXECUTION\"",
+            "category = \"a\\u202eb\"",
+            "contains the invisible character \\u{202e}",
+        ),
+        ("category = \"EXECUTION\"", "category = \"a\\nb\"", "must be one line"),
+        ("category = \"EXECUTION\"", "category = \"EXECUTING\"", "did you mean `EXECUTION`?"),
+        ("category = \"EXECUTION\"", "category = \"reading\"", "EXECUTION, MEMORY_SUPPORT"),
         ("objective_type = \"TICKET\"", "objective_type = \"TICKTE\"", "did you mean `TICKET`?"),
-        ("branch_prefix = \"azolla/\"", "branch_prefix = \"-x\"", "branch_prefix: has letters"),
-        ("branch_prefix = \"azolla/\"", "branch_prefix = \"../\"", "branch_prefix: has letters"),
+        ("branch_prefix = \"azolla/\"", "branch_prefix = \"-x\"", "branch_prefix: must consist of letters"),
+        ("branch_prefix = \"azolla/\"", "branch_prefix = \"../\"", "branch_prefix: must consist of letters"),
         (
             "diazotroph_type = \"PATCH_DIAZOTROPH\"",
             "diazotroph_type = \"PATHC_DIAZOTROPH\"",
@@ -63,20 +81,32 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
         ),
         ("diazotroph_type = \"PATCH_DIAZOTROPH\"", "diazotroph_type = \"PATCH\"", "ends in _DIAZOTROPH"),
         ("kind = \"remote\"", "kind = \"remot\"", "did you mean `remote`?"),
-        ("kind = \"remote\"", "kind = \"builtin\"", "`builtin` is for TRIAGE_DIAZOTROPH"),
+        ("kind = \"remote\"", "kind = \"builtin\"", "`builtin` is only for TRIAGE_DIAZOTROPH"),
         ("kind = \"remote\"", "kind = \"llm\"\nmodel = \"x\"", "base_url: is missing"),
-        ("kind = \"remote\"", "kind = \"remote\"\nargv = [\"x\"]", "argv: is for a command or an agent"),
+        ("kind = \"remote\"", "kind = \"remote\"\nargv = [\"x\"]", "argv: is only for a command or an agent"),
         ("kind = \"remote\"", "kind = \"command\"", "executors.PATCH_DIAZOTROPH.argv: is missing"),
-        ("kind = \"remote\"", "kind = \"command\"\nargv = []", "argv: is a program and its arguments"),
-        ("kind = \"remote\"", "kind = \"command\"\nargv = [\"\"]", "argv[0]: is the program"),
+        ("kind = \"remote\"", "kind = \"command\"\nargv = []", "argv: must be a program and its arguments"),
+        ("kind = \"remote\"", "kind = \"command\"\nargv = [\"\"]", "argv[0]: the program must not be empty"),
         (
             "kind = \"remote\"",
             "kind = \"command\"\nargv = [\"a\", 5]",
-            "argv[1]: is a text in quotes, not a number",
+            "argv[1]: must be a string in quotes, not a number",
         ),
-        ("kind = \"remote\"", "kind = \"command\"\nargv = [\"a\\u0000\"]", "argv[0]: holds the character"),
-        ("kind = \"remote\"", "kind = \"command\"\nargv = \"make test\"", "argv: is a list, not a text"),
-        ("kind = \"remote\"", "kind = \"command\"\nargv = [\"a\"]\nenv = [\"A=1\"]", "env[0]: is the name"),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = [\"a\\u0000\"]",
+            "argv[0]: contains the invisible character",
+        ),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = \"make test\"",
+            "argv: must be a list, not a string",
+        ),
+        (
+            "kind = \"remote\"",
+            "kind = \"command\"\nargv = [\"a\"]\nenv = [\"A=1\"]",
+            "env[0]: must be the name",
+        ),
         (
             "kind = \"remote\"",
             "kind = \"command\"\nargv = [\"a\"]\nenv = [\"FERNERY_TOKEN\"]",
@@ -85,7 +115,7 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
         (
             "kind = \"remote\"",
             "kind = \"command\"\nargv = [\"a\"]\nenv = [\"A\", \"A\"]",
-            "`A` is there twice",
+            "`A` is listed twice",
         ),
         (
             "kind = \"remote\"",
@@ -95,7 +125,7 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
         (
             "kind = \"remote\"",
             "kind = \"command\"\nargv = [\"a\"]\nparallel = 0",
-            "parallel: is a number from 1 to 256",
+            "parallel: must be a number from 1 to 256",
         ),
         (
             "kind = \"remote\"",
@@ -107,29 +137,74 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
             "kind = \"outcom\"",
             "gates[1].kind: unknown gate `outcom`; did you mean `outcome`?",
         ),
-        ("kind = \"outcome\"", "kind = \"schema\"", "gates[1]: there are two gates of the name `schema`"),
+        ("kind = \"outcome\"", "kind = \"schema\"", "gates[1]: two gates have the name `schema`"),
         (
             "kind = \"outcome\"",
             "kind = \"command\"\nname = \"schema\"\nargv = [\"x\"]",
-            "two gates of the name `schema`",
+            "two gates have the name `schema`",
         ),
         (
             "kind = \"outcome\"",
             "kind = \"command\"\nname = \"a b\"\nargv = [\"x\"]",
-            "gates[1].name: has 1 to 64",
+            "gates[1].name: must have 1 to 64",
         ),
         ("kind = \"outcome\"", "kind = \"outcome\"\nargv = [\"x\"]", "gates[1].argv: unknown key `argv`"),
-        ("kind = \"outcome\"", "kind = \"patch\"\nmax_files = 0", "max_files: is a number from 1 to 10000"),
-        ("kind = \"outcome\"", "kind = \"patch\"\nsymlinks = 1", "symlinks: is true or false, not a number"),
+        (
+            "kind = \"outcome\"",
+            "kind = \"patch\"\nmax_files = 0",
+            "max_files: must be a number from 1 to 10000",
+        ),
+        (
+            "kind = \"outcome\"",
+            "kind = \"patch\"\nsymlinks = 1",
+            "symlinks: must be true or false, not a number",
+        ),
         ("kind = \"outcome\"", "kind = \"patch\"\nallow = [\"/x\"]", "allow[0]: is a file name, a path"),
         ("kind = \"outcome\"", "kind = \"patch\"\nalow = []", "unknown key `alow`; did you mean `allow`?"),
+        (
+            "kind = \"outcome\"",
+            "kind = \"command\"\nname = \"c\"\nargv = [\"x\"]\nprotects = [\"test.sh\"]\n[[gates]]\nkind = \"applies\"",
+            "gates[1].protects: is about files of a repository: put the gate `applies` before",
+        ),
+        (
+            "kind = \"outcome\"",
+            "kind = \"applies\"\n[[gates]]\nkind = \"command\"\nname = \"c\"\nargv = [\"x\"]\nprotects = [\"../x\"]",
+            "gates[2].protects[0]: is a file name, a path",
+        ),
         ("max_content_bytes = 1_048_576", "", "gates[2].max_content_bytes: is missing"),
-        ("max_content_bytes = 1_048_576", "max_content_bytes = 1_048_577", "is a number from 1 to 1048576"),
-        ("infrastructure = 3", "infrastructure = 0", "retry.infrastructure: is a number from 1 to 1000"),
+        (
+            "max_content_bytes = 1_048_576",
+            "max_content_bytes = 1_048_577",
+            "must be a number from 1 to 1048576",
+        ),
+        ("infrastructure = 3", "infrastructure = 0", "retry.infrastructure: must be a number from 1 to 1000"),
         ("4 = \"none\"", "4 = \"never\"", "urgency.4: \"never\" does not start with a number"),
         ("4 = \"none\"", "5 = \"none\"", "urgency.5: unknown key `5`"),
         ("azollas = []", "azollas = [\"no/\"]", "reads.azollas[0]: an id has"),
         ("artifact_types = []", "artifact_types = [\"objectiv\"]", "did you mean `objective`?"),
+        (
+            "[retry]",
+            "[prompts]\nPATCH_DIAZOTROPH = \"{ticket}\\n{titel}\"\n[retry]",
+            "column 20: prompts.PATCH_DIAZOTROPH: unknown name `{titel}`; known: {ticket} {title} {acceptance_criteria} {note} \
+             {failure} {objective_id} {attempt} {branch_name} {repo_ref} {base_branch} {commit_sha}",
+        ),
+        (
+            "[retry]",
+            "[prompts]\nPATCH_DIAZOTROPH = \"{ticket}\\n{\"\n[retry]",
+            "`{` stands alone: write `{{`",
+        ),
+        ("[retry]", "[prompts]\nPATCH_DIAZOTROPH = \"x\"\n[retry]", "does not say what is wanted"),
+        (
+            "[retry]",
+            "[prompts]\nPATCH_DIAZOTROPH = 5\n[retry]",
+            "prompts.PATCH_DIAZOTROPH: must be a string in quotes",
+        ),
+        (
+            "[retry]",
+            "[prompts]\nPATHC_DIAZOTROPH = \"{ticket}\"\n[retry]",
+            "did you mean `PATCH_DIAZOTROPH`?",
+        ),
+        ("[retry]", "[prompts]\nPATCH = \"{ticket}\"\n[retry]", "ends in _DIAZOTROPH"),
         ("[reads]", "[reads", "unclosed table"),
     ] {
         let told = told(from, to);
@@ -161,24 +236,33 @@ fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
 fn mistakes_in_an_inbox_are_told_as_well() {
     for (was, is, why) in [
         ("time_zone = \"UTC\"", "time_zone = \"Europe/Berln\"", "did you mean Europe/Berlin?"),
-        ("batch = 50", "batch = 0", "is a number from 1"),
+        ("batch = 50", "batch = 0", "must be a number from 1"),
         ("missed = \"once\"", "missed = \"twice\"", "missed"),
         ("missed = \"once\"", "schedule = \"61 8 * * *\"", "manifest.schedule"),
-        ("[workers.capture_readiness]\ninterval = \"2s\"", "", "[triage] needs the worker"),
-        ("[workers.manifest_scheduler]\ninterval = \"2s\"", "", "[manifest] needs the worker"),
+        ("[workers.capture_readiness]\ninterval = \"2s\"", "", "[triage] needs this worker"),
+        ("[workers.manifest_scheduler]\ninterval = \"2s\"", "", "[manifest] needs this worker"),
         ("title = \"Maintain operator context continuity\"\n", "", "standing.title: is missing"),
         ("objective_id = \"operator-continuity\"", "objective_id = \"a b\"", "an id has 1 to 64"),
         (
             "objective_type = \"STANDING\"",
             "objective_type = \"TICKET\"",
-            "is for an azolla of objective_type STANDING",
+            "is only for an azolla of objective_type STANDING",
         ),
         ("[executors.MANIFEST_BUILDER_DIAZOTROPH]\nkind = \"builtin\"", "", "MANIFEST_BUILDER_DIAZOTROPH"),
         ("kind = \"answers\"", "kind = \"answer\"", "did you mean `answers`?"),
         ("[urgency]", "[envelope]\nattempts = 1\n[urgency]", "a standing objective is never done"),
         ("[urgency]", "[notices]\nwebhook = \"https://h\"\n[urgency]", "secret_env"),
         ("[urgency]", "[notices]\non = [\"everything\"]\n[urgency]", "notices.on[0]"),
-        ("kind = \"builtin\"", "kind = \"llm\"\nbase_url = \"ftp://x\"\nmodel = \"m\"", "is an address like"),
+        (
+            "[urgency]",
+            "[prompts]\nTRIAGE_DIAZOTROPH = \"{ticket}\"\n[urgency]",
+            "is only for an azolla of tickets",
+        ),
+        (
+            "kind = \"builtin\"",
+            "kind = \"llm\"\nbase_url = \"ftp://x\"\nmodel = \"m\"",
+            "must be an address like",
+        ),
     ] {
         assert!(TASK_MANAGEMENT_TOML.contains(was), "{was}");
         let flaws = alone(&TASK_MANAGEMENT_TOML.replacen(was, is, 1)).expect_err(is);
@@ -195,6 +279,15 @@ fn no_gates_or_none_in_the_list_is_refused() {
     assert!(flaws[0].message.contains("would let everything pass"), "{flaws:?}");
     let flaws = with("gates = []").unwrap_err();
     assert_eq!((flaws[0].line, flaws[0].path.as_str()), (3, "gates"));
+}
+
+#[test]
+fn a_prompt_has_a_bound() {
+    let of =
+        |bytes: usize| format!("[prompts]\nPATCH_DIAZOTROPH = \"{{ticket}}\\n{}\"", "x".repeat(bytes - 9));
+    assert!(with(&of(limits::PROMPT_BYTES_MAX)).is_ok());
+    let flaws = with(&of(limits::PROMPT_BYTES_MAX + 1)).unwrap_err();
+    assert!(flaws[0].message.contains("at most 16384 bytes"), "{flaws:?}");
 }
 
 #[test]
@@ -238,6 +331,9 @@ fn no_mutation_of_the_default_makes_it_panic() {
     for _ in 0..rounds {
         let mut text: Vec<char> = plain.chars().collect();
         for _ in 0..=next(4) {
+            if text.is_empty() {
+                break;
+            }
             let at = next(text.len());
             match next(5) {
                 0 => drop(text.remove(at)),

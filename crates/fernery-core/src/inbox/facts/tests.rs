@@ -18,7 +18,8 @@ pub(in crate::inbox) fn now() -> Timestamp {
 
 pub(in crate::inbox) fn own(candidates: u64) -> Own {
     let azolla_id = AzollaId::stored("task_management");
-    Own { azolla_id, candidates, oldest_candidate: Some(now().before(HOUR)), pending_captures: 3 }
+    let oldest_candidate = Some(now().before(HOUR));
+    Own { azolla_id, candidates, oldest_candidate, pending_captures: 3, held_captures: 0 }
 }
 
 pub(in crate::inbox) fn objective(id: &str, status: ObjectiveStatus) -> Objective {
@@ -54,8 +55,10 @@ pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>
         status: QueryStatus::Ok,
         server: None,
         as_of: Some(now()),
+        unread: 0,
+        full: false,
     };
-    Told { asked, objectives, pauses, clocks: BTreeMap::new() }
+    Told { asked, objectives, pauses, clocks: BTreeMap::new(), foreign: BTreeMap::new() }
 }
 
 fn pause(id: &str, reason: PauseReason) -> PauseState {
@@ -222,4 +225,107 @@ fn a_pause_that_tells_no_action_gets_the_command() {
     );
     assert_eq!(found.pauses()[0].prioritized_actions, ["fernery ticket show T-1"]);
     assert_eq!(found.items[0].why, ["blocked: nobody said why", "its last run did not pass"]);
+}
+
+/// Of an objective that its azolla does not tell, a pause is what is known.
+#[test]
+fn pauses_are_shown_where_objectives_are_denied_or_left_out() {
+    let mut there = told(vec![], vec![pause("T-1", PauseReason::BudgetExhausted)]);
+    there.asked.status = QueryStatus::Denied;
+    let found = facts(std::slice::from_ref(&there), &own(0), &URGENCY, now());
+    let [item] = &found.items[..] else { panic!("{found:?}") };
+    assert_eq!((item.item_id.as_str(), item.command.as_str()), ("mec/T-1", "fernery ticket show T-1"));
+    assert_eq!(item.why, ["its budget is spent since 2026-11-16 12:00 UTC; mec tells no more"]);
+    assert_eq!(found.pauses().len(), 1);
+    (there.asked.status, there.asked.full) = (QueryStatus::Ok, true);
+    let cut = facts(std::slice::from_ref(&there), &own(0), &URGENCY, now());
+    assert_eq!(cut.items, found.items, "it was not among as many as one answer takes");
+    assert!(!cut.asked[0].is_seen());
+    let cancelled =
+        Objective { blocked_reason: Some("cancelled".into()), ..objective("T-1", ObjectiveStatus::Blocked) };
+    there.objectives.push(cancelled);
+    assert!(facts(&[there], &own(0), &URGENCY, now()).items.is_empty(), "it was told, and is not open");
+}
+
+#[test]
+fn what_has_an_id_of_another_form_is_shown_and_stands_in_no_command() {
+    let own_id = "PROJ.12/3; rm -rf ~";
+    let mut value = json!(objective("T-1", ObjectiveStatus::New));
+    value["objective_id"] = json!(own_id);
+    let read = foreign::objective(&value).expect("it is shown");
+    assert_eq!(read, foreign::objective(&value).unwrap(), "always under the same id");
+    assert_eq!(foreign::own_id(&read), own_id);
+    assert!(ObjectiveId::new(read.objective_id.as_str()).is_ok(), "{read:?}");
+    let mut stopped = json!(pause("T-1", PauseReason::GateFailed));
+    stopped["objective_id"] = json!(own_id);
+    let (stopped, own_of_pause) = foreign::pause(&stopped).expect("it is shown");
+    assert_eq!((&stopped.objective_id, own_of_pause.as_deref()), (&read.objective_id, Some(own_id)));
+    let found = facts(&[told(vec![read.clone()], vec![stopped.clone()])], &own(0), &URGENCY, now());
+    assert_eq!(found.items[0].command, "look at \"PROJ.12/3; rm -rf ~\" in mec");
+    assert!(found.items[0].title.starts_with("PROJ.12/3; rm -rf ~: Title"), "{found:?}");
+    assert_eq!(found.items[0].pause.as_ref().map(|pause| &pause.objective_id), Some(&read.objective_id));
+    let mut alone = told(vec![], vec![stopped]);
+    alone.foreign.insert(read.objective_id.clone(), own_id.to_string());
+    let found = facts(&[alone], &own(0), &URGENCY, now());
+    assert_eq!(found.items[0].command, "look at \"PROJ.12/3; rm -rf ~\" in mec");
+    let overdue = deadline::overdue_pause(&read, &AzollaId::stored("a"), Some("https://x"), now(), now());
+    assert_eq!(overdue.prioritized_actions.len(), 1);
+    assert!(overdue.prioritized_actions[0].ends_with("in mec at https://x"), "{overdue:?}");
+
+    let mut blocked = json!(Objective {
+        blocked_on: vec![blocker("b", false)],
+        ..objective("T-1", ObjectiveStatus::Blocked)
+    });
+    blocked["blocked_on"][0]["blocker_id"] = json!("b.1");
+    let read = foreign::objective(&blocked).expect("it is shown");
+    let found = facts(&[told(vec![read], vec![])], &own(0), &URGENCY, now());
+    assert_eq!(found.items[0].command, "fernery ticket show T-1");
+    assert_eq!(foreign::objective(&json!({ "objective_id": "x" })), None);
+}
+
+#[test]
+fn facts_that_were_kept_before_unread_artifacts_were_counted_have_the_digest_they_had() {
+    let kept = json!({
+        "asked": [
+            { "azolla_id": "mec", "status": "OK", "server": null, "as_of": "2026-11-16T12:00:00Z" },
+            { "azolla_id": "far", "status": "TARGET_UNAVAILABLE", "server": "http://far:7878", "as_of": null },
+        ],
+        "items": [{
+            "item_id": "mec/T-1",
+            "azolla_id": "mec",
+            "objective_id": "T-1",
+            "title": "Title of T-1",
+            "why": ["waits for approval since 2026-11-16 10:00 UTC"],
+            "command": "fernery ticket approve T-1",
+            "importance": 2,
+            "urgency": 3,
+            "due_at": null,
+            "overdue": false,
+            "status": "NEW",
+            "pause": null,
+            "score_terms": [["status", 10]],
+        }],
+        "more": 1,
+        "pending_captures": 2,
+    });
+    let mut facts: Facts = serde_json::from_value(kept.clone()).unwrap();
+    let three = json!([["mec", "OK", null], ["far", "TARGET_UNAVAILABLE", "http://far:7878"]]);
+    assert_eq!(facts.digest(), digest_of(&(three, &kept["items"], 1)));
+    let before = facts.digest();
+    facts.asked[0].unread = 1;
+    assert_ne!(facts.digest(), before, "what nobody could read matters");
+    (facts.asked[0].unread, facts.asked[0].full) = (0, true);
+    assert_ne!(facts.digest(), before, "that there may be more matters");
+}
+
+#[test]
+fn captures_that_are_held_have_an_item_with_the_command_that_releases_them() {
+    let named_so = told(vec![objective("held", ObjectiveStatus::New)], vec![]);
+    let found = facts(&[named_so], &Own { held_captures: 2, ..own(0) }, &URGENCY, now());
+    let ids: BTreeSet<_> = found.items.iter().map(|item| item.item_id.as_str()).collect();
+    assert_eq!(ids, ["mec/ticket/held", "task_management/held"].into());
+    let held = found.items.iter().find(|item| item.objective_id.is_none()).unwrap();
+    assert_eq!(held.command, "fernery triage release");
+    assert_eq!(held.title, "2 captures came with an import and are held");
+    assert_eq!(found.pending_captures, 3, "they are counted apart");
 }

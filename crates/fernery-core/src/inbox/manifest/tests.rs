@@ -85,8 +85,21 @@ fn the_last_text_tells_of_what_is_not_there_and_nothing_is_said_in_one_line() {
     facts.asked[0].status = QueryStatus::TargetUnavailable;
     assert_eq!(
         orientation_texts(&builtin(&facts), &facts),
-        ["Nothing needs you. (not seen: mec did not answer)"]
+        ["Not everything was seen: mec did not answer. Elsewhere nothing waits."]
     );
+    facts.asked[0].status = QueryStatus::Denied;
+    let denied = orientation_texts(&builtin(&facts), &facts).join("");
+    assert!(
+        denied.contains("mec denied it") && !denied.to_lowercase().contains("nothing needs you"),
+        "{denied}"
+    );
+    (facts.asked[0].status, facts.asked[0].unread) = (QueryStatus::Ok, 3);
+    let unread = orientation_texts(&builtin(&facts), &facts).join("");
+    assert!(unread.contains("mec told of 3 that cannot be read"), "{unread}");
+    (facts.asked[0].unread, facts.asked[0].full) = (0, true);
+    let full = orientation_texts(&builtin(&facts), &facts).join("");
+    assert!(full.contains("mec may have more than one answer takes"), "{full}");
+    assert!(!full.to_lowercase().contains("nothing needs you"), "{full}");
 }
 
 #[test]

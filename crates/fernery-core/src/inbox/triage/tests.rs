@@ -77,6 +77,10 @@ fn the_gate_tells_everything_that_is_wrong_at_once() {
             json!({ "candidates": [candidate(&["c1", "c2"])], "left": [{ "capture_id": "c2", "why": "" }] }),
             &["/left/0/why", "c2 is there 2 times"],
         ),
+        (
+            json!({ "candidates": [candidate(&["c1", "c2"])], "ambiguities": ["fine", "a\nb", 1] }),
+            &["/ambiguities/1: one line", "/ambiguities/2: one line"],
+        ),
         (with("title", json!("")), &["/candidates/0/title"]),
         (with("title", json!("a\nb")), &["/candidates/0/title"]),
         (with("title", json!("x".repeat(501))), &["/candidates/0/title"]),
@@ -112,7 +116,8 @@ fn an_answer_in_the_form_that_a_model_is_given_passes() {
             "capture_ids": ["c1"], "title": "t", "acceptance_criteria": "c", "importance": 0, "urgency": 4,
             "metadata": { "due_at": null, "projects": [], "contexts": ["me"] }
         }],
-        "left": []
+        "left": [],
+        "ambiguities": ["c1: which one?"]
     });
     assert!(jsonschema::is_valid(&schema, &answer));
     assert!(read(&answer.to_string(), &[captured("c1", "a")]).is_ok());
@@ -153,4 +158,29 @@ fn whatever_is_captured_the_built_in_passes_the_gate() {
         let content = serde_json::to_string(&builtin(&batch, &Zone::UTC)).unwrap();
         assert!(read(&content, &batch).is_ok());
     }
+}
+
+#[test]
+fn what_is_ambiguous_stands_in_the_notes() {
+    let batch = [
+        captured("c1", "buy milk"),
+        captured("c2", "buy milk"),
+        captured("c3", ""),
+        captured("c4", "x (A)\ny"),
+    ];
+    let said = notes(&serde_json::to_string(&builtin(&batch, &Zone::UTC)).unwrap()).unwrap();
+    for line in [
+        "- c3: nothing is written in it",
+        "- c4: it has 2 lines; only the first was read for dates and marks",
+        "- c1, c2: they say the same, and are 2 candidates",
+    ] {
+        assert!(said.contains(line), "{said}");
+    }
+    let left = json!({ "candidates": [], "left": [{ "capture_id": "c1", "why": "no idea" }], "ambiguities": ["c2: when?"] });
+    assert_eq!(
+        notes(&left.to_string()).unwrap(),
+        "Ambiguities:\n- c2: when?\n- c1: nothing was made of it: no idea"
+    );
+    assert_eq!(notes("{\"candidates\": []}").unwrap(), "Ambiguities: none");
+    assert_eq!(notes("I am sorry"), None);
 }

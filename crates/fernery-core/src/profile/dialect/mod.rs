@@ -14,9 +14,9 @@ mod opencode;
 #[cfg(test)]
 mod tests;
 
-use crate::artifact::words;
 use crate::limits;
 use crate::names::{is_unprintable, showable};
+use crate::words;
 use lines::Lines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

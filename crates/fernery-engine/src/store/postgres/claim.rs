@@ -1,14 +1,15 @@
-//! Jobs are claimed, and go back if their claimer left before it was told.
+//! Claims jobs. Jobs that never reached their caller go back to their streams.
 
-use super::Shared;
-use super::after::After;
-use super::columns::{self, Param, cell, count, instant, job_id, json, maybe_instant, millis, rows_limit};
+use super::after_commit::AfterCommit;
+use super::connection::retry::{Tries, Trouble};
 use super::grouper::Verb;
-use super::heads::FRONT;
-use super::trouble::{Tries, Trouble};
+use super::rows::{self, At, Param, cell, count, instant, job_id, json, maybe_instant, millis, rows_limit};
+use super::scan_start::FRONT;
+use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{Ask, Claimed, Proof};
-use fernery_core::lease::Message;
+use crate::store::{Ask, Claim, Claimed, Proof};
+use async_trait::async_trait;
+use fernery_core::job::lease::Message;
 use fernery_core::{AttemptId, LeaseToken, StreamName, Timestamp, TokenHash, limits};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,12 +19,20 @@ use tokio_postgres::Row;
 use tracing::{debug, warn};
 use uuid::Uuid;
 
-pub(super) struct Claim {
+#[async_trait]
+impl Claim for PostgresStore {
+    async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>> {
+        Ok(self.claims.call(ask).await?.accept())
+    }
+}
+
+pub(super) struct ClaimBatch {
     pub(super) shared: Arc<Shared>,
     pub(super) undelivered: mpsc::UnboundedSender<Vec<Proof>>,
 }
 
-/// What each row of a claim gets if there is one: made before, so that a claim whose reply was lost can be found.
+/// Attempt ids and tokens for the rows of a claim. They are made before the statement runs, so that a claim whose reply
+/// was lost can be found.
 pub(super) struct Slots<'a> {
     pub(super) attempt_ids: Vec<Uuid>,
     tokens: Vec<LeaseToken>,
@@ -33,7 +42,7 @@ pub(super) struct Slots<'a> {
     pub(super) asks: Vec<i32>,
 }
 
-impl Verb for Claim {
+impl Verb for ClaimBatch {
     type Call = Ask;
     type Reply = Delivery;
 
@@ -75,18 +84,23 @@ impl Verb for Claim {
             end += ask.max;
             ends.push(end);
         }
+        for (_, claimed) in &claimed {
+            if self.shared.expiries.made(&claimed.stream, claimed.expires_at, claimed.claimed_at) {
+                self.shared.signals.leased.notify_one();
+            }
+        }
         for (slot, claimed) in claimed {
             let owner = ends.partition_point(|end| *end <= slot);
             match deliveries.get_mut(owner) {
                 Some(delivery) => delivery.claimed.push(claimed),
-                None => return Err(StoreError::Corrupt("a claim took more than was asked".into())),
+                None => return Err(StoreError::Corrupt("a claim took more jobs than it asked for".into())),
             }
         }
         Ok(deliveries)
     }
 }
 
-impl Claim {
+impl ClaimBatch {
     fn slots<'a>(&self, asks: &'a [Ask]) -> Slots<'a> {
         let chance = self.shared.settings.chance;
         let workers: Vec<&str> =
@@ -105,20 +119,24 @@ impl Claim {
         let Some(first) = asks.first() else { return Ok(Vec::new()) };
         let streams = &first.streams;
         let mut past_messages = None;
-        if let Some(post) = &self.shared.post {
-            if !post.healing.is_due(streams, Instant::now()) {
-                let claimed = self.take_hinted(post, streams, slots).await?;
+        if let Some(messaging) = &self.shared.messaging {
+            // There are no messages for expired leases.
+            if !messaging.database_poll.is_due(streams, Instant::now())
+                && !self.shared.expiries.seem_due(streams)
+            {
+                let claimed = self.take_hinted(messaging, streams, slots).await?;
                 if !claimed.is_empty() {
                     return Ok(claimed);
                 }
             }
-            past_messages = Some((&post.healing, post.healing.begins(streams, Instant::now())));
+            past_messages =
+                Some((&messaging.database_poll, messaging.database_poll.begins(streams, Instant::now())));
         }
         let claimed = self.take_unhinted(streams, slots).await?;
-        if let (Some((healing, before)), Some((_, last))) = (past_messages, claimed.last())
+        if let (Some((database_poll, before)), Some((_, last))) = (past_messages, claimed.last())
             && (claimed.len() == slots.tokens.len() || slots.is_full_of_bytes(&claimed))
         {
-            healing.ended_at(&last.stream, streams, &before, Instant::now());
+            database_poll.ended_at(&last.stream, streams, &before, Instant::now());
         }
         Ok(claimed)
     }
@@ -129,37 +147,50 @@ impl Claim {
         streams: &[StreamName],
         slots: &Slots<'_>,
     ) -> Result<Vec<(usize, Claimed)>, Trouble> {
-        let starts = self.shared.heads.starts(streams, Instant::now());
-        let mut claimed = self.take_from(streams, &starts, slots, 0).await?;
+        let starts = self.shared.scan_starts.starts(streams, Instant::now());
+        let bound = self.shared.expiries.of(streams);
+        let mut claimed = match self.take_from(streams, &starts, slots, 0, Some(bound.at)).await? {
+            Some(claimed) => claimed,
+            None => {
+                if let Err(trouble) = self.shared.take_expired(streams, bound).await {
+                    // The reaper warns, and not as often as claims come.
+                    debug!(?trouble, "a claim could not settle expired leases; the reaper will retry");
+                }
+                self.take_from(streams, &starts, slots, 0, None).await?.unwrap_or_default()
+            }
+        };
         if claimed.len() == slots.tokens.len() {
             self.remember(streams, &starts, &claimed);
             return Ok(claimed);
         }
-        streams.iter().for_each(|stream| self.shared.heads.forget(stream));
+        streams.iter().for_each(|stream| self.shared.scan_starts.forget(stream));
         if slots.is_full_of_bytes(&claimed) {
             return Ok(claimed);
         }
         if starts.iter().any(|start| *start != FRONT) {
-            // Less than asked for: the rest may stand further in front.
+            // Fewer jobs than asked for: others may lie before the start position.
             let front = vec![FRONT; streams.len()];
-            match self.take_from(streams, &front, slots, claimed.len()).await {
-                Ok(more) => claimed.extend(more),
+            match self.take_from(streams, &front, slots, claimed.len(), None).await {
+                Ok(more) => claimed.extend(more.into_iter().flatten()),
                 Err(trouble) if claimed.is_empty() => return Err(trouble),
-                // What is had is had; what this may have taken beyond it runs out.
-                Err(trouble) => debug!(?trouble, "the second look of a claim failed"),
+                // The jobs of the first query are returned. If this query took more, their leases expire.
+                Err(trouble) => {
+                    debug!(?trouble, "the second query of a claim failed; returning the jobs of the first")
+                }
             }
         }
         Ok(claimed)
     }
 
-    /// Fills the slots from `used` on.
+    /// Fills the slots from `used` on. `None`: leases of these streams may have run out, since it is past `runs_out_at`.
     async fn take_from(
         &self,
         streams: &[StreamName],
         starts: &[i64],
         slots: &Slots<'_>,
         used: usize,
-    ) -> Result<Vec<(usize, Claimed)>, Trouble> {
+        runs_out_at: Option<Timestamp>,
+    ) -> Result<Option<Vec<(usize, Claimed)>>, Trouble> {
         let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
         let hashes = slots.hashes(used);
         let (attempts, workers) = (&slots.attempt_ids[used..], &slots.workers[used..]);
@@ -167,12 +198,17 @@ impl Claim {
         let limit = rows_limit(hashes.len());
         let ttl_ms = millis(self.shared.settings.lease_ttl);
         let session = self.shared.pool.session().await?;
-        let params: [Param<'_>; 9] =
-            [&names, &limit, &attempts, &hashes, &workers, &ttl_ms, &askers, &bytes_max, &starts];
-        let sql = concat!(include_str!("sql/claim_pick.sql"), include_str!("sql/claim_take.sql"));
-        let rows = session.query(sql, &params).await?;
+        let due = runs_out_at.map(At);
+        let params: [Param<'_>; 10] =
+            [&names, &limit, &attempts, &hashes, &workers, &ttl_ms, &askers, &bytes_max, &starts, &due];
+        let rows = session.query(include_str!("sql/claim.sql"), &params).await?;
         drop(session);
-        Ok(rows.iter().map(|row| slots.claimed(row, used)).collect::<StoreResult<_>>()?)
+        if let Some(first) = rows.first()
+            && cell::<i64>(first, 0)? == 0
+        {
+            return Ok(None);
+        }
+        Ok(Some(rows.iter().map(|row| slots.claimed(row, used)).collect::<StoreResult<_>>()?))
     }
 
     /// The next claim goes on where this one, which got all it asked for, ended.
@@ -181,7 +217,7 @@ impl Claim {
         let now = Instant::now();
         for (stream, start) in streams.iter().zip(starts) {
             let of_stream = claimed.iter().rev().find(|(_, c)| c.stream == *stream);
-            self.shared.heads.passed(stream, *start, of_stream.map(|(_, c)| c.message.seq), now);
+            self.shared.scan_starts.passed(stream, *start, of_stream.map(|(_, c)| c.message.seq), now);
             if *stream == last.stream {
                 // What follows was not looked at.
                 break;
@@ -213,7 +249,7 @@ impl Slots<'_> {
         self.hashes[first..].iter().map(|hash| hash.0.as_slice()).collect()
     }
 
-    /// Whether somebody got fewer jobs than asked for because of their size: then slots are left empty in between.
+    /// Whether a caller got fewer jobs than asked for because of their size: then slots in between stay empty.
     fn is_full_of_bytes(&self, claimed: &[(usize, Claimed)]) -> bool {
         let mut bytes: HashMap<i32, usize> = HashMap::new();
         for (slot, claimed) in claimed {
@@ -228,14 +264,14 @@ impl Slots<'_> {
         let slot = first.saturating_add(number);
         let (Some(attempt_id), Some(lease_token)) = (self.attempt_ids.get(slot), self.tokens.get(slot))
         else {
-            return Err(StoreError::Corrupt("a claim took more than was asked".into()));
+            return Err(StoreError::Corrupt("a claim took more jobs than it asked for".into()));
         };
         let claimed = Claimed {
             job_id: job_id(row, 1)?,
             attempt_id: AttemptId::from_uuid(*attempt_id),
             lease_token: *lease_token,
-            stream: columns::stream(row, 2)?,
-            message: match columns::message_id(row, 11)? {
+            stream: rows::stream(row, 2)?,
+            message: match rows::message_id(row, 11)? {
                 Some(id) => Message { seq: id.n, ready_at: Timestamp::from_millis(id.ms) },
                 None => Message { seq: cell(row, 3)?, ready_at: instant(row, 4)? },
             },
@@ -272,13 +308,13 @@ impl Drop for Delivery {
             attempt_id: c.attempt_id,
             token_hash: c.lease_token.hash(),
         });
-        // Nobody takes them back once the store is closed: then the leases run out.
+        // After the store is closed nobody puts them back: their leases expire.
         let _ = self.back.send(proofs.collect());
     }
 }
 
 /// Puts undelivered jobs back until the store is closed, and then those that are under way.
-pub(super) async fn take_back(shared: Arc<Shared>, mut undelivered: mpsc::UnboundedReceiver<Vec<Proof>>) {
+pub(super) async fn take_back(shared: Arc<Shared>, undelivered: &mut mpsc::UnboundedReceiver<Vec<Proof>>) {
     loop {
         let received = tokio::select! {
             biased;
@@ -296,7 +332,11 @@ pub(super) async fn take_back(shared: Arc<Shared>, mut undelivered: mpsc::Unboun
         let mut tries = Tries::new(shared.settings.chance);
         while let Err(trouble) = unclaim(&shared, &proofs).await {
             if let Err(error) = tries.again(trouble).await {
-                warn!(%error, jobs = proofs.len(), "undelivered jobs could not be put back; their leases run out");
+                warn!(
+                    %error, jobs = proofs.len(),
+                    "could not return undelivered jobs to their streams; they come back when their \
+                     leases expire"
+                );
                 break;
             }
         }
@@ -307,12 +347,12 @@ async fn unclaim(shared: &Shared, proofs: &[Proof]) -> Result<(), Trouble> {
     let ids: Vec<Uuid> = proofs.iter().map(|proof| proof.job_id.uuid()).collect();
     let hashes: Vec<&[u8]> = proofs.iter().map(|proof| proof.token_hash.0.as_slice()).collect();
     let session = shared.pool.session().await?;
-    let mut after = After::default();
+    let mut after = AfterCommit::default();
     for row in session.query(include_str!("sql/unclaim.sql"), &[&ids, &hashes]).await? {
-        let stream = columns::stream(&row, 0)?;
-        shared.heads.forget(&stream);
+        let stream = rows::stream(&row, 0)?;
+        shared.scan_starts.forget(&stream);
         after.waits(&stream, None);
-        after.messages.extend(columns::message(&row, 0)?);
+        after.messages.extend(rows::message(&row, 0)?);
     }
     drop(session);
     shared.announce(after);

@@ -1,24 +1,34 @@
-//! Jobs come in.
+//! Enqueues jobs.
 //!
-//! One statement stores a whole batch and leaves out what is taken. What it left out is then looked up: by id first, by
-//! unique key second, and what is neither (its key was freed meanwhile) goes into the next round.
+//! One statement stores a whole batch and skips jobs whose id or unique key is taken. Skipped jobs are then looked up,
+//! by id first, by unique key second. A job that is found by neither (its key was freed meanwhile) goes into the next
+//! round.
 
-use super::Shared;
-use super::after::After;
-use super::columns::{self, At, Json, Param, cell, instant, job_id, millis, small};
+use super::after_commit::AfterCommit;
+use super::connection::pool::Session;
+use super::connection::retry::{Tries, Trouble};
 use super::grouper::Verb;
-use super::pool::Session;
-use super::trouble::{Tries, Trouble};
+use super::rows::{self, At, Json, Param, cell, instant, job_id, millis, small};
+use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{Enqueued, JobBrief, NewJob, Start};
+use crate::store::{Enqueue, Enqueued, JobBrief, NewJob, Start};
+use async_trait::async_trait;
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use uuid::Uuid;
 
-/// Rounds in which other processes may take and free the same keys before the caller is told to come again.
+/// Rounds against other processes that take and free the same keys; after that the caller is told to try again.
 const ROUNDS_MAX: usize = 20;
+
+#[async_trait]
+impl Enqueue for PostgresStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Enqueued>> {
+        let chance = self.shared.settings.chance;
+        self.enqueues.call(jobs.into_iter().map(|job| Entry::new(job, chance)).collect()).await
+    }
+}
 
 /// A job with its id: made before the first try, so that a second one can tell whether the first happened.
 pub(super) struct Entry {
@@ -65,9 +75,9 @@ impl Entry {
     }
 }
 
-pub(super) struct Enqueue(pub(super) Arc<Shared>);
+pub(super) struct EnqueueBatch(pub(super) Arc<Shared>);
 
-impl Verb for Enqueue {
+impl Verb for EnqueueBatch {
     type Call = Vec<Entry>;
     type Reply = Vec<Enqueued>;
 
@@ -91,11 +101,11 @@ impl Verb for Enqueue {
             }
             self.round(&entries, &mut answers).await?;
         }
-        Err(StoreError::Busy("other producers take the same unique keys".into()))
+        Err(StoreError::Busy("other producers use the same unique keys at the same time".into()))
     }
 }
 
-impl Enqueue {
+impl EnqueueBatch {
     /// Stores what can collide with nothing, unless this very call stored it before: if that is not known, it is left to
     /// the rounds.
     async fn first_try(&self, entries: &[&Entry], answers: &mut [Option<Enqueued>]) -> StoreResult<()> {
@@ -103,7 +113,7 @@ impl Enqueue {
         while !tries.unsure {
             match self.store_new(entries).await {
                 Ok(now) => {
-                    let mut after = After::default();
+                    let mut after = AfterCommit::default();
                     for (entry, answer) in entries.iter().zip(answers) {
                         let run_at = entry.run_at(now);
                         after.waits(&entry.job.stream, (run_at > now).then_some(run_at));
@@ -133,7 +143,7 @@ impl Enqueue {
         ];
         let session = self.0.pool.session().await?;
         let rows = session.query(include_str!("sql/enqueue_new.sql"), &params).await?;
-        let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))?;
+        let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database returned no time".into()))?;
         Ok(instant(row, 0)?)
     }
 
@@ -154,7 +164,7 @@ impl Enqueue {
                 Err(trouble) => tries.again(trouble).await?,
             }
         };
-        let mut after = After::default();
+        let mut after = AfterCommit::default();
         for n in sent {
             if let Some(brief) = stored.get(&entries[n].job_id) {
                 after.waits(&brief.stream, (brief.run_at > brief.created_at).then_some(brief.run_at));
@@ -202,7 +212,9 @@ impl Enqueue {
                 // Its id was taken by another producer after we looked, and it holds a key now: undo, look again.
                 session.rollback().await?;
                 if !rows.is_empty() {
-                    return Err(Trouble::Conflict("an id was taken at the same time".into()));
+                    return Err(Trouble::Conflict(
+                        "another producer used the same id at the same time".into(),
+                    ));
                 }
                 return Ok(stored);
             }
@@ -218,16 +230,16 @@ impl Enqueue {
         let keys: Vec<&str> = open().filter_map(|(entry, _)| entry.job.unique_key.as_deref()).collect();
         let session = self.0.pool.session().await?;
         let mut by_id: HashMap<JobId, (JobBrief, Option<Vec<u8>>)> = HashMap::new();
-        for row in session.query(include_str!("sql/standing_by_id.sql"), &[&ids]).await? {
-            by_id.insert(job_id(&row, 0)?, (columns::brief(&row)?, cell(&row, 12)?));
+        for row in session.query(include_str!("sql/jobs_by_id.sql"), &[&ids]).await? {
+            by_id.insert(job_id(&row, 0)?, (rows::brief(&row)?, cell(&row, 12)?));
         }
         let mut by_key: HashMap<String, JobBrief> = HashMap::new();
         if !keys.is_empty() {
-            for row in session.query(include_str!("sql/standing_by_key.sql"), &[&keys]).await? {
-                by_key.insert(cell(&row, 12)?, columns::brief(&row)?);
+            for row in session.query(include_str!("sql/jobs_by_key.sql"), &[&keys]).await? {
+                by_key.insert(cell(&row, 12)?, rows::brief(&row)?);
             }
         }
-        let mut after = After::default();
+        let mut after = AfterCommit::default();
         for (entry, answer) in entries.iter().zip(answers).filter(|(_, answer)| answer.is_none()) {
             let key = entry.job.unique_key.as_deref();
             *answer = match (by_id.get(&entry.job_id), entry.content_hash) {

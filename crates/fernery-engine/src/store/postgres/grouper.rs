@@ -4,20 +4,22 @@
 //! batch takes all that fit into one statement: the longer a commit takes, the more calls share the next one.
 
 use crate::error::{StoreError, StoreResult};
+use crate::supervise::caught;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
+use tracing::error;
 
 /// Batches of one kind in flight: one that commits and one that runs meanwhile.
 const LANES: usize = 2;
-/// Items that must wait before a second batch goes beside the first: two small ones cost more than the next one saves.
+/// A second batch starts beside the first only when this many items wait: two small batches cost more than they save.
 const SECOND_LANE_ITEMS: usize = 100;
 /// Items of one batch; a single call that is larger runs alone.
 const BATCH_ITEMS_MAX: usize = 1_000;
-/// Calls that may wait for a lane.
+/// The maximum number of waiting calls.
 const QUEUE_CALLS_MAX: usize = 10_000;
-/// Items that may wait for a lane.
+/// The maximum number of waiting items.
 const QUEUE_ITEMS_MAX: usize = 100_000;
 /// How long the calls of a failed batch are run one by one.
 const ONE_BY_ONE_MAX: Duration = Duration::from_secs(3);
@@ -88,7 +90,7 @@ impl<V: Verb> Grouper<V> {
             if queue.waiting.len() >= QUEUE_CALLS_MAX
                 || (queue.items + items > QUEUE_ITEMS_MAX && !queue.waiting.is_empty())
             {
-                return Err(StoreError::Busy("too many calls wait for the database".into()));
+                return Err(StoreError::Busy("too many calls are waiting for the database".into()));
             }
             queue.items += items;
             queue.waiting.push_back((call, sender));
@@ -97,7 +99,7 @@ impl<V: Verb> Grouper<V> {
                 tokio::spawn(Inner::lane(self.inner.clone()));
             }
         }
-        reply.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the call was given up".into())))
+        reply.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the call was abandoned".into())))
     }
 }
 
@@ -117,8 +119,8 @@ impl<V: Verb> Drop for Lane<V> {
 }
 
 impl<V: Verb> Lane<V> {
-    /// What to run next; where nothing is left, the lane is given back under the same lock, or a call could come between
-    /// and find no lane.
+    /// The next batch. If nothing is left, the lane is given back under the same lock: otherwise a call could arrive in
+    /// between and find no lane.
     fn next_batch(&mut self) -> Option<Batch<V>> {
         let mut queue = self.inner.lock();
         let batch = queue.take_batch();
@@ -144,8 +146,16 @@ impl<V: Verb> Inner<V> {
         }
     }
 
+    /// A panic is an error of these calls, and the lane goes on with the next.
+    async fn run(&self, calls: &[V::Call]) -> StoreResult<Vec<V::Reply>> {
+        caught(self.verb.run(calls)).await.unwrap_or_else(|panicked| {
+            error!(%panicked, "a database call panicked; it was rolled back");
+            Err(StoreError::Corrupt("the work panicked".into()))
+        })
+    }
+
     async fn answer(&self, calls: &[V::Call], replies: Vec<oneshot::Sender<StoreResult<V::Reply>>>) {
-        match self.verb.run(calls).await {
+        match self.run(calls).await {
             Ok(answers) => {
                 for (sender, answer) in replies.into_iter().zip(answers) {
                     // A reply that nobody waits for is dropped; what that means is the reply's own business.
@@ -156,13 +166,11 @@ impl<V: Verb> Inner<V> {
                 let since = crate::door::stop_watch();
                 for (call, sender) in calls.iter().zip(replies) {
                     let answer = if since.elapsed() > ONE_BY_ONE_MAX {
-                        Err(StoreError::Unavailable(format!("not tried alone in time: {error}")))
+                        Err(StoreError::Unavailable(format!("no time was left to retry it alone: {error}")))
                     } else {
-                        let alone = self.verb.run(std::slice::from_ref(call)).await;
+                        let alone = self.run(std::slice::from_ref(call)).await;
                         alone.and_then(|mut answers| {
-                            answers
-                                .pop()
-                                .ok_or_else(|| StoreError::Corrupt("a call without an answer".into()))
+                            answers.pop().ok_or_else(|| StoreError::Corrupt("a call got no answer".into()))
                         })
                     };
                     let _ = sender.send(answer);

@@ -1,13 +1,15 @@
-//! A look at a PostgreSQL server from outside: what it promises, what it says of time, and what weighs on it.
+//! Inspects a PostgreSQL server: its durability settings, its clock and its load.
 //!
-//! It only reads, and makes nothing: a database without the schema stays without. It decides nothing: numbers go out,
-//! `fernery doctor` judges them. Each part may fail alone, for a user may be allowed to see one and not another.
+//! It only reads, and creates no schema. It judges nothing: `fernery doctor` judges the numbers. Each part can fail
+//! alone, because a user may see one part and not another.
 
-use super::columns::{cell, instant};
+use super::clock as clock_kept;
+use super::connection::retry::Trouble;
+use super::connection::url::Target;
 use super::migrate;
 use super::processes;
-use super::target::Target;
-use super::trouble::Trouble;
+use super::rows::{cell, instant};
+use crate::clock_step::Doubt;
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use crate::store::LivingProcess;
@@ -16,7 +18,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Row};
 
-/// Beyond all time-outs of a single statement: what takes longer is a server that hangs.
+/// Longer than all timeouts of a single statement: beyond this the server hangs.
 const LOOK_WITHIN: Duration = Duration::from_secs(15);
 /// The clock is read this often; the quickest reading counts, for it is the most exact.
 const CLOCK_READINGS: usize = 5;
@@ -30,6 +32,8 @@ pub struct DatabaseHealth {
     pub schema_version: StoreResult<Option<i32>>,
     /// The database's clock; `None` where nothing was made yet.
     pub clock: StoreResult<Option<ClockReading>>,
+    /// Why that clock cannot be believed; `None` where it can, or before an instant was kept.
+    pub clock_doubt: StoreResult<Option<Doubt>>,
     /// Who is connected.
     pub sessions: StoreResult<Sessions>,
     /// Who follows.
@@ -49,11 +53,11 @@ pub struct ServerFacts {
     pub version_num: i32,
     /// The same for people.
     pub version: String,
-    /// It follows another server and takes no writes.
+    /// The server is a standby and accepts no writes.
     pub is_standby: bool,
     /// Whether writes reach the disk before they are answered.
     pub fsync: bool,
-    /// Whether a page that was torn by a crash can be mended.
+    /// Whether torn pages can be repaired after a crash.
     pub full_page_writes: bool,
     /// How far a commit gets before it is answered.
     pub synchronous_commit: String,
@@ -144,11 +148,12 @@ async fn look_at(target: &Target) -> StoreResult<DatabaseHealth> {
     // Before the session is set up, which an old server may not understand.
     let old = server_facts(&client).await?;
     if old.version_num < SERVER_VERSION_MIN {
-        let unread = || StoreError::Refused("the server is too old to be asked".into());
+        let unread = || StoreError::Refused("this PostgreSQL version is too old to report it".into());
         return Ok(DatabaseHealth {
             server: old,
             schema_version: Err(unread()),
             clock: Err(unread()),
+            clock_doubt: Err(unread()),
             sessions: Err(unread()),
             replication: Err(unread()),
             prepared: Err(unread()),
@@ -160,10 +165,12 @@ async fn look_at(target: &Target) -> StoreResult<DatabaseHealth> {
     let server = server_facts(&client).await?;
     let schema_version = schema_version(&client).await;
     let made = matches!(schema_version, Ok(Some(_)));
-    let tells = matches!(schema_version, Ok(Some(version)) if version >= processes::SINCE_SCHEMA);
+    let since = |wanted: i32| matches!(schema_version, Ok(Some(version)) if version >= wanted);
+    let (tells, keeps) = (since(processes::SINCE_SCHEMA), since(clock_kept::SINCE_SCHEMA));
     Ok(DatabaseHealth {
         server,
         clock: if made { clock(&client).await.map(Some) } else { Ok(None) },
+        clock_doubt: if keeps { clock_doubt(&client).await } else { Ok(None) },
         sessions: sessions(&client).await,
         replication: replication(&client).await,
         prepared: prepared(&client).await,
@@ -171,6 +178,10 @@ async fn look_at(target: &Target) -> StoreResult<DatabaseHealth> {
         tables: tables(&client).await,
         schema_version,
     })
+}
+
+async fn clock_doubt(client: &Client) -> StoreResult<Option<Doubt>> {
+    Ok(clock_kept::judged(&one_row(client, clock_kept::KEPT).await?)?.1)
 }
 
 fn sorted(error: tokio_postgres::Error) -> StoreError {
@@ -216,7 +227,7 @@ async fn clock(client: &Client) -> StoreResult<ClockReading> {
             best = Some(reading);
         }
     }
-    best.ok_or_else(|| StoreError::Corrupt("the database tells no time".into()))
+    best.ok_or_else(|| StoreError::Corrupt("the database returned no time".into()))
 }
 
 fn seconds(row: &Row, column: usize) -> StoreResult<Duration> {

@@ -1,7 +1,8 @@
 //! Brings the schema to this program's version, once, however many processes start together.
 
-use super::pool::Session;
-use super::trouble::Trouble;
+use super::connection::pool::Session;
+use super::connection::retry::Trouble;
+use crate::door::failpoint;
 use crate::error::{StoreError, StoreResult};
 use tracing::info;
 
@@ -15,6 +16,10 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_pipeline.sql"),
     include_str!("migrations/0007_steadiness.sql"),
     include_str!("migrations/0008_captures.sql"),
+    include_str!("migrations/0009_clock.sql"),
+    include_str!("migrations/0010_orientation.sql"),
+    include_str!("migrations/0011_imported.sql"),
+    include_str!("migrations/0012_streams.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.
@@ -34,38 +39,43 @@ async fn migrate_or_trouble(session: &Session<'_>) -> Result<(), Trouble> {
         }
     }
     session.run(include_str!("sql/migrate_begin.sql")).await?;
+    failpoint("migrate-begin");
     let found = version(session).await?.unwrap_or(0);
     refuse_future(found, wanted)?;
     for (step, version) in MIGRATIONS.iter().zip(1..).filter(|(_, version)| *version > found) {
         session.run(step).await?;
+        failpoint("migrate-step");
         session.query(include_str!("sql/migrate_mark.sql"), &[&version]).await?;
+        failpoint("migrate-marked");
         info!(version, "migrated the database");
     }
-    session.run("COMMIT").await
+    session.run("COMMIT").await?;
+    failpoint("migrate-committed");
+    Ok(())
 }
 
 async fn version(session: &Session<'_>) -> Result<Option<i32>, Trouble> {
     let rows = session.query(include_str!("sql/migrate_look.sql"), &[]).await?;
     let row =
-        rows.first().ok_or_else(|| StoreError::Corrupt("the database does not say its version".into()))?;
-    let server: i32 = super::columns::cell(row, 0)?;
+        rows.first().ok_or_else(|| StoreError::Corrupt("the database does not report its version".into()))?;
+    let server: i32 = super::rows::cell(row, 0)?;
     if server < SERVER_VERSION_MIN {
-        let why = format!("PostgreSQL 14 or later is needed; this server is {}", server / 10_000);
+        let why = format!("Fernery needs PostgreSQL 14 or later; this server is {}", server / 10_000);
         return Err(StoreError::Refused(why).into());
     }
-    let made: bool = super::columns::cell(row, 1)?;
+    let made: bool = super::rows::cell(row, 1)?;
     if !made {
         return Ok(None);
     }
     let rows = session.query(include_str!("sql/migrate_version.sql"), &[]).await?;
-    Ok(rows.first().map(|row| super::columns::cell(row, 0)).transpose()?)
+    Ok(rows.first().map(|row| super::rows::cell(row, 0)).transpose()?)
 }
 
 fn refuse_future(found: i32, wanted: i32) -> StoreResult<()> {
     if found > wanted {
         return Err(StoreError::Refused(format!(
-            "the database has schema version {found}, this program knows versions up to {wanted}: \
-             it was used by a newer fernery; use that one or a newer one"
+            "the database has schema version {found}, this program supports versions up to {wanted}: a \
+            newer fernery has used it; use that version or a newer one"
         )));
     }
     Ok(())

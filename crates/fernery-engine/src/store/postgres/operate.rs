@@ -1,35 +1,41 @@
-//! What operators do to single jobs, and to dead ones by the hundred.
+//! Operators' actions on single jobs, and on many dead jobs at once.
 
-use super::after::After;
-use super::columns::{self, At, Param, cell, instant, job_id, rows_limit};
-use super::settle::{Decided, Report, apply_and_commit};
-use super::trouble::{Tries, Trouble};
+use super::after_commit::AfterCommit;
+use super::connection::retry::{Tries, Trouble};
+use super::rows::{self, At, LEASE_COLUMNS, Param, cell, instant, rows_limit};
+use super::settle::{Decided, HolderReport, apply_and_commit};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{CancelAnswer, Cursor, DeadFilter, DeadLetter, JobBrief, Page, Pass, RetryAnswer};
-use crate::substrate::execution::Ending;
-use fernery_core::settle;
+use crate::pipeline::execution::Ending;
+use crate::store::{CancelAnswer, DeadFilter, JobBrief, Operate, Pass, RetryAnswer};
+use async_trait::async_trait;
+use fernery_core::job::settle;
 use fernery_core::{JobId, JobStatus};
 use uuid::Uuid;
 
-/// How often a job may move between the look and the grasp before the operator is told to come again.
+/// How often a job may change between read and write before the operator is told to try again.
 const CHASES_MAX: usize = 20;
 
-impl PostgresStore {
-    pub(super) async fn cancel_job(&self, id: JobId, force: bool) -> StoreResult<CancelAnswer> {
+#[async_trait]
+impl Operate for PostgresStore {
+    async fn cancel(&self, id: JobId, force: bool) -> StoreResult<CancelAnswer> {
         let mut tries = Tries::new(self.shared.settings.chance);
         let mut chases = 0;
         loop {
-            match self.shared.cancel(id, force).await {
+            match self.shared.cancel_once(id, force).await {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) if chases < CHASES_MAX => chases += 1,
-                Ok(None) => return Err(StoreError::Busy(format!("job {id} moves too fast to be cancelled"))),
+                Ok(None) => {
+                    return Err(StoreError::Busy(format!(
+                        "job {id} changes too often to be cancelled; try again"
+                    )));
+                }
                 Err(trouble) => tries.again_if_undone(trouble).await?,
             }
         }
     }
 
-    pub(super) async fn retry_job(&self, id: JobId) -> StoreResult<RetryAnswer> {
+    async fn retry(&self, id: JobId) -> StoreResult<RetryAnswer> {
         let mut tries = Tries::new(self.shared.settings.chance);
         loop {
             match self.shared.restart(&[id.uuid()]).await {
@@ -38,91 +44,60 @@ impl PostgresStore {
                 Err(trouble) => tries.again_if_undone(trouble).await?,
             }
         }
-        Ok(match self.standing(id).await? {
+        Ok(match self.brief(id).await? {
             None => RetryAnswer::Unknown,
             Some(JobBrief { status: JobStatus::Dead | JobStatus::Cancelled, .. }) => RetryAnswer::KeyTaken,
             Some(brief) => RetryAnswer::NotEnded(brief.status),
         })
     }
 
-    pub(super) async fn redrive_dead(&self, filter: &DeadFilter, limit: usize) -> StoreResult<Pass> {
+    async fn redrive(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass> {
         let mut tries = Tries::new(self.shared.settings.chance);
         loop {
-            match self.shared.redrive(filter, limit).await {
+            match self.shared.redrive_once(&filter, limit).await {
                 Ok(pass) => return Ok(pass),
                 Err(trouble) => tries.again_if_undone(trouble).await?,
             }
         }
     }
 
-    pub(super) async fn purge_dead(&self, filter: &DeadFilter, limit: usize) -> StoreResult<Pass> {
-        let ids = ids(filter);
-        let (stream, code, before) = terms(filter);
+    async fn purge(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass> {
+        let ids = ids(&filter);
+        let (stream, code, before) = terms(&filter);
         let rows = self
             .write_once(include_str!("sql/purge.sql"), &[&stream, &code, &before, &ids, &rows_limit(limit)])
             .await?;
         let moved = usize::try_from(rows.first().map_or(Ok(0i64), |row| cell(row, 0))?).unwrap_or(0);
         Ok(Pass { moved, full: moved == limit })
     }
-
-    pub(super) async fn count_dead_letters(&self, filter: &DeadFilter) -> StoreResult<u64> {
-        let ids = ids(filter);
-        let (stream, code, before) = terms(filter);
-        let params: [Param<'_>; 4] = [&stream, &code, &before, &ids];
-        let rows = self.read(include_str!("sql/dead_letters_count.sql"), &params).await?;
-        let count: i64 = rows.first().map_or(Ok(0), |row| cell(row, 0))?;
-        Ok(u64::try_from(count).unwrap_or(0))
-    }
-
-    pub(super) async fn dead_letters_page(
-        &self,
-        filter: &DeadFilter,
-        after: Option<Cursor>,
-        limit: usize,
-    ) -> StoreResult<Page<DeadLetter>> {
-        let Some(from) = super::read::below(after.as_ref()) else {
-            return Ok(Page { rows: Vec::new(), next: None });
-        };
-        let ids = ids(filter);
-        let (stream, code, before) = terms(filter);
-        let count = rows_limit(limit);
-        let params: [Param<'_>; 6] = [&stream, &code, &before, &ids, &from, &count];
-        let mut found = Vec::new();
-        for row in self.read(include_str!("sql/dead_letters_page.sql"), &params).await? {
-            found.push(DeadLetter {
-                job_id: job_id(&row, 0)?,
-                stream: columns::stream(&row, 1)?,
-                buried_at: instant(&row, 2)?,
-                reason: cell(&row, 3)?,
-                code: cell(&row, 4)?,
-            });
-        }
-        let next = found.last().filter(|_| found.len() == limit).map(|last| Cursor::Below(last.job_id));
-        Ok(Page { rows: found, next })
-    }
 }
 
 /// The jobs that a filter names; `None` is all.
-fn ids(filter: &DeadFilter) -> Option<Vec<Uuid>> {
+pub(super) fn ids(filter: &DeadFilter) -> Option<Vec<Uuid>> {
     (!filter.job_ids.is_empty()).then(|| filter.job_ids.iter().map(|id| id.uuid()).collect())
 }
 
-fn terms(filter: &DeadFilter) -> (Option<&str>, Option<&str>, Option<At>) {
+pub(super) fn terms(filter: &DeadFilter) -> (Option<&str>, Option<&str>, Option<At>) {
     (filter.stream.as_ref().map(|s| s.as_str()), filter.code.as_deref(), filter.before.map(At))
 }
 
 impl Shared {
     /// Ends a job wherever it is found; `None` if it moved meanwhile.
-    async fn cancel(&self, id: JobId, force: bool) -> Result<Option<CancelAnswer>, Trouble> {
+    async fn cancel_once(&self, id: JobId, force: bool) -> Result<Option<CancelAnswer>, Trouble> {
         let uuid = id.uuid();
         let session = self.pool.session().await?;
         let leases =
             session.begin_with("BEGIN", include_str!("sql/leases_locked.sql"), &[&[uuid].as_slice()]).await?;
         if let Some(row) = leases.first() {
-            let (held, now) = (columns::holding(row)?, cell::<At>(row, 19)?);
+            let (held, now) = (rows::holding(row)?, cell::<At>(row, LEASE_COLUMNS)?);
             if force {
-                let one =
-                    Decided::new(held, settle::Ending::ForceCancelled, Report::NONE, now.0, &self.settings);
+                let one = Decided::new(
+                    held,
+                    settle::Ending::ForceCancelled,
+                    HolderReport::NONE,
+                    now.0,
+                    &self.settings,
+                );
                 let after = apply_and_commit(&session, &[one]).await?;
                 self.announce(after);
                 return Ok(Some(CancelAnswer::Cancelled));
@@ -137,19 +112,19 @@ impl Shared {
         }
         let rows = session.query(include_str!("sql/cancel_waiting.sql"), &[&uuid]).await?;
         if let Some(row) = rows.first() {
-            let mut after = After { ended: vec![id], ..After::default() };
-            if columns::stream(row, 0)?.is_workorders() {
+            let mut after = AfterCommit { ended: vec![id], ..AfterCommit::default() };
+            if rows::stream(row, 0)?.is_workorders() {
                 let ending = Ending::of_waiting(id, cell(row, 1)?, instant(row, 2)?);
-                after.stages.extend(super::substrate::end_workorders(&session, &[ending]).await?);
+                after.stages.extend(super::pipeline::end_workorders(&session, &[ending]).await?);
             }
             session.commit().await?;
             self.announce(after);
             return Ok(Some(CancelAnswer::Cancelled));
         }
         session.rollback().await?;
-        let rows = session.query(include_str!("sql/standing_by_id.sql"), &[&[uuid].as_slice()]).await?;
+        let rows = session.query(include_str!("sql/jobs_by_id.sql"), &[&[uuid].as_slice()]).await?;
         let Some(row) = rows.first() else { return Ok(Some(CancelAnswer::Unknown)) };
-        let status = columns::brief(row)?.status;
+        let status = rows::brief(row)?.status;
         Ok(status.is_final().then_some(CancelAnswer::Ended(status)))
     }
 
@@ -159,15 +134,15 @@ impl Shared {
         session.begin_with("BEGIN", include_str!("sql/ended_locked.sql"), &[&ids]).await?;
         let rows = session.commit_with(include_str!("sql/restart.sql"), &[&ids]).await?;
         drop(session);
-        let mut after = After::default();
+        let mut after = AfterCommit::default();
         for row in &rows {
-            after.waits(&columns::stream(row, 0)?, None);
+            after.waits(&rows::stream(row, 0)?, None);
         }
         self.announce(after);
         Ok(rows.len())
     }
 
-    async fn redrive(&self, filter: &DeadFilter, limit: usize) -> Result<Pass, Trouble> {
+    async fn redrive_once(&self, filter: &DeadFilter, limit: usize) -> Result<Pass, Trouble> {
         let wanted = ids(filter);
         let (stream, code, before) = terms(filter);
         let count = rows_limit(limit);

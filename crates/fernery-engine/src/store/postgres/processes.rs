@@ -1,9 +1,10 @@
 //! The processes that serve this database, by its own clock.
 
 use super::PostgresStore;
-use super::columns::{At, Param, cell, count, instant, millis};
+use super::rows::{At, Param, cell, count, instant, millis};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{LivingProcess, Process};
+use crate::store::{LivingProcess, Process, Processes};
+use async_trait::async_trait;
 use fernery_core::limits;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -19,8 +20,9 @@ pub(super) fn alive_ms() -> i64 {
     millis(limits::PROCESS_ALIVE)
 }
 
-impl PostgresStore {
-    pub(super) async fn attend_process(&self, process: &Process) -> StoreResult<()> {
+#[async_trait]
+impl Processes for PostgresStore {
+    async fn attend(&self, process: Process) -> StoreResult<()> {
         let pid = i32::try_from(process.pid).unwrap_or(i32::MAX);
         let (ttl, heartbeat, reap) =
             (millis(process.lease_ttl), millis(process.heartbeat_interval), millis(process.reap_interval));
@@ -39,15 +41,15 @@ impl PostgresStore {
             &started_at,
             &forgotten_ms,
         ];
-        // Twice is as good as once, so a lost answer is no reason to give up.
+        // The write is idempotent, so it is retried after a lost answer.
         self.read(include_str!("sql/process_attend.sql"), &params).await.map(drop)
     }
 
-    pub(super) async fn leave_process(&self, process_id: Uuid) -> StoreResult<()> {
+    async fn leave(&self, process_id: Uuid) -> StoreResult<()> {
         self.read(include_str!("sql/process_leave.sql"), &[&process_id]).await.map(drop)
     }
 
-    pub(super) async fn living_processes(&self) -> StoreResult<Vec<LivingProcess>> {
+    async fn processes(&self) -> StoreResult<Vec<LivingProcess>> {
         self.read(ALIVE, &[&alive_ms()]).await?.iter().map(living).collect()
     }
 }
@@ -74,6 +76,6 @@ pub(super) fn living(row: &Row) -> StoreResult<LivingProcess> {
 
 fn span(row: &Row, column: usize) -> StoreResult<Duration> {
     let ms: i64 = cell(row, column)?;
-    let negative = |_| StoreError::Corrupt(format!("a process has a span of {ms} ms"));
+    let negative = |_| StoreError::Corrupt(format!("a process row has an invalid duration of {ms} ms"));
     u64::try_from(ms).map(Duration::from_millis).map_err(negative)
 }

@@ -1,14 +1,17 @@
 //! Reads of jobs: each statement is one snapshot.
 
 use super::PostgresStore;
-use super::columns::{
-    self, Param, attempt_id, brief, cell, count, instant, job_id, json, maybe_instant, maybe_json,
-    rows_limit, word,
+use super::connection::retry::{Tries, Trouble};
+use super::operate::{ids, terms};
+use super::rows::{
+    self, LEASE_COLUMNS, Param, attempt_id, brief, cell, count, instant, job_id, json, maybe_instant,
+    maybe_json, rows_limit, word,
 };
-use super::trouble::{Tries, Trouble};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{AttemptView, Cursor, JobBrief, JobFilter, JobView, Page};
-use fernery_core::{JobId, JobStatus, Progress, limits};
+use crate::store::{AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, Read};
+use async_trait::async_trait;
+use fernery_core::artifact::{ClaimRecord, ResourceType};
+use fernery_core::{JobId, JobStatus, Progress, Timestamp, limits};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -50,19 +53,9 @@ impl PostgresStore {
         }
     }
 
-    pub(super) async fn standing(&self, id: JobId) -> StoreResult<Option<JobBrief>> {
-        let rows = self.read(include_str!("sql/standing_by_id.sql"), &[&[id.uuid()].as_slice()]).await?;
+    pub(super) async fn brief(&self, id: JobId) -> StoreResult<Option<JobBrief>> {
+        let rows = self.read(include_str!("sql/jobs_by_id.sql"), &[&[id.uuid()].as_slice()]).await?;
         rows.first().map(brief).transpose()
-    }
-
-    pub(super) async fn job_view(&self, id: JobId) -> StoreResult<Option<JobView>> {
-        let mut tries = Tries::new(self.shared.settings.chance);
-        loop {
-            match self.job_snapshot(id).await {
-                Ok(view) => return Ok(view),
-                Err(trouble) => tries.again(trouble).await?,
-            }
-        }
     }
 
     async fn job_snapshot(&self, id: JobId) -> Result<Option<JobView>, Trouble> {
@@ -81,7 +74,7 @@ impl PostgresStore {
         let (closed, open) = (closed?, open?);
         session.commit().await?;
         let mut attempts = closed.iter().map(attempt).collect::<StoreResult<Vec<_>>>()?;
-        let held = open.first().map(columns::holding).transpose()?;
+        let held = open.first().map(rows::holding).transpose()?;
         let cancel_requested = held.as_ref().is_some_and(|held| held.cancel_requested);
         let progress = open.first().map(progress).transpose()?.flatten();
         attempts.extend(held.map(|held| AttemptView::open(held, progress)));
@@ -94,47 +87,6 @@ impl PostgresStore {
             cancel_requested,
             attempts,
         }))
-    }
-
-    pub(super) async fn progress_seen(&self, jobs: &[JobId]) -> StoreResult<Vec<Option<Progress>>> {
-        let ids: Vec<Uuid> = jobs.iter().map(|id| id.uuid()).collect();
-        let rows = self.read(include_str!("sql/leases_seen.sql"), &[&ids.as_slice()]).await?;
-        let said = rows.iter().map(|row| Ok((job_id(row, 0)?, progress(row)?)));
-        let said: HashMap<JobId, Option<Progress>> = said.collect::<StoreResult<_>>()?;
-        Ok(jobs.iter().map(|id| said.get(id).cloned().flatten()).collect())
-    }
-
-    pub(super) async fn jobs_page(
-        &self,
-        filter: &JobFilter,
-        after: Option<Cursor>,
-        limit: usize,
-    ) -> StoreResult<Page<JobBrief>> {
-        let batch = limits::PAGE_ROWS_MAX as usize;
-        let (mut found, mut at, mut looked) = (Vec::new(), after, 0);
-        while looked < limits::PAGE_SCAN_MAX as usize {
-            let candidates = self.candidates(filter, at.as_ref(), batch).await?;
-            let short = candidates.len() < batch;
-            for (brief, cursor) in candidates {
-                looked += 1;
-                at = Some(cursor);
-                if matches(filter, &brief) {
-                    found.push(brief);
-                    if found.len() == limit {
-                        return Ok(Page { rows: found, next: at });
-                    }
-                }
-            }
-            if short {
-                // The ready ones are through: the scheduled ones follow.
-                match at {
-                    Some(Cursor::Scheduled(_)) => return Ok(Page { rows: found, next: None }),
-                    _ if filter.status == Some(JobStatus::Queued) => at = Some(Cursor::Scheduled(None)),
-                    _ => return Ok(Page { rows: found, next: None }),
-                }
-            }
-        }
-        Ok(Page { rows: found, next: at })
     }
 
     /// The next jobs that may match, each with the cursor that stands on it.
@@ -174,12 +126,122 @@ impl PostgresStore {
             Ok(match (filter.status, after) {
                 (Some(JobStatus::Queued), Some(Cursor::Scheduled(_))) => Cursor::Scheduled(Some(id)),
                 (Some(JobStatus::Queued), _) => {
-                    Cursor::Ready { stream: columns::stream(row, 1)?, seq: cell(row, 12)? }
+                    Cursor::Ready { stream: rows::stream(row, 1)?, seq: cell(row, 12)? }
                 }
                 _ => Cursor::Below(id),
             })
         };
         rows.iter().map(|row| Ok((brief(row)?, on(row)?))).collect()
+    }
+}
+
+#[async_trait]
+impl Read for PostgresStore {
+    async fn job(&self, id: JobId) -> StoreResult<Option<JobView>> {
+        let mut tries = Tries::new(self.shared.settings.chance);
+        loop {
+            match self.job_snapshot(id).await {
+                Ok(view) => return Ok(view),
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+    }
+
+    async fn jobs(
+        &self,
+        filter: JobFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<JobBrief>> {
+        let batch = limits::PAGE_ROWS_MAX as usize;
+        let (mut found, mut at, mut looked) = (Vec::new(), after, 0);
+        while looked < limits::PAGE_SCAN_MAX as usize {
+            let candidates = self.candidates(&filter, at.as_ref(), batch).await?;
+            let short = candidates.len() < batch;
+            for (brief, cursor) in candidates {
+                looked += 1;
+                at = Some(cursor);
+                if matches(&filter, &brief) {
+                    found.push(brief);
+                    if found.len() == limit {
+                        return Ok(Page { rows: found, next: at });
+                    }
+                }
+            }
+            if short {
+                // The ready ones are through: the scheduled ones follow.
+                match at {
+                    Some(Cursor::Scheduled(_)) => return Ok(Page { rows: found, next: None }),
+                    _ if filter.status == Some(JobStatus::Queued) => at = Some(Cursor::Scheduled(None)),
+                    _ => return Ok(Page { rows: found, next: None }),
+                }
+            }
+        }
+        Ok(Page { rows: found, next: at })
+    }
+
+    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
+        let ids: Vec<Uuid> = jobs.iter().map(|id| id.uuid()).collect();
+        let rows = self.read(include_str!("sql/leases_seen.sql"), &[&ids.as_slice()]).await?;
+        let said = rows.iter().map(|row| Ok((job_id(row, 0)?, progress(row)?)));
+        let said: HashMap<JobId, Option<Progress>> = said.collect::<StoreResult<_>>()?;
+        Ok(jobs.iter().map(|id| said.get(id).cloned().flatten()).collect())
+    }
+
+    async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64> {
+        let ids = ids(&filter);
+        let (stream, code, before) = terms(&filter);
+        let params: [Param<'_>; 4] = [&stream, &code, &before, &ids];
+        let rows = self.read(include_str!("sql/dead_letters_count.sql"), &params).await?;
+        let count: i64 = rows.first().map_or(Ok(0), |row| cell(row, 0))?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn dead_letters(
+        &self,
+        filter: DeadFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<DeadLetter>> {
+        let Some(from) = below(after.as_ref()) else {
+            return Ok(Page { rows: Vec::new(), next: None });
+        };
+        let ids = ids(&filter);
+        let (stream, code, before) = terms(&filter);
+        let count = rows_limit(limit);
+        let params: [Param<'_>; 6] = [&stream, &code, &before, &ids, &from, &count];
+        let mut found = Vec::new();
+        for row in self.read(include_str!("sql/dead_letters_page.sql"), &params).await? {
+            found.push(DeadLetter {
+                job_id: job_id(&row, 0)?,
+                stream: rows::stream(&row, 1)?,
+                buried_at: instant(&row, 2)?,
+                reason: cell(&row, 3)?,
+                code: cell(&row, 4)?,
+            });
+        }
+        let next = found.last().filter(|_| found.len() == limit).map(|last| Cursor::Below(last.job_id));
+        Ok(Page { rows: found, next })
+    }
+
+    async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
+        let rows = self.read(include_str!("sql/scheduled_next.sql"), &[]).await?;
+        rows.first().map_or(Ok(None), |row| maybe_instant(row, 0))
+    }
+
+    async fn workorder_leases(&self, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        let limit = rows_limit(limit);
+        let record = |row: &Row| {
+            Ok(ClaimRecord {
+                resource_type: ResourceType::Workorder,
+                resource_id: job_id(row, 0)?.to_string(),
+                owner_id: cell(row, 1)?,
+                lease_expires_at: instant(row, 2)?,
+                heartbeat_at: instant(row, 3)?,
+                claim_version: cell(row, 4)?,
+            })
+        };
+        self.read(include_str!("sql/leases_of_workorders.sql"), &[&limit]).await?.iter().map(record).collect()
     }
 }
 
@@ -208,10 +270,11 @@ fn attempt(row: &Row) -> StoreResult<AttemptView> {
 
 /// How far the holder of a lease says it is: after the columns of the lease itself.
 fn progress(row: &Row) -> StoreResult<Option<Progress>> {
-    let Some(percent) = cell::<Option<i16>>(row, 19)? else { return Ok(None) };
+    let Some(percent) = cell::<Option<i16>>(row, LEASE_COLUMNS)? else { return Ok(None) };
     let progress = u8::try_from(percent).map_err(|e| e.to_string());
-    let progress = progress.and_then(|percent| Progress::new(percent, cell(row, 20).unwrap_or_default()));
+    let progress =
+        progress.and_then(|percent| Progress::new(percent, cell(row, LEASE_COLUMNS + 1).unwrap_or_default()));
     progress
         .map(Some)
-        .map_err(|why| StoreError::Corrupt(format!("the progress of a lease does not fit: {why}")))
+        .map_err(|why| StoreError::Corrupt(format!("the progress of a lease is invalid: {why}")))
 }

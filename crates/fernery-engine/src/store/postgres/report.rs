@@ -1,32 +1,79 @@
-//! Holders report: signs of life, success, failure, return.
+//! Reports of holders: heartbeat, complete, fail, release.
 //!
 //! The write comes first, under the fence. Only what it did not match is looked up, and answered by `fernery-core`.
 
-use super::after::After;
-use super::columns::{self, At, Json, Param, cell, instant, job_id, millis, token_hash, word};
+use super::after_commit::AfterCommit;
+use super::connection::retry::{Tries, Trouble};
 use super::grouper::Verb;
-use super::settle::{Decided, Report};
-use super::trouble::{Tries, Trouble};
+use super::rows::{self, At, Json, LEASE_COLUMNS, Param, cell, instant, job_id, millis, token_hash, word};
+use super::settle::{Decided, HolderReport};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{Beat, BeatAnswer, Completion, Failure, Proof};
-use crate::substrate::execution;
-use fernery_core::report::{self, Answer, Found, Reported};
-use fernery_core::settle::{Ending, settle};
+use crate::pipeline::execution;
+use crate::store::{Beat, BeatAnswer, Completion, Failure, Proof, Report};
+use async_trait::async_trait;
+use fernery_core::job::report::{self, Answer, Found, Reported};
+use fernery_core::job::settle::{Ending, settle};
 use fernery_core::{Holding, JobId, JobStatus, Progress, TokenHash};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Deals the answers to a batch out to its calls.
+#[async_trait]
+impl Report for PostgresStore {
+    async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
+        self.heartbeats.call(beats).await
+    }
+
+    async fn progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
+        let mut order: Vec<usize> = (0..items.len()).collect();
+        let key = |n: &usize| (items[*n].0.job_id, items[*n].0.token_hash);
+        order.sort_by_key(key);
+        let mut kept = vec![false; items.len()];
+        // One statement changes a row once: what a call says of the same lease again goes into the next round.
+        while !order.is_empty() {
+            let mut round = order.clone();
+            round.dedup_by_key(|n| key(n));
+            order.retain(|n| !round.contains(n));
+            let of_round = || round.iter().map(|n| &items[*n]);
+            let ids: Vec<Uuid> = of_round().map(|(beat, _)| beat.job_id.uuid()).collect();
+            let hashes: Vec<&[u8]> = of_round().map(|(beat, _)| beat.token_hash.0.as_slice()).collect();
+            let percents: Vec<i16> = of_round().map(|(_, progress)| progress.percent().into()).collect();
+            let notes: Vec<Option<&str>> = of_round().map(|(_, progress)| progress.note()).collect();
+            // The same progress again is not a decrease, so it is retried after a lost answer.
+            let params: [Param<'_>; 4] = [&ids, &hashes, &percents, &notes];
+            let rows = self.read(include_str!("sql/progress.sql"), &params).await?;
+            let written = rows
+                .iter()
+                .map(|row| Ok((job_id(row, 0)?, token_hash(row, 1)?)))
+                .collect::<StoreResult<HashSet<_>>>()?;
+            round.iter().for_each(|n| kept[*n] = written.contains(&key(n)));
+        }
+        Ok(kept)
+    }
+
+    async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
+        self.completes.call(items).await
+    }
+
+    async fn fail(&self, items: Vec<Failure>) -> StoreResult<Vec<Answer>> {
+        self.fails.call(items).await
+    }
+
+    async fn release(&self, items: Vec<Proof>) -> StoreResult<Vec<Answer>> {
+        self.releases.call(items).await
+    }
+}
+
+/// Distributes the answers of a batch to its calls.
 fn dealt<A, C>(calls: &[Vec<C>], answers: Vec<A>) -> Vec<Vec<A>> {
     let mut answers = answers.into_iter();
     calls.iter().map(|call| answers.by_ref().take(call.len()).collect()).collect()
 }
 
-pub(super) struct Heartbeat(pub(super) Arc<Shared>);
+pub(super) struct HeartbeatBatch(pub(super) Arc<Shared>);
 
-impl Verb for Heartbeat {
+impl Verb for HeartbeatBatch {
     type Call = Vec<Beat>;
     type Reply = Vec<BeatAnswer>;
 
@@ -46,7 +93,7 @@ impl Verb for Heartbeat {
     }
 }
 
-impl Heartbeat {
+impl HeartbeatBatch {
     async fn beat(&self, beats: &[Beat]) -> Result<Vec<BeatAnswer>, Trouble> {
         let mut sent: Vec<(JobId, TokenHash)> = beats.iter().map(|b| (b.job_id, b.token_hash)).collect();
         sent.sort_unstable();
@@ -81,38 +128,9 @@ impl Heartbeat {
     }
 }
 
-impl PostgresStore {
-    pub(super) async fn keep_progress(&self, items: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
-        let mut order: Vec<usize> = (0..items.len()).collect();
-        let key = |n: &usize| (items[*n].0.job_id, items[*n].0.token_hash);
-        order.sort_by_key(key);
-        let mut kept = vec![false; items.len()];
-        // One statement changes a row once: what a call says of the same lease again goes into the next round.
-        while !order.is_empty() {
-            let mut round = order.clone();
-            round.dedup_by_key(|n| key(n));
-            order.retain(|n| !round.contains(n));
-            let of_round = || round.iter().map(|n| &items[*n]);
-            let ids: Vec<Uuid> = of_round().map(|(beat, _)| beat.job_id.uuid()).collect();
-            let hashes: Vec<&[u8]> = of_round().map(|(beat, _)| beat.token_hash.0.as_slice()).collect();
-            let percents: Vec<i16> = of_round().map(|(_, progress)| progress.percent().into()).collect();
-            let notes: Vec<Option<&str>> = of_round().map(|(_, progress)| progress.note()).collect();
-            // The same again is no step back, so a lost answer is no reason to give up.
-            let params: [Param<'_>; 4] = [&ids, &hashes, &percents, &notes];
-            let rows = self.read(include_str!("sql/progress.sql"), &params).await?;
-            let written = rows
-                .iter()
-                .map(|row| Ok((job_id(row, 0)?, token_hash(row, 1)?)))
-                .collect::<StoreResult<HashSet<_>>>()?;
-            round.iter().for_each(|n| kept[*n] = written.contains(&key(n)));
-        }
-        Ok(kept)
-    }
-}
+pub(super) struct CompleteBatch(pub(super) Arc<Shared>);
 
-pub(super) struct Complete(pub(super) Arc<Shared>);
-
-impl Verb for Complete {
+impl Verb for CompleteBatch {
     type Call = Vec<Completion>;
     type Reply = Vec<Answer>;
 
@@ -132,7 +150,7 @@ impl Verb for Complete {
     }
 }
 
-impl Complete {
+impl CompleteBatch {
     async fn complete(&self, items: &[&Completion]) -> Result<Vec<Answer>, Trouble> {
         // Sorted by job, so that batches lock in the same order; of the same report twice the first one stands.
         let mut sent: Vec<usize> = (0..items.len()).collect();
@@ -149,10 +167,10 @@ impl Complete {
             .await?;
         drop(session);
         let mut closed = HashSet::with_capacity(rows.len());
-        let mut after = After::default();
+        let mut after = AfterCommit::default();
         for row in &rows {
-            closed.insert((job_id(row, 0)?, columns::attempt_id(row, 1)?, token_hash(row, 2)?));
-            after.messages.extend(columns::message(row, 3)?);
+            closed.insert((job_id(row, 0)?, rows::attempt_id(row, 1)?, token_hash(row, 2)?));
+            after.messages.extend(rows::message(row, 3)?);
         }
         let mut answers: Vec<Option<Answer>> = vec![None; items.len()];
         for n in sent {
@@ -167,7 +185,7 @@ impl Complete {
     }
 }
 
-impl Complete {
+impl CompleteBatch {
     /// Ends attempts of workorders, with their bundles. Those that are none, or not this holder's, stay without an answer.
     async fn complete_workorders(
         &self,
@@ -183,7 +201,7 @@ impl Complete {
         let rows = session.begin_with("BEGIN", include_str!("sql/leases_locked.sql"), &[&ids]).await?;
         let mut held: HashMap<_, (Holding, At)> = HashMap::with_capacity(rows.len());
         for row in &rows {
-            let (holding, now) = (columns::holding(row)?, cell(row, 19)?);
+            let (holding, now) = (rows::holding(row)?, cell(row, LEASE_COLUMNS)?);
             if holding.stream.is_workorders() {
                 held.insert((holding.job_id, holding.attempt_id, holding.token_hash), (holding, now));
             }
@@ -209,7 +227,7 @@ impl Complete {
             session.rollback().await?;
             return Ok(());
         }
-        let stages = super::substrate::end_workorders(&session, &endings).await?;
+        let stages = super::pipeline::end_workorders(&session, &endings).await?;
         let of_ended = || ended.iter().map(|n| items[*n]);
         let ids: Vec<Uuid> = of_ended().map(|item| item.proof.job_id.uuid()).collect();
         let attempts: Vec<Uuid> = of_ended().map(|item| item.proof.attempt_id.uuid()).collect();
@@ -218,12 +236,12 @@ impl Complete {
         let params: [Param<'_>; 5] = [&ids, &attempts, &hashes, &results, &true];
         let rows = session.commit_with(include_str!("sql/complete.sql"), &params).await?;
         let messages =
-            rows.iter().filter_map(|row| columns::message(row, 3).transpose()).collect::<StoreResult<_>>()?;
+            rows.iter().filter_map(|row| rows::message(row, 3).transpose()).collect::<StoreResult<_>>()?;
         for n in &ended {
             answers[*n] = Some(Answer::Accepted { status: JobStatus::Succeeded });
         }
         let ended = of_ended().map(|item| item.proof.job_id).collect();
-        self.0.announce(After { ended, stages, messages, ..After::default() });
+        self.0.announce(AfterCommit { ended, stages, messages, ..AfterCommit::default() });
         Ok(())
     }
 }
@@ -267,7 +285,7 @@ impl Shared {
         if answers.len() == count {
             Ok(answers)
         } else {
-            Err(StoreError::Corrupt("a report without an answer".into()).into())
+            Err(StoreError::Corrupt("a report got no answer".into()).into())
         }
     }
 }
@@ -277,7 +295,7 @@ pub(super) trait Decidable: Send + Sync + 'static {
     const REPORTED: Reported;
     fn proof(&self) -> Proof;
     fn ending(&self) -> Ending;
-    fn report(&self) -> Report<'_>;
+    fn report(&self) -> HolderReport<'_>;
 }
 
 impl Decidable for Failure {
@@ -291,8 +309,8 @@ impl Decidable for Failure {
         Ending::Failed { retryable: self.retryable }
     }
 
-    fn report(&self) -> Report<'_> {
-        Report { code: &self.code, error: Some(&self.error) }
+    fn report(&self) -> HolderReport<'_> {
+        HolderReport { code: &self.code, error: Some(&self.error) }
     }
 }
 
@@ -307,24 +325,24 @@ impl Decidable for Proof {
         Ending::Released
     }
 
-    fn report(&self) -> Report<'_> {
-        Report::NONE
+    fn report(&self) -> HolderReport<'_> {
+        HolderReport::NONE
     }
 }
 
 /// Fail and release: load the leases under lock, decide, apply, in one transaction.
-pub(super) struct Settle<R> {
+pub(super) struct SettleBatch<R> {
     shared: Arc<Shared>,
     reports: std::marker::PhantomData<fn() -> R>,
 }
 
-impl<R> Settle<R> {
+impl<R> SettleBatch<R> {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self { shared, reports: std::marker::PhantomData }
     }
 }
 
-impl<R: Decidable> Verb for Settle<R> {
+impl<R: Decidable> Verb for SettleBatch<R> {
     type Call = Vec<R>;
     type Reply = Vec<Answer>;
 
@@ -344,14 +362,14 @@ impl<R: Decidable> Verb for Settle<R> {
     }
 }
 
-impl<R: Decidable> Settle<R> {
+impl<R: Decidable> SettleBatch<R> {
     async fn settle(&self, items: &[&R]) -> Result<Vec<Answer>, Trouble> {
         let ids: Vec<Uuid> = items.iter().map(|item| item.proof().job_id.uuid()).collect();
         let session = self.shared.pool.session().await?;
         let rows = session.begin_with("BEGIN", include_str!("sql/leases_locked.sql"), &[&ids]).await?;
         let mut held: HashMap<JobId, (Holding, At)> = HashMap::with_capacity(rows.len());
         for row in &rows {
-            held.insert(job_id(row, 0)?, (columns::holding(row)?, cell(row, 19)?));
+            held.insert(job_id(row, 0)?, (rows::holding(row)?, cell(row, LEASE_COLUMNS)?));
         }
         let mut answers: Vec<Option<Answer>> = vec![None; items.len()];
         let mut decided = Vec::new();

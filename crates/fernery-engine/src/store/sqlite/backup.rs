@@ -1,9 +1,10 @@
 //! A copy of a database file that a server may be writing to.
 //!
-//! `VACUUM INTO` reads one snapshot through a read-only connection: the copy is consistent, compact, and the server does
-//! not wait for it. SQLite does not let a vacuum run inside a transaction, so the snapshot that is copied cannot be counted
-//! itself. What is compared instead: if nobody wrote meanwhile, the copy has exactly as many rows in every table as the
-//! database; else every job and every closed attempt that was there before and still is afterwards is in the copy.
+//! `VACUUM INTO` reads one snapshot through a read-only connection: the copy is consistent, compact, and the server
+//! does not wait for it. SQLite does not let a vacuum run inside a transaction, so the snapshot that is copied cannot
+//! be counted itself. What is compared instead: if nobody wrote meanwhile, the copy has exactly as many rows in
+//! every table as the database; else every job and every closed attempt that was there before and still is afterwards is in
+//! the copy.
 
 use super::open;
 use crate::error::{StoreError, StoreResult};
@@ -98,7 +99,7 @@ pub fn copy(database: &Path, into: &Path, stop: &Stop) -> StoreResult<Copied> {
 
 fn copy_or_stopped(database: &Path, into: &Path, stop: &Stop) -> StoreResult<Copied> {
     let Some(into_text) = into.to_str().filter(|_| into.is_absolute()) else {
-        return Err(StoreError::Refused(format!("{} is no absolute path in UTF-8", into.display())));
+        return Err(StoreError::Refused(format!("{} is not an absolute path in UTF-8", into.display())));
     };
     let now = open::reader(database)?;
     stop.reaches(&now)?;
@@ -124,7 +125,7 @@ fn copy_or_stopped(database: &Path, into: &Path, stop: &Stop) -> StoreResult<Cop
     drop(copy);
     let compared = if writes_seen(&now)? == writes_before {
         if copied != counted {
-            return Err(damaged("the copy has other numbers of rows than the database"));
+            return Err(damaged("the copy and the database have different numbers of rows"));
         }
         Compared::Exactly
     } else {
@@ -140,16 +141,24 @@ fn damaged(why: &str) -> StoreError {
     StoreError::Corrupt(why.into())
 }
 
+/// Whether a copy is a whole database; the version of its schema.
+pub(super) fn checked(copy: &Path) -> StoreResult<usize> {
+    let copy = open::reader(copy)?;
+    let version = ours(&copy)?;
+    whole(&copy)?;
+    Ok(version)
+}
+
 /// The version of the schema, if it is one that this program knows.
 fn ours(db: &Connection) -> StoreResult<usize> {
     let (application, version): (i32, usize) =
         db.query_row(include_str!("sql/health_file.sql"), [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if application != open::APPLICATION_ID {
-        return Err(StoreError::Refused("it is not a database of Fernery's".into()));
+        return Err(StoreError::Refused("it is not a Fernery database".into()));
     }
     if version == 0 || version > open::MIGRATIONS.len() {
         return Err(StoreError::Refused(format!(
-            "it has schema version {version}, this program knows up to {}: use the program that made it",
+            "it has schema version {version}, this program supports up to {}: use the program that made it",
             open::MIGRATIONS.len()
         )));
     }

@@ -1,12 +1,10 @@
-//! Opening a database file: whose it is, whether it is ours, and which version.
+//! Opening a database file: whether it is ours, and which version.
 
-use crate::door::LeaseClock;
+use super::upgrade;
 use crate::error::{StoreError, StoreResult};
-use fernery_core::Timestamp;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
-use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +18,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_pipeline.sql"),
     include_str!("migrations/0004_steadiness.sql"),
     include_str!("migrations/0005_captures.sql"),
+    include_str!("migrations/0006_orientation.sql"),
+    include_str!("migrations/0007_imported.sql"),
+    include_str!("migrations/0008_streams.sql"),
 ];
 
 /// How the writing connection is set up.
@@ -33,7 +34,7 @@ impl From<rusqlite::Error> for StoreError {
         let text = error.to_string();
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full(text),
-            // The log's index could not grow: the disk is as full as if the log itself could not.
+            // The index of the write-ahead log could not grow: this too means a full disk.
             Some(ErrorCode::SystemIoFailure) if extended(&error) == Some(ffi::SQLITE_IOERR_SHMSIZE) => {
                 Self::Full(text)
             }
@@ -57,44 +58,10 @@ fn extended(error: &rusqlite::Error) -> Option<i32> {
     }
 }
 
-/// The lock that makes this process the file's only server. Released by the kernel when the process ends, however.
-pub(super) struct Lock(#[allow(dead_code, reason = "held, never read")] File);
-
-/// Locks the database for this process, or says who has it.
-pub(super) fn lock(database: &Path) -> StoreResult<Lock> {
-    let path = beside(database, ".lock");
-    let refuse = |why: String| StoreError::Refused(why);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(|e| refuse(format!("cannot open {}: {e}", path.display())))?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        let mut holder = String::new();
-        let _ = file.read_to_string(&mut holder);
-        let holder = holder.trim();
-        let who = if holder.is_empty() { "another process".into() } else { format!("process {holder}") };
-        return Err(refuse(format!(
-            "{} is in use by {who}; only one server may open it",
-            database.display()
-        )));
-    }
-    let write = |file: &mut File| {
-        file.set_len(0)?;
-        file.seek(SeekFrom::Start(0))?;
-        writeln!(file, "{}", std::process::id())
-    };
-    write(&mut file).map_err(|e| refuse(format!("cannot write {}: {e}", path.display())))?;
-    give_to_owner(database, &path);
-    Ok(Lock(file))
-}
-
-/// What root makes beside somebody's database is theirs, or their server could not open it later. SQLite does the same
-/// with its own files. Where it cannot be done, that server says what it cannot open.
-fn give_to_owner(database: &Path, made: &Path) {
+/// Files that root creates beside a database must belong to the database's owner, or the owner's server could not open
+/// them later. SQLite does the same with its own files. If the change of ownership fails, that server will say which
+/// file it cannot open.
+pub(super) fn give_to_owner(database: &Path, made: &Path) {
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -103,7 +70,10 @@ fn give_to_owner(database: &Path, made: &Path) {
     if let Err(error) = given
         && error.kind() != ErrorKind::NotFound
     {
-        tracing::debug!(%error, path = %made.display(), "it stays root's");
+        tracing::debug!(
+            %error, path = %made.display(),
+            "could not hand the file to the database's owner; it stays owned by root"
+        );
     }
 }
 
@@ -113,7 +83,7 @@ pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn folder_of(database: &Path) -> &Path {
+pub(super) fn folder_of(database: &Path) -> &Path {
     database.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -139,19 +109,24 @@ pub(super) fn refuse_network_file(database: &Path) -> StoreResult<()> {
     }
 }
 
+/// Makes the file if it is not there.
+pub(super) fn file(database: &Path) -> StoreResult<File> {
+    // Payloads are nobody else's business; SQLite gives its other files the mode of this one.
+    // And where SQLite would silently open a file for reading only, the first job would find out.
+    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(database);
+    opened.map_err(|e| StoreError::Refused(format!("cannot open {} for writing: {e}", database.display())))
+}
+
 /// The writing connection, migrated to this version.
 pub(super) fn writer(database: &Path) -> StoreResult<Connection> {
     if rusqlite::version_number() < SQLITE_MIN {
         return Err(StoreError::Refused(format!("SQLite {} is too old", rusqlite::version())));
     }
-    // Payloads are nobody else's business; SQLite gives its other files the mode of this one.
-    // And where SQLite would silently open a file for reading only, the first job would find out.
     let unusable = |e: &dyn std::fmt::Display| {
         StoreError::Refused(format!("cannot open {} for writing: {e}", database.display()))
     };
-    OpenOptions::new().append(true).create(true).mode(0o600).open(database).map_err(|e| unusable(&e))?;
     let db = Connection::open(database).map_err(|e| unusable(&e))?;
-    let foreign = |_| StoreError::Refused(format!("{} is not a database of Fernery's", database.display()));
+    let foreign = |_| StoreError::Refused(format!("{} is not a Fernery database", database.display()));
     let application: i32 = db.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(foreign)?;
     let version: usize = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -160,7 +135,7 @@ pub(super) fn writer(database: &Path) -> StoreResult<Connection> {
     }
     if version > MIGRATIONS.len() {
         return Err(StoreError::Refused(format!(
-            "{} has schema version {version}, this program knows up to {}: use the newer program",
+            "{} has schema version {version}, this program supports up to {}: use the newer program",
             database.display(),
             MIGRATIONS.len()
         )));
@@ -171,31 +146,22 @@ pub(super) fn writer(database: &Path) -> StoreResult<Connection> {
     let mode: Vec<String> = set_mode.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     drop(set_mode);
     if mode != ["wal"] {
-        return Err(unusable(&format!("its journal stays in mode {}", mode.concat())));
+        return Err(unusable(&format!(
+            "SQLite does not switch to WAL; the journal mode stays {}",
+            mode.concat()
+        )));
     }
     db.execute_batch(SESSION)?;
-    migrate(&db, database, version)?;
+    upgrade::migrate(&db, database, version)?;
     // SQLite passes over a failed sync of the folder, and without its name there the log would not outlive a power cut.
-    File::open(folder_of(database)).and_then(|folder| folder.sync_all()).map_err(|e| unusable(&e))?;
+    sync_folder(database).map_err(|e| unusable(&e))?;
     db.set_prepared_statement_cache_capacity(128);
     Ok(db)
 }
 
-fn migrate(db: &Connection, database: &Path, from: usize) -> StoreResult<()> {
-    if from > 0 && from < MIGRATIONS.len() {
-        let copy = beside(database, &format!(".before-v{}", MIGRATIONS.len()));
-        if !copy.exists() {
-            db.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
-            give_to_owner(database, &copy);
-        }
-    }
-    for (index, sql) in MIGRATIONS.iter().enumerate().skip(from) {
-        db.execute_batch(&format!(
-            "BEGIN IMMEDIATE;\n{sql}\nPRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {};\nCOMMIT;",
-            index + 1
-        ))?;
-    }
-    Ok(())
+/// Makes the names in the folder durable.
+pub(super) fn sync_folder(database: &Path) -> std::io::Result<()> {
+    File::open(folder_of(database)).and_then(|folder| folder.sync_all())
 }
 
 /// A connection that only reads.
@@ -207,11 +173,4 @@ pub(super) fn reader(database: &Path) -> StoreResult<Connection> {
     db.execute_batch("PRAGMA busy_timeout = 5000; PRAGMA trusted_schema = OFF; PRAGMA mmap_size = 0;")?;
     db.set_prepared_statement_cache_capacity(64);
     Ok(db)
-}
-
-/// Lets the clock go on from the newest instant that the database has seen.
-pub(super) fn set_clock(db: &Connection, clock: &LeaseClock) -> StoreResult<()> {
-    let newest: i64 = db.query_row(include_str!("sql/newest_instant.sql"), [], |row| row.get(0))?;
-    clock.not_before(Timestamp::from_millis(newest));
-    Ok(())
 }

@@ -1,42 +1,46 @@
-//! What operators and housekeeping do.
+//! What operators do to jobs.
 
-use super::end::Report;
+use super::SqliteStore;
 use super::read;
+use super::report::HolderReport;
 use super::rows;
-use super::write::{Tx, Waiting};
+use super::tx::{Tx, Waiting};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{CancelAnswer, DeadFilter, Pass, RetryAnswer, TokenRow};
-use crate::substrate::execution;
-use fernery_core::lease::{FENCE_STEP, Tally};
-use fernery_core::settle::Ending;
-use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
+use crate::pipeline::execution;
+use crate::store::{CancelAnswer, DeadFilter, Operate, Pass, RetryAnswer};
+use async_trait::async_trait;
+use fernery_core::job::lease::Tally;
+use fernery_core::job::settle::Ending;
+use fernery_core::{JobId, JobStatus, StreamName};
 use rusqlite::{OptionalExtension, params};
+use std::sync::atomic::Ordering;
 
-impl Tx<'_> {
-    pub(super) fn promote(&mut self, limit: usize) -> StoreResult<Pass> {
-        let due: Vec<_> = self
-            .db
-            .prepare_cached(include_str!("sql/scheduled_due.sql"))?
-            .query_map(params![self.clock.calendar().as_millis(), limit], |row| {
-                let waiting = Waiting {
-                    claim_version: row.get(2)?,
-                    attempt_no: row.get(3)?,
-                    tally: rows::tally(row, 4)?,
-                };
-                Ok((rows::job_id(row, 0)?, rows::stream(row, 1)?, waiting))
-            })?
-            .collect::<Result<_, _>>()?;
-        for (job_id, stream, waiting) in &due {
-            self.db
-                .prepare_cached(include_str!("sql/waiting_remove_scheduled.sql"))?
-                .query_row([job_id.uuid().as_bytes()], |_| Ok(()))?;
-            self.count(stream).scheduled -= 1;
-            let seq = self.take_place(*job_id)?;
-            self.wait(*job_id, stream, seq, None, *waiting)?;
-        }
-        Ok(Pass { moved: due.len(), full: due.len() == limit })
+#[async_trait]
+impl Operate for SqliteStore {
+    async fn cancel(&self, job_id: JobId, force: bool) -> StoreResult<CancelAnswer> {
+        self.write(move |tx| tx.cancel(job_id, force)).await
     }
 
+    async fn retry(&self, job_id: JobId) -> StoreResult<RetryAnswer> {
+        let answer = self.write(move |tx| tx.retry(job_id)).await;
+        self.retain_anew.store(true, Ordering::Relaxed);
+        answer
+    }
+
+    async fn redrive(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass> {
+        let pass = self.write(move |tx| tx.redrive(&filter, limit)).await;
+        self.retain_anew.store(true, Ordering::Relaxed);
+        pass
+    }
+
+    async fn purge(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass> {
+        let pass = self.write(move |tx| tx.purge(&filter, limit)).await;
+        self.retain_anew.store(true, Ordering::Relaxed);
+        pass
+    }
+}
+
+impl Tx<'_> {
     pub(super) fn cancel(&mut self, job_id: JobId, force: bool) -> StoreResult<CancelAnswer> {
         let Some(brief) = read::brief(self.db, job_id)? else { return Ok(CancelAnswer::Unknown) };
         match brief.status {
@@ -57,7 +61,7 @@ impl Tx<'_> {
                     .ok_or_else(|| StoreError::Corrupt(format!("running job {job_id} has no attempt")))?;
                 if force {
                     self.take_lease_version(&held)?;
-                    self.settle(&held, Ending::ForceCancelled, Report::NONE)?;
+                    self.settle(&held, Ending::ForceCancelled, HolderReport::NONE)?;
                     return Ok(CancelAnswer::Cancelled);
                 }
                 if !held.cancel_requested {
@@ -154,23 +158,6 @@ impl Tx<'_> {
         Ok(Pass { moved: found.len(), full: found.len() == limit })
     }
 
-    /// Deletes jobs that finished before `cutoff`, if they still have.
-    pub(super) fn retire(&mut self, job_ids: &[JobId], cutoff: Timestamp) -> StoreResult<usize> {
-        let mut moved = 0;
-        for job_id in job_ids {
-            let Some(brief) = read::brief(self.db, *job_id)? else { continue };
-            let kept = brief.stream.is_workorders();
-            if !kept && brief.finished_at.is_some_and(|at| at < cutoff) {
-                if brief.status == JobStatus::Dead {
-                    self.count(&brief.stream).dead -= 1;
-                }
-                self.forget(*job_id)?;
-                moved += 1;
-            }
-        }
-        Ok(moved)
-    }
-
     pub(super) fn forget(&self, job_id: JobId) -> StoreResult<()> {
         for sql in [
             include_str!("sql/dead_letter_delete.sql"),
@@ -180,57 +167,5 @@ impl Tx<'_> {
             self.db.prepare_cached(sql)?.execute([job_id.uuid().as_bytes()])?;
         }
         Ok(())
-    }
-
-    pub(super) fn set_paused(&mut self, stream: &StreamName, paused: bool) -> StoreResult<bool> {
-        let mut statement = self.db.prepare_cached(include_str!("sql/stream_pause.sql"))?;
-        let known = statement.execute(params![stream.as_str(), paused])? == 1;
-        if known && paused {
-            self.paused.insert(stream.clone());
-        } else if known {
-            self.paused.remove(stream);
-            self.after.claimable.insert(stream.clone(), usize::MAX);
-        }
-        Ok(known)
-    }
-
-    /// After a restore: no version that was given out since the backup can match.
-    pub(super) fn raise_versions(&mut self) -> StoreResult<()> {
-        for sql in [
-            include_str!("sql/fence_ready.sql"),
-            include_str!("sql/fence_scheduled.sql"),
-            include_str!("sql/fence_leases.sql"),
-            include_str!("sql/fence_jobs.sql"),
-        ] {
-            self.db.prepare_cached(sql)?.execute([FENCE_STEP])?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn keep_clock(&self) -> StoreResult<()> {
-        let mut statement = self.db.prepare_cached(include_str!("sql/mark_set.sql"))?;
-        statement.execute(params!["clock", self.now.as_millis()])?;
-        Ok(())
-    }
-
-    pub(super) fn add_token(&self, token: &TokenRow) -> StoreResult<bool> {
-        let streams = serde_json::json!(token.streams).to_string();
-        let mut statement = self.db.prepare_cached(include_str!("sql/token_insert.sql"))?;
-        let added = statement.execute(params![
-            token.token_id,
-            token.name,
-            token.role,
-            streams,
-            token.secret_hash,
-            token.created_at.as_millis(),
-            token.expires_at.map(Timestamp::as_millis),
-            token.revoked_at.map(Timestamp::as_millis)
-        ])?;
-        Ok(added == 1)
-    }
-
-    pub(super) fn revoke_token(&self, token_id: &str) -> StoreResult<bool> {
-        let mut statement = self.db.prepare_cached(include_str!("sql/token_revoke.sql"))?;
-        Ok(statement.execute(params![token_id, self.now.as_millis()])? == 1)
     }
 }

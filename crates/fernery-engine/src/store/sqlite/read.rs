@@ -1,17 +1,58 @@
 //! Reads: on connections of their own, each call one snapshot.
 
+use super::SqliteStore;
 use super::rows;
 use crate::error::StoreResult;
-use crate::store::{
-    AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, StreamView, TokenRow,
-};
+use crate::store::{AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, Read};
+use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
-use fernery_core::{Holding, JobId, JobStatus, Progress, StreamName, Timestamp, limits};
+use fernery_core::{Holding, JobId, JobStatus, Progress, Timestamp, limits};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
+#[async_trait]
+impl Read for SqliteStore {
+    async fn job(&self, job_id: JobId) -> StoreResult<Option<JobView>> {
+        self.read(move |db| job(db, job_id)).await
+    }
+
+    async fn jobs(
+        &self,
+        filter: JobFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<JobBrief>> {
+        self.read(move |db| jobs(db, &filter, after, limit)).await
+    }
+
+    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
+        self.read(move |db| jobs.iter().map(|job_id| progress(db, *job_id)).collect()).await
+    }
+
+    async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64> {
+        self.read(move |db| count_dead(db, &filter)).await
+    }
+
+    async fn dead_letters(
+        &self,
+        filter: DeadFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<DeadLetter>> {
+        self.read(move |db| dead_letters(db, &filter, after, limit)).await
+    }
+
+    async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
+        self.read(next_due).await
+    }
+
+    async fn workorder_leases(&self, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+        self.read(move |db| workorder_leases(db, limit)).await
+    }
+}
+
 pub(super) fn brief(db: &Connection, job_id: JobId) -> StoreResult<Option<JobBrief>> {
-    let mut statement = db.prepare_cached(include_str!("sql/job_standing.sql"))?;
+    let mut statement = db.prepare_cached(include_str!("sql/job_brief.sql"))?;
     statement.query_row([job_id.uuid().as_bytes()], rows::brief).optional()?.transpose()
 }
 
@@ -20,12 +61,12 @@ pub(super) fn lease(db: &Connection, job_id: JobId) -> StoreResult<Option<Holdin
     Ok(statement.query_row([job_id.uuid().as_bytes()], rows::holding).optional()?)
 }
 
-pub(super) fn progress(db: &Connection, job_id: JobId) -> StoreResult<Option<Progress>> {
+fn progress(db: &Connection, job_id: JobId) -> StoreResult<Option<Progress>> {
     let mut statement = db.prepare_cached(include_str!("sql/lease_progress_of_job.sql"))?;
     Ok(statement.query_row([job_id.uuid().as_bytes()], rows::progress).optional()?)
 }
 
-pub(super) fn job(db: &Connection, job_id: JobId) -> StoreResult<Option<JobView>> {
+fn job(db: &Connection, job_id: JobId) -> StoreResult<Option<JobView>> {
     let Some(brief) = brief(db, job_id)? else { return Ok(None) };
     let key = [&job_id.uuid().into_bytes()];
     let mut attempts: Vec<AttemptView> = db
@@ -54,7 +95,7 @@ fn below_or_end(after: Option<&Cursor>) -> Vec<u8> {
 /// Where a walk over the jobs goes next: each candidate with the cursor that stands on it.
 type Candidates = Vec<(JobId, Cursor)>;
 
-pub(super) fn jobs(
+fn jobs(
     db: &Connection,
     filter: &JobFilter,
     after: Option<Cursor>,
@@ -141,24 +182,7 @@ fn candidates(
     Ok(statement.query_map(params![from, batch], below)?.collect::<Result<_, _>>()?)
 }
 
-pub(super) fn streams(db: &Connection, name: Option<&StreamName>) -> StoreResult<Vec<StreamView>> {
-    let mut statement = db.prepare_cached(include_str!("sql/streams_all.sql"))?;
-    let rows = statement.query_map([name.map(StreamName::as_str)], rows::stream_view)?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-pub(super) fn claimable(db: &Connection, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
-    let mut statement = db.prepare_cached(include_str!("sql/stream_claimable.sql"))?;
-    let mut found = Vec::new();
-    for stream in streams {
-        if statement.query_row([stream.as_str()], |row| row.get(0))? {
-            found.push(stream);
-        }
-    }
-    Ok(found)
-}
-
-pub(super) fn next_due(db: &Connection) -> StoreResult<Option<Timestamp>> {
+fn next_due(db: &Connection) -> StoreResult<Option<Timestamp>> {
     let mut statement = db.prepare_cached(include_str!("sql/scheduled_next.sql"))?;
     Ok(statement.query_row([], |row| rows::maybe_instant(row, 0))?)
 }
@@ -183,13 +207,13 @@ impl DeadParams {
     }
 }
 
-pub(super) fn count_dead(db: &Connection, filter: &DeadFilter) -> StoreResult<u64> {
+fn count_dead(db: &Connection, filter: &DeadFilter) -> StoreResult<u64> {
     let p = DeadParams::new(filter);
     let mut statement = db.prepare_cached(include_str!("sql/dead_letters_count.sql"))?;
     Ok(statement.query_row(params![p.stream, p.code, p.before, p.ids], |row| row.get(0))?)
 }
 
-pub(super) fn dead_letters(
+fn dead_letters(
     db: &Connection,
     filter: &DeadFilter,
     after: Option<Cursor>,
@@ -212,46 +236,7 @@ pub(super) fn dead_letters(
     Ok(Page { rows, next })
 }
 
-/// Finished jobs past `cutoff`, from the place `cursor` in the order of storing. Moves the cursor; back to zero at the end.
-pub(super) fn retired(
-    db: &Connection,
-    cursor: &mut i64,
-    cutoff: Timestamp,
-    limit: usize,
-) -> StoreResult<(Vec<JobId>, bool)> {
-    let scan = limit.saturating_mul(10);
-    let mut statement = db.prepare_cached(include_str!("sql/list_jobs_by_age.sql"))?;
-    let mut cursor_rows = statement.query(params![*cursor, scan])?;
-    let mut found = Vec::new();
-    let mut looked = 0;
-    while let Some(row) = cursor_rows.next()? {
-        if rows::instant(row, 2)? >= cutoff {
-            // Stored too late to have finished before the cutoff; so are all that follow.
-            *cursor = 0;
-            return Ok((found, false));
-        }
-        looked += 1;
-        *cursor = row.get(0)?;
-        let job_id = rows::job_id(row, 1)?;
-        if brief(db, job_id)?.and_then(|b| b.finished_at).is_some_and(|at| at < cutoff) {
-            found.push(job_id);
-            if found.len() == limit {
-                return Ok((found, true));
-            }
-        }
-    }
-    if looked < scan {
-        *cursor = 0;
-    }
-    Ok((found, looked == scan))
-}
-
-pub(super) fn tokens(db: &Connection) -> StoreResult<Vec<TokenRow>> {
-    let mut statement = db.prepare_cached(include_str!("sql/tokens_all.sql"))?;
-    Ok(statement.query_map([], rows::token)?.collect::<Result<_, _>>()?)
-}
-
-pub(super) fn workorder_leases(db: &Connection, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
+fn workorder_leases(db: &Connection, limit: usize) -> StoreResult<Vec<ClaimRecord>> {
     let mut statement = db.prepare_cached(include_str!("sql/leases_of_workorders.sql"))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let record = |row: &Row<'_>| {

@@ -1,9 +1,9 @@
-//! How rows become values. What does not fit its type is damage and said so.
+//! Converts rows to values. A value of the wrong type is reported as corruption.
 
 use crate::error::StoreError;
 use crate::store::endings::Traces;
 use crate::store::{AttemptView, JobBrief, StreamCounts, StreamView, TokenRow};
-use fernery_core::lease::{Message, Tally};
+use fernery_core::job::lease::{Message, Tally};
 use fernery_core::{AttemptId, Holding, JobId, Progress, StreamName, Timestamp, TokenHash};
 use rusqlite::types::Type;
 use rusqlite::{Error, Result, Row};
@@ -94,7 +94,7 @@ pub(super) fn holding(row: &Row<'_>) -> Result<Holding> {
     })
 }
 
-/// A row of `job_standing.sql`; the outer error is damage of another kind than SQL's.
+/// A row of `job_brief.sql`; the outer error is damage of another kind than SQL's.
 pub(super) fn brief(row: &Row<'_>) -> Result<std::result::Result<JobBrief, StoreError>> {
     let job_id = job_id(row, 0)?;
     let traces = Traces {
@@ -146,18 +146,22 @@ pub(super) fn progress(row: &Row<'_>) -> Result<Progress> {
     Progress::new(row.get(0)?, row.get(1)?).map_err(|e| damaged(0, Type::Integer, e))
 }
 
+pub(super) fn stream_counts(row: &Row<'_>, column: usize) -> Result<StreamCounts> {
+    Ok(StreamCounts {
+        ready: row.get(column)?,
+        scheduled: row.get(column + 1)?,
+        running: row.get(column + 2)?,
+        succeeded: row.get(column + 3)?,
+        dead: row.get(column + 4)?,
+        cancelled: row.get(column + 5)?,
+    })
+}
+
 pub(super) fn stream_view(row: &Row<'_>) -> Result<StreamView> {
     Ok(StreamView {
         name: stream(row, 0)?,
         paused: row.get(1)?,
-        counts: StreamCounts {
-            ready: row.get(2)?,
-            scheduled: row.get(3)?,
-            running: row.get(4)?,
-            succeeded: row.get(5)?,
-            dead: row.get(6)?,
-            cancelled: row.get(7)?,
-        },
+        counts: stream_counts(row, 2)?,
         oldest_ready_at: maybe_instant(row, 8)?,
     })
 }
@@ -173,6 +177,7 @@ pub(super) fn token(row: &Row<'_>) -> Result<TokenRow> {
         created_at: instant(row, 5)?,
         expires_at: maybe_instant(row, 6)?,
         revoked_at: maybe_instant(row, 7)?,
+        azolla_id: row.get(8)?,
     })
 }
 

@@ -1,8 +1,8 @@
 //! The one writer: a thread that owns the writing connection and commits for many at once.
 //!
 //! Calls that arrive while a transaction is in flight share the next one, so the price of a durable commit is divided by
-//! the load; an idle system adds no wait. A batch that fails is rolled back and run again one call at a time, so that a
-//! call fails alone.
+//! the load; an idle system adds no wait. A batch that fails or panics is rolled back and run again one call at a time, so
+//! that a call fails alone.
 //!
 //! A job that comes while a claim waits for it is claimed in the transaction that brings it: the claim is woken before the
 //! commit and has a moment to ask. One sync, not two, lies between a job and an idle worker.
@@ -10,9 +10,10 @@
 //! What a holder says about its job goes before everything else, and a transaction is short: however many jobs producers
 //! send, a heartbeat waits for the transaction in flight and its own.
 
-use super::write::Tx;
+use super::tx::Tx;
 use crate::door::stop_watch;
 use crate::error::{StoreError, StoreResult};
+use crate::supervise::caught_now;
 use rusqlite::Connection;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,11 +25,11 @@ use tracing::{error, warn};
 
 /// Calls in one transaction.
 const BATCH_MAX: usize = 512;
-/// Jobs that the calls of one transaction enqueue, the last of them aside.
+/// Enqueued jobs per transaction; checked before each call, so the last call may exceed it.
 const BATCH_JOBS_MAX: usize = 2_048;
 /// How long a commit waits for the claims that its jobs have woken. Less than the commit that it saves.
 const WOKEN_WITHIN: Duration = Duration::from_micros(300);
-/// Calls that may wait for the writer before new ones are told to come back.
+/// The maximum number of calls that wait for the writer; further calls are refused as busy.
 const QUEUE_MAX: usize = 65_536;
 
 /// Whose turn it is when more calls wait than one transaction takes.
@@ -57,7 +58,7 @@ struct Work<F, T> {
     only_if_wanted: bool,
     work: F,
     done: Option<T>,
-    /// The work goes back with its answer: to free what it holds is no business of the writer's.
+    /// The work is returned with its answer, so that the caller frees its memory and not the writer.
     reply: oneshot::Sender<(StoreResult<T>, F)>,
 }
 
@@ -78,7 +79,7 @@ where
     }
 
     fn answer(self: Box<Self>, committed: StoreResult<()>) {
-        let gone = || StoreError::Unavailable("the writer has stopped".into());
+        let gone = || StoreError::Unavailable("the database writer has stopped".into());
         // A caller that has gone takes what it was given with it; a claim gives its jobs back when dropped.
         let Self { done, reply, work, .. } = *self;
         let _ = reply.send((committed.and_then(|()| done.ok_or_else(gone)), work));
@@ -94,12 +95,16 @@ pub(super) struct Writer {
 
 impl Writer {
     /// A writer and the end that [`run`] reads.
-    pub(super) fn new() -> (Self, Inbox) {
-        let (calls, inbox) = channel();
+    pub(super) fn new() -> (Self, CallQueue) {
+        let (calls, queue) = channel();
         let queued = Arc::new(AtomicUsize::new(0));
-        let inbox =
-            Inbox { calls: inbox, queued: queued.clone(), reports: VecDeque::new(), others: VecDeque::new() };
-        (Self { calls, queued }, inbox)
+        let queue = CallQueue {
+            calls: queue,
+            queued: queued.clone(),
+            reports: VecDeque::new(),
+            others: VecDeque::new(),
+        };
+        (Self { calls, queued }, queue)
     }
 
     /// Runs `work` in the next transaction and answers once that is durable.
@@ -127,7 +132,7 @@ impl Writer {
     {
         let (reply, answer) = oneshot::channel();
         self.post(Work { lane, only_if_wanted, work, done: None, reply })?;
-        let stopped = |_| StoreError::Unavailable("the writer has stopped".into());
+        let stopped = |_| StoreError::Unavailable("the database writer has stopped".into());
         answer.await.map_err(stopped).and_then(|(answer, _work)| answer)
     }
 
@@ -136,28 +141,28 @@ impl Writer {
         let (reply, _) = oneshot::channel();
         let lane = Lane::Other { jobs: 0 };
         if let Err(error) = self.post(Work { lane, only_if_wanted: false, work, done: None, reply }) {
-            error!(%error, "a claim could not be given back; its lease runs out instead");
+            error!(%error, "could not return a claimed job; it comes back when its lease expires");
         }
     }
 
     fn post(&self, work: impl Call + 'static) -> StoreResult<()> {
         if self.queued.fetch_add(1, Ordering::Relaxed) >= QUEUE_MAX {
             self.queued.fetch_sub(1, Ordering::Relaxed);
-            return Err(StoreError::Busy(format!("{QUEUE_MAX} calls wait for the database")));
+            return Err(StoreError::Busy(format!("{QUEUE_MAX} calls are waiting for the database")));
         }
         self.calls.send(Box::new(work)).map_err(|_| StoreError::Unavailable("the store is closed".into()))
     }
 }
 
 /// The writer's end of the queue.
-pub(super) struct Inbox {
+pub(super) struct CallQueue {
     calls: Receiver<Box<dyn Call>>,
     queued: Arc<AtomicUsize>,
     reports: VecDeque<Box<dyn Call>>,
     others: VecDeque<Box<dyn Call>>,
 }
 
-impl Inbox {
+impl CallQueue {
     fn batch(&mut self) -> Option<Vec<Box<dyn Call>>> {
         if self.reports.is_empty() && self.others.is_empty() {
             let first = self.calls.recv().ok()?;
@@ -166,7 +171,7 @@ impl Inbox {
         while let Ok(call) = self.calls.try_recv() {
             self.sort(call);
         }
-        // A place is kept for the others, so that reports without end do not keep them out.
+        // One place is reserved for other calls, so that endless reports do not block them.
         let reports = self.reports.len().min(BATCH_MAX - 1);
         let mut batch: Vec<_> = self.reports.drain(..reports).collect();
         let mut jobs_before = 0;
@@ -210,16 +215,16 @@ impl Inbox {
 }
 
 /// The thread: takes batches until the last [`Writer`] is gone.
-pub(super) fn run(db: &Connection, mut tx: Tx<'_>, mut inbox: Inbox) {
-    while let Some(mut batch) = inbox.batch() {
-        match commit(db, &mut tx, &mut batch, Some(&mut inbox)) {
+pub(super) fn run(db: &Connection, mut tx: Tx<'_>, queue: &mut CallQueue) {
+    while let Some(mut batch) = queue.batch() {
+        match commit(db, &mut tx, &mut batch, Some(queue)) {
             Ok(()) => batch.into_iter().for_each(|call| call.answer(Ok(()))),
             Err(error) if batch.len() == 1 => {
                 batch.into_iter().for_each(|call| call.answer(Err(error.clone())))
             }
             Err(error) => {
                 // Each may succeed alone; then nobody else hears that the disk failed.
-                warn!(%error, calls = batch.len(), "a transaction failed; its calls run again one at a time");
+                warn!(%error, calls = batch.len(), "a transaction failed; retrying its calls one at a time");
                 for call in batch {
                     let mut alone = vec![call];
                     let committed = commit(db, &mut tx, &mut alone, None);
@@ -234,10 +239,13 @@ fn commit(
     db: &Connection,
     tx: &mut Tx<'_>,
     batch: &mut Vec<Box<dyn Call>>,
-    woken_come_to: Option<&mut Inbox>,
+    woken_come_to: Option<&mut CallQueue>,
 ) -> StoreResult<()> {
     tx.refuse_after_damage()?;
-    let written = write(db, tx, batch, woken_come_to);
+    let written = caught_now(|| write(db, tx, batch, woken_come_to)).unwrap_or_else(|panicked| {
+        error!(%panicked, "a database call panicked; it was rolled back");
+        Err(StoreError::Corrupt("the work panicked".into()))
+    });
     match &written {
         Ok(()) => tx.committed(),
         Err(error) => {
@@ -255,7 +263,7 @@ fn write(
     db: &Connection,
     tx: &mut Tx<'_>,
     batch: &mut Vec<Box<dyn Call>>,
-    woken_come_to: Option<&mut Inbox>,
+    woken_come_to: Option<&mut CallQueue>,
 ) -> StoreResult<()> {
     tx.begin()?;
     for call in batch.iter_mut() {
@@ -264,10 +272,10 @@ fn write(
     // A claim that is in the batch already stands in line still, and cannot come before it is answered.
     let here = batch.iter().filter(|call| call.lane() == Lane::Claim).count();
     let woken = tx.wake().min(BATCH_MAX).saturating_sub(here);
-    for mut claim in woken_come_to.into_iter().flat_map(|inbox| inbox.claims(woken)) {
-        let run = claim.run(tx);
+    for claim in woken_come_to.into_iter().flat_map(|queue| queue.claims(woken)) {
+        // In the batch first: whatever becomes of it, it is answered.
         batch.push(claim);
-        run?;
+        batch.last_mut().map_or(Ok(()), |claim| claim.run(tx))?;
     }
     tx.flush()?;
     db.prepare_cached("COMMIT")?.execute([])?;
@@ -277,6 +285,9 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::LeaseClock;
+    use crate::engine::tests::Warnings;
+    use crate::store::StoreSettings;
 
     fn post(writer: &Writer, lane: Lane) {
         let (reply, _) = oneshot::channel();
@@ -285,41 +296,60 @@ mod tests {
             .unwrap();
     }
 
-    fn lanes(inbox: &mut Inbox) -> Vec<Lane> {
-        inbox.batch().unwrap().iter().map(|call| call.lane()).collect()
+    fn lanes(queue: &mut CallQueue) -> Vec<Lane> {
+        queue.batch().unwrap().iter().map(|call| call.lane()).collect()
     }
 
     #[test]
     fn a_report_overtakes_the_jobs_of_producers_and_their_transactions_are_short() {
-        let (writer, mut inbox) = Writer::new();
+        let (writer, mut queue) = Writer::new();
         let (many, one) = (Lane::Other { jobs: 1_200 }, Lane::Other { jobs: 1 });
         for lane in [many, many, many, one, Lane::Report] {
             post(&writer, lane);
         }
-        assert_eq!(lanes(&mut inbox), [Lane::Report, many, many]);
+        assert_eq!(lanes(&mut queue), [Lane::Report, many, many]);
         post(&writer, Lane::Report);
-        assert_eq!(lanes(&mut inbox), [Lane::Report, many, one]);
+        assert_eq!(lanes(&mut queue), [Lane::Report, many, one]);
         assert_eq!(writer.queued.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn only_claims_join_a_transaction_that_is_about_to_commit_and_no_more_than_were_woken() {
-        let (writer, mut inbox) = Writer::new();
+        let (writer, mut queue) = Writer::new();
         let one = Lane::Other { jobs: 1 };
         for lane in [one, Lane::Claim, Lane::Report, Lane::Claim, Lane::Claim] {
             post(&writer, lane);
         }
-        assert_eq!(inbox.claims(2).count(), 2);
-        assert_eq!(inbox.claims(0).count(), 0);
-        assert_eq!(lanes(&mut inbox), [Lane::Report, one, Lane::Claim]);
+        assert_eq!(queue.claims(2).count(), 2);
+        assert_eq!(queue.claims(0).count(), 0);
+        assert_eq!(lanes(&mut queue), [Lane::Report, one, Lane::Claim]);
         assert_eq!(writer.queued.load(Ordering::Relaxed), 0);
     }
 
     #[test]
+    fn a_full_disk_is_told_in_the_log_also_where_nobody_waits_for_the_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = super::super::open::writer(&folder.path().join("fernery.db")).unwrap();
+        let clock = LeaseClock::system();
+        let mut tx = Tx::new(&db, StoreSettings::default(), clock, Arc::default()).unwrap();
+        let (writer, mut queue) = Writer::new();
+        for _ in 0..3 {
+            writer.send(|_| Err(StoreError::Full("no room".into())));
+        }
+        let warnings = Warnings::default();
+        let _heard = tracing::subscriber::set_default(warnings.clone());
+        for call in queue.batch().unwrap() {
+            let failed = commit(&db, &mut tx, &mut vec![call], None);
+            assert!(matches!(failed, Err(StoreError::Full(_))), "{failed:?}");
+        }
+        assert_eq!(warnings.0.load(Ordering::Relaxed), 1, "once, however often it fails");
+    }
+
+    #[test]
     fn reports_without_end_leave_a_place_for_the_others() {
-        let (writer, mut inbox) = Writer::new();
+        let (writer, mut queue) = Writer::new();
         post(&writer, Lane::Other { jobs: 1 });
         (0..2 * BATCH_MAX).for_each(|_| post(&writer, Lane::Report));
-        assert_eq!(lanes(&mut inbox).last(), Some(&Lane::Other { jobs: 1 }));
+        assert_eq!(lanes(&mut queue).last(), Some(&Lane::Other { jobs: 1 }));
     }
 }

@@ -2,22 +2,23 @@
 //!
 //! One lock, one [`State`], a clock that moves only when told. It decides nothing itself: what an end means is said by
 //! `settle`, what a report is answered by `answer`, both of `fernery-core`. It is written from the docs of the [`Store`]
-//! trait, never from the SQL.
+//! traits, never from the SQL.
 
 mod list;
 mod state;
 
 use async_trait::async_trait;
-use fernery_core::report::{Answer, Reported};
-use fernery_core::settle::Ending;
+use fernery_core::job::report::{Answer, Reported};
+use fernery_core::job::settle::Ending;
 use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
 use fernery_engine::door::LeaseClock;
 use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
-    Ask, Beat, BeatAnswer, CancelAnswer, Claimed, Completion, Cursor, DeadFilter, DeadLetter, Enqueued,
-    Failure, JobBrief, JobFilter, JobView, LivingProcess, NewJob, Page, Pass, Process, Proof, RetryAnswer,
-    Store, StoreSettings, StreamView, TokenRow,
+    Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadLetter,
+    Enqueue, Enqueued, Failure, JobBrief, JobFilter, JobView, Keep, LivingProcess, Maintain, NewJob, Operate,
+    Page, Pass, Process, Processes, Proof, Read, Report, RetryAnswer, Store, StoreSettings, StreamCounts,
+    StreamView, Streams, TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
@@ -71,17 +72,29 @@ impl ModelStore {
 }
 
 #[async_trait]
-impl Store for ModelStore {
+impl Enqueue for ModelStore {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Enqueued>> {
         self.write(|state, now, effects| {
             jobs.into_iter().map(|job| state.enqueue(job, now, &self.settings, effects)).collect()
         })
     }
+}
 
+#[async_trait]
+impl Claim for ModelStore {
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>> {
-        self.write(|state, now, _| state.claim(&ask, now, &self.settings))
+        self.write(|state, now, effects| {
+            state.reap(Some(&ask.streams), limits::REAP_BATCH, now, &self.settings, effects);
+            let claimed = state.claim(&ask, now, &self.settings);
+            // Should one of these be the first to run out.
+            self.signals.leased.notify_one();
+            claimed
+        })
     }
+}
 
+#[async_trait]
+impl Report for ModelStore {
     async fn heartbeat(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
         self.write(|state, now, _| {
             beats.into_iter().map(|beat| state.heartbeat(beat, now, self.settings.lease_ttl)).collect()
@@ -92,10 +105,6 @@ impl Store for ModelStore {
         self.write(|state, _, _| {
             items.into_iter().map(|(beat, progress)| state.progress(beat, progress)).collect()
         })
-    }
-
-    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
-        self.write(|state, _, _| jobs.iter().map(|job_id| state.progress_of(*job_id)).collect())
     }
 
     async fn complete(&self, items: Vec<Completion>) -> StoreResult<Vec<Answer>> {
@@ -129,7 +138,10 @@ impl Store for ModelStore {
             items.into_iter().map(&mut release).collect()
         })
     }
+}
 
+#[async_trait]
+impl Operate for ModelStore {
     async fn cancel(&self, job_id: JobId, force: bool) -> StoreResult<CancelAnswer> {
         self.write(|state, now, effects| state.cancel(job_id, force, now, &self.settings, effects))
     }
@@ -145,6 +157,26 @@ impl Store for ModelStore {
     async fn purge(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass> {
         self.write(|state, _, _| state.purge(&filter, limit))
     }
+}
+
+#[async_trait]
+impl Read for ModelStore {
+    async fn job(&self, job_id: JobId) -> StoreResult<Option<JobView>> {
+        self.read(|state| state.jobs.get(&job_id).map(state::Job::view))
+    }
+
+    async fn jobs(
+        &self,
+        filter: JobFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> StoreResult<Page<JobBrief>> {
+        self.read(|state| state.job_page(&filter, after, limit))
+    }
+
+    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
+        self.write(|state, _, _| jobs.iter().map(|job_id| state.progress_of(*job_id)).collect())
+    }
 
     async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64> {
         self.read(|state| state.dead(&filter).len() as u64)
@@ -159,21 +191,26 @@ impl Store for ModelStore {
         self.read(|state| state.dead_page(&filter, after, limit))
     }
 
-    async fn job(&self, job_id: JobId) -> StoreResult<Option<JobView>> {
-        self.read(|state| state.jobs.get(&job_id).map(state::Job::view))
+    async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
+        self.read(State::next_due)
+    }
+}
+
+#[async_trait]
+impl Streams for ModelStore {
+    async fn streams(&self, after: Option<StreamName>, limit: usize) -> StoreResult<Vec<StreamView>> {
+        let wanted = |name: &&StreamName| after.as_ref().is_none_or(|after| *name > after);
+        self.read(|state| {
+            let names = state.streams.keys().filter(wanted).take(limit);
+            names.filter_map(|name| state.stream_view(name)).collect()
+        })
     }
 
-    async fn jobs(
-        &self,
-        filter: JobFilter,
-        after: Option<Cursor>,
-        limit: usize,
-    ) -> StoreResult<Page<JobBrief>> {
-        self.read(|state| state.job_page(&filter, after, limit))
-    }
-
-    async fn streams(&self) -> StoreResult<Vec<StreamView>> {
-        self.read(|state| state.streams.keys().filter_map(|name| state.stream_view(name)).collect())
+    async fn streams_beyond(&self, after: Option<StreamName>) -> StoreResult<(u64, StreamCounts)> {
+        let views = self.streams(after, usize::MAX).await?;
+        let mut sums = StreamCounts::default();
+        views.iter().for_each(|view| sums.add(&view.counts));
+        Ok((views.len() as u64, sums))
     }
 
     async fn stream(&self, name: StreamName) -> StoreResult<Option<StreamView>> {
@@ -194,9 +231,18 @@ impl Store for ModelStore {
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
         self.read(|state| streams.into_iter().filter(|name| state.is_claimable(name)).collect())
     }
+}
 
+#[async_trait]
+impl Maintain for ModelStore {
     async fn reap(&self, limit: usize) -> StoreResult<Pass> {
-        self.write(|state, now, effects| state.reap(limit, now, &self.settings, effects))
+        self.write(|state, now, effects| state.reap(None, limit, now, &self.settings, effects))
+    }
+
+    fn next_expiry(&self) -> Option<Duration> {
+        let now = self.clock.now();
+        let held = |state: &State| state.next_expiry().map(|at| at.since(now));
+        self.read(held).ok().flatten()
     }
 
     async fn promote(&self, limit: usize) -> StoreResult<Pass> {
@@ -207,18 +253,17 @@ impl Store for ModelStore {
         self.write(|state, now, effects| state.fence(now, &self.settings, effects))
     }
 
-    async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
-        self.read(State::next_due)
-    }
-
-    async fn retain(&self, age: Duration, limit: usize) -> StoreResult<Pass> {
-        self.write(|state, now, _| state.retain(age, limit, now))
+    async fn retain(&self, keep: Keep, limit: usize) -> StoreResult<Pass> {
+        self.write(|state, now, _| state.retain(keep, limit, now))
     }
 
     async fn tidy(&self) -> StoreResult<()> {
         Ok(())
     }
+}
 
+#[async_trait]
+impl Tokens for ModelStore {
     async fn tokens(&self) -> StoreResult<Vec<TokenRow>> {
         self.read(|state| state.tokens.values().cloned().collect())
     }
@@ -237,7 +282,10 @@ impl Store for ModelStore {
             true
         })
     }
+}
 
+#[async_trait]
+impl Processes for ModelStore {
     async fn attend(&self, process: Process) -> StoreResult<()> {
         self.write(|state, now, _| {
             state.processes.retain(|_, seen| now.since(seen.seen_at) < limits::PROCESS_FORGOTTEN);
@@ -257,11 +305,19 @@ impl Store for ModelStore {
             alive
         })
     }
+}
 
+impl Transactions for ModelStore {}
+
+#[async_trait]
+impl Clock for ModelStore {
     async fn now(&self) -> StoreResult<Timestamp> {
         Ok(self.clock.now())
     }
+}
 
+#[async_trait]
+impl Store for ModelStore {
     fn backend(&self) -> &'static str {
         "model"
     }

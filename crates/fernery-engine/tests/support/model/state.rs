@@ -3,17 +3,17 @@
 //! A job has exactly one [`Place`], so it cannot be queued and leased at once (invariant 5). What a store keeps in a table of
 //! its own and can be told from the jobs (unique keys, most counts, the dead-letter queue) is told from them here.
 
-use fernery_core::lease::{FENCE_STEP, Message, Tally};
-use fernery_core::report::{Answer, Found, Reported, answer};
-use fernery_core::settle::{Ending, Next, settle};
+use fernery_core::job::lease::{FENCE_STEP, Message, Tally};
+use fernery_core::job::report::{Answer, Found, Reported, answer};
+use fernery_core::job::settle::{Ending, Next, settle};
 use fernery_core::{
     AttemptId, AttemptOutcome, Holding, JobId, JobStatus, Progress, StreamName, Timestamp, TokenHash, limits,
 };
 use fernery_engine::store::endings::unreported;
 use fernery_engine::store::{
     Ask, AttemptView, Beat, BeatAnswer, CancelAnswer, Claimed, DeadFilter, DeadLetter, Enqueued, JobBrief,
-    JobView, LivingProcess, NewJob, Pass, Proof, RetryAnswer, Start, StoreSettings, StreamCounts, StreamView,
-    TokenRow,
+    JobView, Keep, LivingProcess, NewJob, Pass, Proof, RetryAnswer, Start, StoreSettings, StreamCounts,
+    StreamView, TokenRow,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -307,7 +307,8 @@ impl State {
     pub(crate) fn progress(&mut self, beat: Beat, progress: Progress) -> bool {
         let Some(job) = self.jobs.get_mut(&beat.job_id) else { return false };
         let Place::Held(held) = &mut job.place else { return false };
-        let kept = held.token_hash == beat.token_hash && progress.may_follow(job.progress.as_ref());
+        let is_back = job.progress.as_ref().is_some_and(|before| progress.percent() < before.percent());
+        let kept = held.token_hash == beat.token_hash && !is_back;
         if kept {
             held.claim_version += 1;
             job.progress = Some(progress);
@@ -477,14 +478,18 @@ impl State {
         Pass { moved: doomed.len(), full: doomed.len() == limit }
     }
 
+    /// Settles expired leases, of these streams or of all.
     pub(crate) fn reap(
         &mut self,
+        streams: Option<&[StreamName]>,
         limit: usize,
         now: Timestamp,
         settings: &StoreSettings,
         effects: &mut Effects,
     ) -> Pass {
-        let is_expired = |job: &&Job| job.holding().is_some_and(|held| held.is_expired(now));
+        let is_meant = |held: &Holding| streams.is_none_or(|these| these.contains(&held.stream));
+        let is_expired =
+            |job: &&Job| job.holding().is_some_and(|held| held.expires_at <= now && is_meant(held));
         let due: Vec<JobId> =
             self.jobs.values().filter(is_expired).map(|job| job.job_id).take(limit).collect();
         for job_id in &due {
@@ -536,13 +541,20 @@ impl State {
         self.jobs.values().filter_map(due).min()
     }
 
-    pub(crate) fn retain(&mut self, age: Duration, limit: usize, now: Timestamp) -> Pass {
-        let mut old: Vec<_> = self
-            .jobs
-            .values()
-            .filter_map(|job| job.finished_at().map(|at| (at, job.job_id)))
-            .filter(|(finished_at, _)| *finished_at < now.before(age))
-            .collect();
+    /// When the first lease runs out.
+    pub(crate) fn next_expiry(&self) -> Option<Timestamp> {
+        self.jobs.values().filter_map(|job| job.holding().map(|held| held.expires_at)).min()
+    }
+
+    pub(crate) fn retain(&mut self, keep: Keep, limit: usize, now: Timestamp) -> Pass {
+        let past = |job: &Job| {
+            let kept = if job.status() == JobStatus::Dead { keep.dead } else { Some(keep.finished) };
+            job.finished_at()
+                .zip(kept)
+                .filter(|(at, kept)| *at < now.before(*kept))
+                .map(|(at, _)| (at, job.job_id))
+        };
+        let mut old: Vec<_> = self.jobs.values().filter_map(past).collect();
         old.sort();
         old.truncate(limit);
         for (_, job_id) in &old {

@@ -1,17 +1,17 @@
-//! The folder of a demo: a repository that everybody may read, the files that set a server up, and later its data and what
-//! it exported. Nothing is overwritten.
+//! The folder of a demo: a readable repository, the files for a server, and later its data and its export. Nothing is
+//! overwritten.
 
 use crate::cli::failure::{Failure, Outcome};
 use crate::demo;
-use crate::git::call::{Git, GitError};
-use crate::sandbox::Tier;
+use fernery_exec::git::call::{Git, GitError};
+use fernery_exec::sandbox::Tier;
 use rustix::fs::Mode;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Who has committed what the demo starts from.
+/// The author of the first commit.
 const WHO: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "demo"),
     ("GIT_AUTHOR_EMAIL", "demo@localhost"),
@@ -26,21 +26,21 @@ pub(super) struct Folder {
 impl Folder {
     /// Makes it, with everything that a server needs to start.
     pub(super) async fn make(root: &Path, sandbox: Option<Tier>) -> Outcome<Self> {
-        // Without a slash at the end, which would be shown twice.
+        // Without a trailing slash, which would be shown twice.
         let folder = Self { root: root.components().collect() };
         let shown = folder.shown();
         let no_git = |error: GitError| Failure::failed("git", error.to_string());
         Git::at(root).call(&["version"], b"").await.map_err(no_git)?;
-        // Where this runs as root, agents are other users: they have to be able to read what they are to work on.
+        // If this runs as root, agents run as other users and must be able to read the repository.
         rustix::process::umask(Mode::from_raw_mode(0o022));
         fs::create_dir(root).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
-                Failure::conflict(format!("{shown} is there already, and the demo overwrites nothing"))
-                    .hint("move it away or delete it, or name another folder: --dir OTHER")
+                Failure::conflict(format!("{shown} already exists, and the demo overwrites nothing"))
+                    .hint("move or delete it, or name another folder: --dir OTHER")
             }
-            _ => Failure::usage(format!("cannot make the folder {shown}: {error}")),
+            _ => Failure::usage(format!("cannot create the folder {shown}: {error}")),
         })?;
-        // It may lie in somebody's repository, and is no part of that.
+        // It may lie in another repository, and must not become part of it.
         folder.write(".gitignore", "*\n")?;
         folder.write("fernery.toml", demo::CONFIG)?;
         folder.write("azolla.toml", &demo::blueprint(sandbox))?;
@@ -57,7 +57,7 @@ impl Folder {
         ] {
             let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
             git.call_with(&words, b"", &WHO).await.map_err(|error| {
-                no_git(error).hint(format_args!("{shown} is not complete: delete it before the next try"))
+                no_git(error).hint(format_args!("{shown} is incomplete: delete it before you try again"))
             })?;
         }
         Ok(folder)

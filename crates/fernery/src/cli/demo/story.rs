@@ -1,16 +1,15 @@
-//! What a person sees: the ticket, their approval, each step as it is taken, the patch, and where to look on. All of it is
-//! read and done over HTTP, as any other client would.
+//! What a person sees: the ticket, the approval, each step, the patch, and where to look next. Everything goes over
+//! HTTP, as with any other client.
 
 use super::folder::Folder;
 use crate::cli::export::{self, Exported};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::screen::{Screen, json_inert, plain};
+use crate::cli::ticket::approve::UNAPPROVED;
+use crate::cli::ticket::show::Moment;
 use crate::cli::ticket::{brief, detail, path};
-use crate::cli::ticket_show::{self, Moment};
-use crate::cli::{ticket_act, ticket_approve};
+use crate::cli::{input, ticket};
 use crate::demo;
-use crate::sandbox::Tier;
-use crate::worker::program;
 use fernery_client::Client;
 use fernery_client::client::Reply;
 use fernery_client::wire::{
@@ -19,14 +18,16 @@ use fernery_client::wire::{
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
 use fernery_core::pipeline::judging::BRANCH;
 use fernery_engine::door;
+use fernery_exec::program;
+use fernery_exec::sandbox::Tier;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::time::Duration;
 
-/// How often it is looked at what has happened: a client is told of nothing.
+/// How often it polls.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// It takes some seconds on a slow machine; what takes longer will not come.
+/// It takes some seconds on a slow machine; after this long it has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) struct Story<'a> {
@@ -45,8 +46,10 @@ impl Story<'_> {
         self.say(&format!("made  {shown}/repo, a repository with a test that fails"))?;
         self.say(&format!("up    {url}, with its data in {shown}/data"))?;
         self.say(&match self.tier {
-            Tier::Unconfined => "free  nothing contains the agent and the tests, as you said".to_string(),
-            tier => format!("held  by {tier}: the agent and the tests see their own folder, and no network"),
+            Tier::Unconfined => "open  no sandbox around the agent and the tests, as you said".to_string(),
+            tier => {
+                format!("cell  {tier}: the agent and the tests see only their own folder, and no network")
+            }
         })?;
         let id = self.write_down(&client).await?;
         self.approve(&client, &id).await?;
@@ -60,7 +63,7 @@ impl Story<'_> {
         match whole.standing.objective.status {
             ObjectiveStatus::Done => Ok(()),
             _ if self.screen.json => Err(Failure::told()),
-            status => Err(Failure::failed("not_done", format!("{id} is {status}, and was to be DONE"))),
+            status => Err(Failure::failed("not_done", format!("{id} is {status}, expected DONE"))),
         }
     }
 
@@ -83,6 +86,7 @@ impl Story<'_> {
             importance: 2,
             urgency: 2,
             metadata: metadata.into_iter().collect(),
+            blocked_on: Vec::new(),
         };
         let reply: Reply<ObjectiveView> = client.post("/v1/objectives", &request, Duration::ZERO).await?;
         Ok(reply.read()?.objective.objective_id)
@@ -91,23 +95,26 @@ impl Story<'_> {
     /// Shows what would run, and approves exactly that once a person says so.
     async fn approve(&self, client: &Client, id: &ObjectiveId) -> Outcome {
         let read = brief(client, id).await?;
-        let approval = read.approval.ok_or_else(|| Failure::conflict("the azolla is not there any more"))?;
+        let approval =
+            read.approval.ok_or_else(|| Failure::conflict("the azolla does not exist any more"))?;
         if !self.screen.json {
-            self.headed("a ticket; nothing runs before you approve exactly this")?;
-            ticket_show::approval(self.screen, &approval)?;
+            self.headed("a ticket: nothing runs before you approve exactly this")?;
+            ticket::show::approval(self.screen, &approval)?;
         }
         if !self.yes {
             self.say("")?;
             let question = format!("approve {id} as shown? [y/N] ");
-            // On a thread of its own: a signal is heard while nobody answers.
-            let asked = tokio::task::spawn_blocking(move || ticket_approve::confirmed(&question));
+            // On its own thread, so that signals are handled while it waits for an answer.
+            let asked = tokio::task::spawn_blocking(move || input::confirmed(&question, UNAPPROVED));
             let answer = asked.await.map_err(|error| Failure::failed("not_asked", error.to_string()))?;
             answer.map_err(|failure| {
-                failure.hint(format_args!("{} stays: delete it, or `fernery up` in it", self.folder.shown()))
+                failure
+                    .hint(format_args!("{} stays: delete it, or run `fernery up` in it", self.folder.shown()))
             })?;
         }
-        let request = ApproveRequest { digest: approval.digest, note: None, record_id: ticket_act::record() };
-        let _: Reply<DecisionResponse> = ticket_act::send(client, &path(id, "approve"), &request).await?;
+        let request =
+            ApproveRequest { digest: approval.digest, note: None, record_id: ticket::act::record() };
+        let _: Reply<DecisionResponse> = ticket::act::send(client, &path(id, "approve"), &request).await?;
         Ok(())
     }
 
@@ -119,9 +126,9 @@ impl Story<'_> {
         loop {
             looks.tick().await;
             let now = detail(client, id).await?.read()?;
-            let mut moments = ticket_show::timeline(&now);
+            let mut moments = ticket::show::timeline(&now);
             moments.sort_by_key(|moment| moment.at);
-            // What readiness says is said again by the scheduler.
+            // The scheduler reports the same as readiness.
             moments
                 .retain(|moment| moment.who != "readiness" && told.insert((moment.at, moment.who.clone())));
             for moment in moments {
@@ -134,7 +141,7 @@ impl Story<'_> {
             if since.elapsed() > PATIENCE {
                 let why = format!("{id} is still {status} after {} seconds", PATIENCE.as_secs());
                 return Err(Failure::failed("not_done", why)
-                    .hint(format_args!("`fernery up` in {} goes on with it", self.folder.shown())));
+                    .hint(format_args!("`fernery up` in {} continues it", self.folder.shown())));
             }
         }
     }
@@ -142,7 +149,7 @@ impl Story<'_> {
     /// One step, when it was taken and by whom.
     fn step(&self, now: &ObjectiveDetail, moment: &Moment) -> Outcome {
         let seconds = moment.at.since(now.standing.objective.created_at).as_secs_f64();
-        // An operator is known by a token and its id.
+        // An operator is shown as a token name and its id.
         let who = moment.who.split('.').next().unwrap_or_default();
         self.say(&format!("{seconds:4.1} s  {who:9}  {}", moment.what.replace('\n', " ")))?;
         let pause = now.pauses.iter().find(|pause| pause.created_at == moment.at);
@@ -161,14 +168,14 @@ impl Story<'_> {
         }
         let (typed, fernery) = (|below: &str| self.folder.typed(below), program_name());
         let status = whole.standing.objective.status;
-        self.headed(&format!("{} is {status}; the server stops, and all of it stays", demo::TICKET))?;
+        self.headed(&format!("{} is {status}; the server stops, and all files stay", demo::TICKET))?;
         if let Some(branch) = branch(whole) {
             self.say(&format!("git -C {} show {branch}", typed("repo")))?;
-            self.say("    the patch, as a branch of its own; main is as it was")?;
+            self.say("    the patch, on its own branch; main is unchanged")?;
         }
         self.say(&format!("ls {}", typed("export")))?;
         self.say(&format!(
-            "    what was asked, told, handed in, found and decided: {} files of JSON",
+            "    the prompts, outputs, verdicts and decisions: {} files of JSON",
             exported.count()
         ))?;
         self.say(&format!("cd {} && {fernery} up", typed("")))?;
@@ -177,7 +184,7 @@ impl Story<'_> {
             self.say(&format!("    {}", action.replace("fernery ", &format!("{fernery} "))))?;
         }
         self.say(&format!("{fernery} init"))?;
-        self.say("    in a repository of your own: an agent that is installed, and gates for your tests")
+        self.say("    in your own repository: set up an installed agent, and gates for your tests")
     }
 
     fn summary(&self, whole: &ObjectiveDetail, exported: &Exported) -> Value {
@@ -196,19 +203,19 @@ impl Story<'_> {
     }
 }
 
-/// What the last attempt handed in.
+/// The patch of the last attempt.
 fn patch(whole: &ObjectiveDetail) -> Option<&str> {
     whole.output_bundles.last()?["content"].as_str().filter(|patch| !patch.is_empty())
 }
 
-/// The branch that it was left as, if it passed.
+/// The branch of the patch, if it passed.
 fn branch(whole: &ObjectiveDetail) -> Option<&str> {
     let mut evidence = whole.runs.last()?["evidence"].as_array()?.iter();
     let left = evidence.find(|found| found["gate"] == BRANCH && found["result"] == "PASS")?;
     left["log_tail"].as_str()?.split(' ').next()
 }
 
-/// How a person calls this program from elsewhere.
+/// The name to call this program by from elsewhere.
 fn program_name() -> String {
     let found = program::find(OsStr::new("fernery"), std::env::var_os("PATH").as_deref()).is_ok();
     match std::env::current_exe() {

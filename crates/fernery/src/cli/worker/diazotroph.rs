@@ -2,32 +2,33 @@
 
 use super::{EndSignals, LAST_WORDS, WorkerArgs, find_server, place, summed_up, worker};
 use crate::cli::Global;
-use crate::cli::data_dir;
+use crate::cli::config::in_force;
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::settings::in_force;
 use crate::cli::worker::show::Show;
 use crate::config::Settings;
-use crate::diazotroph::leftover;
-use crate::diazotroph::remote::RemotePatches;
-use crate::diazotroph::trash::Trash;
-use crate::profiles;
-use crate::sandbox::Probe;
+use crate::serve::data_dir;
+use crate::worker::remote_patches::RemotePatches;
 use fernery_client::wire::ItemOutcome;
 use fernery_client::worker::WorkerEvent;
 use fernery_core::artifact::DiazotrophType;
 use fernery_core::profile::Profile;
+use fernery_exec::agent::leftover;
+use fernery_exec::agent::trash::Trash;
+use fernery_exec::profiles;
+use fernery_exec::sandbox::Probe;
+use fernery_exec::sandbox::modes::Private;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// The only kind that is carried out here.
+/// The only type that is supported here.
 const PATCHES: &str = "PATCH_DIAZOTROPH";
 
 pub(super) async fn work(args: WorkerArgs, of: DiazotrophType, global: &Global, show: Arc<Show>) -> Outcome {
     let (_, settings) = in_force(global, Vec::new())?;
     // Clones, prompts and logs are for its owner alone.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    data_dir::prepare(&settings.data)?;
+    data_dir::prepare(&settings.data).map_err(Failure::usage)?;
     let patches = patches(&args, &of, &settings).await?;
     rescue(&patches).await;
     let mut signals = EndSignals::new()?;
@@ -63,25 +64,26 @@ pub(super) async fn work(args: WorkerArgs, of: DiazotrophType, global: &Global, 
     let until_nobody_waits = async {
         signals.next().await;
         let _ = drained.send(true);
-        // Whoever signals again does not want to wait.
+        // A second signal means: do not wait.
         signals.next().await;
         tokio::time::sleep(LAST_WORDS).await;
     };
     tokio::select! {
         outcome = run => summed_up(outcome, None, &server, &show),
         () = until_nobody_waits => {
-            Err(Failure::failed("ended_at_once", "ended at once; what was not reported is in the spool"))
+            Err(Failure::failed("ended_at_once", "ended at once; unsent reports are in the spool"))
         }
     }
 }
 
 async fn patches(args: &WorkerArgs, of: &DiazotrophType, settings: &Settings) -> Outcome<RemotePatches> {
     if of.as_str() != PATCHES {
-        return Err(Failure::usage(format!("--diazotroph: this program carries out {PATCHES}, not {of}")));
+        return Err(Failure::usage(format!(
+            "--diazotroph: this program can only be an executor of {PATCHES}, not of {of}"
+        )));
     }
     if settings.repos.is_empty() {
-        let why =
-            "no repository is here: name one in [repos] of fernery.toml, or as FERNERY_REPOS=web=../web#main";
+        let why = "no repository is configured: name one in [repos] of fernery.toml, or as FERNERY_REPOS=web=../web#main";
         return Err(Failure::usage(why));
     }
     let profile = profile(args)?;
@@ -89,14 +91,14 @@ async fn patches(args: &WorkerArgs, of: &DiazotrophType, settings: &Settings) ->
     let tier = Probe::look().await.choose(wanted).map_err(|why| Failure::failed("sandbox", why))?;
     let data = std::path::absolute(&settings.data).unwrap_or_else(|_| settings.data.clone());
     let work = data.join("work").join("elsewhere");
-    let trash = Trash::of(&data);
+    let (trash, private) = (Trash::of(&data), Private::of(&data));
     let (repos, unanswered) = (settings.repos.clone(), Arc::default());
-    Ok(RemotePatches { profile, tier, repos, work, trash, unanswered })
+    Ok(RemotePatches { profile, tier, repos, work, trash, private, unanswered })
 }
 
 fn profile(args: &WorkerArgs) -> Outcome<Profile> {
     let Some(name) = &args.profile else {
-        return Err(Failure::usage("--profile names the agent; `fernery agent list` shows all there are"));
+        return Err(Failure::usage("--profile names the agent; `fernery agent list` lists all profiles"));
     };
     let own = profiles::beside(std::path::Path::new(""), name).map_err(Failure::usage)?;
     let profile = match own {
@@ -113,7 +115,7 @@ fn profile(args: &WorkerArgs) -> Outcome<Profile> {
     profile.with_args(&args.agent_args).map_err(|refused| Failure::usage(refused.why))
 }
 
-/// What an earlier worker here left when it was killed: its agents are ended, and what they had made is kept.
+/// Cleans up after a killed worker: its agents are killed, and their work is kept.
 async fn rescue(patches: &RemotePatches) {
     let entries = std::fs::read_dir(&patches.work).into_iter().flatten().flatten();
     for entry in entries {

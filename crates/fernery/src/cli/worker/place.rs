@@ -1,4 +1,4 @@
-//! What a worker calls itself, and where it keeps its reports: one name, one directory, one process at a time.
+//! A worker's name and the folder for its reports: one name, one folder, one process at a time.
 
 use crate::cli::failure::{Failure, Outcome};
 use fernery_client::worker::{Gathered, WorkerError, gather_reports};
@@ -9,14 +9,14 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Workers without a name of their own on one machine.
+/// Most workers without a name of their own on one machine.
 const UNNAMED_MAX: usize = 1_000;
-/// Bytes of a file's name; systems take 255, and some are for what is put behind it.
+/// Bytes of a file name; systems allow 255, and some are needed for a suffix.
 const FILE_NAME_BYTES_MAX: usize = 200;
-/// Beside the spool of a worker without a name of its own: whoever runs under that name holds it.
+/// Lock file beside the spool of a worker without a name of its own.
 const LOCK_SUFFIX: &str = ".lock";
 
-/// A name that is this process's alone as long as it holds it.
+/// A name that only this process has while it holds the lock.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) id: WorkerId,
@@ -51,7 +51,7 @@ impl Place {
             }
         }
         Err(Failure::usage(format!(
-            "{UNNAMED_MAX} workers without a name run here; --id gives this one its own"
+            "{UNNAMED_MAX} workers without a name already run here; name this one with --id"
         )))
     }
 
@@ -65,7 +65,7 @@ impl Place {
         });
         let mut found = Vec::new();
         for (lock, spool) in locks {
-            // Held while its reports are moved, so that nobody begins to work under that name meanwhile.
+            // Held while its reports are moved, so that nobody starts to work under that name.
             let free = OpenOptions::new().write(true).open(lock).ok().filter(|lock| lock.try_lock().is_ok());
             if free.is_some() {
                 let gathered = gather_reports(&spool, &self.spool);
@@ -77,21 +77,23 @@ impl Place {
     }
 }
 
-/// Makes the directory in which each worker's spool has its own.
+/// Makes the folder for the spools of all workers.
 pub(super) fn make_base(base: &Path) -> Outcome {
     match DirBuilder::new().recursive(true).mode(0o700).create(base) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(unusable(base, &"it is no directory")),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(unusable(base, &"it is not a directory"))
+        }
         Err(error) => Err(unusable(base, &error)),
     }
 }
 
 fn unusable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!("the spool {} cannot be used: {why}", path.display()))
+    Failure::usage(format!("cannot use the spool {}: {why}", path.display()))
 }
 
-/// Where reports are kept when nobody says: with the data that the server was found by, else in the state directory of
-/// the user, for each server apart. A report that reached another server would be lost.
+/// The default folder for reports: in the data directory by which the server was found, else in the user's state
+/// directory, per server. A report to another server would be lost.
 pub(super) fn spool_base(found_in: Option<&Path>, url: &str) -> Outcome<PathBuf> {
     if let Some(data) = found_in {
         return Ok(data.join("spool"));
@@ -99,15 +101,13 @@ pub(super) fn spool_base(found_in: Option<&Path>, url: &str) -> Outcome<PathBuf>
     let dir = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = dir("XDG_STATE_HOME").or_else(|| dir("HOME").map(|home| home.join(".local/state")));
     let Some(state) = state.filter(|dir| dir.is_absolute()) else {
-        return Err(Failure::usage(
-            "neither XDG_STATE_HOME nor HOME says where to keep reports; --spool does",
-        ));
+        return Err(Failure::usage("no directory to keep reports in: set --spool, XDG_STATE_HOME or HOME"));
     };
     let server = url.split_once("://").map_or(url, |(_, rest)| rest);
     Ok(state.join("fernery/spool").join(file_name(server)))
 }
 
-/// A text as the name of one file. One that is too long is cut, and ends in what tells it from all others.
+/// A text as a file name. If it is too long, it is cut and ends in a digest.
 fn file_name(text: &str) -> String {
     let mut name = String::new();
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! What a worker shows while it runs: lines that live on a terminal, one line per event elsewhere, objects for programs.
+//! The output of a running worker: live lines on a terminal, one line per event elsewhere, objects for programs.
 
 use crate::cli::screen::{Screen, json_inert, plain, remark};
 use crate::config::duration;
@@ -19,13 +19,13 @@ use std::time::Duration;
 const LINES_MAX: usize = 20;
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// Lines that wait for a slow reader; what comes after them is not shown.
+/// Lines queued for a slow reader; further ones are dropped.
 const WAITING_MAX: usize = 10_000;
 /// How long the last lines may take to be read.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Where a worker's events go. Showing them is a thread's own business: a terminal that is held or a pipe that nobody
-/// reads must not hold up heartbeats.
+/// Takes a worker's events. A thread of its own shows them: a stopped terminal or a pipe that nobody reads must not
+/// hold up heartbeats.
 pub(super) struct Show {
     sender: Mutex<Option<SyncSender<Told>>>,
     shown: Mutex<Receiver<()>>,
@@ -61,7 +61,7 @@ struct State {
     trouble: Option<String>,
 }
 
-/// One event in both tongues. A line that is not news is shown only where lines do not live.
+/// One event as a line and as JSON. A line that is not news is shown only without a live display.
 struct Line {
     object: Value,
     text: String,
@@ -85,7 +85,7 @@ impl Show {
 
     fn tell(&self, told: Told) {
         if let Some(sender) = &*self.sender.lock().expect("not poisoned") {
-            // Nobody reads, and has not for ten thousand lines.
+            // Nobody has read ten thousand lines.
             let _ = sender.try_send(told);
         }
     }
@@ -104,11 +104,11 @@ impl Show {
         self.tell(Told::Line(match remark {
             Remark::Leftovers(count) => Line {
                 object: json!({"event": "leftovers_ended", "job_id": id, "stream": stream, "processes": count}),
-                text: format!("ended     {id} {stream}: {count} of its processes had outlived the command"),
+                text: format!("ended     {id} {stream}: {count} processes that had outlived the command"),
                 news: true,
             },
             Remark::Immortal(pids) => Line {
-                text: format!("warning   {id} {stream}: not even KILL ends its processes {pids:?}"),
+                text: format!("warning   {id} {stream}: SIGKILL does not end its processes {pids:?}"),
                 object: json!({"event": "not_ended", "job_id": id, "stream": stream, "pids": pids}),
                 news: true,
             },
@@ -123,7 +123,7 @@ impl Show {
             Ok(Gathered { reports, damaged, .. }) => {
                 line(
                     json!({"event": "spool_gathered", "reports": reports, "path": path}),
-                    format!("spool     {reports} reports that another worker left in {path} are sent too"),
+                    format!("spool     also sending {reports} reports that another worker left in {path}"),
                 );
                 if let Some((entries, path)) = damaged {
                     self.event(WorkerEvent::SpoolDamaged { entries: *entries, path: path.clone() });
@@ -131,7 +131,7 @@ impl Show {
             }
             Err(error) => line(
                 json!({"event": "spool_left", "why": error.to_string(), "path": path}),
-                format!("warning   reports that another worker left in {path} still wait: {error}"),
+                format!("warning   cannot send the reports that another worker left in {path}: {error}"),
             ),
         }
     }
@@ -180,7 +180,7 @@ impl Shower {
         if self.screen.json {
             let mut object = line.object;
             object["at"] = door::wall_clock().to_string().into();
-            // Whoever read the events may leave; the work goes on.
+            // The reader of the events may be gone; the work goes on.
             let _ = writeln!(std::io::stdout(), "{}", json_inert(&object.to_string()));
         } else if let Some(live) = &self.live {
             if line.news {
@@ -250,7 +250,7 @@ impl Live {
         let State { running, succeeded, failed, other, trouble, .. } = &self.state;
         let mut line = format!("{running} running, {succeeded} succeeded, {failed} failed");
         if *other > 0 {
-            line.push_str(&format!(", {other} handed back or lost"));
+            line.push_str(&format!(", {other} returned or lost"));
         }
         if let Some(trouble) = trouble {
             line.push_str(&format!("; {trouble}"));
@@ -290,7 +290,7 @@ fn describe(event: &WorkerEvent) -> Option<Line> {
         WorkerEvent::Finished { job, ending, took } => finished(job, ending, *took, of("finished", job)),
         WorkerEvent::LeaseLost { job } => line(
             of("lease_lost", job),
-            format!("lost      {}: the server has taken the job back; nothing is reported", named(job)),
+            format!("lost      {}: the lease was lost; nothing is reported", named(job)),
             true,
         ),
         WorkerEvent::ReportRefused { job_id, error } => line(
@@ -302,39 +302,39 @@ fn describe(event: &WorkerEvent) -> Option<Line> {
             let after_ms = after.as_millis() as u64;
             line(
                 json!({"event": "reconnecting", "call": call, "error": error.to_string(), "after_ms": after_ms}),
-                format!("waiting   {call}: {error}; again in {}", span(*after)),
+                format!("waiting   {call}: {error}; retrying in {}", span(*after)),
                 false,
             )
         }
         WorkerEvent::Reconnected { call } => line(
             json!({"event": "reconnected", "call": call}),
-            format!("again     {call}: the server answers"),
+            format!("again     {call}: the server answers again"),
             false,
         ),
         WorkerEvent::LeftoversFound { reports } => line(
             json!({"event": "spool_found", "reports": reports}),
-            format!("spool     {reports} reports of an earlier run are sent first"),
+            format!("spool     sending {reports} reports of an earlier run first"),
             true,
         ),
         WorkerEvent::SpoolDamaged { entries, path } => line(
             json!({"event": "spool_damaged", "entries": entries, "path": path.display().to_string()}),
             format!(
-                "warning   {entries} entries of the spool cannot be read; they are kept in {}",
+                "warning   {entries} entries of the spool are unreadable; they are kept in {}",
                 path.display()
             ),
             true,
         ),
         WorkerEvent::SpoolFailed { why } => line(
             json!({"event": "spool_failed", "why": why}),
-            format!("warning   the spool cannot be written ({why}); no job is claimed meanwhile"),
+            format!("warning   cannot write to the spool ({why}); claiming no jobs until it works again"),
             true,
         ),
         WorkerEvent::SpoolMended => {
-            line(json!({"event": "spool_mended"}), "spool     it can be written again".into(), true)
+            line(json!({"event": "spool_mended"}), "spool     it is writable again".into(), true)
         }
         WorkerEvent::Draining { running } => line(
             json!({"event": "draining", "running": running}),
-            format!("draining: no new jobs, {running} running may finish; a second signal ends them"),
+            format!("draining: no new jobs; {running} running jobs may finish; a second signal ends them"),
             true,
         ),
         _ => None,
@@ -358,7 +358,7 @@ fn finished(job: &Job, ending: &JobEnding, took: Duration, mut object: Value) ->
     Some(Line { object, text, news: !matches!(ending, JobEnding::Succeeded) })
 }
 
-/// A duration for people: no more exact than anybody reads.
+/// A duration for people, rounded.
 fn span(duration: Duration) -> String {
     match duration.as_millis() {
         0..10_000 => format!("{:.3}s", duration.as_secs_f64()),

@@ -1,6 +1,7 @@
 //! The machine: room, limits, modes, and whether a sync is one.
 
 use super::super::finding::{Finding, Level, bytes, span};
+use fernery_exec::sandbox::modes::Mended;
 use std::path::Path;
 use std::time::Duration;
 
@@ -48,10 +49,10 @@ pub(crate) fn disk_space(folder: &Path, room: Left, inodes: Left) -> Finding {
         _ => Level::Ok,
     };
     let remedy = if room_level >= inodes_level {
-        "make room, or move the data directory to a larger disk: without room no job can be stored or finished; a shorter \
-         `retention` drops finished jobs earlier"
+        "free some space, or move the data directory to a larger disk: on a full disk no job can be stored \
+        or finished; a shorter `retention` deletes finished jobs earlier"
     } else {
-        "the file system runs out of inodes: delete small files in great number elsewhere on it"
+        "the file system is running out of inodes: delete many small files on it"
     };
     Finding::at(room_level.max(inodes_level), CHECK, found, remedy)
 }
@@ -79,7 +80,7 @@ pub(crate) fn file_system(folder: &Path, name: &str, medium: Medium) -> Finding 
         Medium::Disk => Finding::ok(CHECK, found),
         Medium::Memory => Finding::problem(
             CHECK,
-            format!("{found}, which lives in memory"),
+            format!("{found}, which is in memory"),
             "move the database to a disk: all jobs are lost when the machine restarts",
         ),
         Medium::Layer => Finding::warning(
@@ -89,8 +90,8 @@ pub(crate) fn file_system(folder: &Path, name: &str, medium: Medium) -> Finding 
         ),
         Medium::Program => Finding::warning(
             CHECK,
-            format!("{found}: a program stands behind it"),
-            "make sure that it keeps what was synced, or move the database to a local disk",
+            format!("{found}, which another program provides (FUSE)"),
+            "make sure that it keeps synced data, or move the database to a local disk",
         ),
         Medium::Unknown => Finding::ok(CHECK, format!("{found}, which this program does not know")),
     }
@@ -112,18 +113,15 @@ const SYNC_TOO_FAST: Duration = Duration::from_micros(8);
 pub(crate) fn sync_time(folder: &Path, times: SyncTimes, medium: Medium) -> Finding {
     const CHECK: &str = "sync_time";
     let place = folder.display();
-    let found = format!(
-        "{place}: a write is synced in {} (worst of the trial {})",
-        span(times.median),
-        span(times.worst)
-    );
+    let found =
+        format!("{place}: a synced write takes {} (slowest: {})", span(times.median), span(times.worst));
     if times.median > SYNC_SLOW {
         let remedy = "use a faster disk, or take load off this one: every commit waits for a sync";
         return Finding::warning(CHECK, found, remedy);
     }
     if times.median < SYNC_TOO_FAST && medium == Medium::Disk {
-        let remedy = "something on the way may only say that it synced (libeatmydata, a virtual disk with cache=unsafe): \
-                      make sure that a power cut loses nothing";
+        let remedy = "something may only pretend to sync (libeatmydata, a virtual disk with cache=unsafe): \
+            make sure that a power failure loses nothing";
         return Finding::warning(CHECK, found, remedy);
     }
     Finding::ok(CHECK, found)
@@ -147,7 +145,7 @@ pub(crate) fn file_limit(limit: FileLimit) -> Finding {
         Some(pid) => (limit.soft, format!("process {pid} may open {} files", shown(limit.soft))),
         None => (
             limit.hard,
-            format!("{} files, which a server raises to {} for itself", shown(limit.soft), shown(limit.hard)),
+            format!("{} files; a server raises this to {} for itself", shown(limit.soft), shown(limit.hard)),
         ),
     };
     if counts >= WAITING_CLAIMS + OTHER_FILES {
@@ -156,7 +154,7 @@ pub(crate) fn file_limit(limit: FileLimit) -> Finding {
     let claims = counts.saturating_sub(OTHER_FILES);
     Finding::warning(
         CHECK,
-        format!("{whose}: about {claims} claims can wait at once, not {WAITING_CLAIMS}"),
+        format!("{whose}: only about {claims} claims can wait at once, instead of {WAITING_CLAIMS}"),
         "raise it where the server is started: LimitNOFILE=65536 in its systemd unit, or `ulimit -Hn 65536`",
     )
 }
@@ -185,7 +183,7 @@ pub(crate) fn mode(path: &Path, mode: u32, what: Private) -> Finding {
     match what {
         Private::Token => Finding::problem(
             check,
-            format!("{found}: others may use it, and a server refuses to start with it"),
+            format!("{found}: other users can use it, and a server refuses to start with it"),
             format!(
                 "`chmod {wanted:o} {path}`; if somebody may have read it, `fernery token revoke` it, delete the file and \
                  start the server again"
@@ -193,10 +191,32 @@ pub(crate) fn mode(path: &Path, mode: u32, what: Private) -> Finding {
         ),
         Private::Directory | Private::Database => Finding::warning(
             check,
-            format!("{found}: it is open to others"),
+            format!("{found}: other users can access it"),
             format!("`chmod {wanted:o} {path}`"),
         ),
     }
+}
+
+/// Modes that the server put back after a run: what it closed may have been read before. `noted` is where it says so.
+pub(crate) fn mended(mended: &[Mended], noted: &Path) -> Option<Finding> {
+    let last = mended.last()?;
+    let file = last.file.display();
+    Some(Finding::warning(
+        "mended_modes",
+        format!(
+            "the mode of a private file was changed {} times while a program ran; last: {file} had {} at \
+            {}, and was reset to {}",
+            mended.len(),
+            last.found,
+            last.at,
+            last.restored
+        ),
+        format!(
+            "find out which program did it (the server's log names the time); if a token was open, `fernery token revoke` it, \
+             delete its file and start the server again; then delete {}",
+            noted.display()
+        ),
+    ))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What numbers mean: pure functions from what was measured to a finding.
 
+pub(super) mod clock;
 pub(super) mod machine;
 pub(super) mod peers;
 pub(super) mod postgres;

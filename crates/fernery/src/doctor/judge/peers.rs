@@ -2,14 +2,14 @@
 
 use super::super::finding::Finding;
 use crate::config::duration::show;
-use crate::peers::{Common, Difference, differences};
+use crate::serve::peers::{Common, Difference, differences};
 use fernery_engine::store::{LivingProcess, Process};
 
 /// One finding for each that is alive, then whether they are set up alike.
 pub(crate) fn judged(alive: &[LivingProcess]) -> Vec<Finding> {
     const CHECK: &str = "processes";
     if alive.is_empty() {
-        return vec![Finding::ok(CHECK, "no process serves this database")];
+        return vec![Finding::ok(CHECK, "no process is serving this database")];
     }
     let mut findings: Vec<Finding> =
         alive.iter().map(|seen| Finding::ok("process", described(&seen.process))).collect();
@@ -18,7 +18,7 @@ pub(crate) fn judged(alive: &[LivingProcess]) -> Vec<Finding> {
         let found = if alive.len() == 1 {
             "1 is alive".into()
         } else {
-            format!("{} are alive, all set up alike", alive.len())
+            format!("{} are alive, all with the same settings", alive.len())
         };
         findings.push(Finding::ok(CHECK, found));
     }
@@ -46,17 +46,18 @@ fn described(process: &Process) -> String {
 
 fn remedy(what: Common) -> &'static str {
     match what {
-        Common::Version => "stop all processes and start them with the same program",
+        Common::Version => "stop all processes and start them with the same version",
         Common::SchemaVersion => {
-            "stop the processes of the older version: the database was changed since they looked at it"
+            "stop the processes of the older version: the database schema was changed after they started"
         }
         Common::LeaseTtl => {
-            "start all with the same lease_ttl: a lease that is renewed at the one with the shorter may end before its holder's \
-             next heartbeat"
+            "start all with the same lease_ttl: a lease that is renewed at the process with the shorter one \
+            may expire before the next heartbeat"
         }
         Common::Transport => {
-            "start all with the same --redis, group and ack, or all without: what enters at one without sends no message, and \
-             with two of them what one has lost is not told of again; to move to another, stop all first"
+            "start all with the same --redis, group and ack, or all without Redis: a process without Redis \
+            sends no messages, and with two different ones lost messages are not sent again; to change \
+            Redis, stop all first"
         }
     }
 }
@@ -65,7 +66,7 @@ fn remedy(what: Common) -> &'static str {
 mod tests {
     use super::super::super::finding::Level::{Ok, Warning};
     use super::*;
-    use crate::peers::tests::process;
+    use crate::serve::peers::tests::process;
     use fernery_core::Timestamp;
 
     fn alive(processes: Vec<Process>) -> Vec<LivingProcess> {

@@ -30,12 +30,12 @@ pub(crate) fn schema(found: Option<i32>, known: i32) -> Finding {
         Some(found) if found > known => Finding::problem(
             CHECK,
             format!("schema version {found}, this program makes {known}"),
-            "use the newer program that made it: this one refuses to open it",
+            "use the newer version that made it: this one refuses to open it",
         ),
         Some(found) => Finding::warning(
             CHECK,
             format!("schema version {found}, this program makes {known}"),
-            "`fernery up` brings it up to date; take a pg_dump before, for there is no way back",
+            "`fernery up` migrates it; take a pg_dump before, because there is no way back",
         ),
     }
 }
@@ -54,21 +54,21 @@ pub(crate) fn durability(facts: &ServerFacts, standbys: Option<Replication>) -> 
     if facts.is_standby {
         return Finding::problem(
             CHECK,
-            says("the server follows another one and takes no writes"),
+            says("the server is a standby and accepts no writes"),
             "name the primary in --database; with several hosts add target_session_attrs=read-write",
         );
     }
     if !facts.fsync {
         return Finding::problem(
             CHECK,
-            says("a crash of the machine loses jobs or the whole database"),
+            says("a crash of the machine can lose jobs or the whole database"),
             "set fsync = on in postgresql.conf and restart PostgreSQL",
         );
     }
     if facts.synchronous_commit == "off" {
         return Finding::problem(
             CHECK,
-            says("a crash loses jobs that were acknowledged"),
+            says("a crash can lose acknowledged jobs"),
             "do not set synchronous_commit = off for Fernery's connections",
         );
     }
@@ -76,21 +76,21 @@ pub(crate) fn durability(facts: &ServerFacts, standbys: Option<Replication>) -> 
         if let Some(Replication { synchronous: 0, .. }) = standbys {
             return Finding::problem(
                 CHECK,
-                says("no standby that commits wait for is connected, so commits hang"),
+                says("no synchronous standby is connected, so commits hang"),
                 "start the standby, or empty synchronous_standby_names and reload",
             );
         }
         if facts.synchronous_commit == "local" {
             return Finding::warning(
                 CHECK,
-                says("standbys are named and not waited for"),
-                "set synchronous_commit = on, or do without synchronous_standby_names",
+                says("synchronous standbys are named, but commits do not wait for them"),
+                "set synchronous_commit = on, or empty synchronous_standby_names",
             );
         }
         if facts.synchronous_commit == "remote_write" {
             return Finding::warning(
                 CHECK,
-                says("a standby has got a commit and may not have synced it"),
+                says("a standby has received a commit, but may not have synced it"),
                 "set synchronous_commit = on",
             );
         }
@@ -98,19 +98,21 @@ pub(crate) fn durability(facts: &ServerFacts, standbys: Option<Replication>) -> 
     if !facts.full_page_writes {
         return Finding::warning(
             CHECK,
-            says("a crash of the machine may tear a page for good"),
-            "set full_page_writes = on, unless the file system never tears a page (ZFS)",
+            says("a crash of the machine can leave a torn page"),
+            "set full_page_writes = on, unless the file system prevents torn pages (ZFS)",
         );
     }
     match standbys {
         None if !names.is_empty() => Finding::warning(
             CHECK,
-            says("whether a standby is connected cannot be seen"),
+            says("this user cannot see whether a standby is connected"),
             "let a superuser `GRANT pg_read_all_stats` to Fernery's user and ask again",
         ),
         Some(Replication { synchronous: 0, asynchronous, .. }) if asynchronous > 0 => Finding::warning(
             CHECK,
-            says("synced on this server only: a standby that takes over may lack what was acknowledged last"),
+            says(
+                "synced on this server only: after a failover the standby may lack the last acknowledged jobs",
+            ),
             "name a standby in synchronous_standby_names if that matters, and reload",
         ),
         Some(Replication { synchronous, .. }) if synchronous > 0 => {
@@ -143,8 +145,8 @@ pub(crate) fn clock(reading: ClockReading) -> Finding {
         if apart < 0 { "behind" } else { "ahead of" },
         span(half + Duration::from_millis(1)),
     );
-    let remedy = "set both clocks by NTP: leases are safe, they go by the database's clock alone, but a job that waits for a \
-                  time starts by that clock, and logs and rows disagree";
+    let remedy = "synchronize both clocks with NTP: leases are safe, because only the database's clock \
+        counts, but scheduled jobs start by that clock, and timestamps in logs and rows differ";
     Finding::at(level, "clock", found, remedy)
 }
 
@@ -165,8 +167,8 @@ pub(crate) fn oldest_transaction(sessions: &Sessions, lease_ttl: Duration) -> Fi
     };
     let found = format!("the oldest open transaction began {} ago", span(sessions.oldest_transaction));
     let remedy = format!(
-        "it keeps dead rows from being removed, and claims slow down: see what it does in pg_stat_activity, and end it with \
-         SELECT pg_terminate_backend({pid})"
+        "it prevents vacuum from removing dead tuples, and claims become slow: see what it does in \
+        pg_stat_activity, and end it with SELECT pg_terminate_backend({pid})"
     );
     Finding::at(age_level(sessions.oldest_transaction, lease_ttl), CHECK, found, remedy)
 }
@@ -193,12 +195,12 @@ pub(crate) fn prepared(prepared: Prepared, lease_ttl: Duration) -> Finding {
         return Finding::ok(CHECK, "none");
     }
     let found = format!(
-        "{} prepared and not ended, the oldest {} ago",
+        "{} prepared transactions are open, the oldest for {}",
         count(prepared.count, "transaction is", "transactions are"),
         span(prepared.oldest)
     );
-    let remedy = "Fernery prepares none: find them in pg_prepared_xacts and COMMIT PREPARED or ROLLBACK PREPARED each; they hold \
-                  back vacuum and survive a restart";
+    let remedy = "Fernery uses no prepared transactions: find them in pg_prepared_xacts and COMMIT PREPARED \
+        or ROLLBACK PREPARED each; they hold back vacuum and survive a restart";
     Finding::at(age_level(prepared.oldest, lease_ttl), CHECK, found, remedy)
 }
 
@@ -214,9 +216,10 @@ pub(crate) fn dead_rows(table: &TableRows) -> Finding {
         dead if dead > DEAD_FEW && dead > live / 5 => Level::Warning,
         _ => Level::Ok,
     };
-    let found = format!("fernery.{name}: about {dead} dead rows beside {live} live ones");
+    let found = format!("fernery.{name}: about {dead} dead tuples and {live} live ones");
     let remedy = format!(
-        "vacuum does not keep up: end old transactions first, make sure that autovacuum is on, then VACUUM fernery.{name}"
+        "vacuum cannot keep up: end old transactions first, make sure that autovacuum is on, then run \
+        VACUUM fernery.{name}"
     );
     Finding::at(level, "dead_rows", found, remedy)
 }
@@ -228,8 +231,8 @@ pub(crate) fn connections(used: i64, max: i64) -> Finding {
         _ if used * 5 > max * 4 => Level::Warning,
         _ => Level::Ok,
     };
-    let remedy = "raise max_connections and restart PostgreSQL, or put a pooler before the other programs: each server of \
-                  Fernery's takes up to 11";
+    let remedy = "raise max_connections and restart PostgreSQL, or use a pooler for the other programs: \
+        each Fernery server takes up to 11 connections";
     Finding::at(level, "connections", format!("{used} of {max} connections in use"), remedy)
 }
 
@@ -237,13 +240,13 @@ pub(crate) fn connections(used: i64, max: i64) -> Finding {
 pub(crate) fn slots(inactive: i64) -> Finding {
     const CHECK: &str = "replication_slots";
     if inactive == 0 {
-        return Finding::ok(CHECK, "none is left unread");
+        return Finding::ok(CHECK, "no unused replication slot");
     }
     Finding::warning(
         CHECK,
-        format!("{} read by nobody", count(inactive, "replication slot is", "replication slots are")),
-        "start what reads them, or drop each with pg_drop_replication_slot: they keep the log, until the disk is full, and may \
-         hold back vacuum",
+        format!("{} unused", count(inactive, "replication slot is", "replication slots are")),
+        "start their consumers, or drop each with pg_drop_replication_slot: they keep WAL until the disk is \
+        full, and may hold back vacuum",
     )
 }
 

@@ -16,9 +16,7 @@ pub(crate) enum Process {
 /// What became of the question to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// It did not answer.
     Silent { url: String, why: String },
-    /// It answered.
     Answered(Server),
 }
 
@@ -30,6 +28,8 @@ pub(crate) struct Server {
     pub(crate) backend: String,
     /// Why it is not ready.
     pub(crate) unready: Option<String>,
+    /// What it should be looked at for, and what to do.
+    pub(crate) degraded: Vec<(String, String)>,
 }
 
 /// Who holds the lock of the database file.
@@ -66,23 +66,23 @@ pub(crate) fn own(process: &Process, expected: Expected<'_>) -> Finding {
     match (process, expected.holder) {
         (Process::Unknown { why }, _) | (Process::None, Holder::Unknown(why)) => Finding::warning(
             CHECK,
-            format!("not known: {why}"),
+            format!("unknown: {why}"),
             "run this command as the user that runs the server",
         ),
-        (Process::None, Holder::Nobody | Holder::Many) => Finding::ok(CHECK, "no server runs here"),
+        (Process::None, Holder::Nobody | Holder::Many) => Finding::ok(CHECK, "no server is running here"),
         (Process::None, Holder::Process(pid)) => Finding::warning(
             CHECK,
-            format!("process {pid} serves the database and has not said where it listens"),
-            "if it is not just starting, name the server's data directory with --data",
+            format!("process {pid} serves the database, but its address is unknown"),
+            "unless it is just starting, name the server's data directory with --data",
         ),
         (Process::Asked(Reply::Silent { url, why }), Holder::Process(pid)) => Finding::problem(
             CHECK,
-            format!("process {pid} serves the database and does not answer at {url}: {why}"),
-            format!("look at its log; if it hangs, end it with `kill {pid}` and start `fernery up` again"),
+            format!("process {pid} serves the database, but does not answer at {url}: {why}"),
+            format!("check its log; if it hangs, end it with `kill {pid}` and start `fernery up` again"),
         ),
         (Process::Asked(Reply::Silent { url, why }), _) => Finding::warning(
             CHECK,
-            format!("a server was at {url} and does not answer: {why}"),
+            format!("the server at {url} does not answer any more: {why}"),
             "if it was killed, `fernery up` starts it again; nothing acknowledged is lost",
         ),
         (Process::Asked(Reply::Answered(server)), _) => answered(CHECK, server, expected),
@@ -105,17 +105,18 @@ pub(crate) fn named(reply: &Reply, expected: Expected<'_>) -> Finding {
 
 fn answered(check: &'static str, server: &Server, expected: Expected<'_>) -> Finding {
     const SAME_SETTINGS: &str =
-        "call this command with the settings of the server: the same --config, --database and environment";
-    let Server { url, version, backend, unready } = server;
+        "run this command with the server's settings: the same --config, --database and environment";
+    let Server { url, version, backend, unready, degraded } = server;
     if let Some(why) = unready {
         return Finding::problem(
             check,
             format!("the server at {url} is not ready: {why}"),
-            "look at its log and at the findings about the database; it is ready again by itself once they are mended",
+            "check its log and the findings about the database; it becomes ready again when they are fixed",
         );
     }
     if backend != expected.backend {
-        let found = format!("the server at {url} runs on {backend}, these settings say {}", expected.backend);
+        let found =
+            format!("the server at {url} uses {backend}, but these settings say {}", expected.backend);
         return Finding::warning(check, found, SAME_SETTINGS);
     }
     if *expected.holder == Holder::Nobody {
@@ -126,8 +127,13 @@ fn answered(check: &'static str, server: &Server, expected: Expected<'_>) -> Fin
         return Finding::warning(
             check,
             format!("the server at {url} is version {version}, this program is {}", expected.version),
-            "restart the server so that it runs the program that is installed",
+            "restart the server to run the installed version",
         );
+    }
+    if let Some((_, remedy)) = degraded.first() {
+        let found: Vec<&str> = degraded.iter().map(|(found, _)| found.as_str()).collect();
+        let found = format!("the server at {url} is degraded: {}", found.join("; "));
+        return Finding::warning(check, found, remedy.clone());
     }
     Finding::ok(check, format!("{url} answers, version {version}"))
 }
@@ -149,6 +155,7 @@ mod tests {
             version: version.into(),
             backend: backend.into(),
             unready: unready.map(Into::into),
+            degraded: Vec::new(),
         })
     }
 

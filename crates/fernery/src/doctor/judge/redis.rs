@@ -1,7 +1,7 @@
 //! The Redis server. Whatever it loses costs time and no job, so little about it is a problem.
 
 use super::super::finding::{Finding, Level, bytes};
-use crate::transport::health::RedisFacts;
+use crate::redis::health::RedisFacts;
 
 const CHECK: &str = "redis";
 /// Below this, commands are missing.
@@ -14,7 +14,8 @@ pub(crate) fn away(shown: &str, why: &str) -> Finding {
     Finding::problem(
         CHECK,
         format!("{shown} cannot be reached: {why}"),
-        "start Redis, or correct --redis; jobs go by the database meanwhile. `redis-cli -u` with the same URL tells more",
+        "start Redis, or correct --redis; until then jobs are claimed from the database. `redis-cli -u` \
+        with the same URL says more",
     )
 }
 
@@ -26,15 +27,15 @@ fn reached(shown: &str, facts: &RedisFacts) -> Finding {
     if facts.is_cluster {
         return Finding::problem(
             CHECK,
-            format!("{shown} is one of a cluster, in which a read of several streams is refused"),
-            "use a server of its own: Redis Cluster is not supported",
+            format!("{shown} belongs to a Redis Cluster, which refuses to read several streams at once"),
+            "use a standalone server: Redis Cluster is not supported",
         );
     }
     if facts.is_replica {
         return Finding::problem(
             CHECK,
-            format!("{shown} follows another server and takes no messages"),
-            "name the primary in --redis, or an address that moves with it",
+            format!("{shown} is a replica and accepts no messages"),
+            "name the primary in --redis, or an address that follows it",
         );
     }
     Finding::ok(CHECK, format!("{shown} answers"))
@@ -56,7 +57,7 @@ fn eviction(facts: &RedisFacts) -> Finding {
     let level = if facts.maxmemory_policy == "noeviction" { Level::Ok } else { Level::Warning };
     let found = match level {
         Level::Ok => found,
-        _ => format!("{found}: full, it may drop streams, and all that waits in them is told of again"),
+        _ => format!("{found}: when full, it may evict streams, and their messages must be sent again"),
     };
     Finding::at(level, "redis_eviction", found, "set maxmemory-policy noeviction")
 }
@@ -66,12 +67,12 @@ fn persistence(facts: &RedisFacts) -> Finding {
     let copies = match facts.saves.as_deref() {
         Some("") => "no copies",
         Some(_) => "copies",
-        None => "copies not known",
+        None => "persistence unknown",
     };
     let (log, lost) = match (facts.appends, facts.saves.as_deref()) {
         (true, _) => ("appendonly yes", ""),
-        (false, Some("")) => ("appendonly no", ": a restart loses all messages; what waits is told of again"),
-        (false, _) => ("appendonly no", ": a restart loses messages; what waits is told of again"),
+        (false, Some("")) => ("appendonly no", ": a restart loses all messages; they are sent again"),
+        (false, _) => ("appendonly no", ": a restart loses messages; they are sent again"),
     };
     Finding::ok("redis_persistence", format!("{log}, {copies}{lost}"))
 }
@@ -116,6 +117,6 @@ mod tests {
         assert_eq!(note(true, Some("")), "appendonly yes, no copies");
         assert!(note(false, Some("")).contains("loses all messages"));
         assert!(note(false, Some("60 1")).contains("loses messages"));
-        assert!(note(false, None).contains("not known"));
+        assert!(note(false, None).contains("unknown"));
     }
 }

@@ -1,7 +1,7 @@
 //! Containment: what holds programs here, and what they would find open.
 
 use super::super::finding::{Finding, Level};
-use crate::sandbox::{Obstacle, Probe, Tier};
+use fernery_exec::sandbox::{Obstacle, Probe, Tier};
 
 const CHECK: &str = "sandbox";
 
@@ -19,7 +19,7 @@ pub(crate) struct Program {
 pub(crate) fn tiers(probe: &Probe, programs: &[Program]) -> Finding {
     let refused = programs.iter().find_map(|program| {
         let why = probe.choose(program.wanted).err()?;
-        Some(format!("{} cannot be contained: {why}", program.name))
+        Some(format!("{} cannot run in a sandbox: {why}", program.name))
     });
     let (bubblewrap, landlock) = (probe.of(Tier::Bubblewrap).err(), probe.of(Tier::Landlock).err());
     let (found, level) = match (&bubblewrap, &landlock) {
@@ -27,13 +27,13 @@ pub(crate) fn tiers(probe: &Probe, programs: &[Program]) -> Finding {
         (None, Some(of)) => (format!("bubblewrap works here; landlock does not: {}", of.why), Level::Ok),
         (Some(of), None) => (
             format!(
-                "programs are contained by landlock, which holds less: bubblewrap does not work: {}",
+                "programs are contained by landlock, which is weaker: bubblewrap does not work: {}",
                 of.why
             ),
             Level::Warning,
         ),
         (Some(one), Some(other)) => (
-            format!("nothing contains programs: bubblewrap: {}; landlock: {}", one.why, other.why),
+            format!("no sandbox works here: bubblewrap: {}; landlock: {}", one.why, other.why),
             Level::Warning,
         ),
     };
@@ -46,20 +46,29 @@ pub(crate) fn tiers(probe: &Probe, programs: &[Program]) -> Finding {
     }
 }
 
-/// Programs that nothing contains, by their blueprint's own word.
-pub(crate) fn uncontained(programs: &[Program]) -> Option<Finding> {
-    let free = programs.iter().filter(|program| program.wanted == Some(Tier::Unconfined));
-    let free: Vec<&str> = free.map(|program| program.name.as_str()).collect();
-    (!free.is_empty()).then(|| {
-        Finding::warning(
-            "containment",
-            format!(
-                "not promised, by sandbox = \"none\": {}: it can read operator.token and approve its own work",
-                free.join(", ")
-            ),
-            "leave `sandbox` out of the blueprint: the best tier that works here is taken then",
-        )
-    })
+/// Programs that are not contained, by their blueprint's own word.
+pub(crate) fn uncontained(programs: &[Program]) -> Vec<Finding> {
+    let said = |tier: Tier, could: &str| {
+        let free = programs.iter().filter(|program| program.wanted == Some(tier));
+        let free: Vec<&str> = free.map(|program| program.name.as_str()).collect();
+        (!free.is_empty()).then(|| {
+            Finding::warning(
+                "containment",
+                format!(
+                    "not contained, because of sandbox = \"{tier}\": {}: it can {could}",
+                    free.join(", ")
+                ),
+                "remove `sandbox` from the blueprint: then the best tier that works here is used",
+            )
+        })
+    };
+    let nothing = said(Tier::Unconfined, "read operator.token and approve its own work");
+    let partial = said(
+        Tier::LandlockPartial,
+        "make operator.token and the data directory readable for every user of this machine, if it runs as \
+        the server's user",
+    );
+    nothing.into_iter().chain(partial).collect()
 }
 
 /// A server of Fernery's own that lets anybody in, in reach of a program.
@@ -67,10 +76,10 @@ pub(crate) fn open(server: &str, program: &str) -> Finding {
     Finding::problem(
         "open_server",
         format!(
-            "{server} lets anybody in without a password, and {program} can reach it: it could approve its own work"
+            "{server} needs no password, and {program} can reach it: the program could approve its own work"
         ),
-        "give the server a password (PostgreSQL: scram-sha-256 instead of trust in pg_hba.conf; Redis: requirepass), or take \
-         the network from the program",
+        "set a password (PostgreSQL: scram-sha-256 instead of trust in pg_hba.conf; Redis: requirepass), or \
+        run the program without network",
     )
 }
 
@@ -103,8 +112,14 @@ mod tests {
 
     #[test]
     fn what_nothing_contains_is_named() {
-        assert!(uncontained(&[program(None)]).is_none());
-        let finding = uncontained(&[program(Some(Tier::Unconfined))]).unwrap();
-        assert!(finding.found.contains("azolla x: gate t"), "{finding:?}");
+        assert!(uncontained(&[program(None), program(Some(Tier::Landlock))]).is_empty());
+        for tier in [Tier::Unconfined, Tier::LandlockPartial] {
+            let findings = uncontained(&[program(Some(tier))]);
+            let named = |word: &str| findings.len() == 1 && findings[0].found.contains(word);
+            assert!(
+                named("azolla x: gate t") && named(tier.as_str()) && named("operator.token"),
+                "{findings:?}"
+            );
+        }
     }
 }

@@ -22,27 +22,28 @@ pub(crate) fn leases(set: Intervals) -> Finding {
     const CHECK: &str = "lease_settings";
     let Intervals { lease_ttl, heartbeat, reap } = set;
     let found = format!(
-        "leases of {}, heartbeats every {}, expired ones looked for every {}",
+        "leases of {}, heartbeats every {}, reaper every {}",
         show(lease_ttl),
         show(heartbeat),
         show(reap)
     );
-    if heartbeat * 2 >= lease_ttl {
+    if heartbeat * 2 > lease_ttl {
         let remedy =
-            "set heartbeat_interval under half of lease_ttl: one lost heartbeat would cost the lease";
+            "set heartbeat_interval to half of lease_ttl or less: one lost heartbeat would cost the lease";
         return Finding::problem(CHECK, found, remedy);
     }
     if reap > lease_ttl {
-        let remedy = "set reap_interval to lease_ttl or less: expired leases would wait for the reaper";
+        let remedy = "set reap_interval to lease_ttl or less: the reaper would find expired leases too late";
         return Finding::problem(CHECK, found, remedy);
     }
     if lease_ttl < TTL_COMFORTABLE {
-        let remedy = "set lease_ttl to 5s or more: an ordinary pause of a worker costs it a shorter lease";
+        let remedy =
+            "set lease_ttl to 5s or more: with a shorter lease, an ordinary pause of a worker loses it";
         return Finding::warning(CHECK, found, remedy);
     }
     if lease_ttl > TTL_PATIENT {
-        let remedy = "set lease_ttl to 5m or less and let workers send heartbeats: a worker that dies keeps its job for \
-                      the whole lease";
+        let remedy = "set lease_ttl to 5m or less and let workers send heartbeats: a dead worker keeps its \
+            job until the lease expires";
         return Finding::warning(CHECK, found, remedy);
     }
     if reap * 2 > lease_ttl {
@@ -66,8 +67,8 @@ mod tests {
             (4_999, 1_000, 1_000, Warning),
             (300_001, 100_000, 5_000, Warning),
             (60_000, 20_000, 31_000, Warning),
-            (60_000, 30_000, 5_000, Problem),
-            (60_000, 29_999, 5_000, Ok),
+            (60_000, 30_001, 5_000, Problem),
+            (60_000, 30_000, 5_000, Ok),
             (60_000, 20_000, 60_001, Problem),
         ];
         for &(ttl, heartbeat, reap, level) in cases {

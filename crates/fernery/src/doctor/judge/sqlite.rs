@@ -29,15 +29,15 @@ pub(crate) fn durability(kept: Kept<'_>) -> Finding {
     if kept.synchronous < FULL {
         return Finding::problem(
             CHECK,
-            format!("{found}: a commit that was answered may be lost by a power cut"),
-            "use a build of Fernery that was not changed",
+            format!("{found}: a power failure may lose acknowledged commits"),
+            "use an unmodified build of Fernery",
         );
     }
     match kept.journal_mode {
-        "wal" => Finding::ok(CHECK, format!("{found}: every commit is synced before it is answered")),
+        "wal" => Finding::ok(CHECK, format!("{found}: every commit is synced before it is acknowledged")),
         _ if kept.served => Finding::problem(
             CHECK,
-            format!("{found}, yet a server has it open and needs wal"),
+            format!("{found}, but a server has it open and needs wal"),
             "restart the server; no other program may change the journal mode of its database",
         ),
         _ => Finding::ok(CHECK, format!("{found}; the next start sets wal")),
@@ -49,21 +49,21 @@ pub(crate) fn schema(found: usize, known: usize, served: bool) -> Finding {
     const CHECK: &str = "schema";
     let text = format!("schema version {found}, this program makes {known}");
     match found {
-        0 => Finding::warning(CHECK, "nothing was made in the file yet", "`fernery up` makes it"),
+        0 => Finding::warning(CHECK, "the file has no schema yet", "`fernery up` makes it"),
         _ if found == known => Finding::ok(CHECK, format!("schema version {found}")),
         _ if found > known => {
-            Finding::problem(CHECK, text, "use the newer program that made it: this one refuses to open it")
+            Finding::problem(CHECK, text, "use the newer version that made it: this one refuses to open it")
         }
         _ if served => Finding::warning(
             CHECK,
             text,
-            "restart the server: it still is an older program, and the newer one brings the database up to date",
+            "restart the server: it is still an older version, and the newer one migrates the database",
         ),
         _ => Finding::warning(
             CHECK,
             text,
-            "`fernery up` brings it up to date, and keeps a copy of the file as it was; take a `fernery backup` before, \
-             for there is no way back",
+            "`fernery up` migrates it, and keeps a copy of the old file; run `fernery backup` before, \
+            because there is no way back",
         ),
     }
 }
@@ -79,14 +79,14 @@ pub(crate) fn clock(newest_at: Timestamp, wall: Timestamp) -> Finding {
         _ => Level::Problem,
     };
     let found = match level {
-        Level::Ok => "the clock is not behind the newest instant in the database".to_string(),
+        Level::Ok => "the clock is not behind the newest timestamp in the database".to_string(),
         _ => format!(
-            "the clock is {} behind the newest instant in the database: it was set back",
+            "the clock is {} behind the newest timestamp in the database: it was set back",
             span(behind)
         ),
     };
-    let remedy = "set the machine's clock right (`timedatectl status`): leases are safe, they go on from the newest instant, \
-                  but jobs that wait for a time start late";
+    let remedy = "correct the machine's clock (`timedatectl status`): leases are safe, because they \
+        continue from the newest timestamp, but scheduled jobs start late";
     Finding::at(level, CHECK, found, remedy)
 }
 
@@ -100,10 +100,10 @@ pub(crate) fn wal_size(wal: u64, limit: u64, served: bool) -> Finding {
         _ => Level::Problem,
     };
     let remedy = if served {
-        "a program that reads the database for long keeps it from being cut back: find it with `fuser` on the database file \
-         and let it finish; a backup under way is such a reader"
+        "a long-running reader prevents a checkpoint: find it with `fuser` on the database file and let it \
+        finish; a running backup is such a reader"
     } else {
-        "`fernery up` writes it back into the database and cuts it"
+        "`fernery up` checkpoints it"
     };
     Finding::at(level, CHECK, found, remedy)
 }
@@ -111,10 +111,10 @@ pub(crate) fn wal_size(wal: u64, limit: u64, served: bool) -> Finding {
 /// Whether much of the file holds nothing.
 pub(crate) fn free_pages(file: u64, free: u64) -> Finding {
     const CHECK: &str = "free_pages";
-    let found = format!("the database has {}, {} of it free for new rows", bytes(file), bytes(free));
+    let found = format!("the database file has {}; {} of it are free pages", bytes(file), bytes(free));
     let level = if free > FREE_MIN && free > file / 2 { Level::Warning } else { Level::Ok };
-    let remedy = "new jobs use it again; to give it back to the disk, stop the server, `fernery backup` to a new file and put \
-                  that in place of the database";
+    let remedy = "new jobs will use them; to shrink the file, stop the server, run `fernery backup` to a \
+        new file and replace the database with it";
     Finding::at(level, CHECK, found, remedy)
 }
 

@@ -1,4 +1,4 @@
--- The inbox and the manifest. Page `substrate/mod.rs` says who writes each table.
+-- The inbox and the manifest. Page `pipeline/mod.rs` says who writes each table.
 
 -- A line that somebody threw into the inbox.
 CREATE TABLE fernery.captures (

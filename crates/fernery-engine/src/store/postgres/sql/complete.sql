@@ -1,5 +1,6 @@
 -- Ends attempts with their results where job, attempt and token are those of the lease, and only there: the lease goes,
 -- the attempt is written, the unique key is free. Items come sorted by job, so that batches lock in the same order.
+-- Streams of workorders: the rule is StreamName::is_workorders in fernery-core.
 WITH proven AS MATERIALIZED (
     -- One lookup by key for each item, whatever the planner believes of the table: it is empty one minute and full the
     -- next. The lock makes what is read here what is deleted below.

@@ -1,4 +1,5 @@
 -- Dead jobs that match and whose unique key nobody else has, oldest id first.
+-- Streams of workorders: the rule is StreamName::is_workorders in fernery-core.
 SELECT d.job_id
 FROM fernery.dead_letters d
 CROSS JOIN LATERAL (SELECT unique_key FROM fernery.jobs WHERE job_id = d.job_id LIMIT 1) j

@@ -1,5 +1,6 @@
 -- Deletes dead jobs that match with all their history, oldest id first. The job's row is locked first, as by whoever
 -- starts it over, and what somebody else has in hand is left to them.
+-- Streams of workorders: the rule is StreamName::is_workorders in fernery-core.
 WITH picked AS MATERIALIZED (
     SELECT d.job_id, d.stream
     FROM fernery.dead_letters d

@@ -1,7 +1,8 @@
 -- Deletes finished jobs with all their history, if they are still finished that long: one that an operator starts over at
 -- the same moment stays.
 WITH cutoff AS MATERIALIZED (
-    SELECT fernery.fernery_now() - $2::bigint * interval '1 millisecond' AS at
+    SELECT fernery.fernery_now() - $2::bigint * interval '1 millisecond' AS finished,
+           fernery.fernery_now() - $3::bigint * interval '1 millisecond' AS dead
 ), locked AS MATERIALIZED (
     SELECT job_id, stream, ended, ended_at FROM fernery.jobs
     WHERE job_id = ANY ($1::uuid[])
@@ -15,7 +16,7 @@ WITH cutoff AS MATERIALIZED (
     ) a ON true
     WHERE CASE WHEN l.ended IS NOT NULL THEN l.ended_at
                WHEN a.outcome = 'SUCCEEDED' THEN a.finished_at
-          END < (SELECT at FROM cutoff)
+          END < (SELECT CASE WHEN l.ended = 'DEAD' THEN dead ELSE finished END FROM cutoff)
 ), no_letter AS (
     DELETE FROM fernery.dead_letters WHERE job_id = ANY (ARRAY(SELECT job_id FROM old WHERE ended = 'DEAD'))
 ), no_attempts AS (

@@ -11,6 +11,6 @@ WITH picked AS MATERIALIZED (
     ON CONFLICT (name) DO UPDATE
     SET ready = s.ready + excluded.ready, scheduled = s.scheduled + excluded.scheduled,
         running = s.running + excluded.running, succeeded = s.succeeded + excluded.succeeded,
-        dead = s.dead + excluded.dead, cancelled = s.cancelled + excluded.cancelled
+        dead = s.dead + excluded.dead, cancelled = s.cancelled + excluded.cancelled, used_at = fernery.fernery_now()
 )
 SELECT count(*) FROM gone;

@@ -1,4 +1,4 @@
--- The pipeline. Page `substrate/mod.rs` says who writes each table. Documents are the artifacts as their schemas have them;
+-- The pipeline. Page `pipeline/mod.rs` says who writes each table. Documents are the artifacts as their schemas have them;
 -- columns beside them are what the control plane looks things up by.
 
 CREATE TABLE azollas (

@@ -1,4 +1,5 @@
 -- Dead jobs that match, oldest id first.
+-- Streams of workorders: the rule is StreamName::is_workorders in fernery-core.
 SELECT job_id, stream
 FROM dead_letters
 WHERE stream NOT GLOB 'diazotroph:*' AND (?1 IS NULL OR stream = ?1) AND (?2 IS NULL OR code = ?2) AND (?3 IS NULL OR buried_at < ?3)

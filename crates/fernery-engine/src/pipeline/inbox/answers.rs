@@ -1,0 +1,204 @@
+//! Queries of one azolla to others, the answers, and what follows from them. Queries and answers are history; of an
+//! answer a limited number of artifacts is kept.
+
+use super::queries;
+use crate::error::StoreResult;
+use crate::pipeline::reading::Below;
+use crate::pipeline::{Cell, Row, Sql};
+use fernery_core::artifact::{
+    AzollaId, EventId, QueryId, QueryStatus, SubstrateQuery, SubstrateQueryResponse,
+};
+use fernery_core::blueprint::ReadableArtifact;
+use fernery_core::inbox::facts::{Asked, Told};
+use fernery_core::inbox::foreign;
+use fernery_core::{canonical, limits};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A question to an azolla, and what came back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// What was asked.
+    pub query: SubstrateQuery,
+    /// What was answered.
+    pub response: SubstrateQueryResponse,
+    /// Where it is, if it is not here.
+    pub server: Option<String>,
+}
+
+/// A question and its answer, as they are kept.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueryView {
+    /// What was asked.
+    pub query: SubstrateQuery,
+    /// What was answered, with as many of its artifacts as are kept.
+    pub response: SubstrateQueryResponse,
+    /// The event that it was asked for.
+    pub event_id: EventId,
+    /// How many artifacts it had; `None`: an earlier version kept none of them.
+    pub results_told: Option<u64>,
+}
+
+fn view(row: &Row) -> StoreResult<QueryView> {
+    Ok(QueryView {
+        query: row.json(0)?,
+        response: row.json(1)?,
+        event_id: row.word(2)?,
+        results_told: row.maybe_count(3)?,
+    })
+}
+
+/// Writes down what was asked, and how it was answered.
+pub(crate) fn record(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    event_id: &EventId,
+    answered: &[Answered],
+) -> StoreResult<()> {
+    for one in answered {
+        let response =
+            SubstrateQueryResponse { results: kept(&one.response.results), ..one.response.clone() };
+        let told = i64::try_from(one.response.results.len()).unwrap_or(i64::MAX);
+        let (query, response) = (canonical::text_of(&one.query), canonical::text_of(&response));
+        let cells: [Cell<'_>; 7] = [
+            one.query.query_id.as_str().into(),
+            azolla_id.as_str().into(),
+            event_id.as_str().into(),
+            one.query.created_at.into(),
+            (&query).into(),
+            (&response).into(),
+            told.into(),
+        ];
+        sql.write_new(include_str!("../sql/query_insert.sql"), &cells)?;
+    }
+    Ok(())
+}
+
+/// The first of these, as many as may be kept.
+fn kept(results: &[Value]) -> Vec<Value> {
+    let mut bytes = 0;
+    let fits = |value: &&Value| {
+        bytes += serde_json::to_string(value).map_or(usize::MAX / 2, |text| text.len() + 1);
+        bytes <= limits::RESPONSE_KEPT_BYTES_MAX
+    };
+    results.iter().take_while(fits).cloned().collect()
+}
+
+/// What was asked for an event, and answered.
+pub fn of_event(sql: &mut dyn Sql, event_id: &EventId) -> StoreResult<Vec<QueryView>> {
+    let rows = sql.query(include_str!("../sql/queries_of_event.sql"), &[event_id.as_str().into()])?;
+    rows.iter().map(view).collect()
+}
+
+/// One of them.
+pub fn by_id(sql: &mut dyn Sql, id: &QueryId) -> StoreResult<Option<QueryView>> {
+    let row = sql.one(include_str!("../sql/query_by_id.sql"), &[id.as_str().into()])?;
+    row.map(|row| view(&row)).transpose()
+}
+
+/// What an azolla asked, the newest below a place.
+pub fn page(sql: &mut dyn Sql, by: &AzollaId, below: &Below, limit: i64) -> StoreResult<Vec<QueryView>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into(), by.as_str().into()];
+    sql.query(include_str!("../sql/queries_page.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// What all azollas asked, each with who asked it, the newest below a place.
+pub(crate) fn page_of_all(
+    sql: &mut dyn Sql,
+    below: &Below,
+    limit: i64,
+) -> StoreResult<Vec<(QueryView, AzollaId)>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into()];
+    let rows = sql.query(include_str!("../sql/queries_of_all.sql"), &cells)?;
+    rows.iter().map(|row| Ok((view(row)?, row.word(4)?))).collect()
+}
+
+/// Whether an azolla answered: the first query, for its objectives, decides.
+pub(crate) fn status<'a>(
+    of_it: impl Iterator<Item = (&'a SubstrateQuery, &'a SubstrateQueryResponse)>,
+) -> Option<QueryStatus> {
+    let decides = |query: &SubstrateQuery| query.artifact_type != ReadableArtifact::Objective;
+    of_it.min_by_key(|(query, _)| decides(query)).map(|(_, response)| response.status)
+}
+
+/// What each azolla told, over all that it was asked.
+pub(crate) fn told(answered: &[Answered]) -> Vec<Told> {
+    let mut by_azolla: BTreeMap<&AzollaId, Vec<&Answered>> = BTreeMap::new();
+    for one in answered {
+        by_azolla.entry(&one.query.target_azolla_id).or_default().push(one);
+    }
+    by_azolla.into_iter().filter_map(|(azolla_id, all)| of_one(azolla_id, &all)).collect()
+}
+
+fn of_one(azolla_id: &AzollaId, answered: &[&Answered]) -> Option<Told> {
+    let status = status(answered.iter().map(|one| (&one.query, &one.response)))?;
+    let server = answered.iter().find_map(|one| one.server.clone());
+    let asked = Asked { azolla_id: azolla_id.clone(), status, server, as_of: None, unread: 0, full: false };
+    let mut told = Told {
+        asked,
+        objectives: Vec::new(),
+        pauses: Vec::new(),
+        clocks: BTreeMap::new(),
+        foreign: BTreeMap::new(),
+    };
+    for Answered { query, response, .. } in answered {
+        if response.status != QueryStatus::Ok {
+            continue;
+        }
+        told.asked.as_of = told.asked.as_of.max(Some(response.created_at));
+        // Another instance may have another version, or lie: artifacts of the wrong form are only counted.
+        let mut read = 0;
+        match query.artifact_type {
+            ReadableArtifact::Objective => {
+                let before = told.objectives.len();
+                told.objectives.extend(response.results.iter().filter_map(foreign::objective));
+                read += told.objectives.len() - before;
+            }
+            ReadableArtifact::PauseState => {
+                for (pause, own_id) in response.results.iter().filter_map(foreign::pause) {
+                    told.foreign.extend(own_id.map(|own| (pause.objective_id.clone(), own)));
+                    told.pauses.push(pause);
+                    read += 1;
+                }
+            }
+            ReadableArtifact::BlockerRef => read = response.results.len(),
+        }
+        told.asked.full |= response.results.len() as i64 >= queries::RESULTS_MAX;
+        told.asked.unread += (response.results.len() - read) as u64;
+    }
+    Some(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fernery_core::Timestamp;
+    use fernery_core::artifact::ResponseId;
+    use serde_json::json;
+
+    #[test]
+    fn an_azolla_that_told_as_much_as_one_answer_takes_is_not_wholly_seen() {
+        for (results, full) in [(queries::RESULTS_MAX - 1, false), (queries::RESULTS_MAX, true)] {
+            let (query_id, azolla) = (QueryId::stored("q"), AzollaId::stored("mec"));
+            let query = SubstrateQuery {
+                query_id: query_id.clone(),
+                source_azolla_id: AzollaId::stored("task_management"),
+                target_azolla_id: azolla.clone(),
+                artifact_type: ReadableArtifact::BlockerRef,
+                filter: Default::default(),
+                created_at: Timestamp::default(),
+            };
+            let response = SubstrateQueryResponse {
+                response_id: ResponseId::stored("r"),
+                query_id,
+                target_azolla_id: azolla,
+                status: QueryStatus::Ok,
+                results: vec![json!({}); results as usize],
+                created_at: Timestamp::default(),
+            };
+            let told = told(&[Answered { query, response, server: None }]);
+            assert_eq!((told[0].asked.full, told[0].asked.is_seen()), (full, !full));
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Candidates, which triage made from captures, and a person's decisions about them: promote, edit, merge, discard. A
+//! promoted candidate becomes a NEW objective and nothing more: it needs an approval like any other (invariants 10,
+//! 15).
+
+use super::captures::{self, CaptureView};
+use crate::error::StoreResult;
+use crate::pipeline::acts::{self, Actor, Answer, Asked, Refusal, fields};
+use crate::pipeline::objectives;
+use crate::pipeline::objectives::ObjectiveRow;
+use crate::pipeline::{Cell, Row, Sql, azollas};
+use fernery_core::artifact::{AzollaId, CandidateId, Metadata, ObjectiveId, RecordId, WorkorderId};
+use fernery_core::inbox::Candidate;
+pub use fernery_core::inbox::CandidateStatus;
+use fernery_core::journal::Act;
+use fernery_core::pipeline::draft::{Draft, DraftEdit};
+use fernery_core::{Timestamp, canonical};
+use serde::Serialize;
+use serde_json::json;
+
+/// Captures that a promoted objective names.
+const CAPTURED_FROM_MAX: usize = 20;
+
+/// A candidate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CandidateView {
+    /// Its id.
+    pub candidate_id: CandidateId,
+    /// In whose inbox.
+    pub azolla_id: AzollaId,
+    /// The triage that made it.
+    pub work_order_id: Option<WorkorderId>,
+    /// What it would become.
+    #[serde(flatten)]
+    pub draft: Draft,
+    /// Who made it: `builtin`, a model, a command.
+    pub made_by: String,
+    /// Where it stands.
+    pub status: CandidateStatus,
+    /// What it became.
+    pub objective_id: Option<ObjectiveId>,
+    /// Which one it went into.
+    pub merged_into: Option<CandidateId>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+fn view(row: &Row) -> StoreResult<CandidateView> {
+    Ok(CandidateView {
+        candidate_id: row.word("candidate_id")?,
+        azolla_id: row.word("azolla_id")?,
+        work_order_id: row.maybe_word("work_order_id")?,
+        draft: row.json("document")?,
+        made_by: row.text("made_by")?.to_string(),
+        status: row.word("status")?,
+        objective_id: row.maybe_word("objective_id")?,
+        merged_into: row.maybe_word("merged_into")?,
+        created_at: row.at("created_at")?,
+        updated_at: row.at("updated_at")?,
+    })
+}
+
+/// Stores what a triage made. Its captures are in no other candidate: the database refuses.
+pub(crate) fn insert(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    work: &WorkorderId,
+    candidate: &Candidate,
+    made_by: &str,
+) -> StoreResult<()> {
+    let id = CandidateId::stored(&crate::door::artifact_id());
+    let document = canonical::text_of(&json!(candidate.draft()));
+    let cells: [Cell<'_>; 6] = [
+        id.as_str().into(),
+        azolla_id.as_str().into(),
+        work.as_str().into(),
+        (&document).into(),
+        made_by.into(),
+        sql.now().into(),
+    ];
+    sql.write(id.as_str(), include_str!("../sql/candidate_insert.sql"), &cells)?;
+    for capture_id in &candidate.capture_ids {
+        let cells = [capture_id.as_str().into(), id.as_str().into()];
+        sql.write(capture_id.as_str(), include_str!("../sql/candidate_capture_insert.sql"), &cells)?;
+    }
+    Ok(())
+}
+
+/// One of them.
+pub fn by_id(sql: &mut dyn Sql, id: &CandidateId) -> StoreResult<Option<CandidateView>> {
+    let row = sql.one(include_str!("../sql/candidate_by_id.sql"), &[id.as_str().into()])?;
+    row.map(|row| view(&row)).transpose()
+}
+
+/// The captures that it was made of.
+pub fn captures_of(sql: &mut dyn Sql, id: &CandidateId) -> StoreResult<Vec<CaptureView>> {
+    sql.query(include_str!("../sql/captures_of_candidate.sql"), &[id.as_str().into()])?
+        .iter()
+        .map(captures::view)
+        .collect()
+}
+
+/// The captures that each of them was made of, in their order.
+pub fn captures_of_each(sql: &mut dyn Sql, of: &[CandidateView]) -> StoreResult<Vec<Vec<CaptureView>>> {
+    let asked = of.iter().map(|one| {
+        (include_str!("../sql/captures_of_candidate.sql"), vec![one.candidate_id.as_str().into()])
+    });
+    let found = sql.query_all(&asked.collect::<Vec<_>>())?;
+    found.iter().map(|rows| rows.iter().map(captures::view).collect()).collect()
+}
+
+/// Those that wait in any inbox, the oldest first, above a place. The index leads with the azolla, so the page is merged from
+/// theirs.
+pub fn waiting_anywhere(
+    sql: &mut dyn Sql,
+    after: (Timestamp, &str),
+    limit: i64,
+) -> StoreResult<Vec<CandidateView>> {
+    let mut all = Vec::new();
+    for azolla_id in azollas::ids(sql)? {
+        all.extend(waiting(sql, &azolla_id, after, limit)?);
+    }
+    all.sort_by(|a, b| (a.created_at, &a.candidate_id).cmp(&(b.created_at, &b.candidate_id)));
+    all.truncate(usize::try_from(limit).unwrap_or(0));
+    Ok(all)
+}
+
+/// Those that wait, the oldest first, above a place.
+pub fn waiting(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    after: (Timestamp, &str),
+    limit: i64,
+) -> StoreResult<Vec<CandidateView>> {
+    let cells = [azolla_id.as_str().into(), after.0.into(), after.1.into(), limit.into()];
+    sql.query(include_str!("../sql/candidates_waiting.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// All of them, the newest first, below a place.
+pub fn page(
+    sql: &mut dyn Sql,
+    below: &crate::pipeline::reading::Below,
+    limit: i64,
+) -> StoreResult<Vec<CandidateView>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into()];
+    sql.query(include_str!("../sql/candidates_page.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// As [`page`], of one azolla.
+pub fn page_of(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    below: &crate::pipeline::reading::Below,
+    limit: i64,
+) -> StoreResult<Vec<CandidateView>> {
+    let cells = [below.at.into(), (&below.id).into(), limit.into(), azolla_id.as_str().into()];
+    sql.query(include_str!("../sql/candidates_page_of_azolla.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// How many wait, counted up to `limit`, and since when the oldest does.
+pub fn count(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<(u64, Option<Timestamp>)> {
+    let cells = [azolla_id.as_str().into(), limit.into()];
+    match sql.one(include_str!("../sql/candidates_count.sql"), &cells)? {
+        Some(row) => Ok((row.count(0)?, row.maybe_at(1)?)),
+        None => Ok((0, None)),
+    }
+}
+
+/// One candidate, locked, whatever its status; `Err` where there is none.
+fn locked(sql: &mut dyn Sql, id: &CandidateId) -> Answer<CandidateView> {
+    let row = sql.one(include_str!("../sql/candidate_lock.sql"), &[id.as_str().into()])?;
+    Ok(row.map(|row| view(&row)).transpose()?.ok_or(Refusal::Unknown))
+}
+
+fn still_waits(candidate: &CandidateView) -> Result<(), Refusal> {
+    let into = match (candidate.status, &candidate.objective_id, &candidate.merged_into) {
+        (CandidateStatus::Waiting, ..) => return Ok(()),
+        (_, Some(objective), _) => format!(": it became objective {objective}"),
+        (_, _, Some(other)) => format!(": it was merged into {other}"),
+        _ => String::new(),
+    };
+    Err(Refusal::Conflict(format!("it was already {}{into}", candidate.status.as_str().to_lowercase())))
+}
+
+fn update(sql: &mut dyn Sql, candidate: &CandidateView) -> StoreResult<()> {
+    let document = canonical::text_of(&json!(candidate.draft));
+    let cells: [Cell<'_>; 6] = [
+        candidate.candidate_id.as_str().into(),
+        (&document).into(),
+        candidate.status.as_str().into(),
+        candidate.objective_id.as_ref().map(ObjectiveId::as_str).into(),
+        candidate.merged_into.as_ref().map(CandidateId::as_str).into(),
+        candidate.updated_at.into(),
+    ];
+    sql.write(candidate.candidate_id.as_str(), include_str!("../sql/candidate_update.sql"), &cells)
+}
+
+/// Makes a NEW objective of it in a named azolla, and nothing more.
+pub fn promote(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&CandidateId, &RecordId),
+    azolla_id: &AzollaId,
+    objective_id: &ObjectiveId,
+) -> Answer<(CandidateView, ObjectiveRow)> {
+    let what = fields([("azolla_id", json!(azolla_id))]);
+    let asked = Asked { actor, act: Act::Promoted, id: id.as_str(), record_id, what };
+    let mut candidate = accepted!(locked(sql, id)?);
+    if accepted!(asked.is_repeat(sql)?)
+        && let Some(became) = &candidate.objective_id
+        && let Some(row) = crate::pipeline::objectives::load(sql, became)?
+    {
+        return Ok(Ok((candidate, row)));
+    }
+    accepted!(still_waits(&candidate));
+    let mut draft = candidate.draft.clone();
+    // As many as fit: what was captured is beside the candidate in any case.
+    let captured = captures_of(sql, id)?.into_iter().map(|c| c.capture.capture_id);
+    let captured: Vec<_> = captured.take(CAPTURED_FROM_MAX).collect();
+    draft.metadata.insert("captured_from".into(), json!(captured));
+    let row = accepted!(objectives::create(sql, actor, objective_id, azolla_id, &draft)?);
+    candidate.status = CandidateStatus::Promoted;
+    candidate.objective_id = Some(objective_id.clone());
+    candidate.updated_at = sql.now();
+    update(sql, &candidate)?;
+    asked.done(sql, json!({"objective_id": objective_id}))?;
+    Ok(Ok((candidate, row)))
+}
+
+/// Changes what it would become.
+pub fn edit(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&CandidateId, &RecordId),
+    edit: &DraftEdit,
+) -> Answer<CandidateView> {
+    let what = fields([("edit", json!(edit))]);
+    let asked = Asked { actor, act: Act::CandidateEdited, id: id.as_str(), record_id, what };
+    let mut candidate = accepted!(locked(sql, id)?);
+    if accepted!(asked.is_repeat(sql)?) {
+        return Ok(Ok(candidate));
+    }
+    accepted!(still_waits(&candidate));
+    let draft = edit.apply(candidate.draft.clone());
+    let violations = draft.violations();
+    if !violations.is_empty() {
+        return Ok(Err(Refusal::Unfit(violations)));
+    }
+    candidate.draft = draft;
+    candidate.updated_at = sql.now();
+    update(sql, &candidate)?;
+    asked.done(sql, json!({}))?;
+    Ok(Ok(candidate))
+}
+
+/// Nobody wants it.
+pub fn discard(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&CandidateId, &RecordId),
+    note: Option<&str>,
+) -> Answer<CandidateView> {
+    accepted!(acts::check_note(note));
+    let asked = Asked {
+        actor,
+        act: Act::Discarded,
+        id: id.as_str(),
+        record_id,
+        what: fields([("note", json!(note))]),
+    };
+    let mut candidate = accepted!(locked(sql, id)?);
+    if accepted!(asked.is_repeat(sql)?) {
+        return Ok(Ok(candidate));
+    }
+    accepted!(still_waits(&candidate));
+    candidate.status = CandidateStatus::Discarded;
+    candidate.updated_at = sql.now();
+    update(sql, &candidate)?;
+    asked.done(sql, json!({}))?;
+    Ok(Ok(candidate))
+}
+
+/// Puts others into one: their captures become its captures, their words are appended to its criteria.
+pub fn merge(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (into, record_id): (&CandidateId, &RecordId),
+    others: &[CandidateId],
+) -> Answer<CandidateView> {
+    let what = fields([("merged", json!(others))]);
+    let asked = Asked { actor, act: Act::Merged, id: into.as_str(), record_id, what };
+    if others.contains(into) || others.is_empty() {
+        return Ok(Err(Refusal::Conflict(
+            "name the candidates to merge into this one, without itself".into(),
+        )));
+    }
+    // In the order of ids, whoever else merges them the other way round.
+    let mut order: Vec<&CandidateId> = others.iter().chain([into]).collect();
+    order.sort();
+    order.dedup();
+    let mut all = Vec::new();
+    for id in order {
+        all.push(accepted!(locked(sql, id)?));
+    }
+    let at = all.iter().position(|candidate| candidate.candidate_id == *into).unwrap_or(0);
+    let mut kept = all.remove(at);
+    if accepted!(asked.is_repeat(sql)?) {
+        return Ok(Ok(kept));
+    }
+    accepted!(still_waits(&kept));
+    for other in &all {
+        accepted!(still_waits(other));
+        if other.azolla_id != kept.azolla_id {
+            return Ok(Err(Refusal::Conflict("the candidates belong to different azollas".into())));
+        }
+        absorb(&mut kept.draft, &other.draft);
+    }
+    let violations = kept.draft.violations();
+    if !violations.is_empty() {
+        return Ok(Err(Refusal::Unfit(violations)));
+    }
+    for other in &mut all {
+        let cells = [other.candidate_id.as_str().into(), into.as_str().into()];
+        sql.query(include_str!("../sql/candidate_captures_move.sql"), &cells)?;
+        other.status = CandidateStatus::Merged;
+        other.merged_into = Some(into.clone());
+        other.updated_at = sql.now();
+        update(sql, other)?;
+    }
+    kept.updated_at = sql.now();
+    update(sql, &kept)?;
+    asked.done(sql, json!({}))?;
+    Ok(Ok(kept))
+}
+
+/// What one draft takes over from another: its words, and whatever matters more.
+fn absorb(kept: &mut Draft, other: &Draft) {
+    kept.acceptance_criteria =
+        format!("{}\n\n{}\n{}", kept.acceptance_criteria.trim_end(), other.title, other.acceptance_criteria);
+    kept.importance = kept.importance.min(other.importance);
+    kept.urgency = kept.urgency.min(other.urgency);
+    let missing: Metadata = other
+        .metadata
+        .iter()
+        .filter(|(k, _)| !kept.metadata.contains_key(*k))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    kept.metadata.extend(missing);
+}

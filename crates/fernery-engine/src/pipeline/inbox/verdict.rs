@@ -1,0 +1,208 @@
+//! The verdict on a workorder of a standing objective: captures become candidates, facts become a manifest. The
+//! objective's status never changes. If an answer fails finally, the built-in rules replace it with their own workorder
+//! and run: no capture is lost, and the manifest is made.
+
+use super::{candidates, manifests, tracks};
+use crate::door;
+use crate::error::StoreResult;
+use crate::pipeline::judging::{Heard, Judged, write_record};
+use crate::pipeline::reading::WorkorderView;
+use crate::pipeline::scheduling::{pause_key_of_run, write_pause};
+use crate::pipeline::{Sql, Stage, journal};
+use fernery_core::artifact::{
+    CaptureId, ContextSnapshot, GateResult, ManifestId, PauseReason, PauseState, RunId, RunRecord,
+    WorkorderId,
+};
+use fernery_core::inbox::facts::Facts;
+use fernery_core::inbox::{Captured, Question, StandIn, manifest, triage};
+use fernery_core::job::retry::RetryPolicy;
+use fernery_core::journal::Act;
+use fernery_core::pipeline::exhibits::Exhibits;
+use fernery_core::pipeline::judging::Verdict;
+use fernery_core::pipeline::membrane::{Outcome, outcome};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// When captures that triage left come again.
+const TRIAGE_AGAIN: RetryPolicy =
+    RetryPolicy { base: Duration::from_secs(1), cap: Duration::from_secs(1024) };
+
+/// What a verdict came to.
+struct Upshot {
+    reason: PauseReason,
+    actions: Vec<String>,
+    told: serde_json::Value,
+}
+
+/// Writes the verdict, and what follows from it.
+pub(crate) fn conclude(
+    sql: &mut dyn Sql,
+    heard: &Heard,
+    work: &WorkorderView,
+    verdict: &Verdict,
+    snapshot: Option<&ContextSnapshot>,
+) -> StoreResult<Judged> {
+    let Heard { docket, evidence, .. } = heard;
+    let id = &work.workorder.work_order_id;
+    let (gate_result, gate_reason) = verdict.recorded();
+    let record = RunRecord {
+        run_id: RunId::stored(&door::artifact_id()),
+        work_order_id: id.clone(),
+        objective_id: work.workorder.objective_id.clone(),
+        output_id: docket.bundle.output_id.clone(),
+        gate_result,
+        gate_reason,
+        created_at: sql.now(),
+    };
+    write_record(sql, &record, &work.azolla_id, evidence)?;
+    let verdicted = Verdicted { heard, work, record: &record, stand_in: snapshot.and_then(StandIn::of) };
+    let upshot = match snapshot.and_then(Question::of) {
+        Some(Question::Triage { batch, .. }) => of_triage(sql, &verdicted, &batch)?,
+        Some(Question::Manifest(facts)) => of_manifest(sql, &verdicted, &facts)?,
+        None => unreadable(sql, id)?,
+    };
+    let spent = outcome(&docket.bundle.metadata) == Outcome::Budget;
+    let reason = if spent { PauseReason::BudgetExhausted } else { upshot.reason };
+    let (of, azolla_id) = (record.objective_id.clone(), work.azolla_id.clone());
+    let pause = PauseState::new(of, azolla_id, reason, upshot.actions, sql.now());
+    write_pause(sql, &pause_key_of_run(id), &pause)?;
+    let exhibits = Exhibits { workorder: &work.workorder, snapshot, bundle: &docket.bundle, evidence };
+    let why = json!({"run_id": record.run_id, "work_order_id": id, "gate_result": record.gate_result,
+                     "gate_reason": record.gate_reason, "came_to": upshot.told, "by": exhibits.digests()});
+    journal::note(sql, "gate", Act::Judged, record.objective_id.as_str(), &why)?;
+    Stage::TRACKS.into_iter().for_each(|stage| sql.wakes(stage));
+    Ok(Judged::Recorded(record))
+}
+
+/// Nobody can tell any more what was asked, as after another version was here: what it was about comes again.
+fn unreadable(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Upshot> {
+    let now = sql.now();
+    let held = sql.query(include_str!("../sql/captures_in_triage.sql"), &[id.as_str().into()])?;
+    for row in &held {
+        let cells = [row.text(0)?.into(), id.as_str().into(), now.into(), now.into()];
+        sql.write(row.text(0)?, include_str!("../sql/capture_put_back.sql"), &cells)?;
+    }
+    let action = "Nothing: what it asked cannot be read, and is asked anew".to_string();
+    let told = json!({"unreadable": true, "come_again": held.len()});
+    Ok(Upshot { reason: PauseReason::GateFailed, actions: vec![action], told })
+}
+
+/// A verdict over a workorder of the tracks, and what was asked with it.
+struct Verdicted<'a> {
+    heard: &'a Heard,
+    work: &'a WorkorderView,
+    record: &'a RunRecord,
+    /// Whom the built-in rules stood in for.
+    stand_in: Option<StandIn>,
+}
+
+impl Verdicted<'_> {
+    fn passed(&self) -> bool {
+        self.record.gate_result == GateResult::Pass
+    }
+
+    /// Who made the answer, as people are told.
+    fn made_by(&self) -> String {
+        let blueprint = &self.heard.docket.blueprint;
+        let maker = || tracks::maker(blueprint, &self.work.workorder.diazotroph_type);
+        self.stand_in.as_ref().map_or_else(maker, StandIn::made_by)
+    }
+
+    fn read_why(&self) -> String {
+        format!("Read why it failed: fernery run show {}", self.record.run_id)
+    }
+}
+
+/// Captures that are in a candidate of an answer that passed are PROCESSED; all others come again, in the end to the built-in
+/// rules, whose answer is a workorder and a run like any other.
+fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -> StoreResult<Upshot> {
+    let Verdicted { heard, work, record, stand_in } = verdicted;
+    let (id, blueprint) = (&work.workorder.work_order_id, &heard.docket.blueprint);
+    // Whatever its answer says, these are the captures that this workorder has.
+    let held = sql.query(include_str!("../sql/captures_in_triage.sql"), &[id.as_str().into()])?;
+    let tries: BTreeMap<CaptureId, u32> =
+        held.iter().map(|row| Ok((row.word(0)?, row.count(1)?))).collect::<StoreResult<_>>()?;
+    let passed = verdicted.passed();
+    let answer = if passed { triage::read(&heard.docket.bundle.content, batch).ok() } else { None };
+    let answer = answer.unwrap_or_default();
+    let mut settled: BTreeSet<&CaptureId> = BTreeSet::new();
+    let made_by = verdicted.made_by();
+    for candidate in &answer.candidates {
+        candidates::insert(sql, &work.azolla_id, id, candidate, &made_by)?;
+        settled.extend(&candidate.capture_ids);
+    }
+    let (mut again, mut given_up) = (0_u64, 0_u64);
+    let now = sql.now();
+    for captured in batch {
+        let capture = &captured.capture_id;
+        if settled.contains(capture) {
+            let cells = [capture.as_str().into(), id.as_str().into(), now.into()];
+            sql.write(capture.as_str(), include_str!("../sql/capture_processed.sql"), &cells)?;
+            continue;
+        }
+        let tried = tries.get(capture).copied().unwrap_or(0);
+        // The built-in rules need no time to think it over; only where they failed themselves it can be too early.
+        let is_next = tracks::is_given_up(blueprint, tried + 1) && stand_in.is_none();
+        let wait = if is_next { Duration::ZERO } else { TRIAGE_AGAIN.ceiling(tried + 1) };
+        *(if is_next { &mut given_up } else { &mut again }) += 1;
+        let cells = [capture.as_str().into(), id.as_str().into(), now.after(wait).into(), now.into()];
+        sql.write(capture.as_str(), include_str!("../sql/capture_put_back.sql"), &cells)?;
+    }
+    let made = answer.candidates.len();
+    let mut actions = Vec::new();
+    if made > 0 {
+        actions.push(format!("Decide about what was captured: fernery triage ({made} new)"));
+    }
+    if given_up > 0 {
+        actions.push(format!("Nothing: the built-in rules take {given_up} captures"));
+    } else if again > 0 {
+        let why = first_line(&record.gate_reason);
+        actions.push(match passed {
+            true => format!("Nothing: {again} captures were left and come again"),
+            false => format!("Nothing: {again} captures come again, because: {why}"),
+        });
+    }
+    if !passed {
+        actions.push(verdicted.read_why());
+    }
+    let reason = if passed { PauseReason::RunComplete } else { PauseReason::GateFailed };
+    let told = json!({"candidates": made, "come_again": again + given_up});
+    Ok(Upshot { reason, actions, told })
+}
+
+/// A page that passed is stored, and its first lines are what a person may do next. Where it failed there is none: the built-in
+/// rules are asked for one, once, unless nobody was there to ask.
+fn of_manifest(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, facts: &Facts) -> StoreResult<Upshot> {
+    let Verdicted { heard, work, stand_in, .. } = verdicted;
+    let id: &WorkorderId = &work.workorder.work_order_id;
+    let content = &heard.docket.bundle.content;
+    let answer = if verdicted.passed() { manifest::read(content, facts).ok() } else { None };
+    let Some(orientation) = answer else {
+        let first = match (stand_in, facts.asked.is_empty()) {
+            (_, true) => "Have an azolla to ask: host one that [reads] names, or register one elsewhere",
+            (None, false) => "Nothing: the built-in rules make the page in its place",
+            (Some(_), false) => "Ask again: fernery orient",
+        };
+        let stands_in = stand_in.is_none() && !facts.asked.is_empty();
+        if stands_in {
+            manifests::stand_in(sql, &work.azolla_id, id)?;
+        }
+        let actions = vec![first.to_string(), verdicted.read_why()];
+        return Ok(Upshot {
+            reason: PauseReason::GateFailed,
+            actions,
+            told: json!({"stands_in": stands_in}),
+        });
+    };
+    let (manifest_id, built_by) = (ManifestId::stored(&door::artifact_id()), verdicted.made_by());
+    let manifest = manifest::manifest(manifest_id, work.azolla_id.clone(), &orientation, facts, sql.now());
+    manifests::insert(sql, &manifest, facts, &built_by, id)?;
+    let actions = manifest.prioritized_orientation.clone();
+    let told = json!({"manifest_id": manifest.manifest_id, "built_by": built_by});
+    Ok(Upshot { reason: PauseReason::RunComplete, actions, told })
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or("").chars().take(120).collect()
+}

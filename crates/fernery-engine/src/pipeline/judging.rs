@@ -1,0 +1,313 @@
+//! The verdict over an executed workorder, and where its objective goes.
+//!
+//! Reads: the workorder, its bundle, the blueprint that it was made under, the objective. Claims: the workorder (before,
+//! by itself). Writes, all or nothing: run record, objective, pause; and gives the claim back. Does nothing where the
+//! claim was taken over or a run record is there.
+
+use super::claims::{self, HeldClaim};
+use super::inbox::verdict;
+use super::objectives::{self, ObjectiveRow};
+use super::reading::{self, WorkorderView};
+use super::scheduling::{pause, pause_key_of_run};
+use super::{Cell, Question, Sql, Stage, azollas, journal};
+use crate::door;
+use crate::error::{StoreError, StoreResult};
+use fernery_core::artifact::{
+    AzollaId, ContextSnapshot, ObjectiveStatus, ObjectiveType, OutputBundle, RunId, RunRecord, WorkorderId,
+};
+use fernery_core::blueprint::{Blueprint, Gate};
+use fernery_core::canonical;
+use fernery_core::inbox::StandIn;
+use fernery_core::job::retry::RetryPolicy;
+use fernery_core::journal::Act;
+use fernery_core::pipeline::exhibits::Exhibits;
+use fernery_core::pipeline::judging::{
+    Case, Evidence, Judgement, Verdict, judge, plain_evidence_of_all, verdict, verdict_again,
+};
+use fernery_core::pipeline::lifecycle::{Step, after};
+use fernery_core::pipeline::repetition::{Attempt, Repetition, repetition};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// When a gate that could not judge is asked again.
+const GATE_AGAIN: RetryPolicy = RetryPolicy { base: Duration::from_secs(2), cap: Duration::from_secs(256) };
+
+/// All that a gate needs to know of a workorder.
+#[derive(Clone, Debug)]
+pub struct Docket {
+    /// The workorder.
+    pub workorder: WorkorderView,
+    /// What was handed in.
+    pub bundle: OutputBundle,
+    /// The blueprint that the workorder was made under, as it holds for it.
+    pub blueprint: Arc<Blueprint>,
+    /// What was asked, where a gate goes by it.
+    pub snapshot: Option<ContextSnapshot>,
+}
+
+/// Reads what there is to judge; `None` where there is nothing, or a verdict already.
+pub fn docket(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Docket>> {
+    Ok(dockets(sql, std::slice::from_ref(id))?.pop().flatten())
+}
+
+/// As [`docket`], of each of these.
+pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option<Docket>>> {
+    let mut asked: Vec<Question<'_>> = Vec::with_capacity(ids.len() * 2);
+    for id in ids {
+        asked.push((include_str!("sql/workorder_by_id.sql"), vec![id.as_str().into()]));
+        asked.push((include_str!("sql/bundle_of_workorder.sql"), vec![id.as_str().into()]));
+    }
+    let mut answers = sql.query_all(&asked)?.into_iter();
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let (work, bundle) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
+        let (Some(work), Some(bundle)) = (work.first(), bundle.first()) else {
+            found.push(None);
+            continue;
+        };
+        let (workorder, bundle) = (reading::workorder(work)?, bundle.json(0)?);
+        let Some(registered) = azollas::by_digest(sql, &workorder.blueprint)? else {
+            return Err(StoreError::Corrupt(format!("the blueprint of workorder {id} is gone")));
+        };
+        let mut blueprint = registered.blueprint;
+        let snapshot = match blueprint.standing.is_some() || blueprint.gates.contains(&Gate::Answers) {
+            true => reading::snapshot(sql, &workorder.workorder.context_snapshot_id)?,
+            false => None,
+        };
+        // What was judged before stays judged as it was.
+        if let Some(now) = blueprint.judging_patches().filter(|_| !workorder.judged) {
+            blueprint = Arc::new(now);
+        }
+        if snapshot.as_ref().and_then(StandIn::of).is_some() {
+            blueprint = Arc::new(blueprint.of_stand_ins());
+        }
+        found.push(Some(Docket { workorder, bundle, blueprint, snapshot }));
+    }
+    Ok(found)
+}
+
+/// What became of a judging.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judged {
+    /// The run record was written.
+    Recorded(RunRecord),
+    /// It was there before.
+    Before,
+    /// A gate could not run; it is tried again.
+    Later,
+    /// Somebody has taken over.
+    ClaimLost,
+}
+
+/// Writes the verdict over `evidence`.
+pub fn conclude(sql: &mut dyn Sql, held: &HeldClaim, evidence: &[Evidence]) -> StoreResult<Judged> {
+    let id = WorkorderId::stored(&held.resource_id);
+    let Some(docket) = docket(sql, &id)? else { return Ok(Judged::ClaimLost) };
+    let heard = Heard { held: held.clone(), docket, evidence: evidence.to_vec() };
+    let judged = conclude_all(sql, &[heard])?.pop();
+    judged.ok_or_else(|| StoreError::Corrupt(format!("workorder {id} got no answer")))
+}
+
+/// A workorder whose gates have been heard.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// The claim.
+    pub held: HeldClaim,
+    /// What was judged.
+    pub docket: Docket,
+    /// What the gates found, up to the first that did not pass.
+    pub evidence: Vec<Evidence>,
+}
+
+impl Heard {
+    /// By gates that need nothing but the bundle; `None`: a program must run first.
+    pub fn plainly(held: &HeldClaim, docket: Docket) -> Option<Self> {
+        let gates = &docket.blueprint.gates;
+        let evidence = plain_evidence_of_all(gates, &docket.bundle, docket.snapshot.as_ref())?;
+        Some(Self { held: held.clone(), docket, evidence })
+    }
+}
+
+/// Writes the verdicts over these workorders, each of another objective; answers for each, in their order.
+pub fn conclude_all(sql: &mut dyn Sql, heard: &[Heard]) -> StoreResult<Vec<Judged>> {
+    // In this order everywhere: objective, workorder, claim. Whoever cancels comes from the objective. Batches lock in the
+    // order of ids.
+    let mut order: Vec<usize> = (0..heard.len()).collect();
+    order.sort_by_key(|n| &heard[*n].docket.workorder.workorder.objective_id);
+    let mut asked: Vec<Question<'_>> = Vec::with_capacity(heard.len() * 5);
+    let works = || order.iter().map(|n| &heard[*n].docket.workorder.workorder);
+    asked.extend(works().flat_map(|work| objectives::locking(work.objective_id.as_str())));
+    for (n, work) in order.iter().zip(works()) {
+        asked.push((include_str!("sql/workorder_lock.sql"), vec![work.work_order_id.as_str().into()]));
+        asked.push(claims::releasing(&heard[*n].held));
+        asked.push((include_str!("sql/snapshot_by_id.sql"), vec![work.context_snapshot_id.as_str().into()]));
+    }
+    let mut answers = sql.query_all(&asked)?.into_iter();
+    let mut objective_rows = Vec::with_capacity(heard.len());
+    for n in &order {
+        let id = &heard[*n].held.resource_id;
+        let gone = || StoreError::Corrupt(format!("the objective of workorder {id} is gone"));
+        objective_rows.push(objectives::loaded(&mut answers)?.ok_or_else(gone)?);
+    }
+    let mut judged = vec![Judged::ClaimLost; heard.len()];
+    for (n, row) in order.into_iter().zip(objective_rows) {
+        let mut next = || answers.next().unwrap_or_default().into_iter().next();
+        let (work, released, snapshot) = (next(), next(), next());
+        let (Some(work), Some(_)) = (work, released) else { continue };
+        let (work, snapshot) = (reading::workorder(&work)?, snapshot.map(|row| row.json(0)).transpose()?);
+        judged[n] = conclude_one(sql, &heard[n], &work, row, snapshot)?;
+    }
+    Ok(judged)
+}
+
+/// Writes the verdict over one whose claim was still there, as it is under lock.
+fn conclude_one(
+    sql: &mut dyn Sql,
+    heard: &Heard,
+    work: &WorkorderView,
+    mut row: ObjectiveRow,
+    snapshot: Option<ContextSnapshot>,
+) -> StoreResult<Judged> {
+    let Heard { docket, evidence, .. } = heard;
+    let id = &work.workorder.work_order_id;
+    if work.judged {
+        return Ok(Judged::Before);
+    }
+    let tries = work.gate_tries + 1;
+    let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
+    let again = tries < docket.blueprint.retry.infrastructure.max(1);
+    // Of what nobody wants any more the verdict decides nothing: it is not worth another try.
+    if matches!(verdict, Verdict::Trouble(_)) && again && !work.cancelled {
+        let cells = [id.as_str().into(), sql.now().after(GATE_AGAIN.ceiling(tries)).into()];
+        sql.touched(include_str!("sql/workorder_gate_later.sql"), &cells)?;
+        return Ok(Judged::Later);
+    }
+    if row.objective.objective_type == ObjectiveType::Standing {
+        row.spent.charge(work.spent_ms, &docket.bundle.metadata);
+        objectives::update(sql, &row)?;
+        return verdict::conclude(sql, heard, work, &verdict, snapshot.as_ref());
+    }
+    let repeats = repeats(sql, heard, &row, &verdict, snapshot.as_ref())?;
+    row.spent.charge(work.spent_ms, &docket.bundle.metadata);
+    let case = Case {
+        objective: &row.objective,
+        bundle: &docket.bundle,
+        blueprint: &docket.blueprint,
+        spent: row.spent,
+        failures: row.failures,
+        repeats,
+    };
+    let judgement = judge(&case, &verdict);
+    let record = RunRecord {
+        run_id: RunId::stored(&door::artifact_id()),
+        work_order_id: id.clone(),
+        objective_id: row.objective.objective_id.clone(),
+        output_id: docket.bundle.output_id.clone(),
+        gate_result: judgement.result,
+        gate_reason: judgement.reason.clone(),
+        created_at: sql.now(),
+    };
+    write_record(sql, &record, &work.azolla_id, evidence)?;
+    move_objective(sql, &mut row, &judgement)?;
+    let key = pause_key_of_run(id);
+    pause(sql, &key, &row.objective, judgement.pause, judgement.actions.clone())?;
+    let workorder = &work.workorder;
+    let exhibits = Exhibits { workorder, snapshot: snapshot.as_ref(), bundle: &docket.bundle, evidence };
+    let why = json!({"run_id": record.run_id, "work_order_id": id, "gate_result": record.gate_result,
+                     "gate_reason": record.gate_reason, "status": row.objective.status,
+                     "by": exhibits.digests()});
+    journal::note(sql, "gate", Act::Judged, record.objective_id.as_str(), &why)?;
+    sql.wakes(Stage::Scheduler);
+    sql.wakes(Stage::Readiness);
+    Ok(Judged::Recorded(record))
+}
+
+/// How a failed attempt repeats the one before it under the same approval. Attempts are counted from the approval, so before
+/// the second one there is nothing to compare with, and before any later one the last run of the objective is of this approval.
+fn repeats(
+    sql: &mut dyn Sql,
+    Heard { docket, evidence, .. }: &Heard,
+    row: &ObjectiveRow,
+    verdict: &Verdict,
+    snapshot: Option<&ContextSnapshot>,
+) -> StoreResult<Option<Repetition>> {
+    let Verdict::Fail(reason) = verdict else { return Ok(None) };
+    if row.spent.attempts < 2 {
+        return Ok(None);
+    }
+    let Some(last) = reading::last_run(sql, &row.objective.objective_id)? else { return Ok(None) };
+    let id = &last.record.work_order_id;
+    let (Some(work), Some(bundle)) = (reading::workorder_by_id(sql, id)?, reading::bundle(sql, id)?) else {
+        return Ok(None);
+    };
+    let asked = reading::snapshot(sql, &work.workorder.context_snapshot_id)?;
+    let (reason_then, evidence_then) = (&last.record.gate_reason, &last.evidence);
+    let before =
+        Attempt { bundle: &bundle, base: base(asked.as_ref()), reason: reason_then, evidence: evidence_then };
+    let now = Attempt { bundle: &docket.bundle, base: base(snapshot), reason, evidence };
+    Ok(repetition(&before, &now))
+}
+
+/// The commit that work started from.
+fn base(snapshot: Option<&ContextSnapshot>) -> Option<&str> {
+    snapshot?.metadata.get("commit_sha")?.as_str()
+}
+
+pub(super) fn write_record(
+    sql: &mut dyn Sql,
+    record: &RunRecord,
+    azolla_id: &AzollaId,
+    evidence: &[Evidence],
+) -> StoreResult<()> {
+    let (document, evidence) = (canonical::text_of(record), canonical::text_of(evidence));
+    let cells: [Cell<'_>; 7] = [
+        record.run_id.as_str().into(),
+        record.work_order_id.as_str().into(),
+        record.objective_id.as_str().into(),
+        azolla_id.as_str().into(),
+        record.created_at.into(),
+        (&document).into(),
+        (&evidence).into(),
+    ];
+    let work = record.work_order_id.as_str();
+    sql.write(work, include_str!("sql/run_insert.sql"), &cells)?;
+    sql.write(work, include_str!("sql/workorder_judged.sql"), &[work.into()])
+}
+
+fn move_objective(sql: &mut dyn Sql, row: &mut ObjectiveRow, judgement: &Judgement) -> StoreResult<()> {
+    let now = sql.now();
+    if let Some((kind, description)) = &judgement.blocker {
+        objectives::block_on(sql, row, None, *kind, description)?;
+    }
+    let next =
+        judgement.step.and_then(|step| after(row.objective.objective_type, row.objective.status, step));
+    match (judgement.step, next) {
+        (Some(Step::TryAgain), Some(_)) => {
+            row.failures += 1;
+            row.enter_todo(now);
+        }
+        (Some(Step::Pass), Some(status)) => {
+            row.objective.status = status;
+            row.objective.updated_at = now;
+            row.unconfirmed = true;
+        }
+        (_, Some(status)) => {
+            row.objective.status = status;
+            row.objective.updated_at = now;
+            if status == ObjectiveStatus::Blocked {
+                row.objective.blocked_reason = Some(judgement.reason.clone());
+            }
+        }
+        (_, None) => {}
+    }
+    objectives::update(sql, row)
+}
+
+/// Judges a stored run again from its artifacts: the same verdict, or what differs.
+pub fn replay(sql: &mut dyn Sql, run: &reading::Run) -> StoreResult<Option<(RunRecord, Verdict)>> {
+    let Some(docket) = docket(sql, &run.record.work_order_id)? else { return Ok(None) };
+    let gates = docket.blueprint.gates_of(run.evidence.iter().map(|found| found.gate.as_str()));
+    let again = verdict_again(&gates, &run.evidence, &docket.bundle);
+    Ok(Some((run.record.clone(), again)))
+}

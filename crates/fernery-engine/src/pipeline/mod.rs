@@ -1,0 +1,181 @@
+//! The pipeline's part of the database: artifacts, and the verbs that change objectives, events and workorders. What belongs to
+//! the inbox is in [`inbox`].
+//!
+//! A verb is a function over [`Sql`]: in one transaction it reads under lock, lets `fernery-core` decide, and writes
+//! everything or nothing. Refusals are values, not errors. Who writes what:
+//!
+//! | table | a row is | written by | changes |
+//! |---|---|---|---|
+//! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint, and by whoever hosts it |
+//! | `objectives`, `blockers` | the unit of intent and what is in its way | `objectives`, `decisions`, `scheduling`, `judging`; `azollas` the standing ones | with every step of `lifecycle` |
+//! | `decisions` | what an operator decided | `decisions` | never |
+//! | `events` | an entry into TODO, captures that wait, a manifest that is wanted | `readiness`, `captures`, `manifests` | processed, once |
+//! | `snapshots`, `workorders` | a bounded piece of work, and what its executor is told | `issuing`, for `scheduling` and `tracks` | executed once, judged once |
+//! | `bundles` | what came out, or why nothing did | `execution`, with the end of the job | never |
+//! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `verdict`; pauses also `scheduling`, `decisions`, `deadlines` | never |
+//! | `captures` | a line in the inbox | `captures`; `tracks` and `verdict` around its triage | looked through once |
+//! | `candidates`, `candidate_captures` | what triage made of captures | `verdict`; `candidates` as a person decides | decided once |
+//! | `manifests`, `queries` | what a person should look at; what azollas asked each other and answered | `verdict`, `answers` | never |
+//! | all of these | history of another instance, none of it under way | `importing`, into one without tickets | as above |
+//! | `past_attempts` | an ended attempt of a job that was in another instance | `importing` | never |
+//! | `notices` | what the outside is to be told | every verb that writes a pause or a manifest | dispatched, once |
+//! | `fires` | up to when a schedule was looked at | `manifests` | raised |
+//! | `deadlines` | since when an objective's urgency counts | `deadlines` | with the objective; told once |
+//! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
+//! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
+
+/// What was accepted; a refusal is the answer of the verb around it.
+macro_rules! accepted {
+    ($answer:expr) => {
+        match $answer {
+            Ok(value) => value,
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+    };
+}
+
+pub mod acts;
+pub mod azollas;
+pub mod claims;
+pub mod decisions;
+mod difference;
+pub(crate) mod execution;
+pub mod exporting;
+pub mod importing;
+pub mod inbox;
+mod issuing;
+pub mod journal;
+pub mod judging;
+pub mod objectives;
+pub mod readiness;
+pub mod reading;
+pub mod scheduling;
+mod sql;
+pub mod stranding;
+
+pub use sql::{Cell, Column, Question, Row, Sql, Work};
+pub(crate) use sql::{Names, Value, check_written};
+
+use crate::error::{StoreError, StoreResult};
+use crate::signals::Signals;
+use crate::store::Store;
+use fernery_core::artifact::ObjectiveId;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Who looks once something is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// An objective entered TODO.
+    Readiness,
+    /// An event was emitted, or there is room again.
+    Scheduler,
+    /// A workorder is to be cancelled.
+    Canceller,
+    /// A workorder was executed.
+    Gate,
+    /// The journal has a new entry.
+    Sealer,
+    /// A capture waits, or waits again.
+    Captures,
+    /// Captures were announced, or the tracks are free.
+    Triage,
+    /// A manifest is wanted, or the tracks are free.
+    Manifest,
+    /// There may be something to tell the outside.
+    Notices,
+}
+
+impl Stage {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Readiness,
+        Self::Scheduler,
+        Self::Canceller,
+        Self::Gate,
+        Self::Sealer,
+        Self::Captures,
+        Self::Triage,
+        Self::Manifest,
+        Self::Notices,
+    ];
+    /// Who looks once the tracks of a standing objective are free.
+    pub(super) const TRACKS: [Self; 3] = [Self::Captures, Self::Triage, Self::Manifest];
+}
+
+/// The way to the substrate, the durable store of artifacts. Cheap to clone.
+#[derive(Clone)]
+pub struct Substrate {
+    store: Arc<dyn Store>,
+    signals: Arc<Signals>,
+}
+
+impl Substrate {
+    /// Over a store that is open.
+    pub fn new(store: Arc<dyn Store>, signals: Arc<Signals>) -> Self {
+        Self { store, signals }
+    }
+
+    /// Runs a verb in a transaction of its own and answers once that is durable. See [`Work`] for what it must bear.
+    pub async fn transact<T: Send + 'static>(
+        &self,
+        verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let (work, answer) = answering(verb);
+        self.store.transact(work).await?;
+        answer.told()
+    }
+
+    /// As [`Self::transact`], of a verb on one objective, which may share its transaction with those on others.
+    pub async fn act<T: Send + 'static>(
+        &self,
+        on: &ObjectiveId,
+        verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let (work, answer) = answering(verb);
+        self.store.act(on.to_string(), work).await?;
+        answer.told()
+    }
+
+    /// Runs a verb that only reads, in one snapshot.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let (work, answer) = answering(verb);
+        self.store.consult(work).await?;
+        answer.told()
+    }
+
+    /// Waits until there is something for this stage. May be lost; whoever waits looks by itself now and then.
+    pub async fn nudged(&self, stage: Stage) {
+        self.signals.stages[stage as usize].notified().await;
+    }
+
+    /// Makes a stage look.
+    pub fn nudge(&self, stage: Stage) {
+        self.signals.stages[stage as usize].notify_one();
+    }
+}
+
+/// Where a verb leaves what it answers: the last of its runs counts.
+struct Told<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Told<T> {
+    fn told(self) -> StoreResult<T> {
+        let answer = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        answer.ok_or_else(|| StoreError::Corrupt("a transaction got no answer".into()))
+    }
+}
+
+fn answering<T: Send + 'static>(
+    mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
+) -> (Work, Told<T>) {
+    let answer = Arc::new(Mutex::new(None));
+    let told = answer.clone();
+    let work = move |sql: &mut dyn Sql| {
+        let done = verb(sql)?;
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        Ok(())
+    };
+    (Box::new(work), Told(answer))
+}

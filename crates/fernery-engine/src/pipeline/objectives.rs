@@ -1,0 +1,343 @@
+//! Objectives with what the control plane keeps beside them: read, locked, written; and written down or edited by an operator.
+//! No edit leads to TODO.
+
+use super::acts::{Actor, Answer, Refusal};
+use super::difference::between;
+use super::{Cell, Question, Row, Sql, azollas, journal};
+use crate::error::StoreResult;
+use fernery_core::Timestamp;
+use fernery_core::artifact::{
+    AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
+    RecordId,
+};
+use fernery_core::canonical;
+use fernery_core::journal::Act;
+pub use fernery_core::pipeline::approval::{Shown, shown};
+use fernery_core::pipeline::draft::{Draft, NewBlocker, first_blockers};
+use fernery_core::pipeline::envelope::Spent;
+use fernery_core::pipeline::lifecycle::{Step, after};
+use serde_json::{Value, json};
+
+/// A row of `objectives`, with its blockers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectiveRow {
+    /// The artifact.
+    pub objective: Objective,
+    /// How often it has entered TODO.
+    pub entry: i64,
+    /// The decision that covers it.
+    pub approval: Option<RecordId>,
+    /// DONE by the gate, and no person has looked.
+    pub unconfirmed: bool,
+    /// Gate failures since a person last said go.
+    pub failures: u32,
+    /// What its attempts have used of the envelope that a person last granted by an approval.
+    pub spent: Spent,
+}
+
+/// Reads one.
+pub fn load(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<ObjectiveRow>> {
+    asked(sql, [(include_str!("sql/objective_by_id.sql"), vec![id.as_str().into()]), blockers(id.as_str())])
+}
+
+/// Reads one and locks it for the rest of the transaction.
+pub fn lock(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<ObjectiveRow>> {
+    asked(sql, locking(id.as_str()))
+}
+
+fn asked(sql: &mut dyn Sql, questions: [Question<'_>; 2]) -> StoreResult<Option<ObjectiveRow>> {
+    loaded(&mut sql.query_all(&questions)?.into_iter())
+}
+
+const LOCK: &str = include_str!("sql/objective_lock.sql");
+
+/// What [`lock`] asks, for [`loaded`]. What is in its way comes after the lock, in a statement of its own: in the
+/// same one it would be as it was before whoever had the lock.
+pub(super) fn locking(id: &str) -> [Question<'_>; 2] {
+    [(LOCK, vec![id.into()]), blockers(id)]
+}
+
+pub(super) fn blockers(id: &str) -> Question<'_> {
+    (include_str!("sql/blockers_of_objective.sql"), vec![id.into()])
+}
+
+/// The answers to an objective and what is in its way.
+pub(super) fn loaded(answers: &mut impl Iterator<Item = Vec<Row>>) -> StoreResult<Option<ObjectiveRow>> {
+    let (found, blocked_on) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
+    let Some(row) = found.first() else { return Ok(None) };
+    objective_row(row, blocked_on.iter().map(blocker).collect::<StoreResult<_>>()?).map(Some)
+}
+
+pub(super) fn objective_row(row: &Row, blocked_on: Vec<BlockerRef>) -> StoreResult<ObjectiveRow> {
+    Ok(ObjectiveRow {
+        objective: Objective {
+            objective_id: row.word("objective_id")?,
+            azolla_id: row.word("azolla_id")?,
+            title: row.text("title")?.to_string(),
+            acceptance_criteria: row.text("acceptance_criteria")?.to_string(),
+            objective_type: row.word("objective_type")?,
+            status: row.word("status")?,
+            importance: row.count("importance")?,
+            urgency: row.count("urgency")?,
+            blocked_reason: row.maybe_text("blocked_reason")?.map(str::to_string),
+            blocked_on,
+            metadata: row.json("metadata")?,
+            created_at: row.at("created_at")?,
+            updated_at: row.at("updated_at")?,
+        },
+        entry: row.int("entry")?,
+        approval: row.maybe_word("approval")?,
+        unconfirmed: row.flag("unconfirmed")?,
+        failures: row.count("failures")?,
+        spent: Spent {
+            attempts: row.count("attempts")?,
+            wall_ms: row.count("wall_ms")?,
+            tokens: row.count("tokens")?,
+            cost_usd_micros: row.count("cost_usd_micros")?,
+        },
+    })
+}
+
+pub(super) fn blocker(row: &Row) -> StoreResult<BlockerRef> {
+    Ok(BlockerRef {
+        blocker_id: row.word("blocker_id")?,
+        kind: row.word("kind")?,
+        description: row.text("description")?.to_string(),
+        resolved: row.flag("resolved")?,
+    })
+}
+
+/// Stores a new one; `false`: its id is taken.
+pub(super) fn insert(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<bool> {
+    let metadata = canonical::text_of(&json!(objective.metadata));
+    let cells: [Cell<'_>; 10] = [
+        objective.objective_id.as_str().into(),
+        objective.azolla_id.as_str().into(),
+        (&objective.title).into(),
+        (&objective.acceptance_criteria).into(),
+        objective.objective_type.as_str().into(),
+        objective.status.as_str().into(),
+        i64::from(objective.importance).into(),
+        i64::from(objective.urgency).into(),
+        (&metadata).into(),
+        objective.created_at.into(),
+    ];
+    Ok(sql.touched(include_str!("sql/objective_insert.sql"), &cells)? == 1)
+}
+
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Writes what a step changed. Only what [`lock`] has locked.
+pub(super) fn update(sql: &mut dyn Sql, row: &ObjectiveRow) -> StoreResult<()> {
+    let o = &row.objective;
+    let metadata = canonical::text_of(&json!(o.metadata));
+    let cells: [Cell<'_>; 17] = [
+        o.objective_id.as_str().into(),
+        (&o.title).into(),
+        (&o.acceptance_criteria).into(),
+        o.status.as_str().into(),
+        i64::from(o.importance).into(),
+        i64::from(o.urgency).into(),
+        o.blocked_reason.as_deref().into(),
+        (&metadata).into(),
+        o.updated_at.into(),
+        row.entry.into(),
+        row.approval.as_ref().map(RecordId::as_str).into(),
+        row.unconfirmed.into(),
+        i64::from(row.failures).into(),
+        i64::from(row.spent.attempts).into(),
+        number(row.spent.wall_ms).into(),
+        number(row.spent.tokens).into(),
+        number(row.spent.cost_usd_micros).into(),
+    ];
+    sql.write(o.objective_id.as_str(), include_str!("sql/objective_update.sql"), &cells)
+}
+
+/// Adds a blocker.
+pub(super) fn block_on(
+    sql: &mut dyn Sql,
+    row: &mut ObjectiveRow,
+    blocker_id: Option<BlockerId>,
+    kind: BlockerKind,
+    description: &str,
+) -> StoreResult<BlockerId> {
+    let held = &row.objective.blocked_on;
+    let place = held.len() as i64 + 1;
+    // An operator may have given the next name away.
+    let free = |n: &i64| held.iter().all(|b| b.blocker_id.as_str() != format!("b{n}"));
+    let made = || BlockerId::stored(&format!("b{}", (place..).find(free).unwrap_or(place)));
+    let blocker_id = blocker_id.unwrap_or_else(made);
+    let cells: [Cell<'_>; 5] = [
+        row.objective.objective_id.as_str().into(),
+        place.into(),
+        blocker_id.as_str().into(),
+        kind.as_str().into(),
+        description.into(),
+    ];
+    sql.touched(include_str!("sql/blocker_insert.sql"), &cells)?;
+    let description = description.to_string();
+    let blocker = BlockerRef { blocker_id: blocker_id.clone(), kind, description, resolved: false };
+    row.objective.blocked_on.push(blocker);
+    Ok(blocker_id)
+}
+
+impl ObjectiveRow {
+    /// One that was just written down.
+    pub(super) fn new(objective: Objective) -> Self {
+        let spent = Spent::default();
+        Self { objective, entry: 0, approval: None, unconfirmed: false, failures: 0, spent }
+    }
+
+    /// Puts it into TODO: a new entry, for which one event will be emitted.
+    pub(super) fn enter_todo(&mut self, now: Timestamp) {
+        self.objective.status = ObjectiveStatus::Todo;
+        self.objective.blocked_reason = None;
+        self.objective.updated_at = now;
+        self.entry += 1;
+    }
+
+    /// A person approves: a new envelope, and what failed before no longer counts.
+    pub(super) fn starts_over(&mut self) {
+        self.failures = 0;
+        self.spent = Spent::default();
+    }
+}
+
+/// As [`shown`], by the blueprint in force; `None`: the azolla has none.
+pub fn shown_now(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<Option<Shown>> {
+    let registered = azollas::in_force(sql, &objective.azolla_id)?;
+    Ok(registered.map(|registered| shown(objective, &registered.blueprint)))
+}
+
+/// Writes an objective down: NEW. The same again under the same id changes nothing.
+pub fn create(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    id: &ObjectiveId,
+    azolla_id: &AzollaId,
+    draft: &Draft,
+) -> Answer<ObjectiveRow> {
+    create_blocked(sql, actor, (id, azolla_id), draft, &[])
+}
+
+/// As [`create`], with what is in its way from the start. It is NEW all the same and can be approved; the scheduler then stops
+/// it until its blockers are resolved.
+pub fn create_blocked(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, azolla_id): (&ObjectiveId, &AzollaId),
+    draft: &Draft,
+    blocked_on: &[NewBlocker],
+) -> Answer<ObjectiveRow> {
+    let mut violations = draft.violations();
+    let blockers = first_blockers(blocked_on).unwrap_or_else(|more| {
+        violations.extend(more);
+        Vec::new()
+    });
+    if !violations.is_empty() {
+        return Ok(Err(Refusal::Unfit(violations)));
+    }
+    let Some(registered) = azollas::in_force(sql, azolla_id)? else {
+        let known = azollas::all(sql)?.into_iter().map(|known| known.blueprint.azolla_id.clone()).collect();
+        return Ok(Err(Refusal::UnknownAzolla(known)));
+    };
+    // Its workers look after one duty; a ticket there would wait for ever.
+    if registered.blueprint.objective_type == ObjectiveType::Standing {
+        return Ok(Err(Refusal::Conflict(format!(
+            "azolla {azolla_id} does not work on tickets: name another azolla"
+        ))));
+    }
+    let now = sql.now();
+    let objective = Objective {
+        objective_id: id.clone(),
+        azolla_id: azolla_id.clone(),
+        title: draft.title.trim().to_string(),
+        acceptance_criteria: draft.acceptance_criteria.clone(),
+        objective_type: ObjectiveType::Ticket,
+        status: ObjectiveStatus::New,
+        importance: draft.importance,
+        urgency: draft.urgency,
+        blocked_reason: None,
+        blocked_on: Vec::new(),
+        metadata: draft.metadata.clone(),
+        created_at: now,
+        updated_at: now,
+    };
+    let told: Vec<Value> = blockers
+        .iter()
+        .map(|b| json!({"blocker_id": b.blocker_id, "kind": b.kind, "description": b.description}))
+        .collect();
+    if insert(sql, &objective)? {
+        let digest = shown(&objective, &registered.blueprint).digest;
+        let mut why = json!({"title": objective.title, "azolla_id": azolla_id, "digest": digest});
+        if !told.is_empty() {
+            why["blocked_on"] = json!(told);
+        }
+        journal::note(sql, &actor.0, Act::Created, id.as_str(), &why)?;
+        let mut row = ObjectiveRow::new(objective);
+        for BlockerRef { blocker_id, kind, description, .. } in blockers {
+            block_on(sql, &mut row, Some(blocker_id), kind, &description)?;
+        }
+        return Ok(Ok(row));
+    }
+    let Some(row) = load(sql, id)? else { return Ok(Err(Refusal::Unknown)) };
+    // Blockers come and go: what it started with is in the journal.
+    let entries = journal::of_subject(sql, id.as_str())?;
+    let created = entries.iter().find(|entry| entry.is(Act::Created)).map(|entry| &entry.why["blocked_on"]);
+    let same = Draft::from(&row.objective) == Draft::from(&objective)
+        && row.objective.azolla_id == *azolla_id
+        && created.and_then(Value::as_array).map_or(&[][..], Vec::as_slice) == told;
+    Ok(if same { Ok(row) } else { Err(Refusal::Taken) })
+}
+
+pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<ObjectiveRow> {
+    let Some(row) = lock(sql, id)? else { return Ok(Err(Refusal::Unknown)) };
+    if row.objective.objective_type == ObjectiveType::Standing {
+        let why = format!(
+            "{id} is the standing objective of {}: its status cannot be changed",
+            row.objective.azolla_id
+        );
+        return Ok(Err(Refusal::Conflict(why)));
+    }
+    Ok(Ok(row))
+}
+
+/// Changes it. What an approval covers puts a TODO back to NEW; how much it matters does not.
+pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -> Answer<ObjectiveRow> {
+    let violations = draft.violations();
+    if !violations.is_empty() {
+        return Ok(Err(Refusal::Unfit(violations)));
+    }
+    let mut row = accepted!(locked(sql, id)?);
+    let before = Draft::from(&row.objective);
+    let draft = Draft { title: draft.title.trim().to_string(), ..draft.clone() };
+    if before == draft {
+        return Ok(Ok(row));
+    }
+    let status = row.objective.status;
+    let Some(next) = after(row.objective.objective_type, status, Step::Edit) else {
+        return Ok(Err(Refusal::Status(status)));
+    };
+    let covered = |d: &Draft| (d.title.clone(), d.acceptance_criteria.clone(), d.metadata.clone());
+    let was = shown_now(sql, &row.objective)?.map(|shown| shown.digest);
+    let o = &mut row.objective;
+    o.title = draft.title.clone();
+    o.acceptance_criteria = draft.acceptance_criteria.clone();
+    o.importance = draft.importance;
+    o.urgency = draft.urgency;
+    o.metadata = draft.metadata.clone();
+    o.updated_at = sql.now();
+    if covered(&before) != covered(&draft) {
+        o.status = next;
+        row.approval = None;
+    }
+    update(sql, &row)?;
+    let is = shown_now(sql, &row.objective)?.map(|shown| shown.digest);
+    let (from, to) = (json!(before), json!(draft));
+    let changed: Value = between(&from, &to).into_iter().map(|(p, a, b)| json!([p, a, b])).collect();
+    let why = json!({"digest_before": was, "digest": is, "changed": changed});
+    journal::note(sql, &actor.0, Act::Edited, id.as_str(), &why)?;
+    Ok(Ok(row))
+}

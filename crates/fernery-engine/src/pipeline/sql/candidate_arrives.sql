@@ -1,0 +1,6 @@
+-- As it was elsewhere.
+INSERT INTO candidates (candidate_id, azolla_id, work_order_id, document, made_by, status, objective_id, merged_into,
+                        created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+ON CONFLICT (candidate_id) DO NOTHING
+RETURNING candidate_id;

@@ -1,0 +1,5 @@
+-- Of all azollas, newest first, below a place.
+SELECT document, facts, facts_digest, built_by, work_order_id FROM manifests
+WHERE (created_at, manifest_id) < ($1, $2)
+ORDER BY created_at DESC, manifest_id DESC
+LIMIT $3;

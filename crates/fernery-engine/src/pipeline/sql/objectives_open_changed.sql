@@ -1,0 +1,11 @@
+-- What is not done, or done and not looked at, and changed after a place, of one azolla, in that order.
+-- Lists of words stand as ,A,B, and an empty one keeps nothing back.
+SELECT objective_id, azolla_id, title, acceptance_criteria, objective_type, status, importance, urgency, blocked_reason,
+       metadata, created_at, updated_at, entry, approval, unconfirmed, failures, attempts, wall_ms, tokens, cost_usd_micros
+FROM objectives
+WHERE azolla_id = $1 AND objective_type = 'TICKET' AND (status <> 'DONE' OR unconfirmed)
+  AND created_at > $3 AND created_at < $4 AND updated_at < $5
+  AND ($6 = '' OR $6 LIKE '%,' || status || ',%') AND ($7 = '' OR $7 LIKE '%,' || urgency || ',%')
+  AND (updated_at, objective_id) > ($8, $9)
+ORDER BY updated_at, objective_id
+LIMIT $2;

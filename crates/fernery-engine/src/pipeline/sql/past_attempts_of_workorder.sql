@@ -1,0 +1,2 @@
+-- Those that came with an import.
+SELECT document FROM past_attempts WHERE work_order_id = $1 ORDER BY attempt_no;

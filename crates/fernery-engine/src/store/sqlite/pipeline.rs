@@ -1,0 +1,134 @@
+//! The pipeline's statements on the writer's transaction, or on a reader's snapshot.
+
+use super::SqliteStore;
+use super::tx::Tx;
+use crate::error::{StoreError, StoreResult};
+use crate::pipeline::execution::{self, Ending};
+use crate::pipeline::{Cell, Names, Row, Sql, Stage, Value, Work};
+use crate::store::{NewJob, Transactions};
+use async_trait::async_trait;
+use fernery_core::Timestamp;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, params_from_iter};
+
+impl ToSql for Cell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let value = match self {
+            Self::Null => ValueRef::Null,
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Int(number) => ValueRef::Integer(*number),
+            Self::At(at) => ValueRef::Integer(at.as_millis()),
+            Self::Flag(flag) => ValueRef::Integer((*flag).into()),
+        };
+        Ok(ToSqlOutput::Borrowed(value))
+    }
+}
+
+fn query(db: &Connection, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Vec<Row>> {
+    let statement = statement.replace('$', "?").replace(" FOR UPDATE", "");
+    let mut statement = db.prepare_cached(&statement)?;
+    let names: Names = statement.column_names().map(Box::from).collect();
+    let width = names.len();
+    let mut found = statement.query(params_from_iter(cells))?;
+    let mut rows = Vec::new();
+    while let Some(row) = found.next()? {
+        let mut values = Vec::with_capacity(width);
+        for column in 0..width {
+            values.push(match row.get_ref(column)? {
+                ValueRef::Null => Value::Null,
+                ValueRef::Integer(number) => Value::Int(number),
+                ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+                ValueRef::Real(_) | ValueRef::Blob(_) => {
+                    return Err(StoreError::Corrupt(format!("column {column} is neither text nor number")));
+                }
+            });
+        }
+        rows.push(Row::new(&names, values));
+    }
+    Ok(rows)
+}
+
+impl Sql for Tx<'_> {
+    fn query(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Vec<Row>> {
+        query(self.db, statement, cells)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn calendar(&self) -> Timestamp {
+        self.clock.calendar()
+    }
+
+    fn enqueue(&mut self, job: NewJob) -> StoreResult<()> {
+        Tx::enqueue(self, std::slice::from_ref(&job)).map(drop)
+    }
+
+    fn wakes(&mut self, stage: Stage) {
+        self.after.stages.insert(stage);
+    }
+}
+
+impl Tx<'_> {
+    /// What the end of an attempt, or of a job that waited, means for its workorder.
+    pub(super) fn end_workorder(&mut self, ending: &Ending) -> StoreResult<()> {
+        let id = ending.work_order_id.as_str();
+        // Without a workorder there is nothing to end: the job was not the scheduler's.
+        let Some(row) = self.one(execution::FIND, &[id.into()])? else { return Ok(()) };
+        let snapshot = match ending.needs_snapshot(row.text(2)?) {
+            true => self.one(execution::SNAPSHOT, &[row.text(3)?.into()])?,
+            false => None,
+        };
+        let snapshot = snapshot.as_ref().map(|row| row.text(0)).transpose()?;
+        let Some(bundle) = ending.bundle(row.word(1)?, snapshot) else {
+            let cells = [id.into(), ending.spent_ms.into(), ending.claim_version.into()];
+            if let Some(left) = self.one(execution::REQUEUED, &cells)? {
+                let job_id = ending.work_order_id.job_id().map(|id| id.uuid().into_bytes());
+                let mut statement = self.db.prepare_cached(include_str!("sql/job_budget.sql"))?;
+                statement.execute(rusqlite::params![job_id, left.int(0)?.max(1)])?;
+            }
+            return Ok(());
+        };
+        let document = execution::document(&bundle);
+        self.touched(execution::BUNDLE, &execution::bundle_cells(ending, &bundle, &document))?;
+        self.touched(execution::EXECUTED, &execution::executed_cells(ending, &bundle))?;
+        crate::door::failpoint("bundle-written");
+        self.wakes(Stage::Gate);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Transactions for SqliteStore {
+    async fn transact(&self, mut work: Work) -> StoreResult<()> {
+        self.write(move |tx| work(tx)).await
+    }
+
+    async fn consult(&self, mut work: Work) -> StoreResult<()> {
+        let now = self.clock.now();
+        self.read(move |db| work(&mut Snapshot { db, now })).await
+    }
+}
+
+/// A reader's snapshot: what writes is refused by SQLite itself.
+pub(super) struct Snapshot<'c> {
+    pub(super) db: &'c Connection,
+    pub(super) now: Timestamp,
+}
+
+impl Sql for Snapshot<'_> {
+    fn query(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<Vec<Row>> {
+        query(self.db, statement, cells)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn enqueue(&mut self, _: NewJob) -> StoreResult<()> {
+        Err(StoreError::Refused("a reader does not write".into()))
+    }
+
+    fn wakes(&mut self, _: Stage) {}
+}

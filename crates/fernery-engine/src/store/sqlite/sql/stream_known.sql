@@ -1,0 +1,2 @@
+-- Whether a stream was used.
+SELECT EXISTS (SELECT 1 FROM streams WHERE name = ?1)

@@ -1,6 +1,0 @@
--- All streams with their counts, and since when the oldest claimable job has waited.
-SELECT s.name, s.paused, s.ready, s.scheduled, s.running, s.succeeded, s.dead, s.cancelled,
-       (SELECT r.ready_at FROM ready r WHERE r.stream = s.name ORDER BY r.seq LIMIT 1)
-FROM streams s
-WHERE ?1 IS NULL OR s.name = ?1
-ORDER BY s.name

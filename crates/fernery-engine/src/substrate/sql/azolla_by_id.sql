@@ -1,1 +1,0 @@
-SELECT blueprint FROM azollas WHERE azolla_id = $1;

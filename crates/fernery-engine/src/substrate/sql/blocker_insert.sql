@@ -1,2 +1,0 @@
-INSERT INTO blockers (objective_id, place, blocker_id, kind, description, resolved) VALUES ($1, $2, $3, $4, $5, false)
-RETURNING blocker_id;

@@ -1,2 +1,0 @@
-UPDATE blockers SET resolved = true WHERE objective_id = $1 AND blocker_id = $2 AND NOT resolved
-RETURNING blocker_id;

@@ -1,1 +1,0 @@
-SELECT document FROM blueprints WHERE blueprint = $1;

@@ -1,1 +1,0 @@
-SELECT document FROM bundles WHERE work_order_id = $1;

@@ -1,4 +1,0 @@
-INSERT INTO candidates (candidate_id, azolla_id, work_order_id, document, made_by, status, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, 'WAITING', $6, $6)
-ON CONFLICT (candidate_id) DO NOTHING
-RETURNING candidate_id;

@@ -1,3 +1,0 @@
-UPDATE candidates SET document = $2, status = $3, objective_id = $4, merged_into = $5, updated_at = $6
-WHERE candidate_id = $1 AND status = 'WAITING'
-RETURNING candidate_id;

@@ -1,2 +1,0 @@
-SELECT capture_id, azolla_id, raw_content, source_label, status, created_at, updated_at, raw_hex, ready_at, tries, work_order_id
-FROM captures WHERE capture_id = $1;

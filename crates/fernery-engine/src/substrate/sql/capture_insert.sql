@@ -1,4 +1,0 @@
-INSERT INTO captures (capture_id, azolla_id, raw_content, raw_hex, source_label, status, created_at, updated_at, ready_at)
-VALUES ($1, $2, $3, $4, $5, 'PENDING', $6, $7, $7)
-ON CONFLICT (capture_id) DO NOTHING
-RETURNING capture_id;

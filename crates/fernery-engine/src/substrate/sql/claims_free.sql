@@ -1,2 +1,0 @@
-DELETE FROM claims
-RETURNING resource_id;

@@ -1,1 +1,0 @@
-SELECT urgency, due_at, since FROM deadlines WHERE azolla_id = $1 AND source_azolla_id = $2 AND objective_id = $3;

@@ -1,2 +1,0 @@
-SELECT record_id, objective_id, kind, digest, shown, who, note, created_at FROM decisions
-WHERE objective_id = $1 ORDER BY created_at, record_id;

@@ -1,2 +1,0 @@
-SELECT event_id, type, resource_id, azolla_id, created_at, processed, claim_version, reason, work_order_id
-FROM events WHERE event_id = $1 FOR UPDATE;

@@ -1,1 +1,0 @@
-SELECT document, facts, facts_digest, built_by, work_order_id FROM manifests WHERE manifest_id = $1;

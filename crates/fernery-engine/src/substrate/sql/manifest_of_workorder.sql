@@ -1,1 +1,0 @@
-SELECT document, facts, facts_digest, built_by, work_order_id FROM manifests WHERE work_order_id = $1;

@@ -1,1 +1,0 @@
-UPDATE notices SET dispatched = true WHERE notice_id = $1 AND NOT dispatched RETURNING notice_id;

@@ -1,1 +1,0 @@
-SELECT pause_key FROM pauses WHERE pause_key = $1;

@@ -1,1 +1,0 @@
-SELECT document, response FROM queries WHERE event_id = $1 ORDER BY query_id;

@@ -1,1 +1,0 @@
-SELECT document, evidence FROM runs WHERE run_id = $1;

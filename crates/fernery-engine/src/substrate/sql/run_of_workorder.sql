@@ -1,1 +1,0 @@
-SELECT document, evidence FROM runs WHERE work_order_id = $1;

@@ -1,1 +1,0 @@
-SELECT place, hash FROM seals WHERE place = $1;

@@ -1,1 +1,0 @@
-SELECT place, hash FROM seals ORDER BY place DESC LIMIT 1;

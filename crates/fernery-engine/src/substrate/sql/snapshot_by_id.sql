@@ -1,1 +1,0 @@
-SELECT document FROM snapshots WHERE snapshot_id = $1;

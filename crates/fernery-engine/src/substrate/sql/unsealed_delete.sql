@@ -1,2 +1,0 @@
-DELETE FROM unsealed WHERE entry_id = $1
-RETURNING entry_id;

@@ -1,2 +1,0 @@
-INSERT INTO unsealed (entry_id) VALUES ($1)
-RETURNING entry_id;

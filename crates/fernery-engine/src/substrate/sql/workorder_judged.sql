@@ -1,2 +1,0 @@
-UPDATE workorders SET judged = true WHERE work_order_id = $1 AND NOT judged
-RETURNING work_order_id;

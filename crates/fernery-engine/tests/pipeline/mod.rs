@@ -1,0 +1,28 @@
+//! The pipeline's promises, on both databases: tests that do not know which one they run on.
+//!
+//! The numbers in the docs of the tests are those of the invariants in the architecture page.
+
+mod acts;
+mod batches;
+mod deadlines;
+mod desk;
+mod envelopes;
+mod hands;
+mod history;
+mod inbox;
+mod inbox_property;
+mod journal;
+mod manifests;
+mod overwhelm;
+mod pages;
+mod panics;
+mod patches;
+mod paths;
+mod property;
+mod queries;
+mod races;
+mod repeats;
+mod sight;
+mod stranded;
+mod walk;
+mod world;

@@ -1,0 +1,139 @@
+//! Statements that look many things up are planned as lookups by key, whatever the statistics say.
+
+use crate::support::postgres::{fresh_database, open_store};
+use fernery_engine::store::StoreSettings;
+use std::path::Path;
+
+const JUDGED: &str = include_str!("../../src/store/postgres/sql/hints_judged.sql");
+const BEHIND: &str = include_str!("../../src/store/postgres/sql/outbox_take_behind.sql");
+const RETAIN: &str = include_str!("../../src/store/postgres/sql/retain_find.sql");
+const OPEN: &str = include_str!("../../src/pipeline/sql/objectives_open.sql");
+const WEIGHED: &str = include_str!("../../src/pipeline/sql/objectives_weighed.sql");
+const UNSEALED: &str = include_str!("../../src/pipeline/sql/unsealed_take.sql");
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_messages_are_about_is_looked_up_by_key() {
+    let asked = [(JUDGED, "('{}', '{}', '{}', '{}', '{}', '{}')"), (BEHIND, "(32, 'x')")];
+    are_looked_up_by_key(&asked, &[" on ready", " on leases", " on jobs"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_to_be_sealed_is_looked_up_by_key() {
+    are_looked_up_by_key(&[(UNSEALED, "(256)")], &[" on journal"]).await;
+}
+
+/// Those that are kept for good are many, and a pass comes twice a minute.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn retention_passes_over_no_dead_letters() {
+    let database = fresh_database().await;
+    let (store, _) = open_store(&database.url(), &StoreSettings::default()).await;
+    store.close().await;
+    let client = database.client().await;
+    let session = include_str!("../../src/store/postgres/sql/session.sql");
+    client.query(session, &[]).await.expect("a session as ours");
+    let many = "INSERT INTO fernery.jobs
+                SELECT gen_random_uuid(), 's', '{}', 1, NULL, NULL, NULL, NULL, at, at, n, 'DEAD', at, 1
+                FROM generate_series(1, 5000) n, (SELECT now() - interval '1 year' AS at) long_ago";
+    for step in [many, "VACUUM ANALYZE", include_str!("../../src/store/postgres/sql/retain_begin.sql")] {
+        client.batch_execute(step).await.expect(step);
+    }
+    client.batch_execute(&format!("PREPARE asked AS {RETAIN}")).await.expect("prepared");
+    let asked = "EXPLAIN (ANALYZE, TIMING off) EXECUTE asked(604800000, 100, NULL)";
+    let rows = client.query(asked, &[]).await.expect("a plan");
+    let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let whole = plan.join("\n");
+    assert!(!whole.contains("Rows Removed by Filter"), "{whole}");
+}
+
+/// Whether rows of these tables are only ever looked up by key by these statements, with these parameters.
+async fn are_looked_up_by_key(asked: &[(&str, &str)], tables: &[&str]) {
+    let database = fresh_database().await;
+    let (store, _) = open_store(&database.url(), &StoreSettings::default()).await;
+    store.close().await;
+    let client = database.client().await;
+    let session = include_str!("../../src/store/postgres/sql/session.sql");
+    client.query(session, &[]).await.expect("a session as ours");
+    for analyzed in ["", "VACUUM ANALYZE"] {
+        client.batch_execute(analyzed).await.expect("analyzed while empty");
+        for (sql, parameters) in asked {
+            client.batch_execute(&format!("PREPARE asked AS {sql}")).await.expect("prepared");
+            let rows =
+                client.query(&format!("EXPLAIN EXECUTE asked{parameters}"), &[]).await.expect("a plan");
+            client.batch_execute("DEALLOCATE asked").await.expect("forgotten");
+            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            let whole = plan.join("\n");
+            let of_tables = |line: &str| tables.iter().any(|table| line.contains(table));
+            let lookups = plan.windows(2).filter(|two| of_tables(&two[0]));
+            let by_key =
+                lookups.clone().filter(|two| two[0].contains("Index") && two[1].contains("Index Cond"));
+            assert_eq!(lookups.count(), by_key.count(), "{whole}");
+            assert!(!whole.contains("hashed"), "{whole}");
+        }
+    }
+}
+
+/// What an azolla is asked for most is read in the order of an index up to the limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_weightiest_objectives_are_read_in_order() {
+    let database = fresh_database().await;
+    let (store, _) = open_store(&database.url(), &StoreSettings::default()).await;
+    store.close().await;
+    let client = database.client().await;
+    client
+        .query(include_str!("../../src/store/postgres/sql/session.sql"), &[])
+        .await
+        .expect("a session as ours");
+    let many = "INSERT INTO fernery.objectives (objective_id, azolla_id, title, acceptance_criteria, objective_type, status,
+                    importance, urgency, metadata, created_at, updated_at)
+                SELECT 't' || n, 'mec', 'x', 'x', 'TICKET', CASE n % 2 WHEN 0 THEN 'NEW' ELSE 'DONE' END, n % 5, n % 3, '{}', now(), now()
+                FROM generate_series(1, 20000) n";
+    client.batch_execute(many).await.expect("objectives");
+    client.batch_execute("VACUUM ANALYZE fernery.objectives").await.expect("analyzed");
+    for (sql, indexes) in
+        [(OPEN, &["objectives_open "][..]), (WEIGHED, &["objectives_open ", "objectives_done "])]
+    {
+        client.batch_execute(&format!("PREPARE asked AS {sql}")).await.expect("prepared");
+        let asked = "EXPLAIN EXECUTE asked('mec', 500, '1970-01-01', '9999-01-01', '9999-01-01', '', '')";
+        let rows = client.query(asked, &[]).await.expect("a plan");
+        client.batch_execute("DEALLOCATE asked").await.expect("forgotten");
+        let plan = rows.iter().map(|row| row.get(0)).collect::<Vec<String>>().join("\n");
+        assert!(indexes.iter().all(|index| plan.contains(&format!("using {index}"))), "{plan}");
+        // What both come to is put in order, at most twice the limit.
+        assert!(plan.matches("Sort  (").count() < indexes.len(), "{plan}");
+    }
+}
+
+/// What opens a transaction is more than one statement.
+const MANY: &[&str] = &["migrate_begin.sql", "retain_begin.sql"];
+
+/// Each is whole, and means something in the schema as it is: it can be taken out of its file and pasted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_statement_can_be_prepared_as_it_stands() {
+    let database = fresh_database().await;
+    let (store, _) = open_store(&database.url(), &StoreSettings::default()).await;
+    store.close().await;
+    let client = database.client().await;
+    let session = include_str!("../../src/store/postgres/sql/session.sql");
+    client.query(session, &[]).await.expect("a session as ours");
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let (mut prepared, mut broken) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_string();
+            if path.is_dir() && name != "sqlite" && name != "migrations" {
+                folders.push(path);
+            } else if name.ends_with(".sql") && !MANY.contains(&name.as_str()) {
+                prepared += 1;
+                let sql = std::fs::read_to_string(&path).expect("a statement");
+                if let Err(error) = client.prepare(&sql).await {
+                    let why =
+                        error.as_db_error().map_or(error.to_string(), |error| error.message().to_string());
+                    broken.push(format!("{}: {why}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(prepared > 200, "{prepared}");
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}

@@ -1,0 +1,208 @@
+//! `fernery job`: the life of one job, and lists of many.
+
+pub(super) mod dlq;
+mod enqueue;
+mod lines;
+pub(super) mod stream;
+
+use super::failure::Outcome;
+use super::input;
+use super::pages::{self, Listing, Paging};
+use super::screen::{Cell, Screen};
+use clap::Subcommand;
+use enqueue::Enqueue;
+use fernery_client::client::{Query, Reply};
+use fernery_client::wire::{CancelOutcome, ExplainResponse, JobDetail, JobPage, JobSummary};
+use fernery_client::{Client, ClientError};
+use fernery_core::{JobId, JobStatus, StreamName};
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Job {
+    /// Enqueue one job, or many from a JSON Lines file
+    #[command(after_help = enqueue::EXAMPLES)]
+    Enqueue(Box<Enqueue>),
+    /// List jobs, newest first; QUEUED jobs in the order in which they will be claimed
+    #[command(after_help = "\
+Examples:
+  fernery job list
+  fernery job list --status QUEUED --stream build
+  fernery job list --status DEAD --all --json")]
+    List {
+        /// Only with this status: QUEUED, RUNNING, SUCCEEDED, DEAD or CANCELLED
+        #[arg(long, value_parser = status)]
+        status: Option<JobStatus>,
+        /// Only from this stream
+        #[arg(long, value_name = "NAME")]
+        stream: Option<StreamName>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show one job with its attempts
+    #[command(after_help = "\
+Examples:
+  fernery job show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery job show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --wait 30s    first wait for its end")]
+    Show {
+        /// The job's id
+        id: JobId,
+        /// First wait up to this long for the job to end
+        #[arg(long, value_name = "DURATION", value_parser = input::duration)]
+        wait: Option<Duration>,
+    },
+    /// Explain why a job is not running, or what its state is
+    #[command(after_help = "\
+Example:
+  fernery job explain 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
+    Explain {
+        /// The job's id
+        id: JobId,
+    },
+    /// Cancel a job: a queued one ends at once, a running one is told with its next heartbeat
+    #[command(after_help = "\
+Examples:
+  fernery job cancel 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery job cancel --force 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f    do not wait for its holder")]
+    Cancel {
+        /// The job's id
+        id: JobId,
+        /// End it now, even if a worker holds it; the worker's report will be refused
+        #[arg(long)]
+        force: bool,
+    },
+    /// Start a DEAD or CANCELLED job over, with counters at zero
+    #[command(after_help = "\
+Example:
+  fernery job retry 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
+    Retry {
+        /// The job's id
+        id: JobId,
+    },
+}
+
+/// Lower case is accepted too.
+fn status(text: &str) -> Result<JobStatus, String> {
+    text.to_ascii_uppercase().parse()
+}
+
+pub(super) async fn run(job: Job, client: &Client, screen: Screen) -> Outcome {
+    match job {
+        Job::Enqueue(enqueue) => enqueue::run(*enqueue, client, screen).await,
+        Job::List { status, stream, paging } => {
+            let fetch = async |limit, cursor: Option<String>| {
+                let query = Query::new().with("status", status).with("stream", stream.as_ref());
+                client.jobs(&query.with("limit", Some(limit)).with("cursor", cursor)).await
+            };
+            pages::list(screen, &JOBS, &paging, fetch).await
+        }
+        Job::Show { id, wait } => show(screen, &wait_for_end(client, id, wait.unwrap_or_default()).await?),
+        Job::Explain { id } => {
+            let reply = client.explain(id).await?;
+            if screen.json { screen.json_body(&reply.body) } else { explain(screen, &reply.read()?) }
+        }
+        Job::Cancel { id, force } => {
+            let reply = client.cancel(id, force).await?;
+            match reply.read()?.outcome {
+                _ if screen.json => screen.json_body(&reply.body),
+                CancelOutcome::Cancelled => screen.line(&format!("{id} is cancelled")),
+                CancelOutcome::Requested => screen.line(&format!(
+                    "{id} is running; its worker is told with the next heartbeat (--force ends it now)"
+                )),
+            }
+        }
+        Job::Retry { id } => {
+            let reply = client.retry(id).await?;
+            if screen.json {
+                screen.json_body(&reply.body)
+            } else {
+                screen.line(&format!("{id} is queued again"))
+            }
+        }
+    }
+}
+
+/// A job, after waiting for its end in steps that the server allows.
+pub(super) async fn wait_for_end(
+    client: &Client,
+    id: JobId,
+    wait: Duration,
+) -> Result<Reply<JobDetail>, ClientError> {
+    let deadline = tokio::time::Instant::now() + wait;
+    loop {
+        let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+        let reply = client.job(id, left.min(fernery_core::limits::JOB_WAIT_MAX)).await?;
+        if left.is_zero() || reply.read()?.status.is_final() {
+            return Ok(reply);
+        }
+        // A draining server answers at once; without a pause this would flood it.
+        tokio::time::sleep(left.min(Duration::from_millis(50))).await;
+    }
+}
+
+const JOBS: Listing<JobPage> = Listing {
+    key: "jobs",
+    heads: &["JOB", "STREAM", "STATUS", "RUN AT", "FINISHED AT"],
+    rows: |page| {
+        let row = |job: JobSummary| {
+            vec![
+                job.job_id.into(),
+                job.stream.into(),
+                Cell::state(job.status.as_str()),
+                job.run_at.into(),
+                Cell::maybe(job.finished_at),
+            ]
+        };
+        page.jobs.into_iter().map(row).collect()
+    },
+};
+
+/// One job for people or programs.
+pub(super) fn show(screen: Screen, reply: &Reply<JobDetail>) -> Outcome {
+    if screen.json {
+        return screen.json_body(&reply.body);
+    }
+    let job = reply.read()?;
+    let mut facts = vec![
+        ("job", Cell::from(job.job_id)),
+        ("stream", job.stream.into()),
+        ("status", Cell::state(job.status.as_str())),
+        ("created", job.created_at.into()),
+        ("run at", job.run_at.into()),
+        ("finished", Cell::maybe(job.finished_at)),
+        ("attempts", format!("{} so far; {} may fail", job.attempts.len(), job.max_attempts).into()),
+    ];
+    facts.extend(job.unique_key.map(|key| ("unique key", key.into())));
+    facts.extend(job.timeout_seconds.map(|s| ("timeout", format!("{s}s").into())));
+    facts.extend(job.cancel_requested.then(|| ("cancel", "requested".into())));
+    facts.push(("payload", job.payload.get().into()));
+    facts.extend(job.result.map(|result| ("result", result.get().into())));
+    facts.extend(job.error.map(|error| ("error", error.get().into())));
+    screen.facts(&facts)?;
+    if job.attempts.is_empty() {
+        return Ok(());
+    }
+    screen.line("")?;
+    let rows: Vec<_> = job
+        .attempts
+        .into_iter()
+        .map(|a| {
+            vec![
+                a.attempt_no.into(),
+                a.worker_id.into(),
+                a.started_at.into(),
+                Cell::maybe(a.finished_at),
+                Cell::state(a.outcome.map_or("RUNNING", fernery_core::AttemptOutcome::as_str)),
+            ]
+        })
+        .collect();
+    screen.table(&["NO", "WORKER", "STARTED", "FINISHED", "OUTCOME"], &rows)
+}
+
+fn explain(screen: Screen, answer: &ExplainResponse) -> Outcome {
+    screen.facts(&[
+        ("job", answer.job_id.into()),
+        ("stream", (&answer.stream).into()),
+        ("status", Cell::state(answer.status.as_str())),
+        ("why", (&answer.sentence).into()),
+    ])
+}

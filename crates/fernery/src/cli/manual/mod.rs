@@ -1,0 +1,4 @@
+//! Generated from the program's own definition of its commands: manual pages and completions.
+
+pub(super) mod completions;
+pub(super) mod man;

@@ -1,0 +1,226 @@
+//! `fernery run`: runs, the findings of their gates, and whether the gates would decide the same again.
+
+mod diff;
+pub(super) mod evidence;
+mod find;
+mod logs;
+
+use super::failure::{Failure, Outcome};
+use super::pages::{self, Listing, Paging};
+use super::screen::{Cell, Screen, json_inert, plain, remark};
+use clap::Subcommand;
+use diff::Diff;
+use evidence::evidence;
+use fernery_client::Client;
+use fernery_client::client::{Query, Reply};
+use fernery_client::wire::{ReplayResponse, RunPage};
+use fernery_core::artifact::{ObjectiveId, RunId};
+use fernery_core::blueprint::Sandbox;
+use fernery_core::limits;
+use fernery_core::pipeline::judging::BRANCH;
+use logs::Logs;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Run {
+    /// List run records, newest first
+    #[command(after_help = "\
+Examples:
+  fernery run list
+  fernery run list --all --json")]
+    List {
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a run: its verdict, executor and cost, and the evidence of every gate
+    #[command(after_help = "\
+Examples:
+  fernery run show WEB-17                                    the last run of a ticket
+  fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --json | jq .output_metadata     what its executor reported")]
+    Show {
+        /// The id of a ticket, a workorder or a run
+        id: ObjectiveId,
+    },
+    Logs(Logs),
+    Diff(Diff),
+    /// Judge stored runs again from their artifacts; exit code 1 if a verdict differs
+    #[command(after_help = "\
+Examples:
+  fernery run replay 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery run replay --all")]
+    Replay {
+        /// The run's id
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<RunId>,
+        /// Every run
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or("")
+}
+
+const RUNS: Listing<RunPage> = Listing {
+    key: "runs",
+    heads: &["RUN", "TICKET", "RESULT", "JUDGED AT", "REASON"],
+    rows: |page| {
+        let row = |run: &Value| -> Vec<Cell> {
+            vec![
+                text(run, "run_id").into(),
+                text(run, "objective_id").into(),
+                Cell::state(text(run, "gate_result")),
+                text(run, "created_at").into(),
+                text(run, "gate_reason").into(),
+            ]
+        };
+        page.runs.iter().map(row).collect()
+    },
+};
+
+pub(super) async fn run(run: Run, client: &Client, screen: Screen) -> Outcome {
+    match run {
+        Run::List { paging } => {
+            let fetch = async |limit, cursor: Option<String>| page(client, limit, cursor).await;
+            pages::list(screen, &RUNS, &paging, fetch).await
+        }
+        Run::Show { id } => {
+            let work = find::workorder(client, &id).await?;
+            let mut run = work.run.ok_or_else(|| {
+                let named = text(&work.workorder, "work_order_id");
+                Failure::not_found(format!("workorder {named} has no verdict yet"))
+                    .hint(format_args!("fernery run logs {id} -f shows its progress"))
+            })?;
+            let bundle = work.output_bundle.unwrap_or_default();
+            let metadata = &bundle["metadata"];
+            if screen.json {
+                run["output_metadata"] = metadata.clone();
+                return screen.line(&json_inert(&run.to_string()));
+            }
+            show(screen, &run, metadata)
+        }
+        Run::Logs(logs) => logs::run(logs, client, screen).await,
+        Run::Diff(diff) => diff::run(diff, client, screen).await,
+        Run::Replay { id: Some(id), .. } => {
+            let reply = replay(client, id.as_str()).await?;
+            let answer = reply.read()?;
+            match answer.same {
+                _ if screen.json => screen.json_body(&reply.body)?,
+                true => screen.line(&plain(&format!("{id}: {} again", answer.again.gate_result)))?,
+                false => screen.line(&differs(id.as_str(), &answer))?,
+            }
+            if answer.same { Ok(()) } else { Err(Failure::told()) }
+        }
+        Run::Replay { id: None, .. } => replay_all(client, screen).await,
+    }
+}
+
+async fn page(
+    client: &Client,
+    limit: u32,
+    cursor: Option<String>,
+) -> Result<Reply<RunPage>, fernery_client::ClientError> {
+    let query = Query::new().with("limit", Some(limit)).with("cursor", cursor);
+    client.get("/v1/runs", &query, Duration::ZERO).await
+}
+
+async fn replay(client: &Client, id: &str) -> Result<Reply<ReplayResponse>, fernery_client::ClientError> {
+    client.get(&format!("/v1/runs/{id}/replay"), &Query::new(), Duration::ZERO).await
+}
+
+fn differs(id: &str, answer: &ReplayResponse) -> String {
+    let (stored, again) = (&answer.stored, &answer.again);
+    plain(&format!(
+        "{id}: recorded {} ({}), now {} ({})",
+        stored.gate_result, stored.gate_reason, again.gate_result, again.gate_reason
+    ))
+}
+
+async fn replay_all(client: &Client, screen: Screen) -> Outcome {
+    let (mut runs, mut differ, mut cursor) = (0_u64, Vec::new(), None);
+    loop {
+        let page = page(client, limits::PAGE_ROWS_MAX, cursor).await?.read()?;
+        for run in &page.runs {
+            runs += 1;
+            let id = text(run, "run_id");
+            let answer = replay(client, id).await?.read()?;
+            if !answer.same {
+                if !screen.json {
+                    screen.line(&differs(id, &answer))?;
+                }
+                differ.push(json!({ "run_id": id, "stored": answer.stored, "again": answer.again }));
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let count = differ.len();
+    match screen.json {
+        true => screen.line(&json!({ "runs": runs, "differ": differ }).to_string())?,
+        false if count == 0 => screen.line(&format!("{runs} runs: all verdicts are the same"))?,
+        false => remark(&format!("{count} of {runs} runs have another verdict now")),
+    }
+    if count == 0 { Ok(()) } else { Err(Failure::told()) }
+}
+
+/// The branch of the run, or why there is none.
+fn branch(run: &Value) -> Option<&str> {
+    let mut evidence = run["evidence"].as_array()?.iter();
+    let found = evidence.find(|found| found["gate"] == BRANCH)?;
+    found["trouble"].as_str().or_else(|| found["log_tail"].as_str())?.lines().next()
+}
+
+/// What the executor says about itself; what it does not say is not known, and never 0.
+/// What held a program; said aloud where that is not enough.
+fn held(tier: &str) -> String {
+    match Sandbox::ALL.iter().find(|known| known.as_str() == tier) {
+        Some(known) if !known.contains() => format!("{tier} (not contained)"),
+        _ => tier.to_string(),
+    }
+}
+
+fn reported(value: Option<String>) -> Cell {
+    value.map_or_else(|| "not reported".into(), Cell::from)
+}
+
+fn cost(metadata: &Value) -> Option<String> {
+    let micros = metadata["cost_usd_micros"].as_u64()?;
+    Some(format!("{}.{:06} USD", micros / 1_000_000, micros % 1_000_000))
+}
+
+fn executor(metadata: &Value) -> Option<String> {
+    let name = metadata["executor"].as_str()?;
+    Some(match metadata["executor_version"].as_str() {
+        Some(version) => format!("{name} ({version})"),
+        None => name.to_string(),
+    })
+}
+
+fn show(screen: Screen, run: &Value, metadata: &Value) -> Outcome {
+    screen.facts(&[
+        ("run", text(run, "run_id").into()),
+        ("ticket", text(run, "objective_id").into()),
+        ("workorder", text(run, "work_order_id").into()),
+        ("output", text(run, "output_id").into()),
+        ("result", Cell::state(text(run, "gate_result"))),
+        ("reason", text(run, "gate_reason").into()),
+        ("judged", text(run, "created_at").into()),
+        ("branch", Cell::maybe(branch(run))),
+        ("executor", reported(executor(metadata))),
+        ("sandbox", reported(metadata["sandbox"].as_str().map(held))),
+        ("tokens", reported(metadata["tokens"].as_u64().map(|tokens| tokens.to_string()))),
+        ("cost", reported(cost(metadata))),
+    ])?;
+    screen.line("")?;
+    run["evidence"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(evidence)
+        .try_for_each(|line| screen.line(&plain(&line)))
+}

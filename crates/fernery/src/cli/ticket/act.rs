@@ -1,0 +1,111 @@
+//! Acts of an operator on a ticket, each with an id of its own, so that an act whose answer was lost can be sent again.
+
+use super::{brief, path};
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::screen::{Screen, plain, remark};
+use fernery_client::client::Reply;
+use fernery_client::wire::{ConfirmRequest, DecisionResponse, ObjectiveView, ReopenRequest, UnblockRequest};
+use fernery_client::{Client, ClientError};
+use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId};
+use fernery_engine::door;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// The id of a new act.
+pub(in crate::cli) fn record() -> Option<RecordId> {
+    Some(RecordId::stored(&door::artifact_id()))
+}
+
+/// Sends an act; again if it is unknown whether it was carried out. Its id makes sure that it is carried out once.
+pub(in crate::cli) async fn send<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<Reply<T>, ClientError> {
+    match client.post(path, body, Duration::ZERO).await {
+        Err(ClientError::Broken { .. } | ClientError::TimedOut { .. }) => {
+            client.post(path, body, Duration::ZERO).await
+        }
+        answer => answer,
+    }
+}
+
+/// Carries out an act and reports the new state of the ticket.
+pub(in crate::cli) async fn act(
+    id: &ObjectiveId,
+    act: &str,
+    body: &impl Serialize,
+    client: &Client,
+    screen: Screen,
+) -> Outcome {
+    let reply: Reply<ObjectiveView> = send(client, &path(id, act), body).await?;
+    left_at(&reply, screen)
+}
+
+/// Resolves blockers and reports the new state of the ticket.
+pub(in crate::cli) async fn unblock(
+    id: &ObjectiveId,
+    body: &UnblockRequest,
+    client: &Client,
+    screen: Screen,
+) -> Outcome {
+    let reply: Reply<ObjectiveView> = send(client, &path(id, "unblock"), body).await?;
+    left_at(&reply, screen)?;
+    if !screen.json && reply.read()?.objective.status == ObjectiveStatus::New {
+        remark(&format!(
+            "no approval covers it: it was never approved, it has changed, or its envelope is used up; to \
+            continue: fernery ticket approve {id}"
+        ));
+    }
+    Ok(())
+}
+
+pub(in crate::cli) fn left_at(reply: &Reply<ObjectiveView>, screen: Screen) -> Outcome {
+    if screen.json {
+        return screen.json_body(&reply.body);
+    }
+    let objective = reply.read()?.objective;
+    let why = objective.blocked_reason.map_or(String::new(), |why| format!(": {}", plain(&why)));
+    screen.line(&format!("{} is {}{why}", objective.objective_id, objective.status))
+}
+
+/// Confirms the named run, or the last one.
+pub(in crate::cli) async fn confirm(
+    id: &ObjectiveId,
+    run: Option<RunId>,
+    note: Option<String>,
+    client: &Client,
+    screen: Screen,
+) -> Outcome {
+    let run_id = match run {
+        Some(run) => run,
+        None => {
+            let read = brief(client, id).await?;
+            let last = read.runs.last().and_then(|run| run["run_id"].as_str()).and_then(|id| id.parse().ok());
+            let status = read.standing.objective.status;
+            last.ok_or_else(|| Failure::conflict(format!("{id} is {status} and has no run to confirm")))?
+        }
+    };
+    let body = ConfirmRequest { run_id: run_id.clone(), note, record_id: record() };
+    let reply: Reply<DecisionResponse> = send(client, &path(id, "confirm"), &body).await?;
+    if screen.json {
+        screen.json_body(&reply.body)
+    } else {
+        screen.line(&format!("{id} is confirmed: run {run_id}"))
+    }
+}
+
+/// Reopens the current content: this is an approval of it.
+pub(in crate::cli) async fn reopen(
+    id: &ObjectiveId,
+    note: String,
+    client: &Client,
+    screen: Screen,
+) -> Outcome {
+    let Some(approval) = brief(client, id).await?.approval else {
+        return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
+    };
+    let body = ReopenRequest { digest: approval.digest, note, record_id: record() };
+    act(id, "reopen", &body, client, screen).await
+}

@@ -1,0 +1,154 @@
+//! Acts of a person on a candidate, each with an id of its own, so that an act whose answer was lost can be sent again.
+
+use super::Changes;
+use crate::cli::failure::{Failure, Outcome};
+use crate::cli::ticket;
+use crate::cli::ticket::act::{record, send};
+use crate::cli::ticket::text::Text;
+use fernery_client::client::Reply;
+use fernery_client::wire::{
+    CandidateView, EditCandidateRequest, MergeRequest, NoteRequest, PromoteRequest, ReleaseResponse,
+};
+use fernery_client::{Client, ClientError};
+use fernery_core::Timestamp;
+use fernery_core::artifact::{AzollaId, CandidateId, ObjectiveId};
+use serde_json::Value;
+use std::io::IsTerminal;
+
+fn path(id: &CandidateId, act: &str) -> String {
+    format!("/v1/candidates/{id}/{act}")
+}
+
+/// A date or an instant, as it is kept.
+pub(super) fn due(text: &str) -> Result<String, String> {
+    let end_of_day = || format!("{text}T23:59:59Z").parse::<Timestamp>().is_ok();
+    match text.parse::<Timestamp>().is_ok() || (text.len() == 10 && end_of_day()) {
+        true => Ok(text.to_string()),
+        false => Err("expected a date like 2026-11-20, or a time like 2026-11-20T17:00:00Z".into()),
+    }
+}
+
+pub(super) async fn promote(
+    client: &Client,
+    id: &CandidateId,
+    azolla: &AzollaId,
+    objective_id: Option<ObjectiveId>,
+) -> Result<Reply<Value>, ClientError> {
+    let body = PromoteRequest { azolla_id: azolla.clone(), objective_id, record_id: record() };
+    send(client, &path(id, "promote"), &body).await
+}
+
+/// The ticket that came of a promotion.
+pub(super) fn ticket_of(reply: &Reply<Value>) -> Outcome<ObjectiveId> {
+    let id = reply.read()?["candidate"]["objective_id"].as_str().and_then(|id| id.parse().ok());
+    id.ok_or_else(|| Failure::failed("unexpected_answer", "the server's answer names no ticket"))
+}
+
+pub(super) async fn discard(
+    client: &Client,
+    id: &CandidateId,
+    note: Option<String>,
+) -> Result<Reply<CandidateView>, ClientError> {
+    send(client, &path(id, "discard"), &NoteRequest { note, record_id: record() }).await
+}
+
+pub(super) async fn release(
+    client: &Client,
+    azolla: &AzollaId,
+    note: Option<String>,
+) -> Result<Reply<ReleaseResponse>, ClientError> {
+    let path = format!("/v1/azollas/{azolla}/captures/release");
+    send(client, &path, &NoteRequest { note, record_id: record() }).await
+}
+
+pub(super) async fn merge(
+    client: &Client,
+    into: &CandidateId,
+    others: Vec<CandidateId>,
+) -> Result<Reply<CandidateView>, ClientError> {
+    send(client, &path(into, "merge"), &MergeRequest { candidates: others, record_id: record() }).await
+}
+
+/// Changes what flags name, or without flags what the person edits.
+pub(super) async fn edit(
+    client: &Client,
+    before: &CandidateView,
+    changes: Changes,
+) -> Outcome<Reply<CandidateView>> {
+    let flags = changes.title.is_some()
+        || changes.criteria.is_some()
+        || changes.importance.is_some()
+        || changes.urgency.is_some()
+        || changes.due.is_some()
+        || !changes.metadata.is_empty()
+        || !changes.unset.is_empty();
+    let changes = match flags {
+        true => changes,
+        false if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => written(before)?,
+        false => {
+            return Err(Failure::usage(
+                "name a change: --title, --criteria, --importance, --urgency, --due, --meta or --unset",
+            ));
+        }
+    };
+    let mut metadata = before.metadata.clone();
+    metadata.extend(changes.due.map(|due| ("due_at".to_string(), due.into())));
+    metadata.extend(changes.metadata);
+    metadata.retain(|key, _| !changes.unset.contains(key));
+    let body = EditCandidateRequest {
+        title: changes.title,
+        acceptance_criteria: changes.criteria,
+        importance: changes.importance,
+        urgency: changes.urgency,
+        metadata: (metadata != before.metadata).then_some(metadata),
+        record_id: record(),
+    };
+    let path = format!("/v1/candidates/{}", before.candidate_id);
+    Ok(match client.patch(&path, &body).await {
+        Err(ClientError::Broken { .. } | ClientError::TimedOut { .. }) => client.patch(&path, &body).await?,
+        answer => answer?,
+    })
+}
+
+/// Opens the editor. A metadata line that was deleted there is removed.
+fn written(before: &CandidateView) -> Outcome<Changes> {
+    let form = ticket::text::form(&Text {
+        title: &before.title,
+        criteria: &before.acceptance_criteria,
+        importance: before.importance,
+        urgency: before.urgency,
+        metadata: &before.metadata,
+    });
+    let text = ticket::text::from_editor(Some(&form))?;
+    let cannot = |why: String| Failure::usage(format!("the candidate cannot be read: {why}"));
+    let shown = ticket::text::parse(&form).map_err(cannot)?;
+    let written = ticket::text::parse(&text).map_err(cannot)?;
+    if let Some(text) = written.metadata.get("due_at").and_then(Value::as_str) {
+        due(text).map_err(|why| Failure::usage(format!("due_at: {why}")))?;
+    }
+    let gone = shown.metadata.keys().filter(|key| !written.metadata.contains_key(*key));
+    Ok(Changes {
+        unset: gone.cloned().collect(),
+        title: written.title,
+        criteria: written.criteria,
+        importance: written.importance,
+        urgency: written.urgency,
+        due: None,
+        metadata: written.metadata.into_iter().collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_due_date_is_a_day_or_an_instant() {
+        for good in ["2026-11-20", "2026-11-20T17:00:00Z", "2026-11-20T17:00:00+01:00"] {
+            assert_eq!(due(good), Ok(good.to_string()));
+        }
+        for bad in ["", "tomorrow", "2026-13-01", "2026-11-20T17", "20.11.2026"] {
+            assert!(due(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A candidate for people: what was captured, and below it the ticket that it would become.
+
+use crate::cli::job::stream;
+use crate::cli::screen::plain;
+use fernery_client::wire::CandidateView;
+use fernery_core::inbox::CandidateStatus;
+use fernery_engine::door;
+use serde_json::Value;
+
+/// Characters of an id in lists: its end, since ids made together begin alike.
+const SHORT_CHARS: usize = 8;
+
+/// The end of an id, by which it can be named.
+pub(super) fn short(id: &str) -> &str {
+    id.char_indices().rev().nth(SHORT_CHARS - 1).map_or(id, |(at, _)| &id[at..])
+}
+
+/// The due date, if there is one.
+pub(super) fn due(candidate: &CandidateView) -> Option<String> {
+    candidate.metadata.get("due_at").and_then(Value::as_str).map(|due| plain(&readable(due)))
+}
+
+/// Only the day, if the time is its end.
+fn readable(due: &str) -> String {
+    match due.split_once('T') {
+        Some((day, time)) if time.starts_with("23:59:59") && time.ends_with('Z') => day.to_string(),
+        Some((day, time)) if time.ends_with('Z') && time.is_ascii() && time.len() > 5 => {
+            format!("{day} {} UTC", &time[..5])
+        }
+        _ => due.to_string(),
+    }
+}
+
+/// Words of a list in the metadata.
+fn names(candidate: &CandidateView, key: &str, mark: &str) -> Option<String> {
+    let names = candidate.metadata.get(key)?.as_array()?;
+    let names: Vec<_> =
+        names.iter().filter_map(Value::as_str).map(|n| format!("{mark}{}", plain(n))).collect();
+    (!names.is_empty()).then(|| names.join(" "))
+}
+
+const IMPORTANCE: [&str; 5] = ["most", "high", "middling", "low", "least"];
+const URGENCY: [&str; 5] = ["now", "soon", "about this week", "can wait", "whenever"];
+
+fn word(words: &[&str; 5], degree: u8) -> String {
+    format!("{degree} ({})", words.get(usize::from(degree)).unwrap_or(&"?"))
+}
+
+/// The lines of a candidate, wrapped to `width` if known; a text of more than `lines_max` lines is cut.
+pub(super) fn card(candidate: &CandidateView, width: Option<usize>, lines_max: usize) -> Vec<String> {
+    let now = door::wall_clock();
+    let id = short(candidate.candidate_id.as_str());
+    let mut lines = Vec::new();
+    for capture in &candidate.captures {
+        let captured = &capture.capture;
+        let ago = stream::age(now.since(captured.created_at));
+        lines.push(format!("captured {ago} ago from {}:", plain(&captured.source_label)));
+        let mut text = indented(&captured.raw_content, width);
+        if text.len() > lines_max {
+            let more = text.len() - lines_max;
+            text.truncate(lines_max);
+            text.push(format!("  … {more} more lines: fernery triage show {id}"));
+        }
+        lines.extend(text);
+    }
+    lines.push(String::new());
+    let title = indented(&candidate.title, width);
+    lines.extend(title.into_iter().map(|line| line.trim_start().to_string()));
+    let mut fact = |name: &str, value: Option<String>| {
+        lines.extend(value.map(|value| format!("  {name:<11} {value}")));
+    };
+    fact("importance", Some(word(&IMPORTANCE, candidate.importance)));
+    fact("urgency", Some(word(&URGENCY, candidate.urgency)));
+    fact("due", due(candidate));
+    fact("projects", names(candidate, "projects", "+"));
+    fact("contexts", names(candidate, "contexts", "@"));
+    fact("labels", names(candidate, "labels", "#"));
+    let status = match (&candidate.objective_id, &candidate.merged_into) {
+        (Some(ticket), _) => Some(format!("{} as {ticket}", candidate.status)),
+        (_, Some(other)) => Some(format!("{} into {}", candidate.status, short(other.as_str()))),
+        _ if candidate.status == CandidateStatus::Waiting => None,
+        _ => Some(candidate.status.to_string()),
+    };
+    fact("status", status.map(|status| plain(&status)));
+    fact("made by", (candidate.made_by != "builtin").then(|| plain(&candidate.made_by)));
+    fact("id", Some(candidate.candidate_id.to_string()));
+    if !candidate.acceptance_criteria.trim().is_empty() {
+        let mut criteria = indented(&candidate.acceptance_criteria, width);
+        if criteria.len() > lines_max {
+            criteria.truncate(lines_max);
+            criteria.push("  …".to_string());
+        }
+        lines.extend(criteria);
+    }
+    lines
+}
+
+/// Foreign text, without control characters, indented by two and wrapped.
+fn indented(text: &str, width: Option<usize>) -> Vec<String> {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(3).max(10));
+    let mut lines = Vec::new();
+    for line in plain(text).trim_end().lines() {
+        let mut left: Vec<char> = line.chars().collect();
+        while left.len() > room {
+            let at = left[..=room].iter().rposition(|c| *c == ' ').filter(|at| *at > room / 2);
+            let rest = left.split_off(at.unwrap_or(room));
+            lines.push(format!("  {}", String::from_iter(&left)));
+            left = rest.into_iter().skip(usize::from(at.is_some())).collect();
+        }
+        lines.push(format!("  {}", String::from_iter(&left)).trim_end().to_string());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_named_by_its_end() {
+        assert_eq!(short("019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f"), "0c07398f");
+        assert_eq!(short("abc"), "abc");
+    }
+
+    #[test]
+    fn a_due_date_is_as_short_as_it_can_be() {
+        for (due, said) in [
+            ("2026-11-17T23:59:59.000Z", "2026-11-17"),
+            ("2026-11-17T17:00:00.000Z", "2026-11-17 17:00 UTC"),
+            ("2026-11-17T17:00:00+01:00", "2026-11-17T17:00:00+01:00"),
+            ("2026-11-17", "2026-11-17"),
+        ] {
+            assert_eq!(readable(due), said);
+        }
+    }
+
+    #[test]
+    fn text_is_broken_at_words_and_moves_no_terminal() {
+        assert_eq!(indented("one two three four", Some(14)), ["  one two", "  three four"]);
+        assert_eq!(indented(&"x".repeat(25), Some(13)), ["  xxxxxxxxxx", "  xxxxxxxxxx", "  xxxxx"]);
+        assert_eq!(indented("a\n\nb\u{1b}[2J\u{202e}", None), ["  a", "", "  b\\u{1b}[2J\\u{202e}"]);
+    }
+}

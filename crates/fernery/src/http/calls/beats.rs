@@ -1,0 +1,115 @@
+//! Signs of life, one or many: leases are renewed, and what their holders say of their progress is kept.
+
+use fernery_core::Progress;
+use fernery_engine::error::StoreResult;
+use fernery_engine::store::{Beat, BeatAnswer, Store};
+
+/// What a sign of life is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) struct Heard {
+    pub(in crate::http) answer: BeatAnswer,
+    /// Its progress was not kept: it would have gone back.
+    pub(in crate::http) went_back: bool,
+}
+
+/// What of a store is needed here.
+pub(in crate::http) trait Leases: Send + Sync {
+    fn renew(&self, beats: Vec<Beat>) -> impl Future<Output = StoreResult<Vec<BeatAnswer>>> + Send;
+    fn note(&self, said: Vec<(Beat, Progress)>) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
+}
+
+impl Leases for dyn Store + '_ {
+    async fn renew(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
+        self.heartbeat(beats).await
+    }
+
+    async fn note(&self, said: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
+        self.progress(said).await
+    }
+}
+
+/// Takes signs of life; one answer each, in order.
+pub(in crate::http) async fn hear(
+    leases: &(impl Leases + ?Sized),
+    beats: Vec<(Beat, Option<Progress>)>,
+) -> StoreResult<Vec<Heard>> {
+    let answers = leases.renew(beats.iter().map(|(beat, _)| *beat).collect()).await?;
+    let mut heard: Vec<Heard> =
+        answers.into_iter().map(|answer| Heard { answer, went_back: false }).collect();
+    let said = beats.into_iter().enumerate().filter_map(|(n, (beat, said))| Some((n, (beat, said?))));
+    let (places, said): (Vec<usize>, Vec<(Beat, Progress)>) = said.unzip();
+    if said.is_empty() {
+        return Ok(heard);
+    }
+    let all: Vec<Beat> = said.iter().map(|(beat, _)| *beat).collect();
+    let kept = leases.note(said).await?;
+    let refused = places.into_iter().zip(all).zip(kept).filter(|(_, kept)| !kept).map(|(place, _)| place);
+    let (places, again): (Vec<usize>, Vec<Beat>) = refused.unzip();
+    if again.is_empty() {
+        return Ok(heard);
+    }
+    // The store refuses what goes back and what is not the holder's alike, and a lease may be lost between two writes.
+    for (place, answer) in places.into_iter().zip(leases.renew(again).await?) {
+        heard[place] = Heard { answer, went_back: matches!(answer, BeatAnswer::Extended { .. }) };
+    }
+    Ok(heard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fernery_core::{JobId, LeaseToken, Timestamp};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const EXTENDED: BeatAnswer =
+        BeatAnswer::Extended { expires_at: Timestamp::from_millis(60_000), cancel_requested: false };
+
+    fn beat(n: u128) -> Beat {
+        let uuid = uuid::Uuid::from_u128(n);
+        Beat { job_id: JobId::from_uuid(uuid), token_hash: LeaseToken::from_random(uuid).hash() }
+    }
+
+    fn at(percent: u8) -> Option<Progress> {
+        Some(Progress::new(percent, None).unwrap())
+    }
+
+    /// Leases of which number 2 is lost after it was first renewed; only 50 percent is not a step back.
+    #[derive(Default)]
+    struct LostBetween {
+        renewals: AtomicUsize,
+    }
+
+    impl Leases for LostBetween {
+        async fn renew(&self, beats: Vec<Beat>) -> StoreResult<Vec<BeatAnswer>> {
+            let first = self.renewals.fetch_add(1, Ordering::Relaxed) == 0;
+            let answer = |b: &Beat| match first || b.job_id != beat(2).job_id {
+                true => EXTENDED,
+                false => BeatAnswer::LeaseLost,
+            };
+            Ok(beats.iter().map(answer).collect())
+        }
+
+        async fn note(&self, said: Vec<(Beat, Progress)>) -> StoreResult<Vec<bool>> {
+            Ok(said.iter().map(|(_, progress)| progress.percent() == 50).collect())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_is_lost_between_the_two_writes_is_lost_and_not_a_step_back() {
+        let leases = LostBetween::default();
+        let beats = vec![(beat(1), at(50)), (beat(2), at(90)), (beat(3), None), (beat(4), at(10))];
+        let heard = hear(&leases, beats).await.unwrap();
+        let good = Heard { answer: EXTENDED, went_back: false };
+        let lost = Heard { answer: BeatAnswer::LeaseLost, went_back: false };
+        assert_eq!(heard, [good, lost, good, Heard { went_back: true, ..good }]);
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_asked_for_once() {
+        let leases = LostBetween::default();
+        for said in [None, at(50)] {
+            hear(&leases, vec![(beat(1), said)]).await.unwrap();
+        }
+        assert_eq!(leases.renewals.into_inner(), 2);
+    }
+}

@@ -1,0 +1,116 @@
+//! The dead-letter queue: list, redrive, purge.
+
+use super::workorder_jobs;
+use crate::http::problem::{Code, Refusal, Refused};
+use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::{cursor, json};
+use fernery_client::wire::{DeadLetterInfo, DeadLetterPage, DeadLetterRequest, DeadLetterResponse};
+use fernery_core::limits;
+use fernery_engine::store::{DeadFilter, Pass};
+
+/// Dead letters that one call may move.
+const MOVED_MAX: u64 = 1_000_000;
+
+/// `GET /v1/dlq`
+pub async fn list(call: Call) -> Replied {
+    let filter = DeadFilter {
+        job_ids: Vec::new(),
+        stream: call.query.parsed("stream")?,
+        code: call.query.text("code").map(str::to_string),
+        before: call.query.parsed("before")?,
+    };
+    storable(&filter, "?code")?;
+    let bound_to = format!("dlq {filter:?}");
+    let after = call.query.text("cursor").map(|text| cursor::read(text, &bound_to)).transpose()?;
+    let page = call.server.engine().store().dead_letters(filter, after, call.page_rows()?).await?;
+    let letters = page.rows.into_iter().map(|letter| DeadLetterInfo {
+        job_id: letter.job_id,
+        stream: letter.stream,
+        buried_at: letter.buried_at,
+        reason: letter.reason,
+        code: letter.code,
+    });
+    let next_cursor = page.next.map(|next| cursor::write(&next, &bound_to));
+    Reply::json(200, &DeadLetterPage { dead_letters: letters.collect(), next_cursor })
+}
+
+/// `POST /v1/dlq/redrive`
+pub async fn redrive(call: Call) -> Replied {
+    batches(call, true).await
+}
+
+/// `POST /v1/dlq/purge`
+pub async fn purge(call: Call) -> Replied {
+    batches(call, false).await
+}
+
+/// Many short transactions instead of a long one: workers go on meanwhile, and what is moved stays moved.
+async fn batches(call: Call, redrive: bool) -> Replied {
+    let request: DeadLetterRequest = json::read(&call.body)?;
+    let filter = checked(&request)?;
+    if let Some(stream) = filter.stream.as_ref().filter(|stream| stream.is_workorders()) {
+        return Err(workorder_jobs::stream_refused(stream));
+    }
+    workorder_jobs::refuse(&call, &filter.job_ids, "fernery ticket unblock {} --all").await?;
+    let _writing = call.writing()?;
+    let store = call.server.engine().store();
+    let limit = request.limit.unwrap_or(MOVED_MAX);
+    if request.dry_run {
+        let matched = store.count_dead(filter).await?;
+        let more = matched > limit;
+        return Reply::json(200, &DeadLetterResponse { matched: Some(matched), moved: None, more });
+    }
+    let mut moved = 0;
+    let more = loop {
+        let room = usize::try_from(limit - moved).unwrap_or(usize::MAX);
+        if room == 0 {
+            break true;
+        }
+        let size = room.min(limits::DLQ_BATCH);
+        let Pass { moved: now, full } = match redrive {
+            true => store.redrive(filter.clone(), size).await?,
+            false => store.purge(filter.clone(), size).await?,
+        };
+        moved += now as u64;
+        // A full pass that moved nothing would come back the same for ever.
+        if !full || now == 0 {
+            break full;
+        }
+    };
+    Reply::json(200, &DeadLetterResponse { matched: None, moved: Some(moved), more })
+}
+
+fn checked(request: &DeadLetterRequest) -> Result<DeadFilter, Refused> {
+    let asked = &request.filter;
+    let filter = DeadFilter {
+        job_ids: asked.job_ids.clone(),
+        stream: asked.stream.clone(),
+        code: asked.code.clone(),
+        before: asked.before,
+    };
+    if filter == DeadFilter::default() && !request.all {
+        let detail = "an empty filter means every dead job; send \"all\": true if you mean that";
+        return Err(Refusal::field(Code::Invalid, "/filter", detail));
+    }
+    if filter != DeadFilter::default() && request.all {
+        return Err(Refusal::field(Code::Invalid, "/all", "give a filter or \"all\": true, not both"));
+    }
+    if filter.job_ids.len() > limits::DLQ_BATCH {
+        let detail = format!("name at most {} jobs", limits::DLQ_BATCH);
+        return Err(Refusal::field(Code::Invalid, "/filter/job_ids", detail));
+    }
+    if request.limit.is_some_and(|limit| !(1..=MOVED_MAX).contains(&limit)) {
+        return Err(Refusal::field(Code::Invalid, "/limit", format!("1 to {MOVED_MAX}")));
+    }
+    storable(&filter, "/filter/code")?;
+    Ok(filter)
+}
+
+fn storable(filter: &DeadFilter, pointer: &str) -> Result<(), Refused> {
+    match &filter.code {
+        Some(code) if code.contains('\0') => {
+            Err(Refusal::field(Code::Invalid, pointer, "a code cannot contain a NUL character"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,318 @@
+//! What the pipeline has done and is doing: events, workorders, runs, pauses, claims, the journal, azollas. All of it is
+//! read; nothing here changes anything.
+
+use super::export;
+use crate::http::problem::{Code, Refusal, Refused};
+use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::cursor;
+use fernery_client::wire::{
+    AzollaDetail, AzollaList, AzollaSummary, BlueprintDetail, ClaimList, EventPage, JournalEntry,
+    JournalHead, JournalPage, JournalVerdict, PausePage, ReplayResponse, RunPage, VerdictView,
+    WorkorderDetail, WorkorderPage,
+};
+use fernery_core::BadName;
+use fernery_core::artifact::{AzollaId, WorkorderId};
+use fernery_core::pipeline::scheduling::Premises;
+use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
+use fernery_engine::pipeline::reading::{self, Below};
+use fernery_engine::pipeline::{Sql, claims, journal, judging};
+use fernery_engine::{StoreError, Substrate};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Claims that one answer may hold. There are never more than workers times what each may hold at once.
+const CLAIMS_MAX: usize = 10_000;
+/// Seals that are checked in one transaction.
+const SEALS_A_STEP: i64 = 1_000;
+
+/// What the workers of this process tell of themselves.
+#[derive(Clone, Default)]
+pub struct PipelineView {
+    passes: Option<Arc<Passes>>,
+    logs: Option<Arc<Logs>>,
+    premises: Option<Arc<Premises>>,
+}
+
+type Passes = dyn Fn(&AzollaId) -> Vec<Value> + Send + Sync;
+type Logs = dyn Fn(&WorkorderId) -> PathBuf + Send + Sync;
+
+impl PipelineView {
+    /// Asks `passes` for the last pass of each worker of an azolla, and `logs` for the file that keeps what the executor of
+    /// a workorder writes. `premises` is what this process can start work on.
+    pub fn new(
+        premises: Premises,
+        passes: impl Fn(&AzollaId) -> Vec<Value> + Send + Sync + 'static,
+        logs: impl Fn(&WorkorderId) -> PathBuf + Send + Sync + 'static,
+    ) -> Self {
+        let (passes, logs) = (Some(Arc::new(passes) as _), Some(Arc::new(logs) as _));
+        Self { passes, logs, premises: Some(Arc::new(premises)) }
+    }
+
+    /// What this process can start work on; `None` where no worker runs.
+    pub fn premises(&self) -> Option<&Premises> {
+        self.premises.as_deref()
+    }
+
+    /// The last pass of each worker of an azolla; none where no worker runs.
+    pub fn passes(&self, azolla: &AzollaId) -> Vec<Value> {
+        self.passes.as_ref().map_or_else(Vec::new, |passes| passes(azolla))
+    }
+
+    /// Where the log of a workorder is, if there is one; `None` where no worker runs.
+    pub fn log_file(&self, id: &WorkorderId) -> Option<PathBuf> {
+        self.logs.as_ref().map(|logs| logs(id))
+    }
+}
+
+impl fmt::Debug for PipelineView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.passes.is_some() { "PipelineView(workers)" } else { "PipelineView(none)" })
+    }
+}
+
+/// Where a page starts, and how much of the list it is to have.
+pub(in crate::http) struct Place {
+    pub(in crate::http) below: Below,
+    rows: usize,
+    list: String,
+}
+
+impl Place {
+    /// The place that the query names in the list that `list` describes.
+    pub(in crate::http) fn read(call: &Call, list: String) -> Result<Self, Refused> {
+        let below = match call.query.text("cursor") {
+            None => Below::newest(),
+            Some(text) => cursor::read::<Below>(text, &list)?,
+        };
+        // The checksum is no secret: a cursor that somebody made up must not carry what no database stores.
+        if below.id.contains('\0') {
+            return Err(cursor::foreign());
+        }
+        Ok(Self { below, rows: call.page_rows()?, list })
+    }
+
+    /// One row more than the page has: whether there is a next one.
+    pub(in crate::http) fn rows_and_one(&self) -> i64 {
+        self.rows as i64 + 1
+    }
+
+    /// The page, and where the next one starts.
+    pub(in crate::http) fn page<T>(
+        &self,
+        mut found: Vec<T>,
+        place: impl Fn(&T) -> Below,
+    ) -> (Vec<T>, Option<String>) {
+        let more = found.len() > self.rows;
+        found.truncate(self.rows);
+        let next = found.last().filter(|_| more).map(|last| cursor::write(&place(last), &self.list));
+        (found, next)
+    }
+}
+
+macro_rules! lists {
+    ($($(#[$doc:meta])* $name:ident: $read:path, $list:literal, |$row:ident| $at:expr, $id:expr,
+        $page:ident.$rows:ident = $shown:expr;)+) => {$(
+        $(#[$doc])*
+        pub async fn $name(call: Call) -> Replied {
+            let place = Place::read(&call, $list.to_string())?;
+            let (below, rows) = (place.below.clone(), place.rows_and_one());
+            let found = call.server.engine().substrate().read(move |sql| $read(sql, &below, rows)).await?;
+            let (found, next_cursor) = place.page(found, |$row| Below { at: $at, id: $id.to_string() });
+            Reply::json(200, &$page { $rows: found.into_iter().map($shown).collect(), next_cursor })
+        }
+    )+};
+}
+
+lists!(
+    /// `GET /v1/events`
+    events: reading::events, "events", |row| row.event.created_at, row.event.event_id,
+        EventPage.events = |row| json!(row);
+    /// `GET /v1/workorders`
+    workorders: reading::workorders, "workorders", |row| row.workorder.created_at, row.workorder.work_order_id,
+        WorkorderPage.workorders = |row| json!(row);
+    /// `GET /v1/runs`
+    runs: reading::runs, "runs", |row| row.record.created_at, row.record.run_id,
+        RunPage.runs = |row| json!(row);
+    /// `GET /v1/pauses`
+    pauses: reading::pauses, "pauses", |row| row.0.created_at, row.1,
+        PausePage.pauses = |row| row.0;
+    /// `GET /v1/journal`
+    journal_page: journal_below, "journal", |row| row.0.created_at, row.0.entry_id,
+        JournalPage.entries = entry;
+);
+
+type Sealed = (journal::Entry, Option<journal::Head>);
+
+fn journal_below(sql: &mut dyn Sql, below: &Below, limit: i64) -> Result<Vec<Sealed>, StoreError> {
+    journal::page(sql, (below.at, &below.id), limit)
+}
+
+fn entry((entry, seal): Sealed) -> JournalEntry {
+    let journal::Entry { entry_id, created_at, actor, act, subject, why } = entry;
+    JournalEntry { entry_id, created_at, actor, act, subject, why, seal: seal.map(seal_view) }
+}
+
+fn seal_view(head: journal::Head) -> JournalHead {
+    JournalHead { place: head.place, hash: head.hash }
+}
+
+/// The id that the path names. What nothing can be called is not there.
+pub(in crate::http) fn named<T: FromStr<Err = BadName>>(call: &Call) -> Result<T, Refused> {
+    call.param.parse().map_err(|bad: BadName| Refusal::new(Code::NotFound, bad.to_string()))
+}
+
+pub(in crate::http) fn missing(what: &str) -> impl FnOnce() -> Refused {
+    let detail = format!("there is no {what} with this id");
+    move || Refusal::new(Code::NotFound, detail)
+}
+
+/// `GET /v1/workorders/{id}`
+pub async fn workorder(call: Call) -> Replied {
+    let id: WorkorderId = named(&call)?;
+    let engine = call.server.engine();
+    let ended = export::attempts(engine, &id).await?.iter().map(|attempt| json!(attempt)).collect();
+    let substrate = engine.substrate();
+    let found = substrate.read(move |sql| {
+        let Some(workorder) = reading::workorder_by_id(sql, &id)? else { return Ok(None) };
+        let snapshot = reading::snapshot(sql, &workorder.workorder.context_snapshot_id)?;
+        Ok(Some(WorkorderDetail {
+            workorder: json!(workorder),
+            context_snapshot: snapshot.map(|snapshot| json!(snapshot)),
+            output_bundle: reading::bundle(sql, &id)?.map(|bundle| json!(bundle)),
+            run: reading::run_of(sql, &id)?.map(|run| json!(run)),
+            attempts: Vec::new(),
+        }))
+    });
+    let detail = found.await?.ok_or_else(missing("workorder"))?;
+    Reply::json(200, &WorkorderDetail { attempts: ended, ..detail })
+}
+
+/// `GET /v1/workorders/{id}/context_snapshot`
+pub async fn context_snapshot(call: Call) -> Replied {
+    let id = named(&call)?;
+    let substrate = call.server.engine().substrate();
+    let found = substrate.read(move |sql| {
+        let Some(workorder) = reading::workorder_by_id(sql, &id)? else { return Ok(None) };
+        reading::snapshot(sql, &workorder.workorder.context_snapshot_id)
+    });
+    Reply::json(200, &found.await?.ok_or_else(missing("workorder"))?)
+}
+
+/// `GET /v1/workorders/{id}/output_bundle`
+pub async fn output_bundle(call: Call) -> Replied {
+    let id = named(&call)?;
+    let found = call.server.engine().substrate().read(move |sql| reading::bundle(sql, &id)).await?;
+    Reply::json(200, &found.ok_or_else(missing("output of a workorder"))?)
+}
+
+/// `GET /v1/runs/{id}`
+pub async fn run(call: Call) -> Replied {
+    let id = named(&call)?;
+    let found = call.server.engine().substrate().read(move |sql| reading::run_by_id(sql, &id)).await?;
+    Reply::json(200, &found.ok_or_else(missing("run record"))?)
+}
+
+/// `GET /v1/runs/{id}/replay`
+pub async fn replay(call: Call) -> Replied {
+    let id = named(&call)?;
+    let substrate = call.server.engine().substrate();
+    let found = substrate.read(move |sql| {
+        let Some(run) = reading::run_by_id(sql, &id)? else { return Ok(None) };
+        judging::replay(sql, &run)
+    });
+    let (record, verdict) = found.await?.ok_or_else(missing("run record"))?;
+    let (again, reason) = verdict.recorded();
+    let stored = VerdictView { gate_result: record.gate_result.to_string(), gate_reason: record.gate_reason };
+    let again = VerdictView { gate_result: again.to_string(), gate_reason: reason };
+    Reply::json(200, &ReplayResponse { same: stored == again, stored, again })
+}
+
+/// `GET /v1/claims`
+pub async fn claims(call: Call) -> Replied {
+    let engine = call.server.engine();
+    let mut all = engine.substrate().read(|sql| claims::all(sql, CLAIMS_MAX as i64)).await?;
+    all.extend(engine.store().workorder_leases(CLAIMS_MAX).await?);
+    Reply::json(200, &ClaimList { claims: all })
+}
+
+/// `GET /v1/journal/verify`
+pub async fn verify(call: Call) -> Replied {
+    let substrate = call.server.engine().substrate();
+    let wanted = call.query.number("place", 1..=i64::MAX as u64)?.map_or(0, |place| place as i64);
+    let (mut from, mut at) = (None::<journal::Head>, None);
+    loop {
+        // A step ends at the place that is asked for, so that its seal is seen.
+        let start = from.as_ref().map_or(0, |head| head.place);
+        let step = if wanted > start { SEALS_A_STEP.min(wanted - start) } else { SEALS_A_STEP };
+        let (verified, done) = substrate.read(move |sql| journal::verify(sql, from.clone(), step)).await?;
+        let journal::Verified { entries, head, mut fault } = verified;
+        at = at.or_else(|| head.clone().filter(|head| head.place == wanted));
+        if done && fault.is_none() {
+            fault = stray(&substrate).await?;
+        }
+        if done || fault.is_some() {
+            let (head, at) = (head.map(seal_view), at.map(seal_view));
+            return Reply::json(200, &JournalVerdict { entries, head, fault, at });
+        }
+        from = head;
+    }
+}
+
+/// An entry that lies beside the chain, if there is one.
+async fn stray(substrate: &Substrate) -> Result<Option<String>, StoreError> {
+    let mut after = String::new();
+    loop {
+        match substrate.read(move |sql| journal::strays(sql, &after, SEALS_A_STEP)).await? {
+            journal::Strays::Found(fault) => return Ok(Some(fault)),
+            journal::Strays::NotUpTo(entry_id) => after = entry_id,
+            journal::Strays::None => return Ok(None),
+        }
+    }
+}
+
+fn summary(registered: &Registered, hosting: &Hosting) -> AzollaSummary {
+    let azolla_id = &registered.blueprint.azolla_id;
+    AzollaSummary {
+        hosted: hosting.is_hosted(azolla_id),
+        hosted_at: hosting.last(azolla_id),
+        azolla_id: registered.blueprint.azolla_id.clone(),
+        description: registered.blueprint.description.clone(),
+        category: registered.blueprint.category.clone(),
+        digest: registered.digest,
+    }
+}
+
+/// `GET /v1/blueprints/{id}`
+pub async fn blueprint(call: Call) -> Replied {
+    let unknown = missing("blueprint");
+    let Ok(digest) = call.param.parse() else { return Err(unknown()) };
+    let found = call.server.engine().substrate().read(move |sql| azollas::by_digest(sql, &digest)).await?;
+    let Registered { digest, blueprint } = found.ok_or_else(unknown)?;
+    let damaged = |_| Refusal::new(Code::StoreCorrupt, Code::StoreCorrupt.title());
+    let blueprint = RawValue::from_string(blueprint.to_json()).map_err(damaged)?;
+    Reply::json(200, &BlueprintDetail { digest, blueprint })
+}
+
+/// `GET /v1/azollas`
+pub async fn azollas(call: Call) -> Replied {
+    let substrate = call.server.engine().substrate();
+    let (all, hosting) = substrate.read(|sql| Ok((azollas::all(sql)?, azollas::hosting(sql)?))).await?;
+    Reply::json(200, &AzollaList { azollas: all.iter().map(|of| summary(of, &hosting)).collect() })
+}
+
+/// `GET /v1/azollas/{id}`
+pub async fn azolla(call: Call) -> Replied {
+    let id: AzollaId = named(&call)?;
+    let asked = id.clone();
+    let substrate = call.server.engine().substrate();
+    let (found, hosting) =
+        substrate.read(move |sql| Ok((azollas::in_force(sql, &asked)?, azollas::hosting(sql)?))).await?;
+    let registered = found.ok_or_else(missing("azolla"))?;
+    let blueprint = serde_json::from_str(&registered.blueprint.to_json()).unwrap_or(Value::Null);
+    let workers = call.server.settings.pipeline.passes(&id);
+    Reply::json(200, &AzollaDetail { summary: summary(&registered, &hosting), blueprint, workers })
+}

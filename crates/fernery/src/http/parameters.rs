@@ -1,0 +1,71 @@
+//! What the parameters of paths and queries may be, as the OpenAPI document says it. Each route names its own.
+
+use fernery_core::artifact::ObjectiveStatus;
+use fernery_core::{JobStatus, limits};
+use serde_json::{Value, json};
+
+/// Writes the schema of one parameter.
+pub type Accepts = fn() -> Value;
+
+/// A parameter of a query: its name, what it means, and what it may be.
+pub type Parameter = (&'static str, &'static str, Accepts);
+
+pub(super) fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+/// The id of an artifact or an azolla.
+pub(super) fn artifact_id() -> Value {
+    json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" })
+}
+
+pub(super) fn job_id() -> Value {
+    json!({ "type": "string", "format": "uuid" })
+}
+
+pub(super) fn digest() -> Value {
+    json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+}
+
+pub(super) fn stream_name() -> Value {
+    json!({
+        "type": "string", "minLength": 1, "maxLength": limits::STREAM_NAME_CHARS_MAX,
+        "pattern": "^[A-Za-z0-9_.:/-]+$"
+    })
+}
+
+pub(super) fn job_status() -> Value {
+    json!({ "type": "string", "enum": JobStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>() })
+}
+
+pub(super) fn objective_status() -> Value {
+    json!({ "type": "string", "enum": ObjectiveStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>() })
+}
+
+pub(super) fn candidate_status() -> Value {
+    json!({ "type": "string", "enum": ["WAITING", "ALL"] })
+}
+
+pub(super) fn instant() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+pub(super) fn rows() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": limits::PAGE_ROWS_MAX })
+}
+
+pub(super) fn place() -> Value {
+    json!({ "type": "integer", "minimum": 1 })
+}
+
+pub(super) fn bytes() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+pub(super) fn switch() -> Value {
+    json!({ "type": "boolean" })
+}
+
+pub(super) fn wait_ms() -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": limits::JOB_WAIT_MAX.as_millis() })
+}

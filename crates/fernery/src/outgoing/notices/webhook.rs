@@ -1,0 +1,172 @@
+//! A notice as a signed call to a URL. The operator of the server decides which hosts may be called at all; whoever names a
+//! URL has no say in that.
+//!
+//! A name is resolved once. All of its addresses are judged, and the connection goes to one of them, so that a name that
+//! means something else a moment later leads nowhere else.
+
+use super::Untold;
+use crate::outgoing::address::{Standing, standing};
+use crate::outgoing::{Broken, Target};
+use bytes::Bytes;
+use fernery_core::Timestamp;
+use fernery_engine::door;
+use hmac::{Hmac, KeyInit, Mac};
+use http::{HeaderName, HeaderValue, StatusCode};
+use sha2::Sha256;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio_rustls::rustls::RootCertStore;
+
+/// How long a call may take, from the name to the end of the answer.
+const TOLD_WITHIN: Duration = Duration::from_secs(5);
+/// Bytes of an answer that are read, so that a receiver is not cut off in the middle of an ordinary one.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// Who is told.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Webhook {
+    /// Where. Its path may be a secret: no error has it.
+    pub url: String,
+    /// What calls are signed with.
+    pub secret: String,
+}
+
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Webhook(…)")
+    }
+}
+
+/// Whom the operator of the server allows to be told. The default is nobody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Hosts, each `host` (on the port of the scheme) or `host:port`; an IPv6 address in brackets. A name covers itself
+    /// alone, and nothing below it.
+    pub hosts: Vec<String>,
+    /// Whether they may be in a network of this machine's, and be called without TLS.
+    pub private_addresses: bool,
+}
+
+/// What a test may have otherwise.
+struct Means {
+    within: Duration,
+    now: Timestamp,
+    /// The certificates that vouch for receivers, if not the system's.
+    trusted: Option<RootCertStore>,
+}
+
+/// Tells `body` to a webhook.
+pub async fn send(webhook: &Webhook, allowed: &Allowed, notice_id: &str, body: &[u8]) -> Result<(), Untold> {
+    let means = Means { within: TOLD_WITHIN, now: door::wall_clock(), trusted: None };
+    send_by(means, webhook, allowed, notice_id, body).await
+}
+
+async fn send_by(
+    means: Means,
+    webhook: &Webhook,
+    allowed: &Allowed,
+    notice_id: &str,
+    body: &[u8],
+) -> Result<(), Untold> {
+    let target = admitted(webhook, allowed)?;
+    let headers = signed(webhook, notice_id, means.now, body)?;
+    let body = Bytes::copy_from_slice(body);
+    let call = async {
+        let addresses = target.addresses().await.map_err(Untold::Later)?;
+        judge(&target, &addresses, allowed)?;
+        target.post(&addresses, means.trusted, headers, body).await.map_err(|broken| {
+            let (Broken::Unreachable(why) | Broken::Lost(why)) = broken;
+            Untold::Later(format!("cannot reach {}: {why}", target.host))
+        })
+    };
+    let ends_at = tokio::time::Instant::now() + means.within;
+    let mut call = tokio::time::timeout_at(ends_at, call).await.unwrap_or_else(|_| {
+        let within = means.within;
+        Err(Untold::Later(format!("{} has not answered within {within:?}", target.host)))
+    })?;
+    // The status has said it all: whatever becomes of the rest, a notice that was taken is not told again.
+    let _ = tokio::time::timeout_at(ends_at, call.body(ANSWER_BYTES_MAX)).await;
+    meaning(&target.host, call.response.status())
+}
+
+/// Where the call goes, if it may go there by its name.
+fn admitted(webhook: &Webhook, allowed: &Allowed) -> Result<Target, Untold> {
+    let refused = |why: String| Err(Untold::Refused(why));
+    let target = match Target::parse(&webhook.url) {
+        Ok(target) => target,
+        Err(why) => return refused(format!("the webhook's URL cannot be used: {why}")),
+    };
+    let named = format!("{}:{}", target.host, target.port);
+    let listed = allowed.hosts.iter().any(|host| {
+        host.eq_ignore_ascii_case(&named)
+            || target.has_default_port() && host.eq_ignore_ascii_case(&target.host)
+    });
+    if !listed {
+        return refused(format!("{named} is not among the hosts that webhooks may call"));
+    }
+    if !target.secure && !allowed.private_addresses {
+        return refused(format!("{named} would be called without TLS; use https"));
+    }
+    Ok(target)
+}
+
+/// Whether all addresses of a name may be called: one that may not speaks against the whole name.
+fn judge(target: &Target, addresses: &[SocketAddr], allowed: &Allowed) -> Result<(), Untold> {
+    for address in addresses {
+        let kind = match standing(address.ip()) {
+            Standing::Public => continue,
+            Standing::Nearby(_) if allowed.private_addresses => continue,
+            Standing::Nearby(kind) | Standing::Nowhere(kind) => kind,
+        };
+        let (host, address) = (&target.host, address.ip());
+        return Err(Untold::Refused(format!(
+            "{host} resolves to {address}, which webhooks may not call ({kind})"
+        )));
+    }
+    Ok(())
+}
+
+fn signed(
+    webhook: &Webhook,
+    notice_id: &str,
+    now: Timestamp,
+    body: &[u8],
+) -> Result<Vec<(HeaderName, HeaderValue)>, Untold> {
+    let unusable = |what: &str| Untold::Refused(what.to_string());
+    if webhook.secret.is_empty() {
+        return Err(unusable("the webhook has no secret to sign with"));
+    }
+    let timestamp = (now.as_millis() / 1_000).to_string();
+    let mut mac = Hmac::<Sha256>::new_from_slice(webhook.secret.as_bytes())
+        .map_err(|_| unusable("the webhook's secret cannot be used"))?;
+    mac.update(timestamp.as_bytes());
+    mac.update(b".");
+    mac.update(body);
+    let signature: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let header = |name, value: &str| {
+        let value = HeaderValue::from_str(value).map_err(|_| unusable("the notice's id cannot be sent"))?;
+        Ok((HeaderName::from_static(name), value))
+    };
+    Ok(vec![
+        header("fernery-notice-id", notice_id)?,
+        header("fernery-timestamp", &timestamp)?,
+        header("fernery-signature", &format!("v1={signature}"))?,
+    ])
+}
+
+fn meaning(host: &str, status: StatusCode) -> Result<(), Untold> {
+    let said = format!("{host} answered {}", status.as_u16());
+    match status {
+        _ if status.is_success() => Ok(()),
+        _ if status.is_redirection() => {
+            Err(Untold::Refused(format!("{said}: redirects are not followed; use the target URL")))
+        }
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(Untold::Later(said)),
+        _ if status.is_client_error() => Err(Untold::Refused(said)),
+        _ => Err(Untold::Later(said)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

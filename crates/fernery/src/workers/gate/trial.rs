@@ -1,0 +1,221 @@
+//! Tries a patch: applies it to its base commit in a fresh clone, for the gates to judge. When all have passed, it
+//! makes the one branch in the operator's repository.
+
+use crate::config::Repos;
+use fernery_core::artifact::{ContextSnapshot, GateResult, OutputBundle, Workorder};
+use fernery_core::names::showable;
+use fernery_core::patch;
+use fernery_core::patch::protects::{Relied, Touched, allowed_by, touched};
+use fernery_core::pipeline::judging::{BRANCH, Evidence, said};
+use fernery_core::pipeline::membrane::outcome;
+use fernery_core::pipeline::prompt::title_of;
+use fernery_exec::git::call::GitError;
+use fernery_exec::git::candidate::{Candidate, NoCandidate, Saying};
+use fernery_exec::git::clone::Clone as PrivateClone;
+use fernery_exec::git::repository::{Repository, is_branch_name, is_object_id};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tokio::sync::OnceCell;
+
+/// Characters of the first line of a commit's message.
+const SUBJECT_CHARS_MAX: usize = 100;
+
+/// One patch and where it is tried.
+pub(super) struct Trial {
+    repository: Result<Repository, String>,
+    base: String,
+    base_branch: String,
+    subject: String,
+    /// Protected files that the approved ticket lets its patch change.
+    allow: Vec<String>,
+    /// The folder for git objects of the patch, until the trial is over.
+    dir: PathBuf,
+    candidate: OnceCell<Candidate>,
+}
+
+/// A tree with a patch applied, and the folders of its git objects.
+pub(super) struct PatchedTree {
+    pub(super) tree: PathBuf,
+    /// Object folders of the operator's repository.
+    pub(super) borrowed: Vec<PathBuf>,
+    /// Our folder with the objects that the patch adds.
+    pub(super) brought: PathBuf,
+}
+
+impl Trial {
+    /// The trial of a workorder with this snapshot.
+    pub(super) fn new(snapshot: Option<&ContextSnapshot>, repos: &Repos, dir: PathBuf) -> Self {
+        let said = |name: &str| {
+            let value = snapshot.and_then(|snapshot| snapshot.metadata.get(name)).and_then(Value::as_str);
+            value.unwrap_or_default().to_string()
+        };
+        let name = said("repo_ref");
+        let repository = match repos.get(&name) {
+            Some(repo) => Repository::open(&repo.path),
+            None => Err(format!("repository {name} is not in [repos] of this process's configuration")),
+        };
+        let title = snapshot.map(title_of).unwrap_or_default();
+        let subject = showable(&title).chars().take(SUBJECT_CHARS_MAX).collect();
+        let (base, base_branch) = (said("commit_sha"), said("base_branch"));
+        // The snapshot holds the metadata as they were when the approval was checked.
+        let allow = snapshot.and_then(|snapshot| allowed_by(&snapshot.metadata).ok()).unwrap_or_default();
+        Self { repository, base, base_branch, subject, allow, dir, candidate: OnceCell::new() }
+    }
+
+    /// The protected files of a command that the patch touches. If no patch applies, none.
+    pub(super) fn touched(&self, bundle: &OutputBundle, relied: Relied<'_>) -> Touched {
+        let patch = self.candidate.get().and_then(|_| patch::read(&bundle.content).ok());
+        patch.map(|patch| touched(&patch, relied, &self.allow)).unwrap_or_default()
+    }
+
+    /// Whether the patch applies.
+    pub(super) async fn applies(&self, bundle: &OutputBundle) -> Evidence {
+        let found = match self.candidate(bundle).await {
+            Ok(_) => Ok(self.moved().await.unwrap_or_default()),
+            Err(NoCandidate::Unfit(why)) => Err(why),
+            Err(NoCandidate::Trouble(why)) => return trouble("applies", &why),
+        };
+        let result = Some(if found.is_ok() { GateResult::Pass } else { GateResult::Fail });
+        let log_tail = said(&found.unwrap_or_else(|why| why));
+        Evidence { result, log_tail, ..blank("applies") }
+    }
+
+    async fn candidate(&self, bundle: &OutputBundle) -> Result<&Candidate, NoCandidate> {
+        self.candidate.get_or_try_init(|| self.apply(bundle)).await
+    }
+
+    async fn apply(&self, bundle: &OutputBundle) -> Result<Candidate, NoCandidate> {
+        let repository = self.repository.as_ref().map_err(|why| NoCandidate::Trouble(why.clone()))?;
+        if !is_object_id(&self.base) {
+            return Err(NoCandidate::Trouble("its workorder names no commit that it started from".into()));
+        }
+        match repository.has_commit(&self.base).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let why = format!("commit {}, which its work started from, is gone", self.base);
+                return Err(NoCandidate::Trouble(why));
+            }
+            Err(error) => return Err(NoCandidate::Trouble(error.to_string())),
+        }
+        let read = patch::read(&bundle.content).map_err(|flaw| NoCandidate::Unfit(flaw.to_string()))?;
+        let candidate = Candidate::make(&self.dir, repository, &self.base, (&bundle.content, &read)).await?;
+        match bundle.metadata.get("tree").and_then(Value::as_str) {
+            Some(tree) if tree != candidate.tree => {
+                let why = format!("it makes the tree {}, and its executor captured {tree}", candidate.tree);
+                Err(NoCandidate::Unfit(showable(&why)))
+            }
+            _ => Ok(candidate),
+        }
+    }
+
+    /// The remark for a base branch that has moved since.
+    async fn moved(&self) -> Option<String> {
+        let now = self.repository.as_ref().ok()?.branch(&self.base_branch).await.ok()??;
+        (now != self.base).then(|| {
+            format!("note: {} has moved on to {now}; the patch is for {}", self.base_branch, self.base)
+        })
+    }
+
+    /// A fresh tree with the patch applied, except that the `kept` files are as in the base; `None`: no patch applies.
+    pub(super) async fn tree(&self, place: &Path, kept: &[String]) -> Option<Result<PatchedTree, String>> {
+        let (candidate, repository) = (self.candidate.get()?, self.repository.as_ref().ok()?);
+        let objects = [candidate.objects()];
+        let tree = match kept {
+            [] => candidate.tree.clone(),
+            kept => match candidate.tree_keeping(kept).await {
+                Ok(tree) => tree,
+                Err(error) => return Some(Err(error.to_string())),
+            },
+        };
+        let of = (self.base.as_str(), tree.as_str());
+        let made = PrivateClone::make(place, repository, of, "candidate", &objects).await;
+        let [brought] = objects;
+        let borrowed = repository.objects.clone();
+        Some(made.map_err(|why| why.to_string()).map(|clone| PatchedTree {
+            tree: clone.tree,
+            borrowed,
+            brought,
+        }))
+    }
+
+    /// Makes the branch of a patch that has passed every gate; `None`: it makes no branch.
+    pub(super) async fn branch(&self, workorder: &Workorder, bundle: &OutputBundle) -> Option<Evidence> {
+        let candidate = self.candidate.get().filter(|_| outcome(&bundle.metadata).is_success())?;
+        let name = workorder.branch_name.as_deref()?;
+        Some(match self.bring(candidate, name, workorder, bundle).await {
+            Ok((branch, commit)) => {
+                let log_tail = format!("{branch} at {commit}");
+                Evidence { result: Some(GateResult::Pass), log_tail, ..blank(BRANCH) }
+            }
+            Err(why) => trouble(BRANCH, &why),
+        })
+    }
+
+    /// Deletes the branch that an earlier run of the gates made from this very patch, if there is one.
+    pub(super) async fn withdraw(&self, workorder: &Workorder, bundle: &OutputBundle) {
+        let (Some(candidate), Ok(repository)) = (self.candidate.get(), &self.repository) else { return };
+        let Some(name) = workorder.branch_name.as_deref().filter(|name| is_branch_name(name)) else { return };
+        let withdrawn = match self.commit(candidate, workorder, bundle).await {
+            Ok(commit) => candidate.withdraw(repository, &commit, name).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = withdrawn {
+            tracing::warn!(%error, branch = name, "could not delete the branch of a failed run");
+        }
+    }
+
+    async fn bring(
+        &self,
+        candidate: &Candidate,
+        name: &str,
+        workorder: &Workorder,
+        bundle: &OutputBundle,
+    ) -> Result<(String, String), String> {
+        if !is_branch_name(name) {
+            return Err(format!("{name} is no name of a branch"));
+        }
+        let repository = self.repository.as_ref().map_err(Clone::clone)?;
+        let commit = self.commit(candidate, workorder, bundle).await.map_err(|error| error.to_string())?;
+        let branch = candidate.bring(repository, &commit, name).await.map_err(|error| error.to_string())?;
+        Ok((branch, commit))
+    }
+
+    /// The commit of this bundle; the same bundle always gives the same commit.
+    async fn commit(
+        &self,
+        candidate: &Candidate,
+        workorder: &Workorder,
+        bundle: &OutputBundle,
+    ) -> Result<String, GitError> {
+        let message = format!(
+            "{}\n\nObjective: {}\nWorkorder: {}\nOutput: {}\n",
+            self.subject, workorder.objective_id, workorder.work_order_id, bundle.output_id
+        );
+        let author = bundle.metadata.get("executor").and_then(Value::as_str).unwrap_or_default();
+        let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let author: String = author.chars().filter(plain).take(64).collect();
+        let author = if author.is_empty() { "executor".to_string() } else { author };
+        let saying = Saying {
+            message: &message,
+            author: &author,
+            authored_at: workorder.created_at,
+            committed_at: bundle.created_at,
+        };
+        candidate.commit(&saying).await
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn blank(gate: &str) -> Evidence {
+    Evidence { gate: gate.to_string(), ..Evidence::default() }
+}
+
+pub(super) fn trouble(gate: &str, why: &str) -> Evidence {
+    let why = said(why);
+    Evidence { log_tail: why.clone(), trouble: Some(why), ..blank(gate) }
+}

@@ -1,0 +1,58 @@
+//! `fernery bench`, as a person or a program runs it. What it measures is no matter here.
+
+use crate::program::{Answer, fernery, run_in};
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+#[test]
+fn a_bench_says_what_it_measures_and_prints_figures_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let args =
+        ["bench", "--only", "memory,flatness", "--polls", "10", "--backlog", "1000", "--history", "1000"];
+    let answer = run_in(dir.path(), args.iter().chain(&["--runs", "1"]));
+    let figures: Vec<serde_json::Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).expect("a figure")).collect();
+    let named: BTreeSet<_> = figures.iter().map(|figure| figure["figure"].as_str().unwrap()).collect();
+    assert!(named.contains("sqlite.memory_waiting") && named.contains("sqlite.flatness_p99"), "{named:?}");
+
+    // Two of memory; few jobs, history, backlog, many jobs.
+    let said: Vec<&str> = answer.stderr.lines().filter(|line| line.starts_with('[')).collect();
+    for (n, line) in said.iter().enumerate() {
+        assert!(line.starts_with(&format!("[{}/6, ", n + 1)), "{line}");
+    }
+    assert_eq!(said.len(), 6, "{answer:?}");
+    assert!(said[0].ends_with("s] sqlite.memory_idle"), "{said:?}");
+    assert!(said[5].ends_with("s] sqlite.flatness, many jobs, round 1 of 1"), "{said:?}");
+    let missed = figures.iter().any(|figure| figure["reached"] == false);
+    assert_eq!(answer.code, Some(i32::from(missed)), "{answer:?}");
+}
+
+/// What an agent's clone has of its own does not depend on what its repository holds.
+#[test]
+fn a_large_history_is_not_copied_for_an_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    let answer = run_in(dir.path(), ["bench", "--only", "agents", "--tickets", "2", "--objects-mb", "20"]);
+    let figures: Vec<serde_json::Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).expect("a figure")).collect();
+    let of = |name: &str| {
+        let found = figures.iter().find(|figure| figure["figure"] == format!("sqlite.{name}"));
+        found.unwrap_or_else(|| panic!("no {name}: {answer:?}"))["value"].as_f64().unwrap()
+    };
+    assert!(of("agent_copied") < 1e6 && of("agent_copied_flatness") < 1.1, "{answer:?}");
+    for timed in
+        ["agent_start_p50", "agent_start_p95", "agent_end_p50", "agent_end_p95", "agent_start_flatness"]
+    {
+        assert!(of(timed) > 0.0, "{answer:?}");
+    }
+}
+
+/// C9
+#[test]
+fn a_bench_that_nobody_reads_ends_in_silence() {
+    let mut command = fernery();
+    command.args(["bench", "--only", "memory", "--polls", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let answer: Answer = child.wait_with_output().unwrap().into();
+    assert_eq!(answer.exits(0).stderr.lines().count(), 1, "one step was begun");
+}

@@ -1,0 +1,285 @@
+//! Tickets from the command line, against a real server: written down, approved, followed, and refused in order.
+
+use crate::program;
+use crate::program::{Server, fernery, run_in};
+use serde_json::{Value, json};
+use std::process::Stdio;
+
+fn show(server: &Server, id: &str) -> Value {
+    server.run(["ticket", "show", id, "--json"]).exits(0).json()
+}
+
+/// What the server's own machine has beside the database.
+fn keep_head(server: &Server, head: &Value) {
+    std::fs::write(server.data().join("journal.head"), head.to_string()).unwrap();
+}
+
+/// Looks until the workers of the server have come so far.
+#[allow(clippy::disallowed_methods, reason = "another process gives no signal to wait for")]
+fn until(server: &Server, id: &str, is_so: impl Fn(&Value) -> bool) {
+    let by = fernery_engine::door::stop_watch() + std::time::Duration::from_secs(60);
+    while !is_so(&show(server, id)) {
+        assert!(fernery_engine::door::stop_watch() < by, "{}", show(server, id));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_patch_of_no_repository_is_refused_at_its_approval_with_what_to_do() {
+    let server = Server::start(&[]);
+    server.run(["ticket", "new", "--id", "T", "--title", "x", "--meta", "repo_ref=web"]).exits(0);
+    let refused = server.run(["ticket", "approve", "T", "--yes"]).exits(4);
+    assert!(refused.stderr.contains("this server has none: run `fernery init`"), "{refused:?}");
+    let refused = server.run(["ticket", "approve", "T", "--yes", "--json"]).exits(4).json();
+    assert_eq!(refused["code"], "no_repository", "{refused}");
+    let read = show(&server, "T");
+    assert_eq!((&read["objective"]["status"], &read["decisions"]), (&json!("NEW"), &json!([])));
+}
+
+#[test]
+fn a_ticket_is_written_down_approved_and_followed() {
+    let server = Server::start_for_text();
+    let made = server
+        .run([
+            "ticket",
+            "new",
+            "--title",
+            "Fix the footer",
+            "--criteria",
+            "- it\n- works",
+            "--meta",
+            "repo_ref=web",
+            "--meta",
+            "n:=1",
+            "--importance",
+            "0",
+        ])
+        .exits(0);
+    let id = made.stdout.trim().to_string();
+    assert!(id.starts_with("mec-"), "{made:?}");
+    assert!(made.stderr.contains(&format!("fernery ticket approve {id}")), "{made:?}");
+    let read = show(&server, &id);
+    assert_eq!(read["objective"]["metadata"], json!({ "repo_ref": "web", "n": 1 }));
+    assert_eq!((&read["objective"]["importance"], &read["objective"]["urgency"]), (&json!(0), &json!(2)));
+
+    let nobody = server.run(["ticket", "approve", &id]).exits(2);
+    assert!(nobody.stderr.contains("--digest"), "{nobody:?}");
+    let digest = read["approval"]["digest"].as_str().unwrap().to_string();
+    server.run(["objective", "edit", &id, "--title", "Fix the footer on phones", "--unset", "n"]).exits(0);
+    let changed = server.run(["ticket", "approve", &id, "--digest", &digest]).exits(4);
+    assert!(
+        changed.stderr.contains("changed /title: \"Fix the footer\" → \"Fix the footer on phones\""),
+        "{changed:?}"
+    );
+    let changed = server.run(["ticket", "approve", &id, "--digest", &digest, "--json"]).exits(4);
+    assert_eq!((&changed.json()["code"], changed.stderr.as_str()), (&json!("changed"), ""));
+    let approved = server.run(["ticket", "approve", &id, "--yes", "--note", "go"]).exits(0).stdout;
+    let now = show(&server, &id);
+    assert!(approved.contains(now["decision"]["digest"].as_str().unwrap()), "{approved}");
+    assert!(approved.contains("- works") && approved.contains("is approved and TODO"), "{approved}");
+    assert_eq!(
+        server.run(["ticket", "approve", &id, "--yes", "--json"]).exits(0).json()["decision"],
+        now["decision"]
+    );
+
+    let shown = server.run(["ticket", "show", &id]).exits(0).stdout;
+    for part in ["Fix the footer on phones", "approved it", ": go", "operator", "next:"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // Its executor is elsewhere, and nobody is there: it stays so.
+    until(&server, &id, |ticket| ticket["objective"]["status"] == "IN_PROGRESS");
+    let listed = server.run(["ticket", "list", "--status", "in_progress"]).exits(0).stdout;
+    assert!(listed.contains(&id) && listed.contains("IN_PROGRESS"), "{listed}");
+    assert!(!server.run(["ticket", "list", "--status", "done"]).exits(0).stdout.contains(&id));
+    let page = server.run(["ticket", "list", "--azolla", "mec", "--json"]).exits(0).json();
+    assert_eq!(page["objectives"][0]["objective"]["objective_id"], id.as_str());
+}
+
+#[test]
+fn a_ticket_comes_as_markdown_from_stdin_or_the_editor() {
+    let server = Server::start(&[]);
+    let text = "---\nid: WEB-1\nurgency: 0\nrepo_ref: web\n---\n# Name the field\n\n- it is named\n";
+    let made = server.run_with_stdin(&["ticket", "new", "-"], text).exits(0);
+    assert_eq!(made.stdout.trim(), "WEB-1");
+    let read = show(&server, "WEB-1")["objective"].clone();
+    assert_eq!(
+        (&read["title"], &read["acceptance_criteria"]),
+        (&json!("Name the field"), &json!("- it is named"))
+    );
+    assert_eq!((&read["urgency"], &read["metadata"]), (&json!(0), &json!({ "repo_ref": "web" })));
+    server.run_with_stdin(&["ticket", "edit", "WEB-1", "-"], "# Name every field\n").exits(0);
+    let read = show(&server, "WEB-1")["objective"].clone();
+    assert_eq!(
+        (&read["title"], &read["acceptance_criteria"]),
+        (&json!("Name every field"), &json!("- it is named"))
+    );
+    for (bad, said) in
+        [("---\nurgency: 9\n---\n# T", "line 2"), ("", "a title"), ("---\nx\n", "cannot be read")]
+    {
+        let answer = server.run_with_stdin(&["ticket", "new", "-"], bad).exits(2);
+        assert!(answer.stderr.contains(said), "{bad:?} {answer:?}");
+    }
+    let taken = server.run(["ticket", "new", "--id", "WEB-1", "--title", "Another"]).exits(4);
+    assert!(taken.stderr.contains("already used for something else"), "{taken:?}");
+
+    // On a terminal the editor opens.
+    let mut command = program::started_by("script");
+    let program = fernery();
+    let call = format!("{} ticket new", program.get_program().to_str().unwrap());
+    command.args(["-qec", &call, "/dev/null"]).current_dir(server.dir.path());
+    command.env("EDITOR", "sed -i 's/^# $/# From the editor/'").env_remove("VISUAL").stdin(Stdio::null());
+    let output = command.output().expect("script starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let listed = server.run(["ticket", "list"]).exits(0).stdout;
+    assert!(listed.contains("From the editor"), "{listed}");
+}
+
+#[test]
+fn a_ticket_with_something_in_its_way_stops_after_its_approval_and_goes_on() {
+    let server = Server::start_for_text();
+    let text = "---\nid: T\nblocked_on: the API key\n---\n# Paint it\n";
+    let colour = ["ticket", "new", "-", "--blocked-on", "design-decision: which colour?"];
+    server.run_with_stdin(&colour, text).exits(0);
+    let approved = server.run(["ticket", "approve", "T", "--yes"]).exits(0);
+    assert!(
+        approved.stderr.contains("still blocked by: b1, b2")
+            && approved.stdout.contains("T is approved and TODO")
+    );
+    until(&server, "T", |ticket| ticket["objective"]["status"] == "BLOCKED");
+    let shown = server.run(["ticket", "show", "T"]).exits(0).stdout;
+    assert!(
+        shown.contains("Resolve b2 (which colour?), then: fernery ticket unblock T --blocker b2"),
+        "{shown}"
+    );
+    let edited =
+        server.run_with_stdin(&["ticket", "edit", "T", "-"], "---\nblocked_on: x\n---\n# T\n").exits(2);
+    assert!(edited.stderr.contains("fernery ticket block"), "{edited:?}");
+    server.run(["ticket", "unblock", "T", "--blocker", "b1", "--blocker", "b2"]).exits(0);
+    until(&server, "T", |ticket| ticket["objective"]["status"] == "IN_PROGRESS");
+}
+
+#[test]
+fn acts_end_with_the_code_that_scripts_can_tell_apart() {
+    let server = Server::start(&[]);
+    server.run(["ticket", "new", "--id", "T", "--title", "x"]).exits(0);
+    let wrong = server.run(["ticket", "confirm", "T"]).exits(4);
+    assert!(wrong.stderr.contains("T is NEW") && wrong.stderr.contains("no run"), "{wrong:?}");
+    let wrong = server.run(["ticket", "confirm", "T", "--run", "r"]).exits(4);
+    assert!(
+        wrong.stderr.contains("T is NEW") && wrong.stderr.contains("approve, edit, block, cancel"),
+        "{wrong:?}"
+    );
+    server.run(["ticket", "reopen", "T", "--note", "x"]).exits(4);
+    let blocked =
+        server.run(["ticket", "block", "T", "--description", "Which?", "--kind", "design-decision"]).exits(0);
+    assert!(blocked.stdout.contains("T is BLOCKED"), "{blocked:?}");
+    let shown = server.run(["ticket", "show", "T"]).exits(0).stdout;
+    assert!(shown.contains("fernery ticket unblock T --blocker b1") && shown.contains("Which?"), "{shown}");
+    assert!(server.run(["pause", "list"]).exits(0).stdout.contains("GATE_FAILED"));
+    server.run(["ticket", "unblock", "T", "--blocker", "b9"]).exits(4);
+    assert!(server.run(["ticket", "unblock", "T", "--blocker", "b1"]).exits(0).stdout.contains("T is NEW"));
+    assert!(
+        server.run(["ticket", "cancel", "T", "--note", "no"]).exits(0).stdout.contains("BLOCKED: cancelled")
+    );
+    for act in [
+        &["show"][..],
+        &["approve", "--yes"],
+        &["confirm"],
+        &["cancel"],
+        &["edit", "--title", "x"],
+        &["unblock", "--all"],
+        &["block", "--description", "x"],
+        &["reopen", "--note", "x"],
+    ] {
+        let args = ["ticket", act[0], "nobody"].into_iter().chain(act[1..].iter().copied());
+        server.run(args).exits(3);
+    }
+    for args in [&["run", "show", "nobody"][..], &["run", "replay", "nobody"], &["azolla", "show", "nobody"]]
+    {
+        server.run(args).exits(3);
+    }
+    let nowhere = server.run(["ticket", "new", "--title", "x", "--azolla", "nowhere"]).exits(1);
+    assert!(nowhere.stderr.contains("there are: mec"), "{nowhere:?}");
+    assert_eq!(
+        server.run(["run", "replay", "--all", "--json"]).exits(0).json(),
+        json!({ "runs": 0, "differ": [] })
+    );
+    assert!(server.run(["run", "list"]).exits(0).stdout.starts_with("RUN "));
+    assert!(server.run(["azolla", "list"]).exits(0).stdout.contains("mec"));
+    assert!(server.run(["azolla", "show", "mec"]).exits(0).stdout.contains("\"gates\""));
+    let journal = server.run(["journal", "list"]).exits(0).stdout;
+    for act in ["created", "blocked", "unblocked", "cancelled", "blueprint_in_force"] {
+        assert!(journal.contains(act), "{act}: {journal}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for (args, said) in [
+        (&["ticket", "new"][..], "--title"),
+        (&["ticket", "new", "file.md"], "possible values: -"),
+        (&["ticket", "new", "--title", "x", "--meta", "k"], "key=text"),
+        (&["ticket", "new", "--title", "x", "--urgency", "5"], "0 (most) to 4"),
+        (&["ticket", "show", "a/b"], "an id has 1 to 64"),
+        (&["ticket", "approve", "x", "--digest", "abc"], "64 digits"),
+        (&["ticket", "unblock", "x"], "--blocker"),
+        (&["ticket", "list", "--status", "lost"], "NEW, TODO"),
+        (&["run", "replay"], "<ID>"),
+    ] {
+        let answer = if said == "--title" { server.run(args) } else { run_in(dir.path(), args) };
+        let answer = answer.exits(2);
+        assert!(answer.stderr.contains(said), "{args:?} {answer:?}");
+    }
+}
+
+#[test]
+fn verify_compares_the_chain_with_what_was_kept_beside_it() {
+    let server = Server::start(&[]);
+    server.run(["ticket", "new", "--id", "T", "--title", "x"]).exits(0);
+    let whole = server.run(["verify", "--json"]).exits(0).json();
+    assert_eq!(whole["fault"], Value::Null, "{whole}");
+    let hash = "0".repeat(64);
+    // The server writes its own there until all is sealed.
+    let cut = || {
+        keep_head(&server, &json!({ "place": 1_000_000, "hash": hash }));
+        server.run(["verify", "--json"]).json()["fault"]
+            .as_str()
+            .is_some_and(|fault| fault.contains("truncated"))
+    };
+    assert!((0..20).any(|_| cut()), "{:?}", server.run(["verify"]));
+    let cut = server.run(["verify"]).exits(1);
+    assert!(cut.stderr.contains("truncated"), "{cut:?}");
+    let nonsense = || {
+        keep_head(&server, &json!("nonsense"));
+        server.run(["verify"]).stderr.contains("not a valid head file")
+    };
+    assert!((0..20).any(|_| nonsense()), "{:?}", server.run(["verify"]));
+}
+
+#[test]
+fn an_export_is_one_file_per_artifact_with_nothing_but_its_fields() {
+    let server = Server::start_for_text();
+    server.run(["ticket", "new", "--id", "T", "--title", "x", "--meta", "n:=1.50"]).exits(0);
+    server.run(["ticket", "approve", "T", "--yes"]).exits(0);
+    until(&server, "T", |ticket| ticket["objective"]["status"] == "IN_PROGRESS");
+    server.run(["ticket", "cancel", "T"]).exits(0);
+    until(&server, "T", |ticket| ticket["pauses"].as_array().is_some_and(|pauses| !pauses.is_empty()));
+    let out = server.run(["export", "out"]).exits(0).stdout;
+    assert!(out.contains(" 2 objectives") && out.contains("2 blueprints"), "{out}");
+    let root = server.dir.path().join("out");
+    let read =
+        |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let objective: fernery_core::artifact::Objective =
+        serde_json::from_str(&read("objectives/T.json")).unwrap();
+    assert_eq!(json!(objective), show(&server, "T")["objective"]);
+    assert_eq!(read("objectives/T.json").trim_end(), fernery_core::canonical::text_of(&objective));
+    let decisions: Vec<_> = std::fs::read_dir(root.join("decisions")).unwrap().collect();
+    assert_eq!(decisions.len(), 1);
+    let pause: fernery_core::artifact::PauseState =
+        serde_json::from_str(&read("pause_states/T.1.json")).unwrap();
+    assert_eq!(pause.objective_id.as_str(), "T");
+    for file in std::fs::read_dir(root.join("blueprints")).unwrap() {
+        let path = file.unwrap().path();
+        let digest = fernery_core::canonical::Digest::of_bytes(&std::fs::read(&path).unwrap());
+        assert_eq!(path.file_stem().unwrap().to_str().unwrap(), digest.to_string());
+    }
+    assert!(std::fs::read_dir(root.join("journal")).unwrap().count() >= 4);
+    assert!(server.run(["export", "out"]).exits(2).stderr.contains("not empty"));
+}
