@@ -1,5 +1,7 @@
 //! A PostgreSQL server of a test's own, to be killed, started again, and given certificates.
 
+use super::port::Port;
+use std::fs::File;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +15,7 @@ pub(crate) struct Cluster {
     dir: tempfile::TempDir,
     bin: PathBuf,
     owner: Option<Owner>,
-    port: u16,
+    port: Port,
     server: Option<Child>,
 }
 
@@ -44,7 +46,7 @@ impl Cluster {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let owner = Owner::needed();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o711)).expect("its mode");
-        let mut cluster = Self { dir, bin, owner, port: free_port(), server: None };
+        let mut cluster = Self { dir, bin, owner, port: Port::reserve(), server: None };
         std::fs::create_dir(cluster.data()).expect("a directory for the data");
         cluster.give(&cluster.data());
         let made = cluster
@@ -64,7 +66,7 @@ impl Cluster {
         let dir = tempfile::tempdir().expect("a temporary directory");
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o711)).expect("its mode");
         let mut standby =
-            Self { dir, bin: self.bin.clone(), owner: self.owner, port: free_port(), server: None };
+            Self { dir, bin: self.bin.clone(), owner: self.owner, port: Port::reserve(), server: None };
         standby.copy(self);
         standby
     }
@@ -79,7 +81,7 @@ impl Cluster {
         let copied = self
             .program("pg_basebackup")
             .args(["--host", "127.0.0.1", "--username", "fernery", "--checkpoint", "fast", "--no-sync"])
-            .args(["--write-recovery-conf", "--port", &primary.port.to_string(), "--pgdata"])
+            .args(["--write-recovery-conf", "--port", &primary.port().to_string(), "--pgdata"])
             .arg(self.data())
             .status();
         assert!(copied.expect("pg_basebackup runs").success(), "pg_basebackup");
@@ -87,6 +89,10 @@ impl Cluster {
 
     fn data(&self) -> PathBuf {
         self.dir.path().join("data")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.path().join("log")
     }
 
     fn give(&self, path: &Path) {
@@ -125,19 +131,24 @@ impl Cluster {
             .program("postgres")
             .arg("-D")
             .arg(self.data())
-            .args(["-p", &self.port.to_string(), "-c", "listen_addresses=127.0.0.1", "-k"])
+            .args(["-p", &self.port().to_string(), "-c", "listen_addresses=127.0.0.1", "-k"])
             .arg(self.data())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(File::create(self.log()).expect("a log"))
             .spawn();
-        self.server = Some(server.expect("postgres starts"));
+        let mut server = server.expect("postgres starts");
         for _ in 0..600 {
             if tokio_postgres::connect(&self.url(), NoTls).await.is_ok() {
+                self.server = Some(server);
                 return;
+            }
+            if server.try_wait().expect("its status").is_some() {
+                break;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("the server does not answer");
+        let _ = server.kill();
+        panic!("the server does not answer: {}", std::fs::read_to_string(self.log()).expect("a log"));
     }
 
     /// As `pg_ctl stop -m immediate`: no last checkpoint, no goodbye.
@@ -150,7 +161,7 @@ impl Cluster {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.port.number()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -158,7 +169,7 @@ impl Cluster {
     }
 
     pub(crate) fn url_as(&self, host: &str, query: &str) -> String {
-        format!("postgres://fernery@{host}:{}/postgres?{query}", self.port)
+        format!("postgres://fernery@{host}:{}/postgres?{query}", self.port())
     }
 
     /// Where a test can keep files of its own.
@@ -171,9 +182,4 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("its number").port()
 }

@@ -7,6 +7,7 @@ pub(crate) mod consistency;
 pub(crate) mod dump;
 pub(crate) mod fresh_database;
 pub(crate) mod model;
+pub(crate) mod port;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod race;

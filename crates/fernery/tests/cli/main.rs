@@ -12,6 +12,8 @@ mod fresh_database;
 #[path = "../support/own_redis.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod own_redis;
+#[path = "../../../fernery-engine/tests/support/port.rs"]
+mod port;
 #[path = "../support/program/mod.rs"]
 mod program;
 

@@ -13,6 +13,9 @@ mod shell;
 #[allow(dead_code, reason = "only a part of it is used")]
 mod fresh_database;
 
+#[path = "../../../fernery-engine/tests/support/port.rs"]
+mod port;
+
 #[path = "../support/program/mod.rs"]
 mod program;
 

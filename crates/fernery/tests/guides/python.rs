@@ -1,6 +1,7 @@
 //! The Python worker of the first guide, where it has to be more than fair weather.
 
 use super::pages::block;
+use super::port::Port;
 use super::program::Server;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
@@ -72,16 +73,16 @@ fn end_of(server: &Server, job_id: &str) -> Value {
 
 #[test]
 fn a_report_whose_answer_was_lost_with_the_server_is_repeated_to_the_next_one() {
-    let server = Server::start(&[]);
+    let port = Port::reserve();
+    let server = Server::start_at(&port.address(), tempfile::tempdir().unwrap(), &[]);
     let job_id = slow_job(&server, "slow.txt");
     let mut worker = Worker::start(server.dir.path());
     let mut words = being_read(server.dir.path(), "slow.txt");
-    let address = server.url.strip_prefix("http://").unwrap().to_string();
     server.signal(Signal::KILL);
     let (_, dir) = server.ended();
 
     // Somebody takes the report and says nothing, as a server does that dies before its commit.
-    let silent = TcpListener::bind(&address).unwrap();
+    let silent = TcpListener::bind(port.address()).unwrap();
     words.write_all(b"four words of text").unwrap();
     drop(words);
     loop {
@@ -94,7 +95,7 @@ fn a_report_whose_answer_was_lost_with_the_server_is_repeated_to_the_next_one() 
     }
     drop(silent);
 
-    let server = Server::start_at(&address, dir, &[]);
+    let server = Server::start_at(&port.address(), dir, &[]);
     let job = end_of(&server, &job_id);
     assert_eq!((&job["status"], &job["result"]), (&json!("SUCCEEDED"), &json!({"words": 4})), "{job}");
     assert_eq!(job["attempts"].as_array().unwrap().len(), 1, "{job}");

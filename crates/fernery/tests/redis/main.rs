@@ -12,6 +12,8 @@ mod cluster;
 mod fresh_database;
 #[path = "../support/own_redis.rs"]
 mod own_redis;
+#[path = "../../../fernery-engine/tests/support/port.rs"]
+mod port;
 #[path = "../../../fernery-engine/tests/support/seed.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod seed;

@@ -1,7 +1,8 @@
 //! Redis and Valkey by every kind of URL: with a password, another database than the first, and TLS.
 
 use crate::fresh_database::fresh_database;
-use crate::own_redis::{OwnRedis, free_port};
+use crate::own_redis::OwnRedis;
+use crate::port::Port;
 use crate::world::{PATIENCE, World, complete};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use tokio::time::{Instant, sleep};
 /// A Redis that speaks TLS beside plain, its port for that, and the certificate that vouches for it.
 struct Secured {
     world: World,
-    port: u16,
+    port: Port,
     certificate: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -24,11 +25,11 @@ async fn secured() -> Secured {
     let (certificate, key_file) = (folder.path().join("c.pem"), folder.path().join("k.pem"));
     std::fs::write(&certificate, made.pem()).expect("written");
     std::fs::write(&key_file, key.serialize_pem()).expect("written");
-    let port = free_port().await;
+    let port = Port::reserve();
     let path = |path: &PathBuf| path.to_str().expect("a path").to_string();
     let more = [
         ("--requirepass", "p@ss".to_string()),
-        ("--tls-port", port.to_string()),
+        ("--tls-port", port.number().to_string()),
         ("--tls-cert-file", path(&certificate)),
         ("--tls-key-file", path(&key_file)),
         ("--tls-ca-cert-file", path(&certificate)),
@@ -57,7 +58,7 @@ impl Secured {
         world.drains_all(&["s"], &jobs[1..]).await;
         world.is_at_rest(&["s"]).await;
         let clients: String = world.redis.ask(&["CLIENT", "LIST"]).await;
-        let by_tls = clients.contains(&format!("laddr=127.0.0.1:{} ", self.port));
+        let by_tls = clients.contains(&format!("laddr={} ", self.port.address()));
         assert_eq!(by_tls, url.starts_with("rediss") || url.starts_with("valkeys"), "{clients}");
         let elsewhere: String = world.redis.ask(&["INFO", "keyspace"]).await;
         assert!(!elsewhere.contains("db0:"), "{elsewhere}");
@@ -67,8 +68,8 @@ impl Secured {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_of_url_leads_to_the_database_it_names() {
     let mut secured = secured().await;
-    let (plain, port) = (secured.world.redis.url(), secured.port);
-    let rest = format!("://:p%40ss@127.0.0.1:{port}/3");
+    let (plain, address) = (secured.world.redis.url(), secured.port.address());
+    let rest = format!("://:p%40ss@{address}/3");
     for url in [
         format!("rediss{rest}"),
         format!("valkeys{rest}"),
@@ -83,7 +84,7 @@ async fn every_kind_of_url_leads_to_the_database_it_names() {
 async fn a_certificate_that_nobody_vouches_for_is_refused_and_jobs_flow_by_the_database() {
     let secured = secured().await;
     let mut world = secured.world;
-    let url = format!("rediss://:p%40ss@127.0.0.1:{}/3", secured.port);
+    let url = format!("rediss://:p%40ss@{}/3", secured.port.address());
     let server = world.another_by(&world.database.url(), &url, &[], &[]).await;
     world.servers.push(server);
     let jobs = world.enqueue("s", 3).await;

@@ -1,16 +1,16 @@
 //! A Redis server of a test's own: it may be flushed, paused, killed and started again.
 
+use super::port::Port;
 use redis::FromRedisValue;
 use redis::aio::MultiplexedConnection;
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
 pub(crate) struct OwnRedis {
     folder: tempfile::TempDir,
-    port: u16,
+    port: Port,
     /// `:password@`, or nothing.
     login: &'static str,
     database: u8,
@@ -25,16 +25,16 @@ impl OwnRedis {
 
     /// One that wants this login, to be used by the database of this number, with more arguments.
     pub(crate) async fn start_with(login: &'static str, database: u8, more: Vec<String>) -> Self {
-        let port = free_port().await;
+        let port = Port::reserve();
         let folder = tempfile::tempdir().expect("a folder");
-        let child = spawn(&folder, port, &more);
+        let child = spawn(&folder, &port, &more);
         let redis = Self { folder, port, login, database, more, child };
         redis.answers().await;
         redis
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("redis://{}127.0.0.1:{}/{}", self.login, self.port, self.database)
+        format!("redis://{}127.0.0.1:{}/{}", self.login, self.port.number(), self.database)
     }
 
     async fn answers(&self) {
@@ -84,7 +84,7 @@ impl OwnRedis {
     }
 
     pub(crate) async fn start_again(&mut self) {
-        self.child = spawn(&self.folder, self.port, &self.more);
+        self.child = spawn(&self.folder, &self.port, &self.more);
         self.answers().await;
     }
 
@@ -94,13 +94,18 @@ impl OwnRedis {
     }
 }
 
-pub(crate) async fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("it").port()
-}
-
-fn spawn(folder: &tempfile::TempDir, port: u16, more: &[String]) -> Child {
+fn spawn(folder: &tempfile::TempDir, port: &Port, more: &[String]) -> Child {
     Command::new("redis-server")
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+        .args([
+            "--port",
+            &port.number().to_string(),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ])
         .arg("--dir")
         .arg(folder.path())
         .args(more)

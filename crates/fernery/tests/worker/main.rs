@@ -2,6 +2,8 @@
 
 #[path = "../support/campaign/mod.rs"]
 mod campaign;
+#[path = "../../../fernery-engine/tests/support/port.rs"]
+mod port;
 #[path = "../../../fernery-engine/tests/support/seed.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod seed;

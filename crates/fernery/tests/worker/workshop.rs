@@ -1,12 +1,12 @@
 //! A server that can be killed and comes back at the same address, and workers beside it that can be killed too.
 
+use crate::port::Port;
 use crate::processes::Mark;
 use fernery_client::{Client, ClientError};
 use fernery_core::JobId;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -43,17 +43,10 @@ pub(crate) fn fernery() -> Command {
     command
 }
 
-/// A port that nobody has, below those that the system gives to whoever asks for any.
-fn free_port() -> u16 {
-    let start = std::process::id() as u16 % 15_000;
-    let ports = (0..15_000).map(|n| 10_000 + (start + n) % 15_000);
-    ports.into_iter().find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a free port")
-}
-
 /// A server with a directory of its own.
 pub(crate) struct Workshop {
     pub(crate) dir: TempDir,
-    address: String,
+    port: Port,
     flags: Vec<String>,
     server: Option<Child>,
 }
@@ -62,8 +55,7 @@ impl Workshop {
     /// One that does not run yet.
     pub(crate) fn closed(flags: &[&str]) -> Self {
         let flags = flags.iter().map(ToString::to_string).collect();
-        let address = format!("127.0.0.1:{}", free_port());
-        Self { dir: tempfile::tempdir().unwrap(), address, flags, server: None }
+        Self { dir: tempfile::tempdir().unwrap(), port: Port::reserve(), flags, server: None }
     }
 
     pub(crate) async fn open(flags: &[&str]) -> Self {
@@ -75,7 +67,7 @@ impl Workshop {
     /// Starts the server, again if need be, and waits until it serves.
     pub(crate) async fn up(&mut self) {
         let mut command = fernery();
-        command.current_dir(self.dir.path()).args(["up", "--listen", &self.address]).args(&self.flags);
+        command.current_dir(self.dir.path()).args(["up", "--listen", &self.port.address()]).args(&self.flags);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = timeout(PATIENCE, lines.next_line()).await.expect("it starts").unwrap();
@@ -91,7 +83,7 @@ impl Workshop {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.port.address())
     }
 
     pub(crate) fn data(&self) -> PathBuf {

@@ -1,6 +1,7 @@
 //! `fernery capture` while something goes wrong: nothing is lost, and nothing is there twice.
 
 use super::{captures, files, program, spooled, texts, until};
+use crate::port::Port;
 use program::{Answer, Server, fernery};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -43,7 +44,8 @@ fn captures_without_a_server_are_stored_at_the_next_start() {
 
 #[test]
 fn captures_for_a_server_elsewhere_are_kept_for_it_and_go_with_the_next() {
-    let server = Server::start(&[]);
+    let port = Port::reserve();
+    let server = Server::start_at(&port.address(), tempfile::tempdir().unwrap(), &[]);
     let (url, token) =
         (server.url.clone(), std::fs::read_to_string(server.data().join("operator.token")).unwrap());
     let away = tempfile::tempdir().unwrap();
@@ -61,7 +63,7 @@ fn captures_for_a_server_elsewhere_are_kept_for_it_and_go_with_the_next() {
     capture("two").exits(0);
     let place = away.path().join("fernery/captures").join(url.replace([':', '/'], "_"));
     assert_eq!(files(&place).len(), 2, "{}", place.display());
-    let server = Server::start_at(url.strip_prefix("http://").unwrap(), dir, &[]);
+    let server = Server::start_at(&port.address(), dir, &[]);
     assert_eq!(texts(&server), [""; 0]);
     let said = capture("three").exits(0);
     assert!(said.stderr.contains("delivered 2 that were kept"), "{said:?}");
