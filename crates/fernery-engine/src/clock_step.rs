@@ -62,10 +62,10 @@ pub const REMEDY: &str = "if the clock is wrong, correct it; if it is right (the
     time), run `fernery clock confirm` (on SQLite, stop the server before and start it after). Until then \
     retention is suspended, and on SQLite new entries are dated in the past";
 
-/// Judges what the clock says now against the last instant that was kept. A database that has kept none, or a kernel that does
-/// not tell boots apart, gives no reason for doubt.
+/// Judges what the clock says now against the last instant that was kept. A database that has kept none, or a kernel that never
+/// tells boots apart, gives no reason for doubt. An earlier version kept the instant without its boot: another boot, then.
 pub fn judge(kept: &Reading, now: &Reading, between: Between) -> Option<Doubt> {
-    if kept.boot.id == 0 {
+    if kept.at == Timestamp::default() || (kept.boot.id == 0 && now.boot.id == 0) {
         return None;
     }
     let ms = Duration::from_millis;
@@ -121,6 +121,11 @@ mod tests {
             None,
             "a backup was restored an hour ago"
         );
-        assert_eq!(judge(&reading(0, 0, 0), &reading(400 * DAY, 8, 0), off(0)), None, "nothing was kept yet");
+        let none = Reading { at: Timestamp::default(), boot: Boot { id: 0, up_ms: 0 } };
+        assert_eq!(judge(&none, &reading(400 * DAY, 8, 0), off(0)), None, "nothing was kept yet");
+        let earlier = reading(0, 0, 0);
+        assert!(judge(&earlier, &reading(400 * DAY, 8, 0), off(0)).is_some(), "kept by an earlier version");
+        assert_eq!(judge(&earlier, &reading(90 * DAY, 8, 0), off(90 * DAY)), None, "it ended in this boot");
+        assert_eq!(judge(&earlier, &reading(400 * DAY, 0, 0), off(0)), None, "boots are never told apart");
     }
 }

@@ -152,11 +152,12 @@ fn a_writer_that_hangs_is_told_and_keeps_nobody_from_reading() {
 fn a_loop_that_panics_is_started_again_and_told() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start_told(dir, &["--lease-ttl", "1s"], ("FERNERY_FAILPOINT", "panic:reaper"));
-    let job = json!({"stream": "s", "payload": {}});
+    let job = json!({"stream": "s", "payload": {}, "max_attempts": 1});
     assert_eq!(server.post("operator.token", "/v1/jobs", &job).0, 201);
-    server.claim("s").unwrap();
-    // The worker is never heard of again, and the reaper that was started again takes the job back.
-    until(|| server.claim("s").is_some());
+    let held = server.claim("s").unwrap();
+    // The worker is never heard of again and nobody else claims: only the reaper, started again, ends the job.
+    let path = format!("/v1/jobs/{}", held["job_id"].as_str().unwrap());
+    until(|| server.read(&path).1["status"] == "DEAD");
     let (status, ready) = server.read("/readyz");
     assert_eq!(
         (status, &ready["status"], &ready["findings"][0]["check"]),

@@ -2,6 +2,7 @@
 //! that jumped.
 
 use crate::fresh_database::{FreshDatabase, empty_database, fresh_database};
+use crate::program::patience::until;
 use crate::program::{Server, fernery, run_in};
 use rusqlite::Connection;
 use rustix::process::Signal;
@@ -11,6 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 macro_rules! migrations {
     ($backend:literal: $($name:literal),+) => {
@@ -207,6 +209,10 @@ fn told(server: &Server, flags: &[&str]) -> (Value, bool) {
     (clock, doctor.contains("clock_step"))
 }
 
+/// As if the machine had been booted since, with a clock that is 400 days ahead, and the server started again.
+const BACK: &str = "UPDATE marks SET value = value - 400 * 86400000 WHERE name = 'clock';
+                    UPDATE marks SET value = 1 WHERE name IN ('clock_boot', 'clock_doubt');";
+
 #[test]
 fn a_clock_in_doubt_is_told_and_confirmed_on_a_file() {
     let server = Server::start(&[]);
@@ -214,10 +220,7 @@ fn a_clock_in_doubt_is_told_and_confirmed_on_a_file() {
     assert_eq!(told(&server, &[]), (Value::Null, false));
     server.signal(Signal::TERM);
     let (_, dir) = server.ended();
-    // As if the machine had been booted since, with a clock that is 400 days ahead, and the server started again.
-    let back = "UPDATE marks SET value = value - 400 * 86400000 WHERE name = 'clock';
-                UPDATE marks SET value = 1 WHERE name IN ('clock_boot', 'clock_doubt');";
-    Connection::open(&path).unwrap().execute_batch(back).unwrap();
+    Connection::open(&path).unwrap().execute_batch(BACK).unwrap();
     let server = Server::start_in(dir, &[]);
     let (clock, step) = told(&server, &[]);
     assert!(!clock.is_null() && step, "{clock}");
@@ -235,6 +238,31 @@ fn a_clock_in_doubt_is_told_and_confirmed_on_a_file() {
     let confirmed = run_in(dir.path(), ["clock", "confirm", "--json"]).exits(0).json();
     assert_eq!(confirmed["was_in_doubt"], true);
     assert_eq!(told(&Server::start_in(dir, &[]), &[]), (Value::Null, false));
+}
+
+#[test]
+fn a_clock_in_doubt_empties_no_trash() {
+    let server = Server::start(&[]);
+    let data = server.data();
+    server.signal(Signal::TERM);
+    let (_, dir) = server.ended();
+    Connection::open(data.join("fernery.db")).unwrap().execute_batch(BACK).unwrap();
+    let folder = data.join("trash/run");
+    std::fs::create_dir_all(&folder).unwrap();
+    // Handed in 300 days before this clock: past its grace period if the clock is right, not if it is 400 days ahead.
+    let then = fernery_engine::door::wall_clock().before(Duration::from_secs(300 * 24 * 3600));
+    let note = json!({"name": "run", "work_order_id": "w", "attempt_id": "a", "captured": true,
+        "why": "handed in", "discarded_at": then});
+    std::fs::write(folder.join("trash.json"), note.to_string()).unwrap();
+    let server = Server::start_in(dir, &[]);
+    assert!(!told(&server, &[]).0.is_null());
+    // The keeper empties the trash from its second pass on.
+    until(|| {
+        let workers = server.read("/v1/azollas/mec").1["workers"].clone();
+        let keeper = workers.as_array()?.iter().find(|worker| worker["worker"] == "keeper")?;
+        keeper["passes"].as_u64().filter(|passes| *passes >= 2)
+    });
+    assert!(folder.exists(), "it was deleted by a clock in doubt");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -45,6 +45,18 @@ fn a_cancel(call: &Call<'_>) -> Option<Value> {
     comes_to(call, "t", |seen| runs(seen) == 1)
 }
 
+/// A ticket that is written down with a blocker and approved, BLOCKED by the scheduler, unblocked and done.
+fn blocked_from_the_start(call: &Call<'_>) -> Option<Value> {
+    let mut ticket = new_ticket("t");
+    ticket["blocked_on"] = json!([{"kind": "USER_INPUT", "description": "Which?"}]);
+    call("POST", "/v1/objectives", ticket)?;
+    let seen = call("GET", "/v1/objectives/t", Value::Null)?;
+    act(call, "approve", json!({"digest": seen["approval"]["digest"]}))?;
+    comes_to(call, "t", |seen| is(seen, "BLOCKED") || is(seen, "DONE"))?;
+    act(call, "unblock", json!({"all": true}))?;
+    comes_to(call, "t", |seen| is(seen, "DONE"))
+}
+
 /// What was done to the ticket, by name.
 fn acts_in_the_journal(shop: &Shop) -> Vec<String> {
     let entries = shop.get("/v1/journal?limit=200")["entries"].clone();
@@ -100,6 +112,39 @@ fn killed_in_every_act(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)) {
     });
 }
 
+fn killed_around_a_blocker(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)) {
+    let steps = [
+        "act-written@1",
+        "act-durable@1",
+        "readiness-emitted",
+        "event-claimed",
+        "event-scheduled",
+        "act-written@2",
+        "act-durable@2",
+    ];
+    let blueprint = blueprint("cat >/dev/null; echo hello", "");
+    killed_at_each(
+        &steps.map(String::from),
+        &blueprint,
+        database,
+        blocked_from_the_start,
+        |step, shop, done| {
+            let wanted = json!({
+                "status": "DONE",
+                "unconfirmed": true,
+                "decisions": 1,
+                "events": ["BLOCKED", "SCHEDULED"],
+                "workorders": ["EXECUTED"],
+                "contents": ["hello\n"],
+                "verdicts": ["PASS"],
+                "pauses": ["GATE_FAILED", "RUN_COMPLETE"],
+            });
+            assert_eq!(artifacts(done), wanted, "killed at {step}");
+            assert_eq!(acts_in_the_journal(shop), ["created", "approve", "unblocked"], "killed at {step}");
+        },
+    );
+}
+
 fn killed_while_cancelling(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)) {
     let steps =
         ["act-written@2", "act-durable@2", "cancel-found", "bundle-written", "cancel-told", "gate-judged"];
@@ -129,6 +174,17 @@ fn campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_sqlite() 
 fn campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_postgres() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     killed_in_every_act(&|| Some(runtime.block_on(fresh_database())));
+}
+
+#[test]
+fn campaign_killed_around_a_blocker_of_a_new_ticket_it_comes_to_the_same_on_sqlite() {
+    killed_around_a_blocker(&|| None);
+}
+
+#[test]
+fn campaign_killed_around_a_blocker_of_a_new_ticket_it_comes_to_the_same_on_postgres() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    killed_around_a_blocker(&|| Some(runtime.block_on(fresh_database())));
 }
 
 #[test]

@@ -114,12 +114,13 @@ pub(crate) fn page_of_all(
     rows.iter().map(|row| Ok((view(row)?, row.word(4)?))).collect()
 }
 
-/// Whether an azolla answered: the first query, for its objectives, decides.
-pub(crate) fn status<'a>(
-    of_it: impl Iterator<Item = (&'a SubstrateQuery, &'a SubstrateQueryResponse)>,
-) -> Option<QueryStatus> {
-    let decides = |query: &SubstrateQuery| query.artifact_type != ReadableArtifact::Objective;
-    of_it.min_by_key(|(query, _)| decides(query)).map(|(_, response)| response.status)
+/// Whether an azolla answered everything that it was asked: the worst of its answers.
+pub(crate) fn status<'a>(responses: impl Iterator<Item = &'a SubstrateQueryResponse>) -> Option<QueryStatus> {
+    responses.map(|response| response.status).max_by_key(|status| match status {
+        QueryStatus::Ok => 0,
+        QueryStatus::Denied => 1,
+        QueryStatus::TargetUnavailable => 2,
+    })
 }
 
 /// What each azolla told, over all that it was asked.
@@ -132,7 +133,7 @@ pub(crate) fn told(answered: &[Answered]) -> Vec<Told> {
 }
 
 fn of_one(azolla_id: &AzollaId, answered: &[&Answered]) -> Option<Told> {
-    let status = status(answered.iter().map(|one| (&one.query, &one.response)))?;
+    let status = status(answered.iter().map(|one| &one.response))?;
     let server = answered.iter().find_map(|one| one.server.clone());
     let asked = Asked { azolla_id: azolla_id.clone(), status, server, as_of: None, unread: 0, full: false };
     let mut told = Told {
@@ -177,28 +178,50 @@ mod tests {
     use fernery_core::artifact::ResponseId;
     use serde_json::json;
 
+    fn answered(artifact_type: ReadableArtifact, status: QueryStatus, results: i64) -> Answered {
+        let (query_id, azolla) = (QueryId::stored("q"), AzollaId::stored("mec"));
+        let query = SubstrateQuery {
+            query_id: query_id.clone(),
+            source_azolla_id: AzollaId::stored("task_management"),
+            target_azolla_id: azolla.clone(),
+            artifact_type,
+            filter: Default::default(),
+            created_at: Timestamp::default(),
+        };
+        let response = SubstrateQueryResponse {
+            response_id: ResponseId::stored("r"),
+            query_id,
+            target_azolla_id: azolla,
+            status,
+            results: vec![json!({}); results as usize],
+            created_at: Timestamp::default(),
+        };
+        Answered { query, response, server: None }
+    }
+
     #[test]
     fn an_azolla_that_told_as_much_as_one_answer_takes_is_not_wholly_seen() {
         for (results, full) in [(queries::RESULTS_MAX - 1, false), (queries::RESULTS_MAX, true)] {
-            let (query_id, azolla) = (QueryId::stored("q"), AzollaId::stored("mec"));
-            let query = SubstrateQuery {
-                query_id: query_id.clone(),
-                source_azolla_id: AzollaId::stored("task_management"),
-                target_azolla_id: azolla.clone(),
-                artifact_type: ReadableArtifact::BlockerRef,
-                filter: Default::default(),
-                created_at: Timestamp::default(),
-            };
-            let response = SubstrateQueryResponse {
-                response_id: ResponseId::stored("r"),
-                query_id,
-                target_azolla_id: azolla,
-                status: QueryStatus::Ok,
-                results: vec![json!({}); results as usize],
-                created_at: Timestamp::default(),
-            };
-            let told = told(&[Answered { query, response, server: None }]);
+            let told = told(&[answered(ReadableArtifact::BlockerRef, QueryStatus::Ok, results)]);
             assert_eq!((told[0].asked.full, told[0].asked.is_seen()), (full, !full));
+        }
+    }
+
+    #[test]
+    fn an_azolla_that_denies_one_kind_of_artifact_is_not_wholly_seen() {
+        use QueryStatus::{Denied, Ok, TargetUnavailable};
+        for (objectives, pauses, status) in [
+            (Ok, Ok, Ok),
+            (Ok, Denied, Denied),
+            (Denied, Ok, Denied),
+            (Ok, TargetUnavailable, TargetUnavailable),
+            (TargetUnavailable, Denied, TargetUnavailable),
+        ] {
+            let told = told(&[
+                answered(ReadableArtifact::Objective, objectives, 0),
+                answered(ReadableArtifact::PauseState, pauses, 0),
+            ]);
+            assert_eq!((told[0].asked.status, told[0].asked.is_seen()), (status, status == Ok));
         }
     }
 }

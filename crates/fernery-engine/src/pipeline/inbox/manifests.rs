@@ -204,7 +204,7 @@ fn asked_again(sql: &mut dyn Sql, event: &Event, mut manifest: ManifestView) -> 
     let answers = answers::of_event(sql, &event.event_id)?;
     for asked in &mut manifest.facts.asked {
         let of_it = || answers.iter().filter(|view| view.query.target_azolla_id == asked.azolla_id);
-        if let Some(status) = answers::status(of_it().map(|view| (&view.query, &view.response))) {
+        if let Some(status) = answers::status(of_it().map(|view| &view.response)) {
             let answered = of_it().filter(|view| view.response.status == QueryStatus::Ok);
             asked.as_of = answered.map(|view| view.response.created_at).max();
             asked.status = status;
