@@ -30,7 +30,6 @@ mod rows;
 mod scan_start;
 mod settle;
 mod streams;
-mod tokens;
 
 use self::claim::ClaimBatch;
 use self::connection::pool::Pool;
@@ -47,7 +46,7 @@ use self::scan_start::ScanStarts;
 use crate::error::StoreResult;
 use crate::signals::Signals;
 use crate::store::expiry::Expiries;
-use crate::store::{Failure, Proof, Store, StoreSettings};
+use crate::store::{Failure, Proof, Store, StoreSettings, Tokens};
 use async_trait::async_trait;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -143,6 +142,8 @@ impl Shared {
         self.signals.loops.run(name, move || work(shared.clone()))
     }
 }
+
+impl Tokens for PostgresStore {}
 
 #[async_trait]
 impl Store for PostgresStore {

@@ -30,6 +30,8 @@ impl ToSql for Cell<'_> {
             Self::Text(text) => out.put_slice(text.as_bytes()),
             Self::At(at) => return At(*at).to_sql(ty, out),
             Self::Flag(flag) => return flag.to_sql(ty, out),
+            Self::Bytes(bytes) => out.put_slice(bytes),
+            Self::Texts(texts) => return texts.to_sql(ty, out),
             Self::Int(number) => match *ty {
                 Type::INT4 => return i32::try_from(*number)?.to_sql(ty, out),
                 _ => out.put_i64(*number),
@@ -69,6 +71,9 @@ fn value(row: &tokio_postgres::Row, column: usize) -> StoreResult<Value> {
         Type::TIMESTAMPTZ => int(cell::<Option<At>>(row, column)?.map(|at| at.0.as_millis())),
         Type::JSON => super::rows::maybe_json(row, column)?
             .map_or(Value::Null, |raw| Value::Text(raw.get().to_string())),
+        Type::BYTEA => cell::<Option<Vec<u8>>>(row, column)?.map_or(Value::Null, Value::Bytes),
+        Type::TEXT_ARRAY => cell::<Option<Vec<String>>>(row, column)?
+            .map_or(Value::Null, |texts| Value::Text(serde_json::json!(texts).to_string())),
         _ => cell::<Option<String>>(row, column)?.map_or(Value::Null, Value::Text),
     })
 }
@@ -87,6 +92,8 @@ struct Unsent {
 /// A parameter that outlives its call.
 enum Kept {
     Text(String),
+    Bytes(Vec<u8>),
+    Texts(Vec<String>),
     Other(Cell<'static>),
 }
 
@@ -94,6 +101,8 @@ impl Kept {
     fn new(cell: &Cell<'_>) -> Self {
         match *cell {
             Cell::Text(text) => Self::Text(text.to_string()),
+            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            Cell::Texts(texts) => Self::Texts(texts.to_vec()),
             Cell::Null => Self::Other(Cell::Null),
             Cell::Int(number) => Self::Other(Cell::Int(number)),
             Cell::At(at) => Self::Other(Cell::At(at)),
@@ -104,6 +113,8 @@ impl Kept {
     fn cell(&self) -> Cell<'_> {
         match self {
             Self::Text(text) => Cell::Text(text),
+            Self::Bytes(bytes) => Cell::Bytes(bytes),
+            Self::Texts(texts) => Cell::Texts(texts),
             Self::Other(cell) => *cell,
         }
     }
@@ -280,6 +291,10 @@ impl Transactions for PostgresStore {
 
     async fn consult(&self, work: Work) -> StoreResult<()> {
         self.transact_work("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work).await
+    }
+
+    async fn select(&self, statement: &'static str) -> StoreResult<Vec<Row>> {
+        rows(&self.read(statement, &[]).await?)
     }
 }
 

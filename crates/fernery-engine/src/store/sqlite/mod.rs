@@ -19,7 +19,6 @@ mod report;
 mod rows;
 mod settle;
 mod streams;
-mod tokens;
 mod tx;
 mod upgrade;
 mod writer;
@@ -33,7 +32,7 @@ use crate::door::{LeaseClock, stop_watch};
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
 use crate::store::expiry::Expiries;
-use crate::store::{Store, StoreSettings};
+use crate::store::{Store, StoreSettings, Tokens};
 use crate::supervise::caught_now;
 use async_trait::async_trait;
 use rusqlite::Connection;
@@ -165,6 +164,8 @@ impl SqliteStore {
 
 /// The writer's name among the loops.
 const WRITER: &str = "sqlite_writer";
+
+impl Tokens for SqliteStore {}
 
 #[async_trait]
 impl Store for SqliteStore {

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::store::endings::Traces;
-use crate::store::{AttemptView, JobBrief, StreamCounts, StreamView, TokenRow};
+use crate::store::{AttemptView, JobBrief, StreamCounts, StreamView};
 use fernery_core::job::lease::{Message, Tally};
 use fernery_core::{AttemptId, Holding, JobId, Progress, StreamName, Timestamp, TokenHash};
 use rusqlite::types::Type;
@@ -163,21 +163,6 @@ pub(super) fn stream_view(row: &Row<'_>) -> Result<StreamView> {
         paused: row.get(1)?,
         counts: stream_counts(row, 2)?,
         oldest_ready_at: maybe_instant(row, 8)?,
-    })
-}
-
-pub(super) fn token(row: &Row<'_>) -> Result<TokenRow> {
-    let streams: String = row.get(3)?;
-    Ok(TokenRow {
-        token_id: row.get(0)?,
-        name: row.get(1)?,
-        role: row.get(2)?,
-        streams: serde_json::from_str(&streams).map_err(|e| damaged(3, Type::Text, e))?,
-        secret_hash: row.get(4)?,
-        created_at: instant(row, 5)?,
-        expires_at: maybe_instant(row, 6)?,
-        revoked_at: maybe_instant(row, 7)?,
-        azolla_id: row.get(8)?,
     })
 }
 

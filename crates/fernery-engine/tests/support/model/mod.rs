@@ -269,9 +269,9 @@ impl Tokens for ModelStore {
     }
 
     async fn add_token(&self, token: TokenRow) -> StoreResult<bool> {
-        self.write(|state, _, _| match state.tokens.contains_key(&token.token_id) {
-            true => false,
-            false => state.tokens.insert(token.token_id.clone(), token).is_none(),
+        self.write(|state, _, _| match state.tokens.get(&token.token_id) {
+            Some(known) => known.secret_hash == token.secret_hash,
+            None => state.tokens.insert(token.token_id.clone(), token).is_none(),
         })
     }
 
