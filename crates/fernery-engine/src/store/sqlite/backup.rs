@@ -152,7 +152,9 @@ pub(super) fn checked(copy: &Path) -> StoreResult<usize> {
 /// The version of the schema, if it is one that this program knows.
 fn ours(db: &Connection) -> StoreResult<usize> {
     let (application, version): (i32, usize) =
-        db.query_row(include_str!("sql/health_file.sql"), [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        db.query_row(include_str!("sql/health_file.sql"), [], |row| {
+            Ok((row.get("application_id")?, row.get("user_version")?))
+        })?;
     if application != open::APPLICATION_ID {
         return Err(StoreError::Refused("it is not a Fernery database".into()));
     }
@@ -173,15 +175,15 @@ fn writes_seen(db: &Connection) -> StoreResult<i64> {
 fn counts(db: &Connection) -> StoreResult<Counts> {
     Ok(db.query_row(include_str!("sql/backup_counts.sql"), [], |row| {
         Ok(Counts {
-            jobs: row.get(0)?,
-            ready: row.get(1)?,
-            scheduled: row.get(2)?,
-            leases: row.get(3)?,
-            attempts: row.get(4)?,
-            dead_letters: row.get(5)?,
-            unique_keys: row.get(6)?,
-            streams: row.get(7)?,
-            tokens: row.get(8)?,
+            jobs: row.get("jobs")?,
+            ready: row.get("ready")?,
+            scheduled: row.get("scheduled")?,
+            leases: row.get("leases")?,
+            attempts: row.get("attempts")?,
+            dead_letters: row.get("dead_letters")?,
+            unique_keys: row.get("unique_keys")?,
+            streams: row.get("streams")?,
+            tokens: row.get("tokens")?,
         })
     })?)
 }
@@ -208,7 +210,8 @@ fn nothing_lost(before: &Connection, now: &Connection) -> StoreResult<()> {
     let mut kept = now.prepare(include_str!("sql/backup_attempt_kept.sql"))?;
     let mut rows = missing.query([])?;
     while let Some(row) = rows.next()? {
-        let (job_id, number, attempt_id): (Vec<u8>, i64, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (job_id, number, attempt_id): (Vec<u8>, i64, Vec<u8>) =
+            (row.get("job_id")?, row.get("attempt_no")?, row.get("attempt_id")?);
         if kept.query_row(params![job_id, number, attempt_id], flag)? {
             return lost("a closed attempt");
         }
