@@ -10,7 +10,7 @@ use crate::signals::Signals;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Ask, Claimed, JobView, Keep, Pass, Store, StoreSettings};
-use crate::supervise::Loops;
+use crate::supervise::{Loops, lock};
 
 use fernery_core::{JobId, JobStatus, limits};
 use std::future::Future;
@@ -125,7 +125,7 @@ impl Engine {
             engine.supervised("tidy", Self::tidy),
             engine.supervised("inbox", Self::intake),
         ];
-        *engine.inner.loops.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = loops;
+        *lock(&engine.inner.loops) = loops;
         engine
     }
 
@@ -267,7 +267,7 @@ impl Engine {
     pub async fn close(&self) {
         self.drain();
         let loops: Vec<_> = {
-            let mut loops = self.inner.loops.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut loops = lock(&self.inner.loops);
             std::mem::take(&mut *loops)
         };
         for task in loops {

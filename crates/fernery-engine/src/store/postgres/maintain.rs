@@ -10,8 +10,8 @@ use crate::door::stop_watch;
 use crate::error::StoreResult;
 use crate::store::expiry::Settled;
 use crate::store::{Keep, Maintain, Pass};
+use crate::supervise::lock;
 use async_trait::async_trait;
-use std::sync::PoisonError;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -67,10 +67,10 @@ impl Maintain for PostgresStore {
 
     async fn tidy(&self) -> StoreResult<()> {
         self.fold_counts().await?;
-        let last = *self.clock_kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *lock(&self.clock_kept);
         if last.is_none_or(|at| at.elapsed() >= clock::KEPT_EVERY) {
             self.keep_clock().await?;
-            *self.clock_kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop_watch());
+            *lock(&self.clock_kept) = Some(stop_watch());
         }
         Ok(())
     }

@@ -47,8 +47,9 @@ use crate::error::StoreResult;
 use crate::signals::Signals;
 use crate::store::expiry::Expiries;
 use crate::store::{Failure, Proof, Store, StoreSettings, Tokens};
+use crate::supervise::lock;
 use async_trait::async_trait;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -152,7 +153,7 @@ impl Store for PostgresStore {
     }
 
     async fn close(&self) {
-        let taking_back = self.taking_back.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taking_back = lock(&self.taking_back).take();
         if let Some(mut task) = taking_back {
             let put_back = async {
                 self.claims.rest().await;
@@ -163,7 +164,7 @@ impl Store for PostgresStore {
                 task.abort();
             }
         }
-        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
         for task in tasks {
             task.abort();
         }

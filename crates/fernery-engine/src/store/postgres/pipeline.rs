@@ -13,13 +13,14 @@ use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution::{self, Ending};
 use crate::pipeline::{Cell, Names, Question, Row, Sql, Stage, Value, Work, check_written};
 use crate::store::{NewJob, Transactions};
+use crate::supervise::lock;
 use async_trait::async_trait;
 use bytes::{BufMut, BytesMut};
 use fernery_core::Timestamp;
 use fernery_core::artifact::ObjectiveId;
 use std::collections::HashSet;
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::runtime::Handle;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -369,7 +370,7 @@ fn once(
     let (after, unsent, jobs) = (AfterCommit::default(), Vec::new(), Vec::new());
     let mut within =
         Transaction { runtime, session: &session, shared, now, after, unsent, jobs, trouble: None };
-    let mut works = works.iter().map(|work| work.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut works = works.iter().map(|work| lock(work));
     let worked = works.try_for_each(|mut work| work(&mut within)).and_then(|()| within.finish());
     // A statement that failed has ended the transaction, whatever the work made of it: its commit would roll back and
     // say nothing.

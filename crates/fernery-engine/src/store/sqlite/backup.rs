@@ -8,9 +8,10 @@
 
 use super::open;
 use crate::error::{StoreError, StoreResult};
+use crate::supervise::lock;
 use rusqlite::{Connection, InterruptHandle, Row, params};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Ends a copy that is under way. Clones end the same copy.
 #[derive(Clone, Default)]
@@ -25,7 +26,7 @@ struct Asked {
 impl Stop {
     /// Ends the copy as soon as SQLite notices.
     pub fn ask(&self) {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = lock(&self.0);
         asked.stop = true;
         if let Some(working) = &asked.working {
             working.interrupt();
@@ -34,13 +35,13 @@ impl Stop {
 
     /// From now on it is this connection that must be interrupted.
     fn reaches(&self, db: &Connection) -> StoreResult<()> {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = lock(&self.0);
         asked.working = Some(db.get_interrupt_handle());
         if asked.stop { Err(stopped()) } else { Ok(()) }
     }
 
     fn was_asked(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).stop
+        lock(&self.0).stop
     }
 }
 

@@ -33,12 +33,12 @@ use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
 use crate::store::expiry::Expiries;
 use crate::store::{Store, StoreSettings, Tokens};
-use crate::supervise::caught_now;
+use crate::supervise::{caught_now, lock};
 use async_trait::async_trait;
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -59,10 +59,6 @@ pub struct SqliteStore {
     processes: Mutex<LivingProcesses>,
     expiries: Expiries,
     signals: Arc<Signals>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SqliteStore {

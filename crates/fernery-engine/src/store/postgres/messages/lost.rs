@@ -11,10 +11,10 @@ use crate::store::postgres::Shared;
 use crate::store::postgres::connection::retry::Trouble;
 use crate::store::postgres::processes;
 use crate::store::postgres::rows::{self, cell, job_id};
+use crate::supervise::lock;
 use crate::transport::{DEAD_LETTERS, MessageId, Note, Sender};
 use fernery_core::StreamName;
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -203,15 +203,14 @@ impl Shared {
     }
 
     pub(crate) async fn write_suspects(&self, messaging: &Messaging) -> Result<(), Trouble> {
-        let suspects: Vec<StreamName> =
-            messaging.suspects.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let suspects: Vec<StreamName> = lock(&messaging.suspects).iter().cloned().collect();
         if suspects.is_empty() {
             return Ok(());
         }
         let session = self.pool.session().await?;
         let names: Vec<&str> = suspects.iter().map(StreamName::as_str).collect();
         session.query(include_str!("../sql/reemit_suspect.sql"), &[&names]).await?;
-        let mut left = messaging.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = lock(&messaging.suspects);
         left.retain(|stream| !suspects.contains(stream));
         Ok(())
     }
