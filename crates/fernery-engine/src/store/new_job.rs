@@ -59,7 +59,7 @@ impl NewJob {
 
     /// What keeps it from being stored. This is the one place for what a producer may ask for: HTTP, the inbox and the
     /// engine inside a program all ask here. The payload is taken for a document that
-    /// [`json_strict::scan`](fernery_core::json_strict::scan) has seen, as a part of a whole body does; [`NewJob::check`] looks itself.
+    /// [`json_strict::scan`] has seen, as a part of a whole body does; [`NewJob::check`] looks itself.
     pub fn unfit(&self) -> Vec<Unfit> {
         let ahead = match self.start {
             Start::Now => Duration::ZERO,
