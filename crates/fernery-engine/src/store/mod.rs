@@ -121,6 +121,7 @@ pub trait Store:
     Enqueue
     + Claim
     + Report
+    + Reap
     + Operate
     + Read
     + Streams
@@ -151,7 +152,7 @@ pub trait Enqueue: Send + Sync {
 #[async_trait]
 pub trait Claim: Send + Sync {
     /// Takes up to `ask.max` jobs under fresh leases, streams in the order given, oldest first. Never waits for a job.
-    /// Expired leases of these streams are settled before, up to [`REAP_BATCH`](limits::REAP_BATCH), as [`Maintain::reap`]
+    /// Expired leases of these streams are settled before, up to [`REAP_BATCH`](limits::REAP_BATCH), as [`Reap::reap`]
     /// does it: whatever that makes ready can be claimed by this very call.
     /// If the returned future is dropped before it is ready, whatever it had claimed goes back.
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>>;
@@ -246,15 +247,20 @@ pub trait Streams: Send + Sync {
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>>;
 }
 
-/// What the loops of the engine do.
+/// Leases that ran out.
 #[async_trait]
-pub trait Maintain: Send + Sync {
+pub trait Reap: Send + Sync {
     /// Settles up to `limit` expired leases.
     async fn reap(&self, limit: usize) -> StoreResult<Pass>;
     /// How long until the first lease may run out, as far as this process knows. Asks nobody; `None` if it does not know.
     fn next_expiry(&self) -> Option<Duration> {
         None
     }
+}
+
+/// What the other loops of the engine do.
+#[async_trait]
+pub trait Maintain: Send + Sync {
     /// Makes up to `limit` scheduled jobs whose time has come ready.
     async fn promote(&self, limit: usize) -> StoreResult<Pass>;
     /// Enqueues up to `limit` jobs that other programs left in the inbox, where the backend has one.

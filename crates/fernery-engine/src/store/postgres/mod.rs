@@ -25,6 +25,7 @@ mod operate;
 mod pipeline;
 mod processes;
 mod read;
+mod reap;
 mod report;
 mod rows;
 mod scan_start;

@@ -1,8 +1,8 @@
 //! Claims jobs, and undoes claims that never reached their caller.
 
 use super::SqliteStore;
-use super::report::HolderReport;
 use super::rows;
+use super::settle::HolderReport;
 use super::tx::{Tx, Waiting};
 use super::writer::Writer;
 use crate::error::StoreResult;
@@ -163,7 +163,7 @@ impl Tx<'_> {
 mod tests {
     use super::super::SqliteStore;
     use crate::door::LeaseClock;
-    use crate::store::{Ask, Claim, Enqueue, Maintain, NewJob, Store, StoreSettings};
+    use crate::store::{Ask, Claim, Enqueue, NewJob, Reap, Store, StoreSettings};
     use fernery_core::{StreamName, Timestamp, WorkerId};
     use rusqlite::StatementStatus::Run;
     use serde_json::value::RawValue;

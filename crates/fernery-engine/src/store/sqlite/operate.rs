@@ -2,8 +2,8 @@
 
 use super::SqliteStore;
 use super::read;
-use super::report::HolderReport;
 use super::rows;
+use super::settle::HolderReport;
 use super::tx::{Tx, Waiting};
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution;

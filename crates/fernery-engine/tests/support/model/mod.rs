@@ -17,8 +17,8 @@ use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadLetter,
     Enqueue, Enqueued, Failure, JobBrief, JobFilter, JobView, Keep, LivingProcess, Maintain, NewJob, Operate,
-    Page, Pass, Process, Processes, Proof, Read, Report, RetryAnswer, Store, StoreSettings, StreamCounts,
-    StreamView, Streams, TokenRow, Tokens, Transactions,
+    Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer, Store, StoreSettings,
+    StreamCounts, StreamView, Streams, TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
@@ -234,7 +234,7 @@ impl Streams for ModelStore {
 }
 
 #[async_trait]
-impl Maintain for ModelStore {
+impl Reap for ModelStore {
     async fn reap(&self, limit: usize) -> StoreResult<Pass> {
         self.write(|state, now, effects| state.reap(None, limit, now, &self.settings, effects))
     }
@@ -244,7 +244,10 @@ impl Maintain for ModelStore {
         let held = |state: &State| state.next_expiry().map(|at| at.since(now));
         self.read(held).ok().flatten()
     }
+}
 
+#[async_trait]
+impl Maintain for ModelStore {
     async fn promote(&self, limit: usize) -> StoreResult<Pass> {
         self.write(|state, now, effects| state.promote(limit, now, effects))
     }
