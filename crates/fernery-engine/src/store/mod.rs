@@ -16,6 +16,7 @@
 //! | `unique_keys` | an unfinished job's key | enqueue | the job's end |
 //! | `inbox` | a job of another program's transaction (PostgreSQL) | any program | the engine |
 //! | `streams` | counts and the pause flag; who used it first and when it was used last | every batch; opening it | when it was empty for long |
+//! | `tokens` | a caller's role and the hash of its secret | an operator; a server for its own files | never |
 //! | `processes` | a process that serves this database (SQLite has one at most, and keeps it in memory) | attend | leave; any attend an hour later |
 //!
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,

@@ -5,7 +5,7 @@ use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::json_strict::{self, BadJson};
 use fernery_core::names::{BadName, DEAD_LETTER_STREAM, check_unique_key};
-use fernery_core::{JobId, StreamName, Timestamp, limits};
+use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
 use serde_json::value::RawValue;
 use std::fmt;
 use std::time::Duration;
@@ -95,6 +95,20 @@ impl NewJob {
         }
         let reasons: Vec<String> = unfit.iter().map(Unfit::to_string).collect();
         Err(StoreError::Refused(reasons.join("; ")))
+    }
+
+    /// Where it stands once it is stored.
+    pub(super) fn created(&self, job_id: JobId, created_at: Timestamp, run_at: Timestamp) -> JobBrief {
+        JobBrief {
+            job_id,
+            stream: self.stream.clone(),
+            status: JobStatus::Queued,
+            max_attempts: self.max_attempts,
+            created_at,
+            run_at,
+            finished_at: None,
+            producer: self.producer.clone(),
+        }
     }
 
     /// Tells apart "the same again" from "another job under the same id". The payload counts to the byte.

@@ -161,7 +161,7 @@ impl Read for PostgresStore {
             for (brief, cursor) in candidates {
                 looked += 1;
                 at = Some(cursor);
-                if matches(&filter, &brief) {
+                if filter.matches(&brief) {
                     found.push(brief);
                     if found.len() == limit {
                         return Ok(Page { rows: found, next: at });
@@ -243,12 +243,6 @@ impl Read for PostgresStore {
         };
         self.read(include_str!("sql/leases_of_workorders.sql"), &[&limit]).await?.iter().map(record).collect()
     }
-}
-
-fn matches(filter: &JobFilter, brief: &JobBrief) -> bool {
-    filter.status.is_none_or(|status| status == brief.status)
-        && filter.stream.as_ref().is_none_or(|stream| *stream == brief.stream)
-        && filter.producer.as_ref().is_none_or(|producer| Some(producer) == brief.producer.as_ref())
 }
 
 fn attempt(row: &Row) -> StoreResult<AttemptView> {

@@ -37,6 +37,7 @@ impl Drop for Delivery {
 #[async_trait]
 impl Claim for SqliteStore {
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>> {
+        // Nearly always no lease of these streams has run out, as far as this process knows: then nothing is asked for it.
         let bound = self.expiries.of(&ask.streams);
         if bound.at <= self.clock.now()
             && let Err(error) = self.take_expired(&ask.streams, bound).await

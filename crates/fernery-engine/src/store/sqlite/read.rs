@@ -114,7 +114,7 @@ fn jobs(
             looked += 1;
             at = Some(cursor);
             if let Some(brief) = brief(db, job_id)?
-                && matches(filter, &brief)
+                && filter.matches(&brief)
             {
                 found.push(brief);
                 if found.len() == limit {
@@ -132,12 +132,6 @@ fn jobs(
         }
     }
     Ok(Page { rows: found, next: at })
-}
-
-fn matches(filter: &JobFilter, brief: &JobBrief) -> bool {
-    filter.status.is_none_or(|status| status == brief.status)
-        && filter.stream.as_ref().is_none_or(|stream| *stream == brief.stream)
-        && filter.producer.as_ref().is_none_or(|producer| Some(producer) == brief.producer.as_ref())
 }
 
 fn candidates(
