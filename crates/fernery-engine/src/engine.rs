@@ -1,6 +1,7 @@
-//! The engine: one store, the claims that wait in front of it, and the loops that keep it moving.
+//! The engine: one store, and the claims that wait in front of it. The loops that keep it moving are in `engine/loops.rs`.
 
-use crate::clock_step;
+mod loops;
+
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use crate::explanation::Explanation;
@@ -9,18 +10,15 @@ use crate::polled::UNPOLLED;
 use crate::signals::Signals;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Ask, Claimed, JobView, Keep, Pass, Store, StoreSettings};
-use crate::supervise::Loops;
-
-use fernery_core::{JobId, JobStatus, limits};
-use std::future::Future;
+use crate::store::{Ask, Claimed, JobView, Store, StoreSettings};
+use crate::supervise::{Loops, lock};
+use fernery_core::{JobId, JobStatus};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout_at};
-use tracing::{debug, info, warn};
+use tokio::time::{Instant, timeout_at};
 
 /// Where the truth is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,10 +91,6 @@ struct Inner {
 
 /// How long a claim may go without asking the database, should every nudge be lost.
 const BACKSTOP: Duration = Duration::from_secs(1);
-/// Claims of one stream that the backstop wakes at once: thousands of them for one forgotten job would only queue up.
-const BACKSTOP_NUDGES: usize = 256;
-/// The least time between two passes of the reaper: the clock that decides may be behind what this process makes of it.
-const REAP_PAUSE: Duration = Duration::from_millis(10);
 
 impl Engine {
     /// Opens a database and starts the loops.
@@ -117,24 +111,8 @@ impl Engine {
                 loops: std::sync::Mutex::default(),
             }),
         };
-        let loops = vec![
-            engine.supervised("reaper", Self::reaper),
-            engine.supervised("promoter", Self::promoter),
-            engine.supervised("backstop", Self::backstop),
-            engine.supervised("retention", Self::retention),
-            engine.supervised("tidy", Self::tidy),
-            engine.supervised("inbox", Self::intake),
-        ];
-        *engine.inner.loops.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = loops;
+        *lock(&engine.inner.loops) = engine.start_loops();
         engine
-    }
-
-    fn supervised<F>(&self, name: &'static str, work: fn(Self) -> F) -> JoinHandle<()>
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let engine = self.clone();
-        self.loops().run(name, move || work(engine.clone()))
     }
 
     /// The loops of this process, and how they are doing.
@@ -267,7 +245,7 @@ impl Engine {
     pub async fn close(&self) {
         self.drain();
         let loops: Vec<_> = {
-            let mut loops = self.inner.loops.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut loops = lock(&self.inner.loops);
             std::mem::take(&mut *loops)
         };
         for task in loops {
@@ -275,173 +253,6 @@ impl Engine {
         }
         self.inner.store.close().await;
     }
-
-    async fn reaper(self) {
-        let mut failed = false;
-        loop {
-            match failed {
-                false => self.until_reaping().await,
-                // The lease that ran out is still there: what is known of leases would say "at once", again and again.
-                true => sleep(self.reap_interval()).await,
-            }
-            let ran = self.until_short("reap", || self.store().reap(limits::REAP_BATCH)).await;
-            Pass { moved: ran.moved, full: false }.tell_reaped();
-            failed = ran.failed;
-        }
-    }
-
-    fn reap_interval(&self) -> Duration {
-        self.inner.settings.store.chance.jittered(self.inner.settings.reap_interval)
-    }
-
-    /// Waits for the next pass: until the interval is over, or the first lease that is known of runs out.
-    async fn until_reaping(&self) {
-        let (soonest, latest) = (Instant::now() + REAP_PAUSE, Instant::now() + self.reap_interval());
-        loop {
-            let expiry = self.store().next_expiry().map(|wait| soonest.max(Instant::now() + wait));
-            let next = expiry.map_or(latest, |at| at.min(latest));
-            if timeout_at(next, self.inner.signals.leased.notified()).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    async fn promoter(self) {
-        loop {
-            let Ran { moved, .. } =
-                self.until_short("promote", || self.store().promote(limits::PROMOTE_BATCH)).await;
-            let wait = match (self.store().next_due().await, self.store().calendar().await) {
-                (Ok(Some(due_at)), Ok(now)) => due_at.since(now).min(Duration::from_secs(5)),
-                _ => Duration::from_secs(5),
-            };
-            // Two looks at a clock may differ: a job that seems due and is not must not make this spin.
-            sleep(Duration::from_millis(if moved == 0 && wait.is_zero() { 50 } else { 1 })).await;
-            let _ = tokio::time::timeout(wait, self.inner.signals.scheduled.notified()).await;
-        }
-    }
-
-    async fn intake(self) {
-        loop {
-            self.until_short("drain fernery.inbox", || self.store().drain_intake(limits::INBOX_BATCH)).await;
-            let wait = self.inner.settings.store.chance.jittered(BACKSTOP);
-            let _ = tokio::time::timeout(wait, self.inner.signals.intake.notified()).await;
-        }
-    }
-
-    async fn backstop(self) {
-        loop {
-            sleep(self.inner.settings.store.chance.jittered(BACKSTOP)).await;
-            let streams = self.inner.signals.parking.streams();
-            if streams.is_empty() {
-                continue;
-            }
-            match self.store().claimable(streams).await {
-                Ok(found) => {
-                    for stream in &found {
-                        self.inner.signals.claimable(stream, BACKSTOP_NUDGES);
-                    }
-                }
-                Err(error) => debug!(%error, "backstop poll failed; will retry"),
-            }
-        }
-    }
-
-    async fn retention(self) {
-        let mut said = false;
-        loop {
-            // Told at the start, not only when the first pass is due.
-            match self.store().clock_doubt().await {
-                Ok(None) if said => {
-                    info!("the clock is trusted again; retention resumes");
-                    said = false;
-                }
-                Ok(Some(doubt)) if !said => {
-                    warn!(
-                        %doubt, remedy = clock_step::REMEDY,
-                        "the clock may be wrong; retention is suspended"
-                    );
-                    said = true;
-                }
-                Ok(_) => {}
-                Err(error) => debug!(%error, "could not check the clock; will retry"),
-            }
-            sleep(self.inner.settings.store.chance.jittered(Duration::from_secs(30))).await;
-            if let Err(error) = self.retain().await {
-                warn!(%error, "retention failed; will retry in the next pass");
-            }
-        }
-    }
-
-    /// Drops what has ended and is past its retention, unless the clock is in doubt. Says how many jobs that were.
-    pub async fn retain(&self) -> StoreResult<usize> {
-        let EngineSettings { retention, dead_letter_retention, .. } = self.inner.settings;
-        let keep = Keep { finished: retention, dead: dead_letter_retention };
-        let mut dropped = 0;
-        loop {
-            // Each time: on PostgreSQL the clock may step between two batches.
-            if self.store().clock_doubt().await?.is_some() {
-                return Ok(dropped);
-            }
-            let Pass { moved, full } = self.store().retain(keep, limits::RETENTION_BATCH).await?;
-            dropped += moved;
-            if moved > 0 {
-                info!(jobs = moved, "deleted finished jobs that are older than the retention period");
-            }
-            if !full {
-                self.forget_streams().await;
-                return Ok(dropped);
-            }
-            // Claims go first: retention takes at most a part of the writer's time.
-            sleep(Duration::from_millis(100)).await;
-        }
-    }
-
-    /// Forgets streams that were not used since before all jobs that are kept.
-    async fn forget_streams(&self) {
-        let age = self.inner.settings.retention.saturating_add(limits::STREAM_FORGOTTEN);
-        let pass = || self.store().forget_streams(age, limits::FORGET_BATCH);
-        let Ran { moved: gone, .. } = self.until_short("remove empty streams", pass).await;
-        if gone > 0 {
-            info!(streams = gone, "removed streams that have been empty for a long time");
-        }
-    }
-
-    async fn tidy(self) {
-        loop {
-            sleep(self.inner.settings.store.chance.jittered(Duration::from_secs(1))).await;
-            if let Err(error) = self.store().tidy().await {
-                debug!(%error, "tidying failed; will retry in the next pass");
-            }
-        }
-    }
-
-    async fn until_short<F>(&self, what: &'static str, mut pass: impl FnMut() -> F) -> Ran
-    where
-        F: Future<Output = StoreResult<Pass>>,
-    {
-        let mut moved = 0;
-        loop {
-            match pass().await {
-                Ok(done) => {
-                    moved += done.moved;
-                    if !done.full {
-                        return Ran { moved, failed: false };
-                    }
-                }
-                Err(error) => {
-                    warn!(%error, what, "pass failed; will retry in the next pass");
-                    return Ran { moved, failed: true };
-                }
-            }
-        }
-    }
-}
-
-/// What came of passes until a short one.
-struct Ran {
-    moved: usize,
-    /// The last one failed.
-    failed: bool,
 }
 
 #[cfg(test)]
@@ -449,6 +260,7 @@ pub(crate) mod tests {
     use super::*;
     use fernery_core::{StreamName, WorkerId};
     use std::sync::atomic::AtomicUsize;
+    use tokio::time::sleep;
     use tracing::{Event, Level, Metadata, Subscriber, span};
 
     /// Counts warnings.

@@ -7,10 +7,11 @@
 //! which is just leaving is handed on: of two jobs and two waiters none stays behind.
 
 use crate::polled::Polled;
+use crate::supervise::lock;
 use fernery_core::{StreamName, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 /// Who waits where.
@@ -44,11 +45,6 @@ pub struct Parked<'a> {
     waiter: Arc<Waiter>,
     /// The nudge that the store is being asked about. Whoever hangs up meanwhile hands it on.
     unanswered: Mutex<Option<StreamName>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing in here panics while it holds a lock; a poisoned one is still consistent.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Parking {

@@ -4,11 +4,11 @@
 use crate::error::StoreError;
 use crate::parking::Parking;
 use crate::pipeline::Stage;
-use crate::supervise::Loops;
+use crate::supervise::{Loops, lock};
 use fernery_core::{JobId, StreamName};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, watch};
 
 /// Shared by an engine and its store.
@@ -68,7 +68,7 @@ pub struct Endings {
 impl Endings {
     /// From now on, the end of this job is signalled. Read the job once more after this and before waiting.
     pub fn watch(self: &Arc<Self>, job_id: JobId) -> Ending {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         let sender = waiting.entry(job_id).or_insert_with(|| watch::channel(()).0);
         let ending = Ending { endings: self.clone(), job_id, receiver: sender.subscribe() };
         self.count.store(waiting.len(), Ordering::Release);
@@ -81,7 +81,7 @@ impl Endings {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = lock(&self.waiting);
         if let Some(sender) = waiting.get(&job_id) {
             sender.send_replace(());
         }
@@ -106,7 +106,7 @@ impl Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let mut waiting = self.endings.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.endings.waiting);
         if waiting.get(&self.job_id).is_some_and(|sender| sender.receiver_count() <= 1) {
             waiting.remove(&self.job_id);
         }

@@ -51,6 +51,12 @@ pub async fn caught<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
     .await
 }
 
+/// Locks, also after a panic of whoever held the lock: what these locks guard is fit for use after one, and a loop that is
+/// started again must not stop here.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The loops of one process.
 #[derive(Debug, Default)]
 pub struct Loops {
@@ -76,13 +82,9 @@ pub struct LoopView {
 }
 
 impl Loops {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, Seen>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A loop of this name is there.
     pub fn known(&self, name: &'static str) {
-        self.lock().entry(name).or_default();
+        lock(&self.seen).entry(name).or_default();
     }
 
     /// Every loop, by name.
@@ -94,14 +96,14 @@ impl Loops {
             panics: seen.panics,
             troubled: recent(seen),
         };
-        self.lock().iter().map(view).collect()
+        lock(&self.seen).iter().map(view).collect()
     }
 
     /// Counts and logs a panic. Answers how long to wait before the next try.
     pub fn panicked(&self, name: &'static str, panicked: &Panicked) -> Duration {
         let now = door::stop_watch();
         let (panics, pause) = {
-            let mut loops = self.lock();
+            let mut loops = lock(&self.seen);
             let seen = loops.entry(name).or_default();
             let row = seen.last.filter(|at| now.duration_since(*at) < WELL_AFTER);
             seen.in_a_row = if row.is_some() { seen.in_a_row.saturating_add(1) } else { 1 };

@@ -298,6 +298,15 @@ pub(crate) mod tests {
         assert_eq!((&*report.code, report.retryable), ("bad_payload", false));
     }
 
+    /// A command's guard takes this as the longest silence of its worker.
+    #[test]
+    fn a_claimed_job_is_trusted_for_two_thirds_of_its_lease_or_until_its_time_out() {
+        let mut leased = leased(1);
+        assert_eq!(trusted_for(&leased), Duration::from_secs(40));
+        leased.lease_expires_at = leased.server_time.after(Duration::from_secs(7));
+        assert_eq!(trusted_for(&leased), Duration::from_secs(7));
+    }
+
     #[test]
     fn a_token_is_not_shown() {
         assert!(!format!("{:?}", job(1)).contains("6f1c2b1e"));

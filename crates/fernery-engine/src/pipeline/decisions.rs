@@ -70,7 +70,7 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
     questions.push((include_str!("sql/azolla_of_objective.sql"), vec![id.as_str().into()]));
     let mut answers = sql.query_all(&questions)?.into_iter();
     let Some(mut row) = objectives::loaded(&mut answers)? else { return Ok(Err(Refusal::Unknown)) };
-    let entry = answers.next().unwrap_or_default().first().map(|row| journal::entry(row, 0)).transpose()?;
+    let entry = answers.next().unwrap_or_default().first().map(journal::entry).transpose()?;
     if accepted!(asked.is_repeat_of(entry))
         && let Some(before) = by_record(sql, &deciding.record_id)?
     {

@@ -38,25 +38,25 @@ pub(super) fn note_as(
 /// One entry.
 pub fn by_id(sql: &mut dyn Sql, entry_id: &str) -> StoreResult<Option<Entry>> {
     let row = sql.one(include_str!("sql/journal_by_id.sql"), &[entry_id.into()])?;
-    row.map(|row| entry(&row, 0)).transpose()
+    row.map(|row| entry(&row)).transpose()
 }
 
 /// The newest edits of an objective, the last one first.
 pub(super) fn edits(sql: &mut dyn Sql, objective_id: &str, limit: i64) -> StoreResult<Vec<Entry>> {
     sql.query(include_str!("sql/journal_edits_of_subject.sql"), &[objective_id.into(), limit.into()])?
         .iter()
-        .map(|row| entry(row, 0))
+        .map(entry)
         .collect()
 }
 
-pub(super) fn entry(row: &Row, from: usize) -> StoreResult<Entry> {
+pub(super) fn entry(row: &Row) -> StoreResult<Entry> {
     Ok(Entry {
-        entry_id: row.text(from)?.to_string(),
-        created_at: row.at(from + 1)?,
-        actor: row.text(from + 2)?.to_string(),
-        act: row.text(from + 3)?.to_string(),
-        subject: row.text(from + 4)?.to_string(),
-        why: row.json(from + 5)?,
+        entry_id: row.text("entry_id")?.to_string(),
+        created_at: row.at("created_at")?,
+        actor: row.text("actor")?.to_string(),
+        act: row.text("act")?.to_string(),
+        subject: row.text("subject")?.to_string(),
+        why: row.json("why")?,
     })
 }
 
@@ -68,33 +68,30 @@ pub fn page(
 ) -> StoreResult<Vec<(Entry, Option<Head>)>> {
     let cells = [below.0.into(), below.1.into(), limit.into()];
     let seal = |row: &Row| -> StoreResult<Option<Head>> {
-        match row.maybe_word(7)? {
-            Some(hash) => Ok(Some(Head { place: row.int(6)?, hash })),
+        match row.maybe_word("hash")? {
+            Some(hash) => Ok(Some(Head { place: row.int("place")?, hash })),
             None => Ok(None),
         }
     };
     let rows = sql.query(include_str!("sql/journal_page.sql"), &cells)?;
-    rows.iter().map(|row| Ok((entry(row, 0)?, seal(row)?))).collect()
+    rows.iter().map(|row| Ok((entry(row)?, seal(row)?))).collect()
 }
 
 /// All entries about one thing, oldest first.
 pub fn of_subject(sql: &mut dyn Sql, subject: &str) -> StoreResult<Vec<Entry>> {
-    sql.query(include_str!("sql/journal_of_subject.sql"), &[subject.into()])?
-        .iter()
-        .map(|row| entry(row, 0))
-        .collect()
+    sql.query(include_str!("sql/journal_of_subject.sql"), &[subject.into()])?.iter().map(entry).collect()
 }
 
 /// The end of the chain as it is stored.
 pub fn head(sql: &mut dyn Sql) -> StoreResult<Option<Head>> {
     sql.one(include_str!("sql/seal_last.sql"), &[])?
-        .map(|row| Ok(Head { place: row.int(0)?, hash: row.word(1)? }))
+        .map(|row| Ok(Head { place: row.int("place")?, hash: row.word("hash")? }))
         .transpose()
 }
 
 /// The first seal, which no other database has; none before the sealer has come by.
 pub fn first_seal(sql: &mut dyn Sql) -> StoreResult<Option<Digest>> {
-    sql.one(include_str!("sql/seal_at.sql"), &[1.into()])?.map(|row| row.word(1)).transpose()
+    sql.one(include_str!("sql/seal_at.sql"), &[1.into()])?.map(|row| row.word("hash")).transpose()
 }
 
 /// Chains up to `limit` entries; answers how many, and the new end.
@@ -182,7 +179,7 @@ fn write_seals(sql: &mut dyn Sql, seals: &[(i64, String, String)]) -> StoreResul
 
 /// The entry of a row, and the end of the chain with it.
 fn chained(before: Option<&Head>, row: &Row) -> StoreResult<(Entry, Head)> {
-    let entry = entry(row, 0)?;
+    let entry = entry(row)?;
     let next = sealed(before, &entry);
     Ok((entry, next))
 }
@@ -209,7 +206,7 @@ pub fn leads_through(sql: &mut dyn Sql, head: &Head) -> StoreResult<Option<Strin
         let end = self::head(sql)?.map_or(0, |head| head.place);
         return Ok(Some(format!("seal {place} was removed; the chain ends at {end}")));
     };
-    let same = row.word::<Digest>(1)? == head.hash;
+    let same = row.word::<Digest>("hash")? == head.hash;
     Ok((!same).then(|| format!("seal {place} differs from the saved one")))
 }
 
@@ -227,16 +224,16 @@ pub fn verify(sql: &mut dyn Sql, from: Option<Head>, limit: i64) -> StoreResult<
     let rows = sql.query(include_str!("sql/seals_after.sql"), &[start.into(), limit.into()])?;
     let mut seen = 0;
     for row in &rows {
-        let (place, entry_id) = (row.int(0)?, row.text(1)?.to_string());
+        let (place, entry_id) = (row.int("place")?, row.text("entry_id")?.to_string());
         let expected = head.as_ref().map_or(1, |head| head.place + 1);
         let fault = if place != expected {
             Some(format!("seal {expected} was removed; the next one is {place}"))
-        } else if row.maybe_at(3)?.is_none() {
+        } else if row.maybe_at("created_at")?.is_none() {
             Some(format!("entry {entry_id}, number {place}, was removed"))
         } else {
-            let entry = Entry { entry_id: entry_id.clone(), ..entry(row, 2)? };
+            let entry = entry(row)?;
             let hash = seal_of(head.as_ref().map(|head| &head.hash), place, &entry);
-            let stored: Digest = row.word(2)?;
+            let stored: Digest = row.word("hash")?;
             let whole = hash == stored;
             head = Some(Head { place, hash: stored });
             (!whole).then(|| format!("entry {entry_id}, number {place}, was changed, inserted or moved"))
@@ -266,16 +263,16 @@ pub enum Strays {
 pub fn strays(sql: &mut dyn Sql, after: &str, limit: i64) -> StoreResult<Strays> {
     let rows = sql.query(include_str!("sql/strays.sql"), &[after.into(), limit.into()])?;
     for row in &rows {
-        if row.flag(1)? {
+        if row.flag("is_stray")? {
             return Ok(Strays::Found(format!(
                 "entry {} was inserted, or its seal was removed",
-                row.text(0)?
+                row.text("entry_id")?
             )));
         }
     }
     match rows.last() {
         Some(last) if i64::try_from(rows.len()).unwrap_or(i64::MAX) >= limit => {
-            Ok(Strays::NotUpTo(last.text(0)?.to_string()))
+            Ok(Strays::NotUpTo(last.text("entry_id")?.to_string()))
         }
         _ => Ok(Strays::None),
     }

@@ -158,16 +158,16 @@ impl Substrate {
 }
 
 /// Where a verb leaves what it answers: the last of its runs counts.
-struct Told<T>(Arc<Mutex<Option<T>>>);
+pub(crate) struct Told<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Told<T> {
-    fn told(self) -> StoreResult<T> {
+    pub(crate) fn told(self) -> StoreResult<T> {
         let answer = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         answer.ok_or_else(|| StoreError::Corrupt("a transaction got no answer".into()))
     }
 }
 
-fn answering<T: Send + 'static>(
+pub(crate) fn answering<T: Send + 'static>(
     mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
 ) -> (Work, Told<T>) {
     let answer = Arc::new(Mutex::new(None));

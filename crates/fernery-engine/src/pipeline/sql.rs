@@ -24,6 +24,10 @@ pub enum Cell<'a> {
     At(Timestamp),
     /// Yes or no.
     Flag(bool),
+    /// A hash.
+    Bytes(&'a [u8]),
+    /// A list of texts: an array on PostgreSQL, a JSON document on SQLite. It is read as a JSON document.
+    Texts(&'a [String]),
 }
 
 impl<'a> From<&'a str> for Cell<'a> {
@@ -74,6 +78,7 @@ pub(crate) enum Value {
     Null,
     Int(i64),
     Text(String),
+    Bytes(Vec<u8>),
 }
 
 /// A row that a statement answered with.
@@ -130,7 +135,7 @@ impl Row {
         match self.value(column)? {
             Value::Text(text) => Ok(Some(text)),
             Value::Null => Ok(None),
-            Value::Int(_) => Err(damaged(column, "must be a text, is a number")),
+            Value::Int(_) | Value::Bytes(_) => Err(damaged(column, "must be a text")),
         }
     }
 
@@ -178,6 +183,14 @@ impl Row {
     /// A word, or nothing.
     pub fn maybe_word<T: FromStr<Err: fmt::Display>>(&self, column: impl Column) -> StoreResult<Option<T>> {
         self.maybe_text(column)?.map(|text| text.parse().map_err(|e| damaged(column, e))).transpose()
+    }
+
+    /// A hash.
+    pub fn bytes<const N: usize>(&self, column: impl Column) -> StoreResult<[u8; N]> {
+        match self.value(column)? {
+            Value::Bytes(bytes) => bytes.as_slice().try_into().map_err(|e| damaged(column, e)),
+            _ => Err(damaged(column, "no bytes")),
+        }
     }
 
     /// A JSON document.

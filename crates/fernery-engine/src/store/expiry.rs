@@ -12,9 +12,10 @@
 //! Who decides is the lease row and the database's clock. What is known here only says when to look: wrong, it costs a look
 //! or some seconds, never a lease.
 
+use crate::supervise::lock;
 use fernery_core::{StreamName, Timestamp};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -115,14 +116,10 @@ impl Default for Expiries {
 }
 
 impl Expiries {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A lease of this stream was made at `now` and runs out at `expires_at`. Call it after the commit. Says whether it
     /// runs out before everything that was known.
     pub(super) fn made(&self, stream: &StreamName, expires_at: Timestamp, now: Timestamp) -> bool {
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         known.clock = Some((now, Instant::now()));
         sooner(&mut known.told, stream, expires_at);
         let first = expires_at < known.earliest;
@@ -132,37 +129,37 @@ impl Expiries {
 
     /// Before this, no lease of these streams runs out.
     pub(super) fn of(&self, streams: &[StreamName]) -> Bound {
-        let known = self.lock();
+        let known = lock(&self.known);
         let each = streams.iter().flat_map(|stream| [known.found.get(stream), known.told.get(stream)]);
         Bound { at: each.flatten().copied().fold(known.horizon, Timestamp::min), looks: known.looks }
     }
 
     #[cfg(test)]
     pub(super) fn looks(&self) -> usize {
-        self.lock().looks
+        lock(&self.known).looks
     }
 
     /// Whether leases of these streams seem to have run out, by what the clock that decides must show by now.
     pub(super) fn seem_due(&self, streams: &[StreamName]) -> bool {
         let at = self.of(streams).at;
-        self.lock().now().is_none_or(|now| at <= now)
+        lock(&self.known).now().is_none_or(|now| at <= now)
     }
 
     /// How long until the first lease may run out; zero if nobody has looked yet.
     pub(super) fn wait(&self) -> Duration {
-        let known = self.lock();
+        let known = lock(&self.known);
         known.now().map_or(Duration::ZERO, |now| known.earliest.since(now))
     }
 
     /// What the clock that decides must show by now; `None` if nobody has seen it yet.
     pub(super) fn now(&self) -> Option<Timestamp> {
-        self.lock().now()
+        lock(&self.known).now()
     }
 
     /// Begins a look. Leases that were told of from here on are kept whatever it finds.
     pub(super) async fn look(&self) -> Look<'_> {
         let alone = self.looking.lock().await;
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         let Known { found, told, .. } = &mut *known;
         for (stream, at) in told.drain() {
             sooner(found, &stream, at);
@@ -173,7 +170,7 @@ impl Expiries {
     /// As [`Expiries::look`]; `None` if somebody has looked since the bound was read.
     pub(super) async fn look_after(&self, bound: Bound) -> Option<Look<'_>> {
         let look = self.look().await;
-        (self.lock().looks == bound.looks).then_some(look)
+        (lock(&self.known).looks == bound.looks).then_some(look)
     }
 }
 
@@ -185,7 +182,7 @@ impl Known {
 
 impl Look<'_> {
     pub(super) fn ended(self, found: Found<'_>) {
-        let mut known = self.expiries.lock();
+        let mut known = lock(&self.expiries.known);
         let left_before = std::mem::take(&mut known.left);
         known.found.clear();
         for OfStream { stream, next, overdue } in found.leases {

@@ -16,6 +16,7 @@
 //! | `unique_keys` | an unfinished job's key | enqueue | the job's end |
 //! | `inbox` | a job of another program's transaction (PostgreSQL) | any program | the engine |
 //! | `streams` | counts and the pause flag; who used it first and when it was used last | every batch; opening it | when it was empty for long |
+//! | `tokens` | a caller's role and the hash of its secret | an operator; a server for its own files | never |
 //! | `processes` | a process that serves this database (SQLite has one at most, and keeps it in memory) | attend | leave; any attend an hour later |
 //!
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,
@@ -23,7 +24,7 @@
 
 use crate::clock_step::Doubt;
 use crate::error::{StoreError, StoreResult};
-use crate::pipeline::Work;
+use crate::pipeline::{Row, Work};
 use async_trait::async_trait;
 use fernery_core::artifact::ClaimRecord;
 use fernery_core::job::report::Answer;
@@ -41,12 +42,14 @@ pub mod postgres;
 mod process;
 mod reaping;
 pub mod sqlite;
+mod tokens;
 mod view;
 
 pub use holder::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Proof};
 pub use new_job::{Enqueued, NewJob, Start, Unfit};
-pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer, TokenRow};
+pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
+pub use tokens::{TokenRow, Tokens};
 pub use view::{
     AttemptView, Cursor, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits, StreamView,
     StreamsOpened,
@@ -113,12 +116,13 @@ impl Keep {
 /// A durable store of jobs. Every `Ok` is durable (invariant 19); every verb is one transaction per item or per call.
 ///
 /// Its verbs lie in one trait for each file that both backends have: [`Enqueue`] is implemented in `enqueue.rs`, [`Claim`] in
-/// `claim.rs`, and so on; [`Transactions`] in `pipeline.rs`.
+/// `claim.rs`, and so on; [`Transactions`] in `pipeline.rs`. [`Tokens`] is written once for both.
 #[async_trait]
 pub trait Store:
     Enqueue
     + Claim
     + Report
+    + Reap
     + Operate
     + Read
     + Streams
@@ -149,7 +153,7 @@ pub trait Enqueue: Send + Sync {
 #[async_trait]
 pub trait Claim: Send + Sync {
     /// Takes up to `ask.max` jobs under fresh leases, streams in the order given, oldest first. Never waits for a job.
-    /// Expired leases of these streams are settled before, up to [`REAP_BATCH`](limits::REAP_BATCH), as [`Maintain::reap`]
+    /// Expired leases of these streams are settled before, up to [`REAP_BATCH`](limits::REAP_BATCH), as [`Reap::reap`]
     /// does it: whatever that makes ready can be claimed by this very call.
     /// If the returned future is dropped before it is ready, whatever it had claimed goes back.
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>>;
@@ -237,21 +241,27 @@ pub trait Streams: Send + Sync {
     async fn forget_streams(&self, _age: Duration, _limit: usize) -> StoreResult<Pass> {
         Ok(Pass::default())
     }
-    /// Stops or allows claims from a stream; `false` if it was never used.
+    /// Stops or allows claims from a stream; `false` if it was never used. Each backend has its own verb: SQLite's writer
+    /// keeps the paused streams in memory, PostgreSQL finds new streams in counts that are not folded yet.
     async fn set_paused(&self, name: StreamName, paused: bool) -> StoreResult<bool>;
     /// Which of these streams have a job that can be claimed.
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>>;
 }
 
-/// What the loops of the engine do.
+/// Leases that ran out.
 #[async_trait]
-pub trait Maintain: Send + Sync {
+pub trait Reap: Send + Sync {
     /// Settles up to `limit` expired leases.
     async fn reap(&self, limit: usize) -> StoreResult<Pass>;
     /// How long until the first lease may run out, as far as this process knows. Asks nobody; `None` if it does not know.
     fn next_expiry(&self) -> Option<Duration> {
         None
     }
+}
+
+/// What the other loops of the engine do.
+#[async_trait]
+pub trait Maintain: Send + Sync {
     /// Makes up to `limit` scheduled jobs whose time has come ready.
     async fn promote(&self, limit: usize) -> StoreResult<Pass>;
     /// Enqueues up to `limit` jobs that other programs left in the inbox, where the backend has one.
@@ -267,18 +277,8 @@ pub trait Maintain: Send + Sync {
     async fn tidy(&self) -> StoreResult<()>;
 }
 
-/// The tokens of callers.
-#[async_trait]
-pub trait Tokens: Send + Sync {
-    /// All tokens.
-    async fn tokens(&self) -> StoreResult<Vec<TokenRow>>;
-    /// Stores a token; `false` if its id is there already.
-    async fn add_token(&self, token: TokenRow) -> StoreResult<bool>;
-    /// Revokes a token; `false` if it is unknown.
-    async fn revoke_token(&self, token_id: String) -> StoreResult<bool>;
-}
-
-/// The processes that serve this database.
+/// The processes that serve this database. Each backend has its own verbs: on PostgreSQL the database's clock decides who is
+/// alive, on SQLite there is no table.
 #[async_trait]
 pub trait Processes: Send + Sync {
     /// Registers a process, or renews its entry. Removes entries that were not renewed for
@@ -304,6 +304,11 @@ pub trait Transactions: Send + Sync {
     }
     /// Runs work of the pipeline that only reads, in one snapshot.
     async fn consult(&self, _work: Work) -> StoreResult<()> {
+        Err(StoreError::Refused("this store has no substrate".into()))
+    }
+    /// Runs one statement that only reads and has no parameters. On PostgreSQL it is one round trip where `consult` takes
+    /// three.
+    async fn select(&self, _statement: &'static str) -> StoreResult<Vec<Row>> {
         Err(StoreError::Refused("this store has no substrate".into()))
     }
 }

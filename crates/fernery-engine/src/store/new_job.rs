@@ -5,7 +5,7 @@ use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::json_strict::{self, BadJson};
 use fernery_core::names::{BadName, DEAD_LETTER_STREAM, check_unique_key};
-use fernery_core::{JobId, StreamName, Timestamp, limits};
+use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
 use serde_json::value::RawValue;
 use std::fmt;
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl NewJob {
 
     /// What keeps it from being stored. This is the one place for what a producer may ask for: HTTP, the inbox and the
     /// engine inside a program all ask here. The payload is taken for a document that
-    /// [`json_strict::scan`](fernery_core::json_strict::scan) has seen, as a part of a whole body does; [`NewJob::check`] looks itself.
+    /// [`json_strict::scan`] has seen, as a part of a whole body does; [`NewJob::check`] looks itself.
     pub fn unfit(&self) -> Vec<Unfit> {
         let ahead = match self.start {
             Start::Now => Duration::ZERO,
@@ -95,6 +95,20 @@ impl NewJob {
         }
         let reasons: Vec<String> = unfit.iter().map(Unfit::to_string).collect();
         Err(StoreError::Refused(reasons.join("; ")))
+    }
+
+    /// Where it stands once it is stored.
+    pub(super) fn created(&self, job_id: JobId, created_at: Timestamp, run_at: Timestamp) -> JobBrief {
+        JobBrief {
+            job_id,
+            stream: self.stream.clone(),
+            status: JobStatus::Queued,
+            max_attempts: self.max_attempts,
+            created_at,
+            run_at,
+            finished_at: None,
+            producer: self.producer.clone(),
+        }
     }
 
     /// Tells apart "the same again" from "another job under the same id". The payload counts to the byte.

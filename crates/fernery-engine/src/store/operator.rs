@@ -1,4 +1,4 @@
-//! What operators ask for and are answered, and the tokens they hand out.
+//! What operators ask for and are answered.
 
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
 
@@ -54,27 +54,4 @@ pub struct DeadLetter {
     pub reason: String,
     /// Why, in the last error's code.
     pub code: String,
-}
-
-/// A token as it is kept: never the secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenRow {
-    /// Its public part.
-    pub token_id: String,
-    /// What a person calls it.
-    pub name: String,
-    /// `operator`, `worker`, `producer`, `viewer` or `visitor`.
-    pub role: String,
-    /// The streams a worker token is limited to, as patterns; empty is all.
-    pub streams: Vec<String>,
-    /// Of a visitor: the azolla of another instance that asks with it.
-    pub azolla_id: Option<String>,
-    /// SHA-256 of the secret.
-    pub secret_hash: [u8; 32],
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// From when on it is refused.
-    pub expires_at: Option<Timestamp>,
-    /// When it was taken back.
-    pub revoked_at: Option<Timestamp>,
 }

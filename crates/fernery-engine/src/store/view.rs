@@ -105,6 +105,14 @@ pub struct JobFilter {
     pub producer: Option<String>,
 }
 
+impl JobFilter {
+    pub(super) fn matches(&self, job: &JobBrief) -> bool {
+        self.status.is_none_or(|status| status == job.status)
+            && self.stream.as_ref().is_none_or(|stream| *stream == job.stream)
+            && self.producer.as_ref().is_none_or(|producer| Some(producer) == job.producer.as_ref())
+    }
+}
+
 /// Where the next page starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cursor {

@@ -377,6 +377,8 @@ async fn a_token_is_kept_once_and_taken_back_once<B: Backend>() {
     let store = backend.store();
     assert_eq!(store.add_token(token.clone()).await, Ok(true));
     assert_eq!(store.add_token(other).await, Ok(false));
+    let again = TokenRow { name: "renamed".to_string(), ..token.clone() };
+    assert_eq!(store.add_token(again).await, Ok(true), "whoever lost the answer asks again");
     assert_eq!(store.tokens().await, Ok(vec![token.clone()]));
     assert_eq!(store.revoke_token("fw_2".to_string()).await, Ok(false));
     assert_eq!(store.revoke_token("fw_1".to_string()).await, Ok(true));

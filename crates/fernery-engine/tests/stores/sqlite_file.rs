@@ -3,7 +3,7 @@
 use fernery_core::{StreamName, WorkerId};
 use fernery_engine::store::sqlite::SqliteStore;
 use fernery_engine::store::{
-    Ask, Claim, Clock, Enqueue, Maintain, NewJob, Read, Store, StoreSettings, Streams,
+    Ask, Claim, Clock, Enqueue, Maintain, NewJob, Read, Reap, Store, StoreSettings, Streams,
 };
 use fernery_engine::{Database, Engine, EngineSettings, StoreError, door};
 use serde_json::value::RawValue;

@@ -12,10 +12,13 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 const ROUNDS: usize = 12;
 const JOBS_PER_ROUND: usize = 6;
+/// In this round no worker is killed, and the server is away until the worker of a long job trusts its lease no longer.
+const ALONE_ROUND: usize = 7;
+const ALONE_MS: u64 = 9_000;
 /// How long an attempt may be alive beside its successor: the grace, and what a busy machine adds. Whoever nobody ends lives
 /// for a thousand seconds.
 const OVERLAP_MAX: Duration = Duration::from_millis(500);
@@ -34,6 +37,20 @@ fn overlaps(lines: &[String]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Waits until one of the workers stops this job, and answers why.
+async fn stopped(workers: &[Worker], job: &str) -> String {
+    let is_stop = |event: &Value| event["event"] == "stopping" && event["job_id"] == job;
+    let until = Instant::now() + workshop::PATIENCE;
+    loop {
+        let stop = workers.iter().flat_map(Worker::events).find(is_stop);
+        if let Some(stop) = stop {
+            return stop["reason"].as_str().expect("a reason").to_string();
+        }
+        assert!(Instant::now() < until, "nobody stops {job}");
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[test]
@@ -67,12 +84,20 @@ async fn campaign_every_job_ends_once_whoever_is_killed() {
     for round in 0..ROUNDS {
         // One of them is still at work when a lease is trusted no longer.
         let jobs = (0..JOBS_PER_ROUND).map(|n| {
-            let ms = if n == 0 { rng.random_range(3_000..5_000) } else { rng.random_range(100..400) };
+            let ms = match n {
+                0 if round == ALONE_ROUND => ALONE_MS,
+                0 => rng.random_range(3_000..5_000),
+                _ => rng.random_range(100..400),
+            };
             json!({"payload": {"": ms}, "max_attempts": 100})
         });
         ids.extend(workshop.enqueue_many("c", jobs.collect()).await);
         sleep(Duration::from_millis(rng.random_range(50..500))).await;
         let (kill_server, victim) = (round % 3 != 0, rng.random_range(0..2));
+        let alone = (round == ALONE_ROUND).then(|| ids[ids.len() - JOBS_PER_ROUND].to_string());
+        if let Some(job) = &alone {
+            workshop::lives_of(&alive, job).await;
+        }
         if kill_server {
             workshop.down().await;
         }
@@ -85,6 +110,10 @@ async fn campaign_every_job_ends_once_whoever_is_killed() {
             // Sometimes for longer than a lease is trusted, and for longer than it lasts.
             let ms = if round % 2 == 1 { 2_500..5_000 } else { 0..1_200 };
             sleep(Duration::from_millis(rng.random_range(ms))).await;
+            if let Some(job) = &alone {
+                let reason = stopped(&workers, job).await;
+                assert_eq!(reason, "lease_unsure", "trust ends before the lease does");
+            }
             workshop.up().await;
         }
     }

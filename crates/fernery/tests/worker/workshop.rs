@@ -309,6 +309,15 @@ pub(crate) async fn live(path: &Path, jobs: usize) {
     }
 }
 
+/// Waits until this job has said that it lives.
+pub(crate) async fn lives_of(path: &Path, job: &str) {
+    let until = Instant::now() + PATIENCE;
+    while !lives(&lines_of(path)).contains_key(job) {
+        assert!(Instant::now() < until, "{job} does not begin");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// Every first attempt ended before its lease did. No lease was renewed after `silent_at`. Each attempt was alive at that
 /// time: one that ends before it proves nothing.
 #[track_caller]

@@ -31,11 +31,11 @@ pub struct ManifestView {
 
 fn view(row: &Row) -> StoreResult<ManifestView> {
     Ok(ManifestView {
-        manifest: row.json(0)?,
-        facts: row.json(1)?,
-        facts_digest: row.word(2)?,
-        built_by: row.text(3)?.to_string(),
-        work_order_id: row.word(4)?,
+        manifest: row.json("document")?,
+        facts: row.json("facts")?,
+        facts_digest: row.word("facts_digest")?,
+        built_by: row.text("built_by")?.to_string(),
+        work_order_id: row.word("work_order_id")?,
     })
 }
 
@@ -50,7 +50,7 @@ pub fn request(sql: &mut dyn Sql, azolla_id: &AzollaId, request_id: &str) -> Sto
     let of = EventType::ManifestRequested;
     let cells = [azolla_id.as_str().into(), of.as_str().into()];
     let waiting = match sql.one(include_str!("../sql/event_open_request.sql"), &cells)? {
-        Some(row) => row.text(7)?.to_string(),
+        Some(row) => row.text("asked_as")?.to_string(),
         None => {
             emit(sql, azolla_id, For::Request(request_id))?;
             request_id.to_string()
@@ -119,7 +119,7 @@ pub fn fire(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<bool> {
     let known = sql.one(include_str!("../sql/fire_last.sql"), &[azolla_id.as_str().into()])?;
     // What a schedule would have done before it was there is not made up for.
     let known = match known {
-        Some(row) if row.text(1)? == line => row.at(0)?,
+        Some(row) if row.text("schedule")? == line => row.at("fired_at")?,
         _ => {
             let cells = [azolla_id.as_str().into(), now.into(), (&line).into()];
             sql.touched(include_str!("../sql/fire_seen.sql"), &cells)?;
@@ -161,8 +161,8 @@ pub fn state_of(sql: &mut dyn Sql, request_id: &str) -> StoreResult<Option<Reque
     let mut state = RequestState {
         request_id: request_id.to_string(),
         event: reading::event(&row)?,
-        reason: row.maybe_word(7)?,
-        work_order_id: row.maybe_word(8)?,
+        reason: row.maybe_word("reason")?,
+        work_order_id: row.maybe_word("work_order_id")?,
         manifest: None,
         failed: None,
     };
@@ -241,7 +241,7 @@ pub(crate) fn insert(
 /// What the newest was made of.
 pub(crate) fn last_digest(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<Option<Digest>> {
     let row = sql.one(include_str!("../sql/manifest_last.sql"), &[azolla_id.as_str().into()])?;
-    row.map(|row| row.word(2)).transpose()
+    row.map(|row| row.word("facts_digest")).transpose()
 }
 
 /// The newest.

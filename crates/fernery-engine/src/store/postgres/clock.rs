@@ -21,9 +21,9 @@ pub(super) const KEPT: &str = include_str!("sql/clock_kept.sql");
 /// What the database's clock says, and why it cannot be believed. The machine of this process may not be the one that the
 /// instant was kept by: then nothing is known about the time in between.
 pub(super) fn judged(row: &Row) -> StoreResult<(Reading, Option<Doubt>)> {
-    let now = Reading { at: instant(row, 3)?, boot: Boot::system() };
-    let Some(at) = maybe_instant(row, 0)? else { return Ok((now, None)) };
-    let kept = Reading { at, boot: Boot { id: cell(row, 1)?, up_ms: cell(row, 2)? } };
+    let now = Reading { at: instant(row, "now_at")?, boot: Boot::system() };
+    let Some(at) = maybe_instant(row, "newest_at")? else { return Ok((now, None)) };
+    let kept = Reading { at, boot: Boot { id: cell(row, "boot")?, up_ms: cell(row, "up_ms")? } };
     Ok((now, judge(&kept, &now, Between::default())))
 }
 

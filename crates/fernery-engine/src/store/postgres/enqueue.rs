@@ -13,7 +13,7 @@ use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::store::{Enqueue, Enqueued, JobBrief, NewJob, Start};
 use async_trait::async_trait;
-use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
+use fernery_core::{JobId, StreamName, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,17 +61,8 @@ impl Entry {
         }
     }
 
-    fn brief(&self, created_at: Timestamp, run_at: Timestamp) -> JobBrief {
-        JobBrief {
-            job_id: self.job_id,
-            stream: self.job.stream.clone(),
-            status: JobStatus::Queued,
-            max_attempts: self.job.max_attempts,
-            created_at,
-            run_at,
-            finished_at: None,
-            producer: self.job.producer.clone(),
-        }
+    fn created(&self, created_at: Timestamp, run_at: Timestamp) -> JobBrief {
+        self.job.created(self.job_id, created_at, run_at)
     }
 }
 
@@ -117,7 +108,7 @@ impl EnqueueBatch {
                     for (entry, answer) in entries.iter().zip(answers) {
                         let run_at = entry.run_at(now);
                         after.waits(&entry.job.stream, (run_at > now).then_some(run_at));
-                        *answer = Some(Enqueued::Created(entry.brief(now, run_at)));
+                        *answer = Some(Enqueued::Created(entry.created(now, run_at)));
                     }
                     self.0.announce(after);
                     return Ok(());
@@ -200,7 +191,7 @@ impl EnqueueBatch {
         for row in &rows {
             let id = job_id(row, 0)?;
             if let Some(entry) = by_id.get(&id) {
-                stored.insert(id, entry.brief(instant(row, 1)?, instant(row, 2)?));
+                stored.insert(id, entry.created(instant(row, 1)?, instant(row, 2)?));
             }
         }
         if with_keys {

@@ -1,8 +1,8 @@
 //! After a restore: raises every version and frees every lease, in batches small enough for the statement timeout.
 
 use super::PostgresStore;
+use super::reap::Which;
 use super::rows::cell;
-use super::settle::Which;
 use crate::error::StoreResult;
 use fernery_core::job::lease::FENCE_STEP;
 use fernery_core::limits;

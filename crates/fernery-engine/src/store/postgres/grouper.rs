@@ -4,9 +4,9 @@
 //! batch takes all that fit into one statement: the longer a commit takes, the more calls share the next one.
 
 use crate::error::{StoreError, StoreResult};
-use crate::supervise::caught;
+use crate::supervise::{caught, lock};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tracing::error;
@@ -74,7 +74,7 @@ impl<V: Verb> Grouper<V> {
     pub(super) async fn rest(&self) {
         loop {
             let rests = self.inner.rests.notified();
-            if self.inner.lock().lanes == 0 {
+            if lock(&self.inner.queue).lanes == 0 {
                 return;
             }
             rests.await;
@@ -85,7 +85,7 @@ impl<V: Verb> Grouper<V> {
     pub(super) async fn call(&self, call: V::Call) -> StoreResult<V::Reply> {
         let (sender, reply) = oneshot::channel();
         {
-            let mut queue = self.inner.lock();
+            let mut queue = lock(&self.inner.queue);
             let items = V::items(&call);
             if queue.waiting.len() >= QUEUE_CALLS_MAX
                 || (queue.items + items > QUEUE_ITEMS_MAX && !queue.waiting.is_empty())
@@ -112,7 +112,7 @@ struct Lane<V: Verb> {
 impl<V: Verb> Drop for Lane<V> {
     fn drop(&mut self) {
         if !self.given_back {
-            self.inner.lock().lanes -= 1;
+            lock(&self.inner.queue).lanes -= 1;
         }
         self.inner.rests.notify_waiters();
     }
@@ -122,7 +122,7 @@ impl<V: Verb> Lane<V> {
     /// The next batch. If nothing is left, the lane is given back under the same lock: otherwise a call could arrive in
     /// between and find no lane.
     fn next_batch(&mut self) -> Option<Batch<V>> {
-        let mut queue = self.inner.lock();
+        let mut queue = lock(&self.inner.queue);
         let batch = queue.take_batch();
         if batch.0.is_empty() {
             queue.lanes -= 1;
@@ -135,10 +135,6 @@ impl<V: Verb> Lane<V> {
 }
 
 impl<V: Verb> Inner<V> {
-    fn lock(&self) -> MutexGuard<'_, Queue<V>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn lane(inner: Arc<Self>) {
         let mut lane = Lane { inner, given_back: false };
         while let Some((calls, replies)) = lane.next_batch() {

@@ -120,9 +120,9 @@ pub struct Prepared {
 pub struct TableRows {
     /// Its name in the schema `fernery`.
     pub name: String,
-    /// Rows that count.
+    /// Live rows.
     pub live: i64,
-    /// Rows that only cost.
+    /// Dead rows that are not yet vacuumed.
     pub dead: i64,
 }
 
@@ -195,21 +195,21 @@ async fn one_row(client: &Client, sql: &str) -> StoreResult<Row> {
 async fn server_facts(client: &Client) -> StoreResult<ServerFacts> {
     let row = one_row(client, include_str!("sql/health_server.sql")).await?;
     Ok(ServerFacts {
-        version_num: cell(&row, 0)?,
-        version: cell(&row, 1)?,
-        is_standby: cell(&row, 2)?,
-        fsync: cell(&row, 3)?,
-        full_page_writes: cell(&row, 4)?,
-        synchronous_commit: cell(&row, 5)?,
-        synchronous_standby_names: cell(&row, 6)?,
-        connections_max: cell(&row, 7)?,
-        sees_all: cell(&row, 8)?,
+        version_num: cell(&row, "version_num")?,
+        version: cell(&row, "version")?,
+        is_standby: cell(&row, "is_standby")?,
+        fsync: cell(&row, "fsync")?,
+        full_page_writes: cell(&row, "full_page_writes")?,
+        synchronous_commit: cell(&row, "synchronous_commit")?,
+        synchronous_standby_names: cell(&row, "synchronous_standby_names")?,
+        connections_max: cell(&row, "connections_max")?,
+        sees_all: cell(&row, "sees_all")?,
     })
 }
 
 async fn schema_version(client: &Client) -> StoreResult<Option<i32>> {
     let row = one_row(client, include_str!("sql/migrate_look.sql")).await?;
-    let made: bool = cell(&row, 1)?;
+    let made: bool = cell(&row, "made")?;
     if !made {
         return Ok(None);
     }
@@ -230,7 +230,7 @@ async fn clock(client: &Client) -> StoreResult<ClockReading> {
     best.ok_or_else(|| StoreError::Corrupt("the database returned no time".into()))
 }
 
-fn seconds(row: &Row, column: usize) -> StoreResult<Duration> {
+fn seconds(row: &Row, column: &str) -> StoreResult<Duration> {
     let seconds: f64 = cell(row, column)?;
     Ok(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX))
 }
@@ -238,26 +238,26 @@ fn seconds(row: &Row, column: usize) -> StoreResult<Duration> {
 async fn sessions(client: &Client) -> StoreResult<Sessions> {
     let row = one_row(client, include_str!("sql/health_sessions.sql")).await?;
     Ok(Sessions {
-        connections: cell(&row, 0)?,
-        oldest_transaction: seconds(&row, 1)?,
-        oldest_pid: cell(&row, 2)?,
-        idle_in_transaction: cell(&row, 3)?,
-        idle_longest: seconds(&row, 4)?,
+        connections: cell(&row, "connections")?,
+        oldest_transaction: seconds(&row, "oldest_seconds")?,
+        oldest_pid: cell(&row, "oldest_pid")?,
+        idle_in_transaction: cell(&row, "idle_in_transaction")?,
+        idle_longest: seconds(&row, "idle_seconds")?,
     })
 }
 
 async fn replication(client: &Client) -> StoreResult<Replication> {
     let row = one_row(client, include_str!("sql/health_replication.sql")).await?;
     Ok(Replication {
-        synchronous: cell(&row, 0)?,
-        asynchronous: cell(&row, 1)?,
-        slots_inactive: cell(&row, 2)?,
+        synchronous: cell(&row, "synchronous")?,
+        asynchronous: cell(&row, "asynchronous")?,
+        slots_inactive: cell(&row, "slots_inactive")?,
     })
 }
 
 async fn prepared(client: &Client) -> StoreResult<Prepared> {
     let row = one_row(client, include_str!("sql/health_prepared.sql")).await?;
-    Ok(Prepared { count: cell(&row, 0)?, oldest: seconds(&row, 1)? })
+    Ok(Prepared { count: cell(&row, "prepared")?, oldest: seconds(&row, "oldest_seconds")? })
 }
 
 async fn living(client: &Client) -> StoreResult<Vec<LivingProcess>> {
@@ -268,6 +268,8 @@ async fn living(client: &Client) -> StoreResult<Vec<LivingProcess>> {
 async fn tables(client: &Client) -> StoreResult<Vec<TableRows>> {
     let rows = client.query(include_str!("sql/health_tables.sql"), &[]).await.map_err(sorted)?;
     rows.iter()
-        .map(|row| Ok(TableRows { name: cell(row, 0)?, live: cell(row, 1)?, dead: cell(row, 2)? }))
+        .map(|row| {
+            Ok(TableRows { name: cell(row, "name")?, live: cell(row, "live")?, dead: cell(row, "dead")? })
+        })
         .collect()
 }

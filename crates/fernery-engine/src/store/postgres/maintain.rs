@@ -1,18 +1,15 @@
-//! The work of the engine's loops: promotes due jobs, settles expired leases, deletes old jobs, folds counts.
+//! The work of the engine's other loops: promotes due jobs, deletes old jobs, folds counts.
 
 use super::after_commit::AfterCommit;
 use super::clock;
 use super::connection::retry::{Tries, Trouble};
 use super::rows::{self, cell, millis, rows_limit};
-use super::settle::Which;
 use super::{PostgresStore, Shared, fence, intake};
 use crate::door::stop_watch;
 use crate::error::StoreResult;
-use crate::store::expiry::Settled;
 use crate::store::{Keep, Maintain, Pass};
+use crate::supervise::lock;
 use async_trait::async_trait;
-use std::sync::PoisonError;
-use std::time::Duration;
 use uuid::Uuid;
 
 /// Rows of counts folded by one statement.
@@ -20,22 +17,6 @@ const FOLD_BATCH: i64 = 10_000;
 
 #[async_trait]
 impl Maintain for PostgresStore {
-    async fn reap(&self, limit: usize) -> StoreResult<Pass> {
-        let look = self.shared.expiries.look().await;
-        let pass = self.shared.end_unreported(Which::Expired, limit).await?;
-        let settled = if pass.full { Settled::Unfinished } else { Settled::All };
-        if let Err(trouble) = self.shared.look_for_expiries(look, settled).await {
-            // The settled leases stay settled; only the time of the next expiry is unknown now.
-            pass.tell_reaped();
-            return Err(trouble.into_error());
-        }
-        Ok(pass)
-    }
-
-    fn next_expiry(&self) -> Option<Duration> {
-        Some(self.shared.expiries.wait())
-    }
-
     async fn promote(&self, limit: usize) -> StoreResult<Pass> {
         let rows = self.write_once(include_str!("sql/promote.sql"), &[&rows_limit(limit)]).await?;
         let mut after = AfterCommit::default();
@@ -67,10 +48,10 @@ impl Maintain for PostgresStore {
 
     async fn tidy(&self) -> StoreResult<()> {
         self.fold_counts().await?;
-        let last = *self.clock_kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *lock(&self.clock_kept);
         if last.is_none_or(|at| at.elapsed() >= clock::KEPT_EVERY) {
             self.keep_clock().await?;
-            *self.clock_kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop_watch());
+            *lock(&self.clock_kept) = Some(stop_watch());
         }
         Ok(())
     }

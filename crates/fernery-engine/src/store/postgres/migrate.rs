@@ -58,12 +58,12 @@ async fn version(session: &Session<'_>) -> Result<Option<i32>, Trouble> {
     let rows = session.query(include_str!("sql/migrate_look.sql"), &[]).await?;
     let row =
         rows.first().ok_or_else(|| StoreError::Corrupt("the database does not report its version".into()))?;
-    let server: i32 = super::rows::cell(row, 0)?;
+    let server: i32 = super::rows::cell(row, "version_num")?;
     if server < SERVER_VERSION_MIN {
         let why = format!("Fernery needs PostgreSQL 14 or later; this server is {}", server / 10_000);
         return Err(StoreError::Refused(why).into());
     }
-    let made: bool = super::rows::cell(row, 1)?;
+    let made: bool = super::rows::cell(row, "made")?;
     if !made {
         return Ok(None);
     }

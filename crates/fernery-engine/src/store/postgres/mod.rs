@@ -25,12 +25,12 @@ mod operate;
 mod pipeline;
 mod processes;
 mod read;
+mod reap;
 mod report;
 mod rows;
 mod scan_start;
 mod settle;
 mod streams;
-mod tokens;
 
 use self::claim::ClaimBatch;
 use self::connection::pool::Pool;
@@ -47,9 +47,10 @@ use self::scan_start::ScanStarts;
 use crate::error::StoreResult;
 use crate::signals::Signals;
 use crate::store::expiry::Expiries;
-use crate::store::{Failure, Proof, Store, StoreSettings};
+use crate::store::{Failure, Proof, Store, StoreSettings, Tokens};
+use crate::supervise::lock;
 use async_trait::async_trait;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -144,6 +145,8 @@ impl Shared {
     }
 }
 
+impl Tokens for PostgresStore {}
+
 #[async_trait]
 impl Store for PostgresStore {
     fn backend(&self) -> &'static str {
@@ -151,7 +154,7 @@ impl Store for PostgresStore {
     }
 
     async fn close(&self) {
-        let taking_back = self.taking_back.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taking_back = lock(&self.taking_back).take();
         if let Some(mut task) = taking_back {
             let put_back = async {
                 self.claims.rest().await;
@@ -162,7 +165,7 @@ impl Store for PostgresStore {
                 task.abort();
             }
         }
-        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
         for task in tasks {
             task.abort();
         }

@@ -7,9 +7,10 @@ use super::Shared;
 use super::connection::url::Target;
 use crate::door;
 use crate::signals::Signals;
+use crate::supervise::lock;
 use fernery_core::StreamName;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -41,7 +42,7 @@ impl Notifier {
         if claimable.is_empty() {
             return;
         }
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = lock(&self.pending);
         for (stream, jobs) in claimable {
             let known = pending.entry(stream).or_insert(0);
             *known = known.saturating_add(jobs);
@@ -51,7 +52,7 @@ impl Notifier {
     }
 
     fn take(&self) -> HashMap<StreamName, usize> {
-        std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.pending))
     }
 
     /// The sender's name, then stream and count in turns; no stream name holds a space. One text for each message.

@@ -13,13 +13,14 @@ use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution::{self, Ending};
 use crate::pipeline::{Cell, Names, Question, Row, Sql, Stage, Value, Work, check_written};
 use crate::store::{NewJob, Transactions};
+use crate::supervise::lock;
 use async_trait::async_trait;
 use bytes::{BufMut, BytesMut};
 use fernery_core::Timestamp;
 use fernery_core::artifact::ObjectiveId;
 use std::collections::HashSet;
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::runtime::Handle;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -30,6 +31,8 @@ impl ToSql for Cell<'_> {
             Self::Text(text) => out.put_slice(text.as_bytes()),
             Self::At(at) => return At(*at).to_sql(ty, out),
             Self::Flag(flag) => return flag.to_sql(ty, out),
+            Self::Bytes(bytes) => out.put_slice(bytes),
+            Self::Texts(texts) => return texts.to_sql(ty, out),
             Self::Int(number) => match *ty {
                 Type::INT4 => return i32::try_from(*number)?.to_sql(ty, out),
                 _ => out.put_i64(*number),
@@ -69,6 +72,9 @@ fn value(row: &tokio_postgres::Row, column: usize) -> StoreResult<Value> {
         Type::TIMESTAMPTZ => int(cell::<Option<At>>(row, column)?.map(|at| at.0.as_millis())),
         Type::JSON => super::rows::maybe_json(row, column)?
             .map_or(Value::Null, |raw| Value::Text(raw.get().to_string())),
+        Type::BYTEA => cell::<Option<Vec<u8>>>(row, column)?.map_or(Value::Null, Value::Bytes),
+        Type::TEXT_ARRAY => cell::<Option<Vec<String>>>(row, column)?
+            .map_or(Value::Null, |texts| Value::Text(serde_json::json!(texts).to_string())),
         _ => cell::<Option<String>>(row, column)?.map_or(Value::Null, Value::Text),
     })
 }
@@ -87,6 +93,8 @@ struct Unsent {
 /// A parameter that outlives its call.
 enum Kept {
     Text(String),
+    Bytes(Vec<u8>),
+    Texts(Vec<String>),
     Other(Cell<'static>),
 }
 
@@ -94,6 +102,8 @@ impl Kept {
     fn new(cell: &Cell<'_>) -> Self {
         match *cell {
             Cell::Text(text) => Self::Text(text.to_string()),
+            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            Cell::Texts(texts) => Self::Texts(texts.to_vec()),
             Cell::Null => Self::Other(Cell::Null),
             Cell::Int(number) => Self::Other(Cell::Int(number)),
             Cell::At(at) => Self::Other(Cell::At(at)),
@@ -104,6 +114,8 @@ impl Kept {
     fn cell(&self) -> Cell<'_> {
         match self {
             Self::Text(text) => Cell::Text(text),
+            Self::Bytes(bytes) => Cell::Bytes(bytes),
+            Self::Texts(texts) => Cell::Texts(texts),
             Self::Other(cell) => *cell,
         }
     }
@@ -281,6 +293,10 @@ impl Transactions for PostgresStore {
     async fn consult(&self, work: Work) -> StoreResult<()> {
         self.transact_work("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work).await
     }
+
+    async fn select(&self, statement: &'static str) -> StoreResult<Vec<Row>> {
+        rows(&self.read(statement, &[]).await?)
+    }
 }
 
 impl PostgresStore {
@@ -354,7 +370,7 @@ fn once(
     let (after, unsent, jobs) = (AfterCommit::default(), Vec::new(), Vec::new());
     let mut within =
         Transaction { runtime, session: &session, shared, now, after, unsent, jobs, trouble: None };
-    let mut works = works.iter().map(|work| work.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut works = works.iter().map(|work| lock(work));
     let worked = works.try_for_each(|mut work| work(&mut within)).and_then(|()| within.finish());
     // A statement that failed has ended the transaction, whatever the work made of it: its commit would roll back and
     // say nothing.

@@ -58,23 +58,23 @@ impl Processes for PostgresStore {
 pub(super) fn living(row: &Row) -> StoreResult<LivingProcess> {
     Ok(LivingProcess {
         process: Process {
-            process_id: cell(row, 0)?,
-            host: cell(row, 1)?,
-            pid: count(row, 2)?,
-            url: cell(row, 3)?,
-            version: cell(row, 4)?,
-            schema_version: cell(row, 5)?,
-            lease_ttl: span(row, 6)?,
-            heartbeat_interval: span(row, 7)?,
-            reap_interval: span(row, 8)?,
-            transport: cell(row, 9)?,
-            started_at: instant(row, 10)?,
+            process_id: cell(row, "process_id")?,
+            host: cell(row, "host")?,
+            pid: count(row, "pid")?,
+            url: cell(row, "url")?,
+            version: cell(row, "version")?,
+            schema_version: cell(row, "schema_version")?,
+            lease_ttl: span(row, "lease_ttl_ms")?,
+            heartbeat_interval: span(row, "heartbeat_interval_ms")?,
+            reap_interval: span(row, "reap_interval_ms")?,
+            transport: cell(row, "transport")?,
+            started_at: instant(row, "started_at")?,
         },
-        seen_at: instant(row, 11)?,
+        seen_at: instant(row, "seen_at")?,
     })
 }
 
-fn span(row: &Row, column: usize) -> StoreResult<Duration> {
+fn span(row: &Row, column: &str) -> StoreResult<Duration> {
     let ms: i64 = cell(row, column)?;
     let negative = |_| StoreError::Corrupt(format!("a process row has an invalid duration of {ms} ms"));
     u64::try_from(ms).map(Duration::from_millis).map_err(negative)

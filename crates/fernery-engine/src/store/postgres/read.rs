@@ -4,8 +4,8 @@ use super::PostgresStore;
 use super::connection::retry::{Tries, Trouble};
 use super::operate::{ids, terms};
 use super::rows::{
-    self, LEASE_COLUMNS, Param, attempt_id, brief, cell, count, instant, job_id, json, maybe_instant,
-    maybe_json, rows_limit, word,
+    self, Param, attempt_id, brief, cell, count, instant, job_id, json, maybe_instant, maybe_json,
+    rows_limit, word,
 };
 use crate::error::{StoreError, StoreResult};
 use crate::store::{AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, Read};
@@ -78,11 +78,11 @@ impl PostgresStore {
         let cancel_requested = held.as_ref().is_some_and(|held| held.cancel_requested);
         let progress = open.first().map(progress).transpose()?.flatten();
         attempts.extend(held.map(|held| AttemptView::open(held, progress)));
-        let timeout_ms: Option<i64> = cell(row, 14)?;
+        let timeout_ms: Option<i64> = cell(row, "timeout_ms")?;
         Ok(Some(JobView {
             brief: brief(row)?,
-            payload: json(row, 12)?,
-            unique_key: cell(row, 13)?,
+            payload: json(row, "payload")?,
+            unique_key: cell(row, "unique_key")?,
             timeout: timeout_ms.map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or_default())),
             cancel_requested,
             attempts,
@@ -122,11 +122,11 @@ impl PostgresStore {
             }
         };
         let on = |row: &Row| -> StoreResult<Cursor> {
-            let id = job_id(row, 0)?;
+            let id = job_id(row, "job_id")?;
             Ok(match (filter.status, after) {
                 (Some(JobStatus::Queued), Some(Cursor::Scheduled(_))) => Cursor::Scheduled(Some(id)),
                 (Some(JobStatus::Queued), _) => {
-                    Cursor::Ready { stream: rows::stream(row, 1)?, seq: cell(row, 12)? }
+                    Cursor::Ready { stream: rows::stream(row, "stream")?, seq: cell(row, "seq")? }
                 }
                 _ => Cursor::Below(id),
             })
@@ -161,7 +161,7 @@ impl Read for PostgresStore {
             for (brief, cursor) in candidates {
                 looked += 1;
                 at = Some(cursor);
-                if matches(&filter, &brief) {
+                if filter.matches(&brief) {
                     found.push(brief);
                     if found.len() == limit {
                         return Ok(Page { rows: found, next: at });
@@ -183,7 +183,7 @@ impl Read for PostgresStore {
     async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
         let ids: Vec<Uuid> = jobs.iter().map(|id| id.uuid()).collect();
         let rows = self.read(include_str!("sql/leases_seen.sql"), &[&ids.as_slice()]).await?;
-        let said = rows.iter().map(|row| Ok((job_id(row, 0)?, progress(row)?)));
+        let said = rows.iter().map(|row| Ok((job_id(row, "resource_id")?, progress(row)?)));
         let said: HashMap<JobId, Option<Progress>> = said.collect::<StoreResult<_>>()?;
         Ok(jobs.iter().map(|id| said.get(id).cloned().flatten()).collect())
     }
@@ -213,11 +213,11 @@ impl Read for PostgresStore {
         let mut found = Vec::new();
         for row in self.read(include_str!("sql/dead_letters_page.sql"), &params).await? {
             found.push(DeadLetter {
-                job_id: job_id(&row, 0)?,
-                stream: rows::stream(&row, 1)?,
-                buried_at: instant(&row, 2)?,
-                reason: cell(&row, 3)?,
-                code: cell(&row, 4)?,
+                job_id: job_id(&row, "job_id")?,
+                stream: rows::stream(&row, "stream")?,
+                buried_at: instant(&row, "buried_at")?,
+                reason: cell(&row, "reason")?,
+                code: cell(&row, "code")?,
             });
         }
         let next = found.last().filter(|_| found.len() == limit).map(|last| Cursor::Below(last.job_id));
@@ -234,46 +234,39 @@ impl Read for PostgresStore {
         let record = |row: &Row| {
             Ok(ClaimRecord {
                 resource_type: ResourceType::Workorder,
-                resource_id: job_id(row, 0)?.to_string(),
-                owner_id: cell(row, 1)?,
-                lease_expires_at: instant(row, 2)?,
-                heartbeat_at: instant(row, 3)?,
-                claim_version: cell(row, 4)?,
+                resource_id: job_id(row, "resource_id")?.to_string(),
+                owner_id: cell(row, "owner_id")?,
+                lease_expires_at: instant(row, "expires_at")?,
+                heartbeat_at: instant(row, "heartbeat_at")?,
+                claim_version: cell(row, "claim_version")?,
             })
         };
         self.read(include_str!("sql/leases_of_workorders.sql"), &[&limit]).await?.iter().map(record).collect()
     }
 }
 
-fn matches(filter: &JobFilter, brief: &JobBrief) -> bool {
-    filter.status.is_none_or(|status| status == brief.status)
-        && filter.stream.as_ref().is_none_or(|stream| *stream == brief.stream)
-        && filter.producer.as_ref().is_none_or(|producer| Some(producer) == brief.producer.as_ref())
-}
-
 fn attempt(row: &Row) -> StoreResult<AttemptView> {
     Ok(AttemptView {
-        attempt_id: attempt_id(row, 0)?,
-        attempt_no: count(row, 1)?,
-        worker_id: cell(row, 2)?,
-        started_at: instant(row, 3)?,
-        finished_at: maybe_instant(row, 4)?,
-        outcome: Some(word(row, 5)?),
-        error: maybe_json(row, 6)?,
-        result: maybe_json(row, 7)?,
+        attempt_id: attempt_id(row, "attempt_id")?,
+        attempt_no: count(row, "attempt_no")?,
+        worker_id: cell(row, "worker_id")?,
+        started_at: instant(row, "started_at")?,
+        finished_at: maybe_instant(row, "finished_at")?,
+        outcome: Some(word(row, "outcome")?),
+        error: maybe_json(row, "error")?,
+        result: maybe_json(row, "result")?,
         heartbeat_at: None,
         expires_at: None,
         progress: None,
-        claim_version: cell(row, 8)?,
+        claim_version: cell(row, "claim_version")?,
     })
 }
 
-/// How far the holder of a lease says it is: after the columns of the lease itself.
+/// How far the holder of a lease says it is.
 fn progress(row: &Row) -> StoreResult<Option<Progress>> {
-    let Some(percent) = cell::<Option<i16>>(row, LEASE_COLUMNS)? else { return Ok(None) };
+    let Some(percent) = cell::<Option<i16>>(row, "percent")? else { return Ok(None) };
     let progress = u8::try_from(percent).map_err(|e| e.to_string());
-    let progress =
-        progress.and_then(|percent| Progress::new(percent, cell(row, LEASE_COLUMNS + 1).unwrap_or_default()));
+    let progress = progress.and_then(|percent| Progress::new(percent, cell(row, "note").unwrap_or_default()));
     progress
         .map(Some)
         .map_err(|why| StoreError::Corrupt(format!("the progress of a lease is invalid: {why}")))

@@ -12,6 +12,7 @@ use std::error::Error;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio_postgres::Row;
+use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 use uuid::Uuid;
 
@@ -72,7 +73,13 @@ fn damaged(what: impl std::fmt::Display) -> StoreError {
     StoreError::Corrupt(format!("a row does not fit: {what}"))
 }
 
-pub(super) fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> StoreResult<T> {
+/// A column of a row: by its name; by its place on the hot path, and where a statement has only one or two.
+pub(super) trait Column: RowIndex + std::fmt::Display + Copy {}
+
+impl Column for usize {}
+impl Column for &str {}
+
+pub(super) fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: impl Column) -> StoreResult<T> {
     row.try_get(column).map_err(damaged)
 }
 
@@ -86,11 +93,11 @@ pub(super) fn message_id(row: &Row, column: usize) -> StoreResult<Option<Message
     Ok(ms.zip(n).map(|(ms, n)| MessageId { ms, n }))
 }
 
-pub(super) fn job_id(row: &Row, column: usize) -> StoreResult<JobId> {
+pub(super) fn job_id(row: &Row, column: impl Column) -> StoreResult<JobId> {
     cell::<Uuid>(row, column).map(JobId::from_uuid)
 }
 
-pub(super) fn attempt_id(row: &Row, column: usize) -> StoreResult<AttemptId> {
+pub(super) fn attempt_id(row: &Row, column: impl Column) -> StoreResult<AttemptId> {
     cell::<Uuid>(row, column).map(AttemptId::from_uuid)
 }
 
@@ -98,32 +105,32 @@ pub(super) fn token_hash(row: &Row, column: usize) -> StoreResult<TokenHash> {
     cell::<&[u8]>(row, column)?.try_into().map(TokenHash).map_err(damaged)
 }
 
-pub(super) fn instant(row: &Row, column: usize) -> StoreResult<Timestamp> {
+pub(super) fn instant(row: &Row, column: impl Column) -> StoreResult<Timestamp> {
     cell::<At>(row, column).map(|at| at.0)
 }
 
-pub(super) fn maybe_instant(row: &Row, column: usize) -> StoreResult<Option<Timestamp>> {
+pub(super) fn maybe_instant(row: &Row, column: impl Column) -> StoreResult<Option<Timestamp>> {
     cell::<Option<At>>(row, column).map(|at| at.map(|at| at.0))
 }
 
-pub(super) fn stream(row: &Row, column: usize) -> StoreResult<StreamName> {
+pub(super) fn stream(row: &Row, column: impl Column) -> StoreResult<StreamName> {
     cell::<&str>(row, column).map(StreamName::stored)
 }
 
-pub(super) fn json(row: &Row, column: usize) -> StoreResult<Box<RawValue>> {
+pub(super) fn json(row: &Row, column: impl Column) -> StoreResult<Box<RawValue>> {
     cell::<JsonCell>(row, column).map(|cell| cell.0)
 }
 
-pub(super) fn maybe_json(row: &Row, column: usize) -> StoreResult<Option<Box<RawValue>>> {
+pub(super) fn maybe_json(row: &Row, column: impl Column) -> StoreResult<Option<Box<RawValue>>> {
     cell::<Option<JsonCell>>(row, column).map(|cell| cell.map(|cell| cell.0))
 }
 
 /// A count that is never negative.
-pub(super) fn count(row: &Row, column: usize) -> StoreResult<u32> {
+pub(super) fn count(row: &Row, column: impl Column) -> StoreResult<u32> {
     u32::try_from(cell::<i32>(row, column)?).map_err(damaged)
 }
 
-pub(super) fn word<T: FromStr<Err = String>>(row: &Row, column: usize) -> StoreResult<T> {
+pub(super) fn word<T: FromStr<Err = String>>(row: &Row, column: impl Column) -> StoreResult<T> {
     let text: &str = cell(row, column)?;
     text.parse().map_err(|e| damaged(format!("{text:?}: {e}")))
 }
@@ -187,15 +194,14 @@ pub(super) fn brief(row: &Row) -> StoreResult<JobBrief> {
     })
 }
 
-/// Six counts from this column on.
-pub(super) fn counts(row: &Row, column: usize) -> StoreResult<StreamCounts> {
+pub(super) fn counts(row: &Row) -> StoreResult<StreamCounts> {
     Ok(StreamCounts {
-        ready: cell(row, column)?,
-        scheduled: cell(row, column + 1)?,
-        running: cell(row, column + 2)?,
-        succeeded: cell(row, column + 3)?,
-        dead: cell(row, column + 4)?,
-        cancelled: cell(row, column + 5)?,
+        ready: cell(row, "ready")?,
+        scheduled: cell(row, "scheduled")?,
+        running: cell(row, "running")?,
+        succeeded: cell(row, "succeeded")?,
+        dead: cell(row, "dead")?,
+        cancelled: cell(row, "cancelled")?,
     })
 }
 

@@ -6,9 +6,10 @@
 //! from the front: whenever there was less than asked, and for every stream several times a second. A hint, like a nudge:
 //! wrong, it costs a moment.
 
+use crate::supervise::lock;
 use fernery_core::StreamName;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -31,20 +32,16 @@ struct ScanStart {
 }
 
 impl ScanStarts {
-    fn lock(&self) -> MutexGuard<'_, HashMap<StreamName, ScanStart>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Where to start in each of these streams.
     pub(super) fn starts(&self, streams: &[StreamName], now: Instant) -> Vec<i64> {
-        let known = self.lock();
+        let known = lock(&self.known);
         let start = |stream| known.get(stream).filter(|head| now < head.until).map_or(FRONT, |head| head.seq);
         streams.iter().map(start).collect()
     }
 
     /// A claim from `start` got all it asked for, the last of this stream at `last`, if any.
     pub(super) fn passed(&self, stream: &StreamName, start: i64, last: Option<i64>, now: Instant) {
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         if known.len() >= STREAMS_MAX {
             known.clear();
         }
@@ -64,7 +61,7 @@ impl ScanStarts {
 
     /// Something may stand before the place: the next look is from the front.
     pub(super) fn forget(&self, stream: &StreamName) {
-        self.lock().remove(stream);
+        lock(&self.known).remove(stream);
     }
 }
 

@@ -21,8 +21,8 @@ impl Streams for PostgresStore {
         let after = after.as_ref().map_or("", StreamName::as_str);
         let rows = self.read(include_str!("sql/streams_beyond.sql"), &[&after]).await?;
         let row = rows.first().ok_or_else(|| StoreError::Corrupt("the database returned no count".into()))?;
-        let number: i64 = cell(row, 0)?;
-        Ok((u64::try_from(number).unwrap_or(0), counts(row, 1)?))
+        let number: i64 = cell(row, "streams")?;
+        Ok((u64::try_from(number).unwrap_or(0), counts(row)?))
     }
 
     async fn stream(&self, name: StreamName) -> StoreResult<Option<StreamView>> {
@@ -104,9 +104,9 @@ impl PostgresStore {
 
 fn stream_view(row: &Row) -> StoreResult<StreamView> {
     Ok(StreamView {
-        name: rows::stream(row, 0)?,
-        paused: cell(row, 1)?,
-        counts: counts(row, 2)?,
-        oldest_ready_at: maybe_instant(row, 8)?,
+        name: rows::stream(row, "name")?,
+        paused: cell(row, "paused")?,
+        counts: counts(row)?,
+        oldest_ready_at: maybe_instant(row, "oldest_ready_at")?,
     })
 }

@@ -8,9 +8,10 @@
 
 use super::open;
 use crate::error::{StoreError, StoreResult};
+use crate::supervise::lock;
 use rusqlite::{Connection, InterruptHandle, Row, params};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Ends a copy that is under way. Clones end the same copy.
 #[derive(Clone, Default)]
@@ -25,7 +26,7 @@ struct Asked {
 impl Stop {
     /// Ends the copy as soon as SQLite notices.
     pub fn ask(&self) {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = lock(&self.0);
         asked.stop = true;
         if let Some(working) = &asked.working {
             working.interrupt();
@@ -34,13 +35,13 @@ impl Stop {
 
     /// From now on it is this connection that must be interrupted.
     fn reaches(&self, db: &Connection) -> StoreResult<()> {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = lock(&self.0);
         asked.working = Some(db.get_interrupt_handle());
         if asked.stop { Err(stopped()) } else { Ok(()) }
     }
 
     fn was_asked(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).stop
+        lock(&self.0).stop
     }
 }
 
@@ -152,7 +153,9 @@ pub(super) fn checked(copy: &Path) -> StoreResult<usize> {
 /// The version of the schema, if it is one that this program knows.
 fn ours(db: &Connection) -> StoreResult<usize> {
     let (application, version): (i32, usize) =
-        db.query_row(include_str!("sql/health_file.sql"), [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        db.query_row(include_str!("sql/health_file.sql"), [], |row| {
+            Ok((row.get("application_id")?, row.get("user_version")?))
+        })?;
     if application != open::APPLICATION_ID {
         return Err(StoreError::Refused("it is not a Fernery database".into()));
     }
@@ -173,15 +176,15 @@ fn writes_seen(db: &Connection) -> StoreResult<i64> {
 fn counts(db: &Connection) -> StoreResult<Counts> {
     Ok(db.query_row(include_str!("sql/backup_counts.sql"), [], |row| {
         Ok(Counts {
-            jobs: row.get(0)?,
-            ready: row.get(1)?,
-            scheduled: row.get(2)?,
-            leases: row.get(3)?,
-            attempts: row.get(4)?,
-            dead_letters: row.get(5)?,
-            unique_keys: row.get(6)?,
-            streams: row.get(7)?,
-            tokens: row.get(8)?,
+            jobs: row.get("jobs")?,
+            ready: row.get("ready")?,
+            scheduled: row.get("scheduled")?,
+            leases: row.get("leases")?,
+            attempts: row.get("attempts")?,
+            dead_letters: row.get("dead_letters")?,
+            unique_keys: row.get("unique_keys")?,
+            streams: row.get("streams")?,
+            tokens: row.get("tokens")?,
         })
     })?)
 }
@@ -208,7 +211,8 @@ fn nothing_lost(before: &Connection, now: &Connection) -> StoreResult<()> {
     let mut kept = now.prepare(include_str!("sql/backup_attempt_kept.sql"))?;
     let mut rows = missing.query([])?;
     while let Some(row) = rows.next()? {
-        let (job_id, number, attempt_id): (Vec<u8>, i64, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (job_id, number, attempt_id): (Vec<u8>, i64, Vec<u8>) =
+            (row.get("job_id")?, row.get("attempt_no")?, row.get("attempt_id")?);
         if kept.query_row(params![job_id, number, attempt_id], flag)? {
             return lost("a closed attempt");
         }

@@ -1,8 +1,8 @@
 //! Claims jobs, and undoes claims that never reached their caller.
 
 use super::SqliteStore;
-use super::report::HolderReport;
 use super::rows;
+use super::settle::HolderReport;
 use super::tx::{Tx, Waiting};
 use super::writer::Writer;
 use crate::error::StoreResult;
@@ -37,6 +37,7 @@ impl Drop for Delivery {
 #[async_trait]
 impl Claim for SqliteStore {
     async fn claim(&self, ask: Ask) -> StoreResult<Vec<Claimed>> {
+        // Nearly always no lease of these streams has run out, as far as this process knows: then nothing is asked for it.
         let bound = self.expiries.of(&ask.streams);
         if bound.at <= self.clock.now()
             && let Err(error) = self.take_expired(&ask.streams, bound).await
@@ -163,7 +164,7 @@ impl Tx<'_> {
 mod tests {
     use super::super::SqliteStore;
     use crate::door::LeaseClock;
-    use crate::store::{Ask, Claim, Enqueue, Maintain, NewJob, Store, StoreSettings};
+    use crate::store::{Ask, Claim, Enqueue, NewJob, Reap, Store, StoreSettings};
     use fernery_core::{StreamName, Timestamp, WorkerId};
     use rusqlite::StatementStatus::Run;
     use serde_json::value::RawValue;

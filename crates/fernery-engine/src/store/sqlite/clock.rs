@@ -27,9 +27,9 @@ pub(super) struct Kept {
 pub(super) fn kept(db: &Connection) -> StoreResult<Kept> {
     let newest: i64 = db.query_row(include_str!("sql/newest_instant.sql"), [], |row| row.get(0))?;
     Ok(db.query_row(include_str!("sql/clock_kept.sql"), [], |row| {
-        let boot = Boot { id: row.get(0)?, up_ms: row.get(1)? };
+        let boot = Boot { id: row.get("boot")?, up_ms: row.get("up_ms")? };
         let newest = Reading { at: Timestamp::from_millis(newest), boot };
-        Ok(Kept { newest, in_doubt: row.get(2)? })
+        Ok(Kept { newest, in_doubt: row.get("in_doubt")? })
     })?)
 }
 

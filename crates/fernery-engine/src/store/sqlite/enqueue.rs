@@ -9,7 +9,7 @@ use crate::error::{StoreError, StoreResult};
 use crate::store::{Enqueue, Enqueued, JobBrief, NewJob, Start};
 use async_trait::async_trait;
 use fernery_core::job::lease::Tally;
-use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
+use fernery_core::{JobId, StreamName, Timestamp};
 use rusqlite::{OptionalExtension, params};
 
 /// Rows of one INSERT. A statement for many rows costs SQLite a third less than as many statements.
@@ -42,19 +42,6 @@ pub(super) fn insert_many_sql() -> (String, String) {
 /// A job that can meet no other: no id of its producer, no key, no wait.
 fn is_plain(job: &NewJob) -> bool {
     job.job_id.is_none() && job.unique_key.is_none() && job.start == Start::Now
-}
-
-fn created(job_id: JobId, job: &NewJob, now: Timestamp, run_at: Timestamp) -> JobBrief {
-    JobBrief {
-        job_id,
-        stream: job.stream.clone(),
-        status: JobStatus::Queued,
-        max_attempts: job.max_attempts,
-        created_at: now,
-        run_at,
-        finished_at: None,
-        producer: job.producer.clone(),
-    }
 }
 
 #[async_trait]
@@ -117,10 +104,9 @@ impl Tx<'_> {
         }
         inserts.raw_execute()?;
         places.raw_execute()?;
-        answers.extend(
-            rows.into_iter()
-                .map(|(job_id, _, job)| Enqueued::Created(created(job_id, job, self.now, self.now))),
-        );
+        let created =
+            |(job_id, _, job): (_, _, &NewJob)| Enqueued::Created(job.created(job_id, self.now, self.now));
+        answers.extend(rows.into_iter().map(created));
         Ok(())
     }
 
@@ -177,7 +163,7 @@ impl Tx<'_> {
             due_at,
             Waiting { claim_version: 0, attempt_no: 0, tally: Tally::default() },
         )?;
-        Ok(Enqueued::Created(created(job_id, job, self.now, run_at)))
+        Ok(Enqueued::Created(job.created(job_id, self.now, run_at)))
     }
 
     /// Puts a job in line, now or from `due_at` on.

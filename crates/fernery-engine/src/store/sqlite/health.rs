@@ -66,14 +66,14 @@ pub fn look(database: &Path) -> StoreResult<FileHealth> {
     let db = open::reader(database)?;
     let (application, schema_version, journal_mode, page, pages, free) =
         db.query_row(include_str!("sql/health_file.sql"), [], |row| {
-            let page: u64 = row.get(3)?;
+            let page: u64 = row.get("page_size")?;
             Ok((
-                row.get::<_, i32>(0)?,
-                row.get::<_, usize>(1)?,
-                row.get::<_, String>(2)?,
+                row.get::<_, i32>("application_id")?,
+                row.get::<_, usize>("user_version")?,
+                row.get::<_, String>("journal_mode")?,
                 page,
-                row.get::<_, u64>(4)?,
-                row.get::<_, u64>(5)?,
+                row.get::<_, u64>("page_count")?,
+                row.get::<_, u64>("freelist_count")?,
             ))
         })?;
     if application != open::APPLICATION_ID && (pages > 0 || schema_version > 0) {

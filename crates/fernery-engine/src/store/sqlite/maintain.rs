@@ -1,13 +1,12 @@
-//! The work of the engine's loops: promotes due jobs, settles expired leases, deletes old jobs.
+//! The work of the engine's other loops: promotes due jobs, deletes old jobs, keeps the clock; and the fence after a restore.
 
 use super::read;
+use super::reap::Which;
 use super::rows;
-use super::settle::Which;
 use super::tx::{Tx, Waiting};
 use super::{SqliteStore, lock};
 use crate::door::stop_watch;
 use crate::error::{StoreError, StoreResult};
-use crate::store::expiry::Settled;
 use crate::store::{Clock, JobBrief, Keep, Maintain, Pass};
 use async_trait::async_trait;
 use fernery_core::job::lease::FENCE_STEP;
@@ -21,22 +20,6 @@ const CLOCK_KEPT_EVERY: Duration = Duration::from_secs(3600);
 
 #[async_trait]
 impl Maintain for SqliteStore {
-    async fn reap(&self, limit: usize) -> StoreResult<Pass> {
-        let look = self.expiries.look().await;
-        let pass = self.end_unreported(Which::Expired, limit, limit).await?;
-        let settled = if pass.full { Settled::Unfinished } else { Settled::All };
-        if let Err(error) = self.look_for_expiries(look, settled).await {
-            // What was settled is settled. Whoever waits for the next expiry must know that it is not known.
-            pass.tell_reaped();
-            return Err(error);
-        }
-        Ok(pass)
-    }
-
-    fn next_expiry(&self) -> Option<Duration> {
-        Some(self.expiries.wait())
-    }
-
     async fn promote(&self, limit: usize) -> StoreResult<Pass> {
         self.write(move |tx| tx.promote(limit)).await
     }

@@ -15,11 +15,11 @@ mod pipeline;
 mod processes;
 mod read;
 mod readers;
+mod reap;
 mod report;
 mod rows;
 mod settle;
 mod streams;
-mod tokens;
 mod tx;
 mod upgrade;
 mod writer;
@@ -28,18 +28,17 @@ use self::maintain::Round;
 use self::processes::LivingProcesses;
 use self::readers::Readers;
 use self::tx::Tx;
-use self::writer::{Lane, Writer};
+use self::writer::Writer;
 use crate::door::{LeaseClock, stop_watch};
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
 use crate::store::expiry::Expiries;
-use crate::store::{Store, StoreSettings};
-use crate::supervise::caught_now;
+use crate::store::{Store, StoreSettings, Tokens};
+use crate::supervise::{caught_now, lock};
 use async_trait::async_trait;
-use rusqlite::Connection;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -60,10 +59,6 @@ pub struct SqliteStore {
     processes: Mutex<LivingProcesses>,
     expiries: Expiries,
     signals: Arc<Signals>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SqliteStore {
@@ -131,40 +126,12 @@ impl SqliteStore {
             signals: own_signals,
         })
     }
-
-    fn writer(&self) -> StoreResult<Writer> {
-        self.wrote.store(true, Ordering::Relaxed);
-        lock(&self.writer).clone().ok_or_else(|| StoreError::Unavailable("the store is closed".into()))
-    }
-
-    async fn write<T, F>(&self, work: F) -> StoreResult<T>
-    where
-        T: Send + 'static,
-        F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
-    {
-        self.writer()?.call(Lane::Other { jobs: 0 }, work).await
-    }
-
-    /// As [`SqliteStore::write`], for what a holder says about its job.
-    async fn write_report<T, F>(&self, work: F) -> StoreResult<T>
-    where
-        T: Send + 'static,
-        F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
-    {
-        self.writer()?.call(Lane::Report, work).await
-    }
-
-    async fn read<T, F>(&self, work: F) -> StoreResult<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
-    {
-        self.readers.read(work).await
-    }
 }
 
 /// The writer's name among the loops.
 const WRITER: &str = "sqlite_writer";
+
+impl Tokens for SqliteStore {}
 
 #[async_trait]
 impl Store for SqliteStore {

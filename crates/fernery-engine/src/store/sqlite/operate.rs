@@ -2,8 +2,8 @@
 
 use super::SqliteStore;
 use super::read;
-use super::report::HolderReport;
 use super::rows;
+use super::settle::HolderReport;
 use super::tx::{Tx, Waiting};
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution;
@@ -49,7 +49,7 @@ impl Tx<'_> {
                 let key: Option<String> = self
                     .db
                     .prepare_cached(include_str!("sql/job_details.sql"))?
-                    .query_row([job_id.uuid().as_bytes()], |row| row.get(1))?;
+                    .query_row([job_id.uuid().as_bytes()], |row| row.get("unique_key"))?;
                 self.finish(job_id, &brief.stream, JobStatus::Cancelled, claim_version, key.as_deref())?;
                 if brief.stream.is_workorders() {
                     self.end_workorder(&execution::Ending::of_waiting(job_id, claim_version, self.now))?;
@@ -104,7 +104,9 @@ impl Tx<'_> {
         let (key, claim_version, attempt_no): (Option<String>, i64, u32) = self
             .db
             .prepare_cached(include_str!("sql/job_restart_facts.sql"))?
-            .query_row([id.as_bytes()], |row| Ok((row.get(1)?, row.get(3)?, row.get(4)?)))?;
+            .query_row([id.as_bytes()], |row| {
+                Ok((row.get("unique_key")?, row.get("claim_version")?, row.get("attempt_no")?))
+            })?;
         if let Some(key) = &key {
             if self.key_holder(key)?.is_some() {
                 return Ok(RetryAnswer::KeyTaken);

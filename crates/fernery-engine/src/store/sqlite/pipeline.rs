@@ -19,6 +19,8 @@ impl ToSql for Cell<'_> {
             Self::Int(number) => ValueRef::Integer(*number),
             Self::At(at) => ValueRef::Integer(at.as_millis()),
             Self::Flag(flag) => ValueRef::Integer((*flag).into()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+            Self::Texts(texts) => return Ok(serde_json::json!(texts).to_string().into()),
         };
         Ok(ToSqlOutput::Borrowed(value))
     }
@@ -38,8 +40,9 @@ fn query(db: &Connection, statement: &'static str, cells: &[Cell<'_>]) -> StoreR
                 ValueRef::Null => Value::Null,
                 ValueRef::Integer(number) => Value::Int(number),
                 ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-                ValueRef::Real(_) | ValueRef::Blob(_) => {
-                    return Err(StoreError::Corrupt(format!("column {column} is neither text nor number")));
+                ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+                ValueRef::Real(_) => {
+                    return Err(StoreError::Corrupt(format!("column {column} is a fraction")));
                 }
             });
         }
@@ -108,6 +111,10 @@ impl Transactions for SqliteStore {
     async fn consult(&self, mut work: Work) -> StoreResult<()> {
         let now = self.clock.now();
         self.read(move |db| work(&mut Snapshot { db, now })).await
+    }
+
+    async fn select(&self, statement: &'static str) -> StoreResult<Vec<Row>> {
+        self.read(move |db| query(db, statement, &[])).await
     }
 }
 

@@ -77,9 +77,11 @@ fn job(db: &Connection, job_id: JobId) -> StoreResult<Option<JobView>> {
     let cancel_requested = held.as_ref().is_some_and(|held| held.cancel_requested);
     let progress = progress(db, job_id)?;
     attempts.extend(held.map(|held| AttemptView::open(held, progress)));
-    let (payload, unique_key, timeout_ms) = db
-        .prepare_cached(include_str!("sql/job_details.sql"))?
-        .query_row(key, |row| Ok((rows::json(row, 0)?, row.get(1)?, row.get::<_, Option<u64>>(2)?)))?;
+    let (payload, unique_key, timeout_ms) =
+        db.prepare_cached(include_str!("sql/job_details.sql"))?.query_row(key, |row| {
+            let timeout_ms: Option<u64> = row.get("timeout_ms")?;
+            Ok((rows::json(row, "payload")?, row.get("unique_key")?, timeout_ms))
+        })?;
     let timeout = timeout_ms.map(Duration::from_millis);
     Ok(Some(JobView { brief, payload, unique_key, timeout, cancel_requested, attempts }))
 }
@@ -112,7 +114,7 @@ fn jobs(
             looked += 1;
             at = Some(cursor);
             if let Some(brief) = brief(db, job_id)?
-                && matches(filter, &brief)
+                && filter.matches(&brief)
             {
                 found.push(brief);
                 if found.len() == limit {
@@ -130,12 +132,6 @@ fn jobs(
         }
     }
     Ok(Page { rows: found, next: at })
-}
-
-fn matches(filter: &JobFilter, brief: &JobBrief) -> bool {
-    filter.status.is_none_or(|status| status == brief.status)
-        && filter.stream.as_ref().is_none_or(|stream| *stream == brief.stream)
-        && filter.producer.as_ref().is_none_or(|producer| Some(producer) == brief.producer.as_ref())
 }
 
 fn candidates(
@@ -162,8 +158,8 @@ fn candidates(
             };
             let mut statement = db.prepare_cached(include_str!("sql/list_ready_after.sql"))?;
             let found = statement.query_map(params![stream, seq, batch], |row| {
-                let cursor = Cursor::Ready { stream: rows::stream(row, 1)?, seq: row.get(2)? };
-                Ok((rows::job_id(row, 0)?, cursor))
+                let cursor = Cursor::Ready { stream: rows::stream(row, "stream")?, seq: row.get("seq")? };
+                Ok((rows::job_id(row, "job_id")?, cursor))
             })?;
             let mut found: Candidates = found.collect::<Result<_, _>>()?;
             if let Some(wanted) = &filter.stream {
@@ -224,11 +220,11 @@ fn dead_letters(
     let mut statement = db.prepare_cached(include_str!("sql/dead_letters_page.sql"))?;
     let found = statement.query_map(params![p.stream, p.code, p.before, p.ids, below, limit], |row| {
         Ok(DeadLetter {
-            job_id: rows::job_id(row, 0)?,
-            stream: rows::stream(row, 1)?,
-            buried_at: rows::instant(row, 2)?,
-            reason: row.get(3)?,
-            code: row.get(4)?,
+            job_id: rows::job_id(row, "job_id")?,
+            stream: rows::stream(row, "stream")?,
+            buried_at: rows::instant(row, "buried_at")?,
+            reason: row.get("reason")?,
+            code: row.get("code")?,
         })
     })?;
     let rows: Vec<_> = found.collect::<Result<_, _>>()?;
@@ -242,11 +238,11 @@ fn workorder_leases(db: &Connection, limit: usize) -> StoreResult<Vec<ClaimRecor
     let record = |row: &Row<'_>| {
         Ok(ClaimRecord {
             resource_type: ResourceType::Workorder,
-            resource_id: rows::job_id(row, 0)?.to_string(),
-            owner_id: row.get(1)?,
-            lease_expires_at: rows::instant(row, 2)?,
-            heartbeat_at: rows::instant(row, 3)?,
-            claim_version: row.get(4)?,
+            resource_id: rows::job_id(row, "resource_id")?.to_string(),
+            owner_id: row.get("owner_id")?,
+            lease_expires_at: rows::instant(row, "expires_at")?,
+            heartbeat_at: rows::instant(row, "heartbeat_at")?,
+            claim_version: row.get("claim_version")?,
         })
     };
     Ok(statement.query_map([limit], record)?.collect::<Result<_, _>>()?)

@@ -1,6 +1,6 @@
 //! Reading connections: few, kept, each call in one snapshot. They wait for no write.
 
-use super::{lock, open};
+use super::{SqliteStore, lock, open};
 use crate::error::{StoreError, StoreResult};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -62,5 +62,16 @@ impl Readers {
     pub(super) fn close(&self) {
         self.turns.close();
         lock(&self.idle).clear();
+    }
+}
+
+impl SqliteStore {
+    /// Runs `work` on a reading connection, in one snapshot.
+    pub(super) async fn read<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    {
+        self.readers.read(work).await
     }
 }

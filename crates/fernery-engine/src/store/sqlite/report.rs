@@ -3,6 +3,7 @@
 use super::SqliteStore;
 use super::read;
 use super::rows;
+use super::settle::HolderReport;
 use super::tx::Tx;
 use crate::error::StoreResult;
 use crate::pipeline::execution;
@@ -10,10 +11,8 @@ use crate::store::{Beat, BeatAnswer, Completion, Failure, Proof, Report};
 use async_trait::async_trait;
 use fernery_core::job::report::{self, Answer, Found, Reported};
 use fernery_core::job::settle::Ending;
-use fernery_core::pipeline::membrane::Parts;
 use fernery_core::{Holding, Progress};
 use rusqlite::{OptionalExtension, params};
-use serde_json::value::RawValue;
 
 #[async_trait]
 impl Report for SqliteStore {
@@ -168,18 +167,4 @@ impl Tx<'_> {
             .optional()?;
         Ok(closed.unwrap_or(Found::Nothing))
     }
-}
-
-/// What the holder says about the end.
-#[derive(Clone, Copy)]
-pub(super) struct HolderReport<'a> {
-    pub(super) code: &'a str,
-    pub(super) error: Option<&'a RawValue>,
-    pub(super) result: Option<&'a RawValue>,
-    /// Of a workorder: the result, let through the membrane.
-    pub(super) parts: Option<&'a Parts>,
-}
-
-impl HolderReport<'_> {
-    pub(super) const NONE: Self = Self { code: "", error: None, result: None, parts: None };
 }

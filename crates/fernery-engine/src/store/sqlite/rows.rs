@@ -2,30 +2,39 @@
 
 use crate::error::StoreError;
 use crate::store::endings::Traces;
-use crate::store::{AttemptView, JobBrief, StreamCounts, StreamView, TokenRow};
+use crate::store::{AttemptView, JobBrief, StreamCounts, StreamView};
 use fernery_core::job::lease::{Message, Tally};
 use fernery_core::{AttemptId, Holding, JobId, Progress, StreamName, Timestamp, TokenHash};
 use rusqlite::types::Type;
-use rusqlite::{Error, Result, Row};
+use rusqlite::{Error, Result, Row, RowIndex};
 use serde_json::value::RawValue;
 use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
-fn damaged(column: usize, kind: Type, why: impl std::fmt::Display) -> Error {
-    Error::FromSqlConversionFailure(column, kind, why.to_string().into())
+/// A column of a row: by its name; by its place on the hot path, and where a statement has only one or two.
+pub(super) trait Column: RowIndex + Copy {}
+
+impl Column for usize {}
+impl Column for &str {}
+
+fn damaged(row: &Row<'_>, column: impl Column, kind: Type, why: impl std::fmt::Display) -> Error {
+    match column.idx(row.as_ref()) {
+        Ok(place) => Error::FromSqlConversionFailure(place, kind, why.to_string().into()),
+        Err(unread) => unread,
+    }
 }
 
-fn uuid(row: &Row<'_>, column: usize) -> Result<Uuid> {
-    let bytes = row.get_ref(column)?.as_blob().map_err(|e| damaged(column, Type::Blob, e))?;
-    Uuid::from_slice(bytes).map_err(|e| damaged(column, Type::Blob, e))
+fn uuid(row: &Row<'_>, column: impl Column) -> Result<Uuid> {
+    let bytes = row.get_ref(column)?.as_blob().map_err(|e| damaged(row, column, Type::Blob, e))?;
+    Uuid::from_slice(bytes).map_err(|e| damaged(row, column, Type::Blob, e))
 }
 
-pub(super) fn job_id(row: &Row<'_>, column: usize) -> Result<JobId> {
+pub(super) fn job_id(row: &Row<'_>, column: impl Column) -> Result<JobId> {
     uuid(row, column).map(JobId::from_uuid)
 }
 
-pub(super) fn attempt_id(row: &Row<'_>, column: usize) -> Result<AttemptId> {
+pub(super) fn attempt_id(row: &Row<'_>, column: impl Column) -> Result<AttemptId> {
     uuid(row, column).map(AttemptId::from_uuid)
 }
 
@@ -33,22 +42,22 @@ pub(super) fn token_hash(row: &Row<'_>, column: usize) -> Result<TokenHash> {
     row.get(column).map(TokenHash)
 }
 
-pub(super) fn instant(row: &Row<'_>, column: usize) -> Result<Timestamp> {
+pub(super) fn instant(row: &Row<'_>, column: impl Column) -> Result<Timestamp> {
     row.get(column).map(Timestamp::from_millis)
 }
 
-pub(super) fn maybe_instant(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>> {
+pub(super) fn maybe_instant(row: &Row<'_>, column: impl Column) -> Result<Option<Timestamp>> {
     row.get::<_, Option<i64>>(column).map(|ms| ms.map(Timestamp::from_millis))
 }
 
-pub(super) fn stream(row: &Row<'_>, column: usize) -> Result<StreamName> {
-    let text = row.get_ref(column)?.as_str().map_err(|e| damaged(column, Type::Text, e))?;
+pub(super) fn stream(row: &Row<'_>, column: impl Column) -> Result<StreamName> {
+    let text = row.get_ref(column)?.as_str().map_err(|e| damaged(row, column, Type::Text, e))?;
     Ok(StreamName::stored(text))
 }
 
-pub(super) fn word<T: FromStr<Err = String>>(row: &Row<'_>, column: usize) -> Result<T> {
-    let text = row.get_ref(column)?.as_str().map_err(|e| damaged(column, Type::Text, e))?;
-    text.parse().map_err(|e: String| damaged(column, Type::Text, format!("{text:?}: {e}")))
+pub(super) fn word<T: FromStr<Err = String>>(row: &Row<'_>, column: impl Column) -> Result<T> {
+    let text = row.get_ref(column)?.as_str().map_err(|e| damaged(row, column, Type::Text, e))?;
+    text.parse().map_err(|e: String| damaged(row, column, Type::Text, format!("{text:?}: {e}")))
 }
 
 pub(super) fn maybe_word<T: FromStr<Err = String>>(row: &Row<'_>, column: usize) -> Result<Option<T>> {
@@ -58,13 +67,13 @@ pub(super) fn maybe_word<T: FromStr<Err = String>>(row: &Row<'_>, column: usize)
     }
 }
 
-pub(super) fn json(row: &Row<'_>, column: usize) -> Result<Box<RawValue>> {
-    RawValue::from_string(row.get(column)?).map_err(|e| damaged(column, Type::Text, e))
+pub(super) fn json(row: &Row<'_>, column: impl Column) -> Result<Box<RawValue>> {
+    RawValue::from_string(row.get(column)?).map_err(|e| damaged(row, column, Type::Text, e))
 }
 
-fn maybe_json(row: &Row<'_>, column: usize) -> Result<Option<Box<RawValue>>> {
+fn maybe_json(row: &Row<'_>, column: impl Column) -> Result<Option<Box<RawValue>>> {
     let text: Option<String> = row.get(column)?;
-    text.map(RawValue::from_string).transpose().map_err(|e| damaged(column, Type::Text, e))
+    text.map(RawValue::from_string).transpose().map_err(|e| damaged(row, column, Type::Text, e))
 }
 
 /// `failed, lost, released` from this column on.
@@ -124,60 +133,44 @@ pub(super) fn brief(row: &Row<'_>) -> Result<std::result::Result<JobBrief, Store
     }))
 }
 
-/// A row of `attempts_of_job.sql`.
 pub(super) fn attempt(row: &Row<'_>) -> Result<AttemptView> {
     Ok(AttemptView {
-        attempt_id: attempt_id(row, 0)?,
-        attempt_no: row.get(1)?,
-        worker_id: row.get(2)?,
-        started_at: instant(row, 3)?,
-        finished_at: maybe_instant(row, 4)?,
-        outcome: Some(word(row, 5)?),
-        error: maybe_json(row, 6)?,
-        result: maybe_json(row, 7)?,
+        attempt_id: attempt_id(row, "attempt_id")?,
+        attempt_no: row.get("attempt_no")?,
+        worker_id: row.get("worker_id")?,
+        started_at: instant(row, "started_at")?,
+        finished_at: maybe_instant(row, "finished_at")?,
+        outcome: Some(word(row, "outcome")?),
+        error: maybe_json(row, "error")?,
+        result: maybe_json(row, "result")?,
         heartbeat_at: None,
         expires_at: None,
         progress: None,
-        claim_version: row.get(8)?,
+        claim_version: row.get("claim_version")?,
     })
 }
 
 pub(super) fn progress(row: &Row<'_>) -> Result<Progress> {
-    Progress::new(row.get(0)?, row.get(1)?).map_err(|e| damaged(0, Type::Integer, e))
+    Progress::new(row.get(0)?, row.get(1)?).map_err(|e| damaged(row, 0, Type::Integer, e))
 }
 
-pub(super) fn stream_counts(row: &Row<'_>, column: usize) -> Result<StreamCounts> {
+pub(super) fn stream_counts(row: &Row<'_>) -> Result<StreamCounts> {
     Ok(StreamCounts {
-        ready: row.get(column)?,
-        scheduled: row.get(column + 1)?,
-        running: row.get(column + 2)?,
-        succeeded: row.get(column + 3)?,
-        dead: row.get(column + 4)?,
-        cancelled: row.get(column + 5)?,
+        ready: row.get("ready")?,
+        scheduled: row.get("scheduled")?,
+        running: row.get("running")?,
+        succeeded: row.get("succeeded")?,
+        dead: row.get("dead")?,
+        cancelled: row.get("cancelled")?,
     })
 }
 
 pub(super) fn stream_view(row: &Row<'_>) -> Result<StreamView> {
     Ok(StreamView {
-        name: stream(row, 0)?,
-        paused: row.get(1)?,
-        counts: stream_counts(row, 2)?,
-        oldest_ready_at: maybe_instant(row, 8)?,
-    })
-}
-
-pub(super) fn token(row: &Row<'_>) -> Result<TokenRow> {
-    let streams: String = row.get(3)?;
-    Ok(TokenRow {
-        token_id: row.get(0)?,
-        name: row.get(1)?,
-        role: row.get(2)?,
-        streams: serde_json::from_str(&streams).map_err(|e| damaged(3, Type::Text, e))?,
-        secret_hash: row.get(4)?,
-        created_at: instant(row, 5)?,
-        expires_at: maybe_instant(row, 6)?,
-        revoked_at: maybe_instant(row, 7)?,
-        azolla_id: row.get(8)?,
+        name: stream(row, "name")?,
+        paused: row.get("paused")?,
+        counts: stream_counts(row)?,
+        oldest_ready_at: maybe_instant(row, "oldest_ready_at")?,
     })
 }
 

@@ -1,24 +1,31 @@
-//! Attempts end: by a report, by expiry. Every end goes through `settle`.
+//! Ends one attempt: `fernery-core` decides, and the decision is written. Every end goes through here: a report, an expiry, a cancel.
 
-use super::report::HolderReport;
-use super::rows;
 use super::tx::{Tx, Waiting};
-use super::{SqliteStore, lock};
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution;
-use crate::store::Pass;
 use crate::store::endings::unreported;
-use crate::store::expiry::{Bound, Found, Look, OfStream, Settled};
-use crate::store::reaping::{Step, go_through};
 use fernery_core::job::settle::{Ending, Next, Settlement, settle};
-use fernery_core::{Holding, JobId, JobStatus, StreamName, Timestamp, limits};
-use rusqlite::{Connection, Row, params};
-use std::fmt;
-use std::sync::{Arc, Mutex};
-use uuid::Uuid;
+use fernery_core::pipeline::membrane::Parts;
+use fernery_core::{Holding, JobId, JobStatus, StreamName};
+use rusqlite::params;
+use serde_json::value::RawValue;
+
+/// What the holder says about the end.
+#[derive(Clone, Copy)]
+pub(super) struct HolderReport<'a> {
+    pub(super) code: &'a str,
+    pub(super) error: Option<&'a RawValue>,
+    pub(super) result: Option<&'a RawValue>,
+    /// Of a workorder: the result, let through the membrane.
+    pub(super) parts: Option<&'a Parts>,
+}
+
+impl HolderReport<'_> {
+    pub(super) const NONE: Self = Self { code: "", error: None, result: None, parts: None };
+}
 
 impl Tx<'_> {
-    /// Ends the attempt whose lease was just taken. Every end of a job goes through here.
+    /// Ends the attempt whose lease was just taken.
     pub(super) fn settle(
         &mut self,
         held: &Holding,
@@ -100,42 +107,6 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Ends the attempts of up to `size` leases after a place. What was looked at is kept in `step` whatever comes of it.
-    pub(super) fn end_next(
-        &mut self,
-        which: &Which,
-        after: Option<&LeasePlace>,
-        size: usize,
-        step: &mut Step<LeasePlace>,
-    ) -> StoreResult<()> {
-        let (until, ending) = match which {
-            Which::Expired | Which::ExpiredOf(_) => (self.now, Ending::Expired),
-            Which::All => (Timestamp::from_millis(i64::MAX), Ending::Released),
-        };
-        *step = Step::default();
-        let mut due = Vec::new();
-        let mut statement = self.db.prepare_cached(include_str!("sql/leases_expired.sql"))?;
-        let after = after.map(|place| &place.0);
-        let mut found = statement.query(params![until.as_millis(), size, after, which.streams()])?;
-        while let Some(row) = found.next()? {
-            step.last = Some(LeasePlace(row.get(0)?));
-            step.seen += 1;
-            match rows::holding(row) {
-                Ok(held) => due.push(held),
-                // The others must not wait for this one.
-                Err(error) => tracing::error!(%error, "skipped a lease whose row is corrupt"),
-            }
-        }
-        drop(found);
-        drop(statement);
-        for held in &due {
-            self.take_lease_version(held)?;
-            self.settle(held, ending, HolderReport::NONE)?;
-        }
-        step.moved = due.len();
-        Ok(())
-    }
-
     pub(super) fn take_lease_version(&self, held: &Holding) -> StoreResult<()> {
         let mut statement = self.db.prepare_cached(include_str!("sql/lease_take_version.sql"))?;
         match statement.execute(params![held.job_id.uuid().as_bytes(), held.claim_version])? {
@@ -144,89 +115,6 @@ impl Tx<'_> {
                 "the lease of {} changed although there is only one writer",
                 held.job_id
             ))),
-        }
-    }
-}
-
-impl SqliteStore {
-    pub(super) async fn end_unreported(&self, which: Which, limit: usize, batch: usize) -> StoreResult<Pass> {
-        go_through(limit, batch, |after, size| self.end_next(which.clone(), after, size)).await
-    }
-
-    async fn end_next(
-        &self,
-        which: Which,
-        after: Option<LeasePlace>,
-        size: usize,
-    ) -> StoreResult<Step<LeasePlace>> {
-        // Beside the transaction: if that is rolled back, it is known all the same what it met.
-        let met = Arc::new(Mutex::new(Step::default()));
-        let tell = met.clone();
-        let ended = self.write(move |tx| tx.end_next(&which, after.as_ref(), size, &mut lock(&tell))).await;
-        let mut step = std::mem::take(&mut *lock(&met));
-        match ended {
-            Ok(()) => {}
-            Err(error @ StoreError::Corrupt(_)) => step.spoiled = Some(error),
-            Err(error) => return Err(error),
-        }
-        Ok(step)
-    }
-
-    /// Settles expired leases of streams that a claim asks for, unless another claim has done so since `bound`.
-    pub(super) async fn take_expired(&self, streams: &Arc<[StreamName]>, bound: Bound) -> StoreResult<()> {
-        let Some(look) = self.expiries.look_after(bound).await else { return Ok(()) };
-        let which = Which::ExpiredOf(streams.clone());
-        let pass = self.end_unreported(which, limits::REAP_BATCH, limits::REAP_BATCH).await?;
-        pass.tell_reaped();
-        self.look_for_expiries(look, if pass.full { Settled::Unfinished } else { Settled::Of(streams) }).await
-    }
-
-    pub(super) async fn look_for_expiries(&self, look: Look<'_>, settled: Settled<'_>) -> StoreResult<()> {
-        let now = self.clock.now();
-        let began = now.before(look.since.elapsed());
-        // By the writer: others wait for this look, and readers may all be busy for long.
-        let leases = self.write(move |tx| expiries(tx.db, began)).await?;
-        look.ended(Found { now, leases, settled, others: None });
-        Ok(())
-    }
-}
-
-/// When the leases of each stream run out.
-fn expiries(db: &Connection, now: Timestamp) -> StoreResult<Vec<OfStream>> {
-    let mut statement = db.prepare_cached(include_str!("sql/leases_next.sql"))?;
-    let of_stream = |row: &Row<'_>| {
-        let (next, overdue) = (rows::maybe_instant(row, 1)?, rows::maybe_instant(row, 2)?);
-        Ok(OfStream { stream: rows::stream(row, 0)?, next, overdue })
-    };
-    Ok(statement.query_map([now.as_millis()], of_stream)?.collect::<Result<_, _>>()?)
-}
-
-/// Which leases are ended without a report.
-#[derive(Clone)]
-pub(super) enum Which {
-    Expired,
-    ExpiredOf(Arc<[StreamName]>),
-    All,
-}
-
-impl Which {
-    /// The streams as a JSON array, `None` for all of them.
-    fn streams(&self) -> Option<String> {
-        let Self::ExpiredOf(streams) = self else { return None };
-        let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
-        Some(serde_json::json!(names).to_string())
-    }
-}
-
-/// The id of a lease, as it is stored: a damaged one must be passed as well.
-#[derive(Clone, PartialEq, PartialOrd)]
-pub(super) struct LeasePlace(Vec<u8>);
-
-impl fmt::Display for LeasePlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Uuid::from_slice(&self.0) {
-            Ok(id) => id.fmt(f),
-            Err(_) => write!(f, "{:x?}", self.0),
         }
     }
 }

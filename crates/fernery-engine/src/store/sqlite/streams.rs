@@ -129,7 +129,7 @@ fn streams(
 fn streams_beyond(db: &Connection, after: Option<&StreamName>) -> StoreResult<(u64, StreamCounts)> {
     let mut statement = db.prepare_cached(include_str!("sql/streams_beyond.sql"))?;
     let after = after.map_or("", StreamName::as_str);
-    Ok(statement.query_row([after], |row| Ok((row.get(0)?, rows::stream_counts(row, 1)?)))?)
+    Ok(statement.query_row([after], |row| Ok((row.get("streams")?, rows::stream_counts(row)?)))?)
 }
 
 /// Streams that may be forgotten.

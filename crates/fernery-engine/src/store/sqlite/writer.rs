@@ -11,6 +11,7 @@
 //! send, a heartbeat waits for the transaction in flight and its own.
 
 use super::tx::Tx;
+use super::{SqliteStore, lock};
 use crate::door::stop_watch;
 use crate::error::{StoreError, StoreResult};
 use crate::supervise::caught_now;
@@ -151,6 +152,31 @@ impl Writer {
             return Err(StoreError::Busy(format!("{QUEUE_MAX} calls are waiting for the database")));
         }
         self.calls.send(Box::new(work)).map_err(|_| StoreError::Unavailable("the store is closed".into()))
+    }
+}
+
+impl SqliteStore {
+    pub(super) fn writer(&self) -> StoreResult<Writer> {
+        self.wrote.store(true, Ordering::Relaxed);
+        lock(&self.writer).clone().ok_or_else(|| StoreError::Unavailable("the store is closed".into()))
+    }
+
+    /// Runs `work` in the next transaction and answers once that is durable.
+    pub(super) async fn write<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
+    {
+        self.writer()?.call(Lane::Other { jobs: 0 }, work).await
+    }
+
+    /// As [`SqliteStore::write`], for what a holder says about its job.
+    pub(super) async fn write_report<T, F>(&self, work: F) -> StoreResult<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> StoreResult<T> + Send + 'static,
+    {
+        self.writer()?.call(Lane::Report, work).await
     }
 }
 

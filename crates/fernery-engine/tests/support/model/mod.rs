@@ -17,8 +17,8 @@ use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadLetter,
     Enqueue, Enqueued, Failure, JobBrief, JobFilter, JobView, Keep, LivingProcess, Maintain, NewJob, Operate,
-    Page, Pass, Process, Processes, Proof, Read, Report, RetryAnswer, Store, StoreSettings, StreamCounts,
-    StreamView, Streams, TokenRow, Tokens, Transactions,
+    Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer, Store, StoreSettings,
+    StreamCounts, StreamView, Streams, TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
@@ -234,7 +234,7 @@ impl Streams for ModelStore {
 }
 
 #[async_trait]
-impl Maintain for ModelStore {
+impl Reap for ModelStore {
     async fn reap(&self, limit: usize) -> StoreResult<Pass> {
         self.write(|state, now, effects| state.reap(None, limit, now, &self.settings, effects))
     }
@@ -244,7 +244,10 @@ impl Maintain for ModelStore {
         let held = |state: &State| state.next_expiry().map(|at| at.since(now));
         self.read(held).ok().flatten()
     }
+}
 
+#[async_trait]
+impl Maintain for ModelStore {
     async fn promote(&self, limit: usize) -> StoreResult<Pass> {
         self.write(|state, now, effects| state.promote(limit, now, effects))
     }
@@ -269,9 +272,9 @@ impl Tokens for ModelStore {
     }
 
     async fn add_token(&self, token: TokenRow) -> StoreResult<bool> {
-        self.write(|state, _, _| match state.tokens.contains_key(&token.token_id) {
-            true => false,
-            false => state.tokens.insert(token.token_id.clone(), token).is_none(),
+        self.write(|state, _, _| match state.tokens.get(&token.token_id) {
+            Some(known) => known.secret_hash == token.secret_hash,
+            None => state.tokens.insert(token.token_id.clone(), token).is_none(),
         })
     }
 

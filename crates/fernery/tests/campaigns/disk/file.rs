@@ -2,7 +2,7 @@
 
 use fernery_engine::door;
 use fernery_engine::store::sqlite::SqliteStore;
-use fernery_engine::store::{Maintain, Store, StoreSettings};
+use fernery_engine::store::{Reap, Store, StoreSettings};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 use super::proxy::Fate;
 use super::world::{CLAIM, COMPLETE, FAIL, HEARTBEAT, PATIENCE, RELEASE, Working, World};
 use fernery_client::worker::JobEnding;
-use fernery_client::{JobEnd, NewJob, StopReason, WorkerEvent};
+use fernery_client::{Client, JobEnd, NewJob, StopReason, Worker, WorkerEvent};
 use fernery_core::{AttemptOutcome, JobStatus};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
@@ -170,6 +170,46 @@ async fn silence_for_two_thirds_of_the_lease_stops_the_job_and_its_answer_is_sti
     assert!(world.proxy.seen(HEARTBEAT).len() >= 3, "it did not give up after the first");
     assert_eq!(outcomes(&world, job.id()).await, [Some(AttemptOutcome::Succeeded)]);
     working.end().await;
+}
+
+/// Trust ends with a third of the lease left, so the order does not hang on how quick a machine is.
+#[tokio::test]
+async fn a_worker_that_is_cut_off_stops_its_job_before_another_gets_it() {
+    let world = World::start(&["--lease-ttl", "6s"]).await;
+    let job = world.operator.enqueue(NewJob::on("s")).await.unwrap();
+    let (order, began) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+    let cut_off = {
+        let (order, began) = (order.clone(), began.clone());
+        world.worker().handle("s", move |job| {
+            let (order, began) = (order.clone(), began.clone());
+            async move {
+                began.notify_one();
+                let reason = job.cancelled().await;
+                order.lock().unwrap().push(reason.as_str());
+                Ok(())
+            }
+        })
+    };
+    let cut_off = Working::begin(cut_off);
+    began.notified().await;
+    for path in [CLAIM, HEARTBEAT, COMPLETE, FAIL, RELEASE] {
+        world.proxy.always(path, Fate::Cut);
+    }
+    let direct = format!("http://{}", world.server.target.address());
+    let client = Client::new(&direct, Some(&world.server.target.worker), None).unwrap();
+    let other = {
+        let order = order.clone();
+        Worker::new(client).id("other").handle("s", move |job| {
+            order.lock().unwrap().push("begun by another");
+            async move { Ok(job.attempt_no()) }
+        })
+    };
+    let other = Working::begin(other);
+    assert_eq!(job.wait(PATIENCE).await.unwrap(), JobEnd::Succeeded(2));
+    assert_eq!(*order.lock().unwrap(), ["lease_unsure", "begun by another"]);
+    world.proxy.mend();
+    assert_eq!(cut_off.end().await.succeeded, 0, "its report comes too late");
+    other.end().await;
 }
 
 #[tokio::test]

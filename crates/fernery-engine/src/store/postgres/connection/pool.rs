@@ -4,11 +4,12 @@ use super::retry::Trouble;
 use super::url::Target;
 use crate::error::StoreError;
 use crate::store::postgres::rows::Param;
+use crate::supervise::lock;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -38,12 +39,12 @@ impl Link {
     async fn statement(&self, sql: &'static str) -> Result<Statement, tokio_postgres::Error> {
         // A statement is a constant of this program, so where it lies names it.
         let key = (sql.as_ptr().addr(), sql.len());
-        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = lock(&self.prepared).get(&key).cloned();
         if let Some(statement) = known {
             return Ok(statement);
         }
         let statement = self.client.prepare(sql).await?;
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(key, statement.clone());
+        lock(&self.prepared).insert(key, statement.clone());
         Ok(statement)
     }
 }
@@ -80,7 +81,7 @@ impl Pool {
     }
 
     fn take_idle(&self) -> Option<Link> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         while let Some(link) = idle.pop() {
             if !link.client.is_closed() {
                 return Some(link);
@@ -91,7 +92,7 @@ impl Pool {
 
     pub(crate) fn close(&self) {
         self.permits.close();
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.idle).clear();
     }
 }
 
@@ -254,7 +255,7 @@ impl Drop for Session<'_> {
             && !link.client.is_closed()
             && !self.pool.permits.is_closed()
         {
-            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+            lock(&self.pool.idle).push(link);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Decides when a claim reads the database although there are messages. Without this, jobs without a message could wait
 //! for ever behind jobs that have one.
 
+use crate::supervise::lock;
 use fernery_core::StreamName;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -34,13 +35,9 @@ struct LastPoll {
 pub(crate) struct Before(Vec<Option<LastPoll>>);
 
 impl DatabasePoll {
-    fn lock(&self) -> MutexGuard<'_, HashMap<StreamName, LastPoll>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether it is time for a claim over these streams that goes by the database alone.
     pub(crate) fn is_due(&self, streams: &[StreamName], now: Instant) -> bool {
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         if known.len() >= STREAMS_MAX {
             known.clear();
         }
@@ -60,14 +57,14 @@ impl DatabasePoll {
 
     /// The database is being asked for these streams, past all messages.
     pub(crate) fn begins(&self, streams: &[StreamName], now: Instant) -> Before {
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         let polled = LastPoll { at: now, claims_since: 0, passed_over: None };
         Before(streams.iter().map(|stream| known.insert(stream.clone(), polled)).collect())
     }
 
     /// It gave all that was wanted, the last of it from the stream `last`: what follows was not looked at.
     pub(crate) fn ended_at(&self, last: &StreamName, streams: &[StreamName], before: &Before, now: Instant) {
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         let behind = streams.iter().zip(&before.0).skip_while(|(stream, _)| *stream != last).skip(1);
         for (stream, before) in behind {
             if let Some(before) = before {

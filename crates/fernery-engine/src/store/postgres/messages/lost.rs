@@ -11,10 +11,10 @@ use crate::store::postgres::Shared;
 use crate::store::postgres::connection::retry::Trouble;
 use crate::store::postgres::processes;
 use crate::store::postgres::rows::{self, cell, job_id};
+use crate::supervise::lock;
 use crate::transport::{DEAD_LETTERS, MessageId, Note, Sender};
 use fernery_core::StreamName;
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -46,13 +46,13 @@ impl Shared {
             session.rollback().await?;
             return Ok(false);
         };
-        let stream = rows::stream(first, 0)?;
-        let under_way = cell::<i64>(first, 4)? > 0;
+        let stream = rows::stream(first, "stream")?;
+        let under_way = cell::<i64>(first, "next_place")? > 0;
         let mut notes = Vec::with_capacity(rows.len());
         for row in &rows {
-            if cell::<Option<i64>>(row, 2)?.is_some() {
-                let (place, version) = (cell(row, 2)?, cell(row, 3)?);
-                notes.push(Note { stream: stream.clone(), job_id: job_id(row, 1)?, place, version });
+            if let Some(place) = cell(row, "seq")? {
+                let (job_id, version) = (job_id(row, "job_id")?, cell(row, "claim_version")?);
+                notes.push(Note { stream: stream.clone(), job_id, place, version });
             }
         }
         let made = !sender.prepare(&notes).await?.is_empty();
@@ -84,11 +84,11 @@ impl Shared {
         let mut sent = Vec::with_capacity(rows.len());
         let mut paused = HashSet::new();
         for row in &rows {
-            let stream = rows::stream(row, 0)?;
-            if cell(row, 3)? {
+            let stream = rows::stream(row, "stream")?;
+            if cell(row, "paused")? {
                 paused.insert(stream.clone());
             }
-            sent.push((stream, MessageId { ms: cell(row, 1)?, n: cell(row, 2)? }));
+            sent.push((stream, MessageId { ms: cell(row, "newest_ms")?, n: cell(row, "newest_n")? }));
         }
         messaging.prefetched.are_paused(paused);
         let streams: Vec<StreamName> = sent.iter().map(|(stream, _)| stream.clone()).collect();
@@ -203,15 +203,14 @@ impl Shared {
     }
 
     pub(crate) async fn write_suspects(&self, messaging: &Messaging) -> Result<(), Trouble> {
-        let suspects: Vec<StreamName> =
-            messaging.suspects.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let suspects: Vec<StreamName> = lock(&messaging.suspects).iter().cloned().collect();
         if suspects.is_empty() {
             return Ok(());
         }
         let session = self.pool.session().await?;
         let names: Vec<&str> = suspects.iter().map(StreamName::as_str).collect();
         session.query(include_str!("../sql/reemit_suspect.sql"), &[&names]).await?;
-        let mut left = messaging.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = lock(&messaging.suspects);
         left.retain(|stream| !suspects.contains(stream));
         Ok(())
     }

@@ -3,11 +3,12 @@
 //! A claim of large jobs takes fewer than it asked for and cannot unread the other messages: the next claim of this
 //! process uses them first. Messages that nobody uses soon are sent again (`sweep`), so that other processes get them.
 
+use crate::supervise::lock;
 use crate::transport::Hint;
 use fernery_core::StreamName;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -21,10 +22,6 @@ pub(crate) struct Prefetched {
 pub(crate) struct Taken {
     pub(crate) hints: Vec<(Instant, Hint)>,
     pub(crate) of_each: Vec<usize>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Prefetched {

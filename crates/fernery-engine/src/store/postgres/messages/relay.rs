@@ -12,11 +12,12 @@ use crate::error::StoreResult;
 use crate::store::postgres::Shared;
 use crate::store::postgres::connection::retry::Trouble;
 use crate::store::postgres::rows::{self, cell};
+use crate::supervise::lock;
 use crate::transport::{Away, DEAD_LETTERS, MessageId, Note, Sender, Transport};
 use fernery_core::{JobId, StreamName};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
@@ -63,7 +64,7 @@ impl Messaging {
 
     /// Messages of these streams may be lost even if the newest id looks right: the relay checks them.
     pub(crate) fn suspect(&self, streams: Vec<StreamName>) {
-        self.suspects.lock().unwrap_or_else(PoisonError::into_inner).extend(streams);
+        lock(&self.suspects).extend(streams);
         self.due.notify_one();
     }
 

@@ -83,9 +83,9 @@ impl Shared {
         drop(session);
         let mut streams = Vec::with_capacity(rows.len());
         for row in &rows {
-            let stream = rows::stream(row, 0)?;
+            let stream = rows::stream(row, "stream")?;
             if stream.as_str() != crate::transport::DEAD_LETTERS {
-                streams.push((stream, MessageId { ms: cell(row, 1)?, n: cell(row, 2)? }));
+                streams.push((stream, MessageId { ms: cell(row, "newest_ms")?, n: cell(row, "newest_n")? }));
             }
         }
         let names: Vec<StreamName> = streams.iter().map(|(stream, _)| stream.clone()).collect();

@@ -4,7 +4,8 @@ WITH counts AS (
     UNION ALL
     SELECT stream, ready, scheduled, running, succeeded, dead, cancelled FROM fernery.stream_deltas WHERE stream > $1
 )
-SELECT count(DISTINCT name), coalesce(sum(ready), 0)::bigint, coalesce(sum(scheduled), 0)::bigint,
-       coalesce(sum(running), 0)::bigint, coalesce(sum(succeeded), 0)::bigint, coalesce(sum(dead), 0)::bigint,
-       coalesce(sum(cancelled), 0)::bigint
+SELECT count(DISTINCT name) AS streams, coalesce(sum(ready), 0)::bigint AS ready,
+       coalesce(sum(scheduled), 0)::bigint AS scheduled, coalesce(sum(running), 0)::bigint AS running,
+       coalesce(sum(succeeded), 0)::bigint AS succeeded, coalesce(sum(dead), 0)::bigint AS dead,
+       coalesce(sum(cancelled), 0)::bigint AS cancelled
 FROM counts;

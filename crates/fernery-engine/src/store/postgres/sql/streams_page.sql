@@ -15,9 +15,10 @@ WITH names AS MATERIALIZED (
     SELECT stream, false, ready, scheduled, running, succeeded, dead, cancelled FROM fernery.stream_deltas
     WHERE stream IN (SELECT name FROM names)
 )
-SELECT c.name, bool_or(c.paused), sum(c.ready)::bigint, sum(c.scheduled)::bigint, sum(c.running)::bigint,
-       sum(c.succeeded)::bigint, sum(c.dead)::bigint, sum(c.cancelled)::bigint,
-       (SELECT r.ready_at FROM fernery.ready r WHERE r.stream = c.name ORDER BY r.seq LIMIT 1)
+SELECT c.name, bool_or(c.paused) AS paused, sum(c.ready)::bigint AS ready, sum(c.scheduled)::bigint AS scheduled,
+       sum(c.running)::bigint AS running, sum(c.succeeded)::bigint AS succeeded, sum(c.dead)::bigint AS dead,
+       sum(c.cancelled)::bigint AS cancelled,
+       (SELECT r.ready_at FROM fernery.ready r WHERE r.stream = c.name ORDER BY r.seq LIMIT 1) AS oldest_ready_at
 FROM counts c
 GROUP BY c.name
 ORDER BY c.name;

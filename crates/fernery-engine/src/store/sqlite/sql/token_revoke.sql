@@ -1,2 +1,0 @@
--- Takes a token back; the first time stands. No row if it is unknown.
-UPDATE tokens SET revoked_at = coalesce(revoked_at, ?2) WHERE token_id = ?1
