@@ -17,8 +17,8 @@ use fernery_core::limits;
 use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::draft::blocker_fault;
 use fernery_core::pipeline::envelope::exhausted;
+use fernery_core::pipeline::ground::{Premises, unstartable};
 use fernery_core::pipeline::lifecycle::{Step, after};
-use fernery_core::pipeline::scheduling::{Premises, unstartable};
 use serde::Serialize;
 use serde_json::json;
 

@@ -20,10 +20,9 @@ use fernery_core::canonical;
 use fernery_core::inbox::StandIn;
 use fernery_core::job::retry::RetryPolicy;
 use fernery_core::journal::Act;
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence_of_all};
 use fernery_core::pipeline::exhibits::Exhibits;
-use fernery_core::pipeline::judging::{
-    Case, Evidence, Judgement, Verdict, judge, plain_evidence_of_all, verdict, verdict_again,
-};
+use fernery_core::pipeline::judging::{Case, Judgement, Verdict, judge, verdict, verdict_again};
 use fernery_core::pipeline::lifecycle::{Step, after};
 use fernery_core::pipeline::repetition::{Attempt, Repetition, repetition};
 use serde_json::json;

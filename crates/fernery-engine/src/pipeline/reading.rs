@@ -11,7 +11,7 @@ use fernery_core::artifact::{
 use fernery_core::canonical::Digest;
 use fernery_core::exported::AttemptRecord;
 pub use fernery_core::pipeline::approval::Decision;
-use fernery_core::pipeline::judging::Evidence;
+use fernery_core::pipeline::evidence::Evidence;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

@@ -18,8 +18,9 @@ use fernery_core::artifact::{
 use fernery_core::blueprint::Limits;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::envelope;
+use fernery_core::pipeline::ground::{Ground, groundless, repo_ref};
 use fernery_core::pipeline::prompt::{self, EarlierRun, TITLE, Told};
-use fernery_core::pipeline::scheduling::{self, Ground, Scheduling, Stop, decide, groundless, repo_ref};
+use fernery_core::pipeline::scheduling::{self, Scheduling, Stop, decide};
 use fernery_core::{JobId, canonical};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -8,7 +8,7 @@ use fernery_core::artifact::{
     AzollaId, ObjectiveStatus, ObjectiveType, ResourceType, WorkorderId, WorkorderStatus,
 };
 use fernery_core::blueprint::Blueprint;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::scheduling::unexecuted;
 
 /// Workorders above `after` whose kind of executor is not the one that the blueprint in force names.

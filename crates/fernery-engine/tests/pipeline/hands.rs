@@ -8,7 +8,7 @@ use fernery_core::canonical::Digest;
 use fernery_core::job::report::Answer;
 use fernery_core::names::WorkerId;
 use fernery_core::pipeline::draft::Draft;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::{StreamName, TokenHash};
 use fernery_engine::pipeline::acts::{self, Actor, Refusal};
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};

@@ -5,7 +5,7 @@ use crate::pipeline::world::{World, bad, deciding, draft};
 use crate::support::backend::Backend;
 use fernery_core::artifact::{GateResult, ObjectiveId, ObjectiveStatus, PauseReason};
 use fernery_core::patch::protects::Touched;
-use fernery_core::pipeline::judging::Evidence;
+use fernery_core::pipeline::evidence::Evidence;
 use fernery_core::pipeline::protection::{Informing, Protected, Version};
 use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::objectives;

@@ -7,7 +7,7 @@ use fernery_core::StreamName;
 use fernery_core::artifact::{GateResult, ObjectiveId, ObjectiveStatus, SnapshotId, WorkorderId};
 use fernery_core::blueprint::Gate;
 use fernery_core::names::WorkerId;
-use fernery_core::pipeline::scheduling::{Ground, Premises};
+use fernery_core::pipeline::ground::{Ground, Premises};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal;
 use fernery_engine::pipeline::decisions;

@@ -43,7 +43,7 @@ use fernery_core::StreamName;
 use fernery_core::artifact::{AzollaId, DiazotrophType};
 use fernery_core::blueprint::{Blueprint, Gate, Neighbours, WorkerKind};
 use fernery_core::limits::CLAIM_STREAMS_MAX;
-use fernery_core::pipeline::scheduling::Premises;
+use fernery_core::pipeline::ground::Premises;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::pipeline::{Stage, azollas};
 use fernery_engine::store::StoreSettings;

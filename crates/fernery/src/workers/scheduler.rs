@@ -7,7 +7,7 @@ use crate::config::Repos;
 use async_trait::async_trait;
 use fernery_core::artifact::{AzollaId, EventType, ObjectiveId, SnapshotId, TerminalReason};
 use fernery_core::blueprint::Blueprint;
-use fernery_core::pipeline::scheduling::{Ground, repo_ref};
+use fernery_core::pipeline::ground::{Ground, repo_ref};
 use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::scheduling::{self, ClaimedEvent, Ids, Room, Scheduled};
 use fernery_engine::pipeline::{azollas, objectives};

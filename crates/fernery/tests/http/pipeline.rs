@@ -3,7 +3,7 @@
 use crate::server::TestServer;
 use fernery_core::artifact::{AzollaId, EventType, SnapshotId, WorkorderId};
 use fernery_core::blueprint::Blueprint;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_engine::door;
 use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::scheduling::{self, Ids};

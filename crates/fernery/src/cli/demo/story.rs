@@ -16,7 +16,7 @@ use fernery_client::wire::{
     ApproveRequest, DecisionResponse, NewObjectiveRequest, ObjectiveDetail, ObjectiveView,
 };
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
-use fernery_core::pipeline::judging::BRANCH;
+use fernery_core::pipeline::evidence::BRANCH;
 use fernery_engine::door;
 use fernery_exec::program;
 use fernery_exec::sandbox::Tier;

@@ -11,7 +11,7 @@ use fernery_client::wire::{
 };
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
 use fernery_core::pipeline::draft::{Draft, DraftEdit, NewBlocker};
-use fernery_core::pipeline::scheduling::unstartable;
+use fernery_core::pipeline::ground::unstartable;
 use fernery_core::{JobId, Progress, limits};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal as Refusing;

@@ -12,7 +12,7 @@ use fernery_client::wire::{
 };
 use fernery_core::BadName;
 use fernery_core::artifact::{AzollaId, WorkorderId};
-use fernery_core::pipeline::scheduling::Premises;
+use fernery_core::pipeline::ground::Premises;
 use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
 use fernery_engine::pipeline::reading::{self, Below};
 use fernery_engine::pipeline::{Sql, claims, journal, judging};

@@ -2,7 +2,7 @@
 
 use super::trial::{PatchedTree, Trial, trouble};
 use fernery_core::artifact::GateResult;
-use fernery_core::pipeline::judging::Evidence;
+use fernery_core::pipeline::evidence::Evidence;
 use fernery_engine::pipeline::judging::Docket;
 use fernery_exec::agent::occupy;
 use fernery_exec::command::{Command, GRACE, cell};

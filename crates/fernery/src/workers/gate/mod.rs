@@ -17,7 +17,7 @@ use command::{Program, run_gate};
 use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
 use fernery_core::blueprint::Gate;
 use fernery_core::patch::protects::Relied;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::protection::{Informing, Protected};
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
 use fernery_engine::pipeline::judging::{self, Docket, Heard, Judged};

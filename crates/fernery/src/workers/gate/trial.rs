@@ -6,7 +6,7 @@ use fernery_core::artifact::{ContextSnapshot, GateResult, OutputBundle, Workorde
 use fernery_core::names::showable;
 use fernery_core::patch;
 use fernery_core::patch::protects::{Relied, Touched, allowed_by, touched};
-use fernery_core::pipeline::judging::{BRANCH, Evidence, said};
+use fernery_core::pipeline::evidence::{BRANCH, Evidence, said};
 use fernery_core::pipeline::membrane::outcome;
 use fernery_core::pipeline::prompt::title_of;
 use fernery_exec::git::call::GitError;
