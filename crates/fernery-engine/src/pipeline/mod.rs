@@ -7,12 +7,12 @@
 //! | table | a row is | written by | changes |
 //! |---|---|---|---|
 //! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint, and by whoever hosts it |
-//! | `objectives`, `blockers` | the unit of intent and what is in its way | `objectives`, `decisions`, `scheduling`, `judging`; `azollas` the standing ones | with every step of `lifecycle` |
+//! | `objectives`, `blockers` | the unit of intent and what is in its way | `objectives`, `decisions`, `blockers`, `scheduling`, `judging`; `azollas` the standing ones | with every step of `lifecycle` |
 //! | `decisions` | what an operator decided | `decisions` | never |
-//! | `events` | an entry into TODO, captures that wait, a manifest that is wanted | `readiness`, `captures`, `manifests` | processed, once |
+//! | `events` | an entry into TODO, captures that wait, a manifest that is wanted | `readiness`, `capture_readiness`, `manifests` | processed, once |
 //! | `snapshots`, `workorders` | a bounded piece of work, and what its executor is told | `issuing`, for `scheduling` and `tracks` | executed once, judged once |
 //! | `bundles` | what came out, or why nothing did | `execution`, with the end of the job | never |
-//! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `verdict`; pauses also `scheduling`, `decisions`, `deadlines` | never |
+//! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `verdict`; pauses (by `pauses`) also `scheduling`, `blockers`, `deadlines` | never |
 //! | `captures` | a line in the inbox | `captures`; `tracks` and `verdict` around its triage | looked through once |
 //! | `candidates`, `candidate_captures` | what triage made of captures | `verdict`; `candidates` as a person decides | decided once |
 //! | `manifests`, `queries` | what a person should look at; what azollas asked each other and answered | `verdict`, `answers` | never |
@@ -36,9 +36,11 @@ macro_rules! accepted {
 
 pub mod acts;
 pub mod azollas;
+pub mod blockers;
 pub mod claims;
 pub mod decisions;
 mod difference;
+pub mod docket;
 pub(crate) mod execution;
 pub mod exporting;
 pub mod importing;
@@ -47,13 +49,15 @@ mod issuing;
 pub mod journal;
 pub mod judging;
 pub mod objectives;
+mod pauses;
 pub mod readiness;
 pub mod reading;
+pub mod room;
 pub mod scheduling;
 mod sql;
 pub mod stranding;
 
-pub use sql::{Cell, Column, Question, Row, Sql, Work};
+pub use sql::{Cell, Column, Row, Sql, Statement, Work};
 pub(crate) use sql::{Names, Value, check_written};
 
 use crate::error::{StoreError, StoreResult};

@@ -3,7 +3,7 @@
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
-use super::{Cell, Question, Row, Sql, azollas, journal};
+use super::{Cell, Row, Sql, Statement, azollas, journal};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -45,7 +45,7 @@ pub fn lock(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<Objective
     asked(sql, locking(id.as_str()))
 }
 
-fn asked(sql: &mut dyn Sql, questions: [Question<'_>; 2]) -> StoreResult<Option<ObjectiveRow>> {
+fn asked(sql: &mut dyn Sql, questions: [Statement<'_>; 2]) -> StoreResult<Option<ObjectiveRow>> {
     loaded(&mut sql.query_all(&questions)?.into_iter())
 }
 
@@ -53,11 +53,11 @@ const LOCK: &str = include_str!("sql/objective_lock.sql");
 
 /// What [`lock`] asks, for [`loaded`]. What is in its way comes after the lock, in a statement of its own: in the
 /// same one it would be as it was before whoever had the lock.
-pub(super) fn locking(id: &str) -> [Question<'_>; 2] {
+pub(super) fn locking(id: &str) -> [Statement<'_>; 2] {
     [(LOCK, vec![id.into()]), blockers(id)]
 }
 
-pub(super) fn blockers(id: &str) -> Question<'_> {
+pub(super) fn blockers(id: &str) -> Statement<'_> {
     (include_str!("sql/blockers_of_objective.sql"), vec![id.into()])
 }
 
@@ -211,26 +211,40 @@ pub fn shown_now(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<Option
     Ok(registered.map(|registered| shown(objective, &registered.blueprint)))
 }
 
-/// Writes an objective down: NEW. The same again under the same id changes nothing.
-pub fn create(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    id: &ObjectiveId,
-    azolla_id: &AzollaId,
-    draft: &Draft,
-) -> Answer<ObjectiveRow> {
-    create_blocked(sql, actor, (id, azolla_id), draft, &[])
+/// An objective as an operator writes it down.
+#[derive(Clone, Debug)]
+pub struct NewObjective {
+    /// Its id.
+    pub objective_id: ObjectiveId,
+    /// The azolla that shall work on it.
+    pub azolla_id: AzollaId,
+    /// Its content.
+    pub draft: Draft,
+    /// The blockers that it has from the start.
+    pub blocked_on: Vec<NewBlocker>,
 }
 
-/// As [`create`], with what is in its way from the start. It is NEW all the same and can be approved; the scheduler then stops
-/// it until its blockers are resolved.
-pub fn create_blocked(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    (id, azolla_id): (&ObjectiveId, &AzollaId),
-    draft: &Draft,
-    blocked_on: &[NewBlocker],
-) -> Answer<ObjectiveRow> {
+impl NewObjective {
+    /// One without blockers.
+    pub fn new(objective_id: &ObjectiveId, azolla_id: &AzollaId, draft: Draft) -> Self {
+        let (objective_id, azolla_id) = (objective_id.clone(), azolla_id.clone());
+        Self { objective_id, azolla_id, draft, blocked_on: Vec::new() }
+    }
+}
+
+/// An objective that was written down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Created {
+    /// The objective.
+    pub row: ObjectiveRow,
+    /// Whether it was there before this call.
+    pub was_there: bool,
+}
+
+/// Writes an objective down: NEW, even with open blockers. It can be approved with them; the scheduler then stops it until
+/// they are resolved. The same objective again under the same id changes nothing.
+pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Created> {
+    let NewObjective { objective_id: id, azolla_id, draft, blocked_on } = new;
     let mut violations = draft.violations();
     let blockers = first_blockers(blocked_on).unwrap_or_else(|more| {
         violations.extend(more);
@@ -280,7 +294,7 @@ pub fn create_blocked(
         for BlockerRef { blocker_id, kind, description, .. } in blockers {
             block_on(sql, &mut row, Some(blocker_id), kind, &description)?;
         }
-        return Ok(Ok(row));
+        return Ok(Ok(Created { row, was_there: false }));
     }
     let Some(row) = load(sql, id)? else { return Ok(Err(Refusal::Unknown)) };
     // Blockers come and go: what it started with is in the journal.
@@ -289,7 +303,7 @@ pub fn create_blocked(
     let same = Draft::from(&row.objective) == Draft::from(&objective)
         && row.objective.azolla_id == *azolla_id
         && created.and_then(Value::as_array).map_or(&[][..], Vec::as_slice) == told;
-    Ok(if same { Ok(row) } else { Err(Refusal::Taken) })
+    Ok(if same { Ok(Created { row, was_there: true }) } else { Err(Refusal::Taken) })
 }
 
 pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<ObjectiveRow> {

@@ -6,14 +6,16 @@
 
 use super::azollas::{self, Registered};
 use super::claims::{self, HeldClaim};
-use super::inbox::notices;
 use super::issuing::{Issue, issue};
 use super::objectives::{self, ObjectiveRow, shown};
-use super::{Cell, Question, Row, Sql, Stage, journal, reading};
+use super::pauses::{pause, pause_key_of_run};
+use super::room::{Room, room};
+use super::{Cell, Row, Sql, Stage, Statement, journal, reading};
 use crate::error::{StoreError, StoreResult};
+use fernery_core::JobId;
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, Event, EventType, GateResult, Objective, ObjectiveStatus, PauseReason,
-    PauseState, SnapshotId, TerminalReason, WorkorderId,
+    AzollaId, ContextSnapshot, Event, EventType, GateResult, ObjectiveStatus, SnapshotId, TerminalReason,
+    WorkorderId,
 };
 use fernery_core::blueprint::Limits;
 use fernery_core::journal::Act;
@@ -21,7 +23,6 @@ use fernery_core::pipeline::envelope;
 use fernery_core::pipeline::ground::{Ground, groundless, repo_ref};
 use fernery_core::pipeline::prompt::{self, EarlierRun, TITLE, Told};
 use fernery_core::pipeline::scheduling::{self, Scheduling, Stop, decide};
-use fernery_core::{JobId, canonical};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -40,47 +41,6 @@ pub enum Scheduled {
     Changed,
     /// Somebody has taken over.
     ClaimLost,
-}
-
-/// Which limit leaves no room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Room {
-    /// There is some.
-    Left(i64),
-    /// As many workorders are active as may be.
-    Concurrency,
-    /// As many objectives wait for a person as may.
-    Review,
-    /// Its one objective has a workorder under way.
-    Track,
-    /// Captures wait: they are looked through first.
-    Triage,
-}
-
-/// How many workorders may be made now.
-pub fn room(sql: &mut dyn Sql, blueprint: &Registered) -> StoreResult<Room> {
-    let limits = &blueprint.blueprint.limits;
-    let azolla = blueprint.blueprint.azolla_id.clone();
-    let mut count = |statement, limit: u32| {
-        let row = sql.one(statement, &[azolla.as_str().into(), i64::from(limit).into()])?;
-        row.map_or(Ok(0), |row| row.int(0))
-    };
-    if limits.review_limit > 0 {
-        let waiting = count(include_str!("sql/objectives_unconfirmed.sql"), limits.review_limit)?;
-        if waiting >= limits.review_limit.into() {
-            return Ok(Room::Review);
-        }
-    }
-    if limits.concurrency == 0 {
-        return Ok(Room::Left(i64::MAX));
-    }
-    match i64::from(limits.concurrency)
-        - count(include_str!("sql/workorders_active.sql"), limits.concurrency)?
-    {
-        left @ 1.. => Ok(Room::Left(left)),
-        _ => Ok(Room::Concurrency),
-    }
 }
 
 /// Ids of what may be made: from outside, so that the same try makes the same things.
@@ -162,7 +122,7 @@ fn load_all(sql: &mut dyn Sql, claimed: &[ClaimedEvent], of: &[usize]) -> StoreR
     by_event.sort_by_key(|n| &claimed[*n].event.event_id);
     let mut by_objective = of.to_vec();
     by_objective.sort_by_key(|n| &claimed[*n].event.resource_id);
-    let mut asked: Vec<Question<'_>> = Vec::with_capacity(of.len() * 6);
+    let mut asked: Vec<Statement<'_>> = Vec::with_capacity(of.len() * 6);
     for n in &by_event {
         let event_id = claimed[*n].event.event_id.as_str();
         asked.push((include_str!("sql/event_lock.sql"), vec![event_id.into()]));
@@ -340,38 +300,6 @@ pub(super) fn block(
     let why = json!({"why": stop.why});
     journal::note(sql, "scheduler", Act::Blocked, objective.objective_id.as_str(), &why)?;
     pause(sql, pause_key, objective, stop.reason, stop.actions.clone())
-}
-
-/// Writes where an objective stops.
-pub(super) fn pause(
-    sql: &mut dyn Sql,
-    key: &str,
-    objective: &Objective,
-    reason: PauseReason,
-    actions: Vec<String>,
-) -> StoreResult<()> {
-    let (id, azolla_id) = (objective.objective_id.clone(), objective.azolla_id.clone());
-    let pause = PauseState::new(id, azolla_id, reason, actions, sql.now());
-    write_pause(sql, key, &pause)
-}
-
-/// Writes the one pause about something.
-pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> StoreResult<()> {
-    let document = canonical::text_of(pause);
-    let cells: [Cell<'_>; 5] = [
-        key.into(),
-        pause.objective_id.as_str().into(),
-        pause.azolla_id.as_str().into(),
-        pause.created_at.into(),
-        (&document).into(),
-    ];
-    sql.write_new(include_str!("sql/pause_insert.sql"), &cells)?;
-    notices::of_pause(sql, key)
-}
-
-/// Where the pause of a run is.
-pub(super) fn pause_key_of_run(work: &WorkorderId) -> String {
-    format!("run:{work}")
 }
 
 /// The last run, if it failed, and here. What gates of another instance said came in with a folder: no approval of this

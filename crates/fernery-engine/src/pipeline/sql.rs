@@ -187,7 +187,7 @@ impl Row {
 }
 
 /// A statement with its parameters.
-pub type Question<'a> = (&'static str, Vec<Cell<'a>>);
+pub type Statement<'a> = (&'static str, Vec<Cell<'a>>);
 
 /// A transaction in which statements run. What is written is durable once the work returns and the commit succeeds.
 pub trait Sql {
@@ -206,7 +206,7 @@ pub trait Sql {
 
     /// Runs statements that do not need each other's answers, in order, and answers for each. What one of them has locked
     /// those after it see as it is.
-    fn query_all(&mut self, asked: &[Question<'_>]) -> StoreResult<Vec<Vec<Row>>> {
+    fn query_all(&mut self, asked: &[Statement<'_>]) -> StoreResult<Vec<Vec<Row>>> {
         asked.iter().map(|(statement, cells)| self.query(statement, cells)).collect()
     }
 

@@ -2,7 +2,7 @@
 //! azollas whose gates no process runs.
 
 use super::claims::{self, Claimer, HeldClaim};
-use super::{Cell, Sql, Stage, azollas, judging, objectives, reading, scheduling};
+use super::{Cell, Sql, Stage, azollas, docket, judging, objectives, reading, scheduling};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
     AzollaId, ObjectiveStatus, ObjectiveType, ResourceType, WorkorderId, WorkorderStatus,
@@ -84,7 +84,7 @@ pub fn take_unwanted(
 /// Writes the verdict over such a workorder. Its programs belong to those who host it, so gates that run one do not run
 /// here, and the verdict says that.
 pub fn close(sql: &mut dyn Sql, held: &HeldClaim) -> StoreResult<judging::Judged> {
-    let Some(docket) = judging::docket(sql, &WorkorderId::stored(&held.resource_id))? else {
+    let Some(docket) = docket::docket(sql, &WorkorderId::stored(&held.resource_id))? else {
         claims::release(sql, held)?;
         return Ok(judging::Judged::Before);
     };

@@ -14,7 +14,8 @@ use fernery_engine::pipeline::azollas;
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
 use fernery_engine::pipeline::inbox::answers::Answered;
 use fernery_engine::pipeline::inbox::{manifests, tracks};
-use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids, Room, Scheduled};
+use fernery_engine::pipeline::room::{self, Room};
+use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids, Scheduled};
 use fernery_engine::{StoreError, door};
 use std::pin::pin;
 use std::time::Duration;
@@ -41,7 +42,7 @@ impl PollingWorker for ManifestScheduler {
         let of = azolla.clone();
         let room = substrate
             .read(move |sql| match azollas::in_force(sql, &of)? {
-                Some(registered) => tracks::room_for_manifest(sql, &registered),
+                Some(registered) => room::room_for_manifest(sql, &registered),
                 None => Ok(Room::Track),
             })
             .await?;

@@ -9,7 +9,8 @@ use fernery_core::artifact::{AzollaId, EventType, ObjectiveId, SnapshotId, Termi
 use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::ground::{Ground, repo_ref};
 use fernery_engine::pipeline::claims::{self, Claimer};
-use fernery_engine::pipeline::scheduling::{self, ClaimedEvent, Ids, Room, Scheduled};
+use fernery_engine::pipeline::room::{self, Room};
+use fernery_engine::pipeline::scheduling::{self, ClaimedEvent, Ids, Scheduled};
 use fernery_engine::pipeline::{azollas, objectives};
 use fernery_engine::{StoreError, Substrate, door};
 use fernery_exec::git::repository::Repository;
@@ -37,7 +38,7 @@ impl PollingWorker for Scheduler {
         let (room, on_repositories) = substrate
             .read(move |sql| match azollas::in_force(sql, &of)? {
                 Some(registered) => {
-                    Ok((scheduling::room(sql, &registered)?, registered.blueprint.needs_repository()))
+                    Ok((room::room(sql, &registered)?, registered.blueprint.needs_repository()))
                 }
                 None => Ok((Room::Left(0), false)),
             })

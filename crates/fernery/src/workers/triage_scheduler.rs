@@ -11,7 +11,8 @@ use fernery_core::blueprint::Blueprint;
 use fernery_engine::pipeline::azollas;
 use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::inbox::tracks;
-use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids, Room, Scheduled};
+use fernery_engine::pipeline::room::{self, Room};
+use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids, Scheduled};
 use fernery_engine::{StoreError, door};
 
 /// Events claimed at once: one of them leads to a workorder; those without a waiting capture are closed.
@@ -36,8 +37,8 @@ impl PollingWorker for TriageScheduler {
         let (room, waits) = substrate
             .read(move |sql| match azollas::in_force(sql, &of)? {
                 Some(registered) => {
-                    let room = tracks::room_for_triage(sql, &registered)?;
-                    Ok((room, tracks::captures_wait(sql, &of)?))
+                    let room = room::room_for_triage(sql, &registered)?;
+                    Ok((room, room::captures_wait(sql, &of)?))
                 }
                 None => Ok((Room::Track, false)),
             })

@@ -5,11 +5,9 @@
 use super::captures::{self, CaptureView};
 use crate::error::StoreResult;
 use crate::pipeline::acts::{self, Actor, Answer, Asked, Refusal, fields};
-use crate::pipeline::objectives;
-use crate::pipeline::objectives::ObjectiveRow;
+use crate::pipeline::objectives::{self, NewObjective, ObjectiveRow};
 use crate::pipeline::{Cell, Row, Sql, azollas};
 use fernery_core::artifact::{AzollaId, CandidateId, Metadata, ObjectiveId, RecordId, WorkorderId};
-use fernery_core::inbox::Candidate;
 pub use fernery_core::inbox::CandidateStatus;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::draft::{Draft, DraftEdit};
@@ -59,32 +57,6 @@ fn view(row: &Row) -> StoreResult<CandidateView> {
         created_at: row.at("created_at")?,
         updated_at: row.at("updated_at")?,
     })
-}
-
-/// Stores what a triage made. Its captures are in no other candidate: the database refuses.
-pub(crate) fn insert(
-    sql: &mut dyn Sql,
-    azolla_id: &AzollaId,
-    work: &WorkorderId,
-    candidate: &Candidate,
-    made_by: &str,
-) -> StoreResult<()> {
-    let id = CandidateId::stored(&crate::door::artifact_id());
-    let document = canonical::text_of(&json!(candidate.draft()));
-    let cells: [Cell<'_>; 6] = [
-        id.as_str().into(),
-        azolla_id.as_str().into(),
-        work.as_str().into(),
-        (&document).into(),
-        made_by.into(),
-        sql.now().into(),
-    ];
-    sql.write(id.as_str(), include_str!("../sql/candidate_insert.sql"), &cells)?;
-    for capture_id in &candidate.capture_ids {
-        let cells = [capture_id.as_str().into(), id.as_str().into()];
-        sql.write(capture_id.as_str(), include_str!("../sql/candidate_capture_insert.sql"), &cells)?;
-    }
-    Ok(())
 }
 
 /// One of them.
@@ -209,7 +181,7 @@ pub fn promote(
     let mut candidate = accepted!(locked(sql, id)?);
     if accepted!(asked.is_repeat(sql)?)
         && let Some(became) = &candidate.objective_id
-        && let Some(row) = crate::pipeline::objectives::load(sql, became)?
+        && let Some(row) = objectives::load(sql, became)?
     {
         return Ok(Ok((candidate, row)));
     }
@@ -219,7 +191,8 @@ pub fn promote(
     let captured = captures_of(sql, id)?.into_iter().map(|c| c.capture.capture_id);
     let captured: Vec<_> = captured.take(CAPTURED_FROM_MAX).collect();
     draft.metadata.insert("captured_from".into(), json!(captured));
-    let row = accepted!(objectives::create(sql, actor, objective_id, azolla_id, &draft)?);
+    let new = NewObjective::new(objective_id, azolla_id, draft);
+    let row = accepted!(objectives::create(sql, actor, &new)?).row;
     candidate.status = CandidateStatus::Promoted;
     candidate.objective_id = Some(objective_id.clone());
     candidate.updated_at = sql.now();

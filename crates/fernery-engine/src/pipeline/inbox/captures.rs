@@ -1,14 +1,9 @@
-//! The inbox: stores captures unchanged and emits events for triage.
-//!
-//! Readiness reads: captures that wait and that no unprocessed event tells of. Claims: nothing; a unique key excludes a second
-//! event. Writes: CAPTURE_READY. Does nothing where none waits. A capture never becomes work by itself (invariant 15).
+//! Captures, stored unchanged. A capture never becomes work by itself (invariant 15).
 
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::acts::{self, Actor, Answer, Asked, Refusal, fields};
-use crate::pipeline::{Cell, Row, Sql, Stage, azollas, claims, journal};
-use fernery_core::artifact::{
-    AzollaId, CaptureBuffer, CaptureId, CaptureStatus, EventType, RecordId, WorkorderId,
-};
+use crate::pipeline::{Cell, Row, Sql, Stage, azollas, journal};
+use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, CaptureStatus, RecordId, WorkorderId};
 use fernery_core::journal::Act;
 use fernery_core::names::is_unprintable;
 use fernery_core::pipeline::Violation;
@@ -250,29 +245,4 @@ pub fn release(
     asked.done(sql, json!({"released": released}))?;
     sql.wakes(Stage::Captures);
     Ok(Ok(released))
-}
-
-/// Emits up to `limit` events; answers how many.
-pub fn emit(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<usize> {
-    let now = sql.now();
-    let cells = [azolla_id.as_str().into(), now.into(), limit.into()];
-    // Whoever is first announces it; the other finds that it is done.
-    let announced = sql.query(include_str!("../sql/captures_announce.sql"), &cells)?;
-    for row in &announced {
-        let (capture_id, entry) = (row.text(0)?, row.int(1)?);
-        let event_id = claims::event_id();
-        let cells: [Cell<'_>; 6] = [
-            event_id.as_str().into(),
-            azolla_id.as_str().into(),
-            EventType::CaptureReady.as_str().into(),
-            capture_id.into(),
-            entry.into(),
-            now.into(),
-        ];
-        sql.write(capture_id, include_str!("../sql/event_insert.sql"), &cells)?;
-    }
-    if !announced.is_empty() {
-        sql.wakes(Stage::Triage);
-    }
-    Ok(announced.len())
 }

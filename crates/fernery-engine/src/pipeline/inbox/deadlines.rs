@@ -5,7 +5,7 @@
 //! in another. Does nothing where nothing is due.
 
 use crate::error::StoreResult;
-use crate::pipeline::scheduling::write_pause;
+use crate::pipeline::pauses::write_pause;
 use crate::pipeline::{Cell, Sql, azollas};
 use fernery_core::artifact::{AzollaId, Objective, ObjectiveId};
 use fernery_core::inbox::deadline::{self, Clock};

@@ -14,8 +14,9 @@ use crate::error::{StoreError, StoreResult};
 use crate::pipeline::azollas::{self, Registered};
 use crate::pipeline::claims;
 use crate::pipeline::issuing::{Issue, issue};
-use crate::pipeline::scheduling::{ClaimedEvent, Ids, Room, Scheduled, close, processed};
-use crate::pipeline::{Question as Ask, Row, Sql, reading};
+use crate::pipeline::room::{Room, room_for_manifest, room_for_triage};
+use crate::pipeline::scheduling::{ClaimedEvent, Ids, Scheduled, close, processed};
+use crate::pipeline::{Row, Sql, Statement, reading};
 use fernery_core::artifact::{
     AzollaId, CaptureId, ContextSnapshot, DiazotrophType, Event, ObjectiveId, TerminalReason, WorkorderId,
 };
@@ -27,28 +28,6 @@ use fernery_core::limits;
 
 /// Candidates and captures are counted up to here.
 pub(crate) const COUNTED_MAX: i64 = 100_000;
-
-/// Whether the tracks of an azolla are free for a triage.
-pub fn room_for_triage(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {
-    // Of the azolla, not of the objective alone: a blueprint may have named another one before.
-    let cells = [registered.blueprint.azolla_id.as_str().into(), 1.into()];
-    let active = sql.one(include_str!("../sql/workorders_active.sql"), &cells)?;
-    Ok(match active.map_or(Ok(0), |row| row.int(0))? {
-        0 => Room::Left(1),
-        _ => Room::Track,
-    })
-}
-
-/// Whether they are free for a manifest: triage goes first whenever both wait.
-pub fn room_for_manifest(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {
-    let blueprint = &registered.blueprint;
-    match room_for_triage(sql, registered)? {
-        Room::Left(_) if blueprint.triage.is_some() && captures_wait(sql, &blueprint.azolla_id)? => {
-            Ok(Room::Triage)
-        }
-        room => Ok(room),
-    }
-}
 
 fn duty(registered: &Registered) -> StoreResult<&ObjectiveId> {
     let standing = registered.blueprint.standing.as_ref();
@@ -65,7 +44,7 @@ fn locked(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<Registered> {
 
 /// What is there of each claimed event, under lock, and whether its claim was still there; it is given back.
 fn loaded(sql: &mut dyn Sql, claimed: &[ClaimedEvent]) -> StoreResult<Vec<(Option<Row>, bool)>> {
-    let mut asked: Vec<Ask<'_>> = Vec::with_capacity(claimed.len() * 2);
+    let mut asked: Vec<Statement<'_>> = Vec::with_capacity(claimed.len() * 2);
     for one in claimed {
         asked.push((include_str!("../sql/event_lock.sql"), vec![one.event.event_id.as_str().into()]));
         asked.push(claims::releasing(&one.held));
@@ -312,10 +291,4 @@ fn gathered(sql: &mut dyn Sql, registered: &Registered, answered: &[Answered]) -
         told.clocks = deadlines::clocks(sql, &blueprint.azolla_id, &told.asked.azolla_id, &told.objectives)?;
     }
     Ok(facts(&told, &own, &blueprint.urgency, now))
-}
-
-/// Whether a capture may be looked through now.
-pub fn captures_wait(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<bool> {
-    let cells = [azolla_id.as_str().into(), sql.now().into()];
-    Ok(sql.one(include_str!("../sql/captures_next.sql"), &cells)?.is_some())
 }

@@ -2,19 +2,21 @@
 //! objective's status never changes. If an answer fails finally, the built-in rules replace it with their own workorder
 //! and run: no capture is lost, and the manifest is made.
 
-use super::{candidates, manifests, tracks};
+use super::{manifests, tracks};
 use crate::door;
 use crate::error::StoreResult;
-use crate::pipeline::judging::{Heard, Judged, write_record};
+use crate::pipeline::docket::Heard;
+use crate::pipeline::judging::{Judged, write_record};
+use crate::pipeline::pauses::{pause_key_of_run, write_pause};
 use crate::pipeline::reading::WorkorderView;
-use crate::pipeline::scheduling::{pause_key_of_run, write_pause};
-use crate::pipeline::{Sql, Stage, journal};
+use crate::pipeline::{Cell, Sql, Stage, journal};
 use fernery_core::artifact::{
-    CaptureId, ContextSnapshot, GateResult, ManifestId, PauseReason, PauseState, RunId, RunRecord,
-    WorkorderId,
+    AzollaId, CandidateId, CaptureId, ContextSnapshot, GateResult, ManifestId, PauseReason, PauseState,
+    RunId, RunRecord, WorkorderId,
 };
+use fernery_core::canonical;
 use fernery_core::inbox::facts::Facts;
-use fernery_core::inbox::{Captured, Question, StandIn, manifest, triage};
+use fernery_core::inbox::{Candidate, Captured, Question, StandIn, manifest, triage};
 use fernery_core::job::retry::RetryPolicy;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::exhibits::Exhibits;
@@ -129,7 +131,7 @@ fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -
     let mut settled: BTreeSet<&CaptureId> = BTreeSet::new();
     let made_by = verdicted.made_by();
     for candidate in &answer.candidates {
-        candidates::insert(sql, &work.azolla_id, id, candidate, &made_by)?;
+        insert_candidate(sql, &work.azolla_id, id, candidate, &made_by)?;
         settled.extend(&candidate.capture_ids);
     }
     let (mut again, mut given_up) = (0_u64, 0_u64);
@@ -169,6 +171,32 @@ fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -
     let reason = if passed { PauseReason::RunComplete } else { PauseReason::GateFailed };
     let told = json!({"candidates": made, "come_again": again + given_up});
     Ok(Upshot { reason, actions, told })
+}
+
+/// Stores what a triage made. Its captures are in no other candidate: the database refuses.
+fn insert_candidate(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    work: &WorkorderId,
+    candidate: &Candidate,
+    made_by: &str,
+) -> StoreResult<()> {
+    let id = CandidateId::stored(&door::artifact_id());
+    let document = canonical::text_of(&json!(candidate.draft()));
+    let cells: [Cell<'_>; 6] = [
+        id.as_str().into(),
+        azolla_id.as_str().into(),
+        work.as_str().into(),
+        (&document).into(),
+        made_by.into(),
+        sql.now().into(),
+    ];
+    sql.write(id.as_str(), include_str!("../sql/candidate_insert.sql"), &cells)?;
+    for capture_id in &candidate.capture_ids {
+        let cells = [capture_id.as_str().into(), id.as_str().into()];
+        sql.write(capture_id.as_str(), include_str!("../sql/candidate_capture_insert.sql"), &cells)?;
+    }
+    Ok(())
 }
 
 /// A page that passed is stored, and its first lines are what a person may do next. Where it failed there is none: the built-in

@@ -18,7 +18,8 @@ use fernery_core::pipeline::lifecycle::{Step, after};
 use fernery_engine::door;
 use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::acts::{self, Actor, Refusal as Refusing};
-use fernery_engine::pipeline::decisions::{self, Deciding, Resolved};
+use fernery_engine::pipeline::blockers::{self, Resolved};
+use fernery_engine::pipeline::decisions::{self, Deciding};
 use fernery_engine::pipeline::objectives::{self, ObjectiveRow};
 use fernery_engine::pipeline::reading::Decision;
 use serde::de::DeserializeOwned;
@@ -102,7 +103,7 @@ pub async fn block(call: Call) -> Replied {
     let BlockRequest { blocker_id, kind, description, record_id } = json::read(&call.body)?;
     let record = record(record_id);
     act(call, id, move |sql, who, id| {
-        decisions::block(sql, who, (id, &record), blocker_id.clone(), kind, &description)
+        blockers::block(sql, who, (id, &record), blocker_id.clone(), kind, &description)
     })
     .await
 }
@@ -123,7 +124,7 @@ pub async fn unblock(call: Call) -> Replied {
         }
     };
     let record = record(record_id);
-    act(call, id, move |sql, who, id| decisions::unblock(sql, who, (id, &record), &resolved)).await
+    act(call, id, move |sql, who, id| blockers::unblock(sql, who, (id, &record), &resolved)).await
 }
 
 /// `POST /v1/objectives/{id}/cancel`
@@ -131,7 +132,7 @@ pub async fn cancel(call: Call) -> Replied {
     let id = objective_id(&call)?;
     let NoteRequest { note, record_id } = optional(&call)?;
     let record = record(record_id);
-    act(call, id, move |sql, who, id| decisions::cancel(sql, who, (id, &record), note.as_deref())).await
+    act(call, id, move |sql, who, id| blockers::cancel(sql, who, (id, &record), note.as_deref())).await
 }
 
 async fn act(

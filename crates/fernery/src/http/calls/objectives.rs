@@ -16,7 +16,7 @@ use fernery_core::{JobId, Progress, limits};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal as Refusing;
 use fernery_engine::pipeline::azollas;
-use fernery_engine::pipeline::objectives::{self, ObjectiveRow};
+use fernery_engine::pipeline::objectives::{self, Created, NewObjective, ObjectiveRow};
 use fernery_engine::pipeline::reading::{self, Below, ObjectiveFilter};
 use serde_json::json;
 use std::collections::HashMap;
@@ -34,17 +34,12 @@ pub async fn create(call: Call) -> Replied {
     let who = actor(&call);
     for nth in 1.. {
         let id = objective_id.clone().unwrap_or_else(|| made_up(&azolla_id));
-        let (who, azolla_id, draft, named) = (who.clone(), azolla_id.clone(), draft.clone(), id.clone());
         let blocked_on = blocked_on.clone();
-        let substrate = call.server.engine().substrate();
-        let made = substrate.act(&id, move |sql| {
-            let was_there = objectives::load(sql, &named)?.is_some();
-            let made = objectives::create_blocked(sql, &who, (&named, &azolla_id), &draft, &blocked_on)?;
-            Ok(made.map(|row| (row, was_there)))
-        });
-        match made.await? {
+        let new = NewObjective { blocked_on, ..NewObjective::new(&id, &azolla_id, draft.clone()) };
+        let (who, substrate) = (who.clone(), call.server.engine().substrate());
+        match substrate.act(&id, move |sql| objectives::create(sql, &who, &new)).await? {
             Err(Refusing::Taken) if objective_id.is_none() && nth < ID_TRIES => {}
-            Ok((row, was_there)) => {
+            Ok(Created { row, was_there }) => {
                 // An id that was just made up can be there only because this very call was carried out twice.
                 let status = if was_there && objective_id.is_some() { 200 } else { 201 };
                 return Reply::json(status, &view(&row));

@@ -7,7 +7,7 @@ use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
 use fernery_engine::pipeline::objectives::ObjectiveRow;
 use fernery_engine::pipeline::reading::{self, WorkorderView};
-use fernery_engine::pipeline::scheduling::{self, Room};
+use fernery_engine::pipeline::room::{self, Room};
 use fernery_engine::{Engine, Explanation, StoreError};
 
 fn view(waiting: &Waiting) -> WaitingView {
@@ -39,7 +39,7 @@ pub(in crate::http) fn look(
     let objective = &row.objective;
     Ok(Seen {
         not_hosted: azollas::hosting(sql)?.waiting(&objective.azolla_id),
-        room: in_force.map(|registered| scheduling::room(sql, registered)).transpose()?,
+        room: in_force.map(|registered| room::room(sql, registered)).transpose()?,
         active: reading::active_workorder(sql, &objective.objective_id)?,
     })
 }

@@ -20,7 +20,8 @@ use fernery_core::patch::protects::Relied;
 use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::protection::{Informing, Protected};
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
-use fernery_engine::pipeline::judging::{self, Docket, Heard, Judged};
+use fernery_engine::pipeline::docket::{self, Docket, Heard};
+use fernery_engine::pipeline::judging::{self, Judged};
 use fernery_engine::pipeline::{Stage, reading};
 use fernery_engine::{StoreError, Substrate, door};
 use fernery_exec::agent::remove_all;
@@ -80,7 +81,7 @@ impl PollingWorker for Gates {
         let room = BATCH - judging.len() as i64;
         let (of, by) = (azolla.clone(), self.judge.by.clone());
         let taken =
-            self.judge.substrate.transact(move |sql| claims::take_executed(sql, &of, &by, room)).await?;
+            self.judge.substrate.transact(move |sql| docket::take_executed(sql, &of, &by, room)).await?;
         if !taken.is_empty() {
             door::failpoint("gate-claimed");
         }
@@ -145,7 +146,7 @@ impl Judge {
         taken: Vec<(WorkorderId, HeldClaim)>,
     ) -> Result<(Vec<Judged>, Vec<(WorkorderId, HeldClaim)>), StoreError> {
         let ids: Vec<WorkorderId> = taken.iter().map(|(id, _)| id.clone()).collect();
-        let dockets = self.substrate.read(move |sql| judging::dockets(sql, &ids)).await?;
+        let dockets = self.substrate.read(move |sql| docket::dockets(sql, &ids)).await?;
         // Reading a patch takes time: do it neither in a transaction nor on a thread of the runtime.
         let hearing = tokio::task::spawn_blocking(move || {
             let (mut heard, mut others) = (Vec::new(), Vec::new());
@@ -167,7 +168,7 @@ impl Judge {
 
     async fn judge(&self, id: WorkorderId, held: HeldClaim) -> Result<Judged, StoreError> {
         let of = id.clone();
-        let Some(docket) = self.substrate.read(move |sql| judging::docket(sql, &of)).await? else {
+        let Some(docket) = self.substrate.read(move |sql| docket::docket(sql, &of)).await? else {
             self.substrate.transact(move |sql| claims::release(sql, &held)).await?;
             return Ok(Judged::Before);
         };
