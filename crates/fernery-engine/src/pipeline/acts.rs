@@ -15,8 +15,13 @@ use serde_json::{Map, Value};
 pub enum Refusal {
     /// There is no such objective.
     Unknown,
-    /// There is no such azolla; these are.
-    UnknownAzolla(Vec<AzollaId>),
+    /// There is no such azolla.
+    UnknownAzolla {
+        /// The one that was named.
+        named: AzollaId,
+        /// Those that there are.
+        known: Vec<AzollaId>,
+    },
     /// Its status does not allow it.
     Status(ObjectiveStatus),
     /// The id is already used for something else.

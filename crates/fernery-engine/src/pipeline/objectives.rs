@@ -255,7 +255,7 @@ pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Cr
     }
     let Some(registered) = azollas::in_force(sql, azolla_id)? else {
         let known = azollas::all(sql)?.into_iter().map(|known| known.blueprint.azolla_id.clone()).collect();
-        return Ok(Err(Refusal::UnknownAzolla(known)));
+        return Ok(Err(Refusal::UnknownAzolla { named: azolla_id.clone(), known }));
     };
     // Its workers look after one duty; a ticket there would wait for ever.
     if registered.blueprint.objective_type == ObjectiveType::Standing {

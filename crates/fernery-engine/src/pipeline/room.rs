@@ -21,6 +21,19 @@ pub enum Room {
     Triage,
 }
 
+impl Room {
+    /// The name under which a worker's pass counts it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Left(_) => "room",
+            Self::Concurrency => "no_room_concurrency",
+            Self::Review => "no_room_review",
+            Self::Track => "no_room_track",
+            Self::Triage => "triage_first",
+        }
+    }
+}
+
 /// How many workorders may be made now.
 pub fn room(sql: &mut dyn Sql, blueprint: &Registered) -> StoreResult<Room> {
     let limits = &blueprint.blueprint.limits;

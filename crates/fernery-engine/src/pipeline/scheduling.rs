@@ -43,6 +43,19 @@ pub enum Scheduled {
     ClaimLost,
 }
 
+impl Scheduled {
+    /// The name under which a worker's pass counts it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Workorder(_) => "SCHEDULED",
+            Self::Closed(reason) | Self::Before(reason) => reason.as_str(),
+            Self::NoRoom(room) => room.name(),
+            Self::Changed => "repository_changed",
+            Self::ClaimLost => "claim_lost",
+        }
+    }
+}
+
 /// Ids of what may be made: from outside, so that the same try makes the same things.
 #[derive(Clone, Debug)]
 pub struct Ids {

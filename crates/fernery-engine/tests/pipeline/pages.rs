@@ -69,7 +69,7 @@ async fn a_page_of_tickets_takes_as_many_statements_as_an_empty_one<B: Backend>(
             .await
             .expect("read");
         assert_eq!((found.len(), statements), (5, 2));
-        for standing in found {
+        for row in found {
             let names: Vec<_> = row.objective.blocked_on.iter().map(|b| b.blocker_id.to_string()).collect();
             assert_eq!(names, ["one", "two"]);
             let whole = world.row(&row.objective.objective_id).await;

@@ -197,7 +197,7 @@ pub async fn serve(settings: ServeSettings, engine: Engine) -> io::Result<Runnin
         writing: AtomicUsize::new(0),
         enqueuing: AtomicUsize::new(0),
         unread: AtomicUsize::new(0),
-        readers: Semaphore::new(calls::jobs::readers()),
+        readers: Semaphore::new(wire::aside::readers()),
         body_bytes: AtomicUsize::new(0),
     });
     Ok(wire::accept::start(listener, local_addr, tls, server))

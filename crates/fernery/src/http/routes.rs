@@ -1,8 +1,8 @@
 //! The one table of what can be called. Router, role check, OpenAPI document and metrics labels are read from it.
 
 use super::calls::{
-    batch, candidates, captures, contract, decisions, dlq, export, import, jobs, manifests, objectives,
-    pipeline, process, ready, streams, tokens, workorder_log,
+    batch, blockers, candidates, captures, contract, decisions, dlq, export, import, jobs, manifests,
+    objectives, pipeline, process, ready, streams, tokens, workorder_log,
 };
 use super::parameters::{self, Accepts, Parameter};
 use super::problem::{Code, Refusal, Refused};
@@ -273,9 +273,9 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::Json(of::<wire::ApproveRequest>), [200 of::<wire::DecisionResponse>], decisions::approve,
         errors: APPROVE;
     POST "/v1/objectives/{id}/block", OPERATOR, "Add a blocker to an objective.",
-        BodyRule::Json(of::<wire::BlockRequest>), [200 of::<wire::ObjectiveView>], decisions::block, errors: ACT;
+        BodyRule::Json(of::<wire::BlockRequest>), [200 of::<wire::ObjectiveView>], blockers::block, errors: ACT;
     POST "/v1/objectives/{id}/unblock", OPERATOR, "Resolve blockers; when none is open, the objective continues.",
-        BodyRule::Json(of::<wire::UnblockRequest>), [200 of::<wire::ObjectiveView>], decisions::unblock, errors: ACT;
+        BodyRule::Json(of::<wire::UnblockRequest>), [200 of::<wire::ObjectiveView>], blockers::unblock, errors: ACT;
     POST "/v1/objectives/{id}/confirm", OPERATOR, "Confirm that a person has checked the result that passed the gates.",
         BodyRule::Json(of::<wire::ConfirmRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
         errors: APPROVE;
@@ -283,7 +283,7 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::Json(of::<wire::ReopenRequest>), [200 of::<wire::DecisionResponse>], decisions::reopen,
         errors: APPROVE;
     POST "/v1/objectives/{id}/cancel", OPERATOR, "Cancel an objective: it becomes BLOCKED, and a run in progress is stopped.",
-        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], decisions::cancel, errors: ACT;
+        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], blockers::cancel, errors: ACT;
     POST "/v1/captures", PRODUCERS, "Put one capture, or an array of captures, into the inbox. A capture starts no work.",
         BodyRule::Json(one_or_many::<wire::CaptureRequest, { limits::CAPTURES_MAX }>),
         [201 of::<wire::CaptureView>, 200 either::<wire::CaptureView, wire::CaptureManyResponse>], captures::capture,

@@ -168,6 +168,17 @@ fn update(sql: &mut dyn Sql, candidate: &CandidateView) -> StoreResult<()> {
     sql.write(candidate.candidate_id.as_str(), include_str!("../sql/candidate_update.sql"), &cells)
 }
 
+/// A promoted candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promoted {
+    /// The candidate.
+    pub candidate: CandidateView,
+    /// The objective that it became.
+    pub row: ObjectiveRow,
+    /// Whether it was promoted before this call.
+    pub was_there: bool,
+}
+
 /// Makes a NEW objective of it in a named azolla, and nothing more.
 pub fn promote(
     sql: &mut dyn Sql,
@@ -175,7 +186,7 @@ pub fn promote(
     (id, record_id): (&CandidateId, &RecordId),
     azolla_id: &AzollaId,
     objective_id: &ObjectiveId,
-) -> Answer<(CandidateView, ObjectiveRow)> {
+) -> Answer<Promoted> {
     let what = fields([("azolla_id", json!(azolla_id))]);
     let asked = Asked { actor, act: Act::Promoted, id: id.as_str(), record_id, what };
     let mut candidate = accepted!(locked(sql, id)?);
@@ -183,7 +194,7 @@ pub fn promote(
         && let Some(became) = &candidate.objective_id
         && let Some(row) = objectives::load(sql, became)?
     {
-        return Ok(Ok((candidate, row)));
+        return Ok(Ok(Promoted { candidate, row, was_there: true }));
     }
     accepted!(still_waits(&candidate));
     let mut draft = candidate.draft.clone();
@@ -198,7 +209,7 @@ pub fn promote(
     candidate.updated_at = sql.now();
     update(sql, &candidate)?;
     asked.done(sql, json!({"objective_id": objective_id}))?;
-    Ok(Ok((candidate, row)))
+    Ok(Ok(Promoted { candidate, row, was_there: false }))
 }
 
 /// Changes what it would become.

@@ -110,7 +110,7 @@ pub(crate) fn the_one(
             let those = if of_sort.is_empty() { "none has one".into() } else { format!("use {}", listed()) };
             Err(Refusal::Conflict(format!("azolla {named} has no {sort}; {those}")))
         }
-        (Some(_), _) => Err(Refusal::UnknownAzolla(known())),
+        (Some(named), _) => Err(Refusal::UnknownAzolla { named: named.clone(), known: known() }),
         (None, [only]) => Ok(only.clone()),
         (None, several) if several.iter().any(|known| known.as_str() == DEFAULT) => {
             Ok(AzollaId::stored(DEFAULT))

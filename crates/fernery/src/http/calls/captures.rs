@@ -1,10 +1,11 @@
 //! Captures: whatever somebody throws into the inbox, stored as it came. By itself it starts nothing (invariant 15).
 
-use super::decisions::{actor, optional, record, refused_on};
-use super::jobs::{SMALL_BYTES, aside};
-use super::pipeline::{Place, missing, named};
+use super::acting::{actor, optional, record, refused_on};
+use super::named::{named, unknown};
+use super::paging::Place;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::aside::{SMALL_BYTES, aside};
 use crate::http::wire::json;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -149,7 +150,7 @@ pub async fn list(call: Call) -> Replied {
 pub async fn one(call: Call) -> Replied {
     let id: CaptureId = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| captures::by_id(sql, &id)).await?;
-    Reply::json(200, &view(found.ok_or_else(missing("capture"))?))
+    Reply::json(200, &view(found.ok_or_else(unknown(&call, "capture"))?))
 }
 
 /// `POST /v1/azollas/{id}/captures/release`
@@ -167,7 +168,7 @@ pub async fn release(call: Call) -> Replied {
     let released = match released.await? {
         Ok(released) => released,
         // It is the path that names it.
-        Err(Refusing::UnknownAzolla(_)) => return Err(missing("azolla")()),
+        Err(Refusing::UnknownAzolla { .. }) => return Err(unknown(&call, "azolla")()),
         Err(refusal) => return Err(refused_on("inbox", &id, refusal)),
     };
     door::failpoint("act-durable");

@@ -1,7 +1,8 @@
 //! The four calls of the worker contract, one job at a time.
 
+use super::acting::fields;
 use super::beats::{Heard, hear};
-use super::decisions::fields;
+use super::named::missing;
 use super::workorder_jobs;
 use crate::http::Server;
 use crate::http::problem::{Code, Refusal, Refused};
@@ -14,7 +15,7 @@ use fernery_client::wire::{
 };
 use fernery_core::job::report::Answer;
 use fernery_core::pipeline::membrane;
-use fernery_core::{JobStatus, StreamName, Timestamp, WorkerId, limits};
+use fernery_core::{AttemptId, JobId, JobStatus, StreamName, Timestamp, WorkerId, limits};
 use fernery_engine::store::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Proof};
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -113,7 +114,7 @@ pub async fn heartbeat(call: Call) -> Replied {
             Reply::json(200, &HeartbeatResponse { ok: true, lease_expires_at, cancel_requested, server_time })
         }
         BeatAnswer::LeaseLost => Err(Refusal::new(Code::LeaseLost, LOST)),
-        BeatAnswer::Unknown => Err(Refusal::new(Code::NotFound, "there is no job with this id")),
+        BeatAnswer::Unknown => Err(missing("job", &request.job_id)),
     }
 }
 
@@ -136,7 +137,7 @@ pub async fn complete(call: Call) -> Replied {
         refused.code = Code::UnfitOutput;
         return Err(refused);
     }
-    settled(answer)?;
+    settled(answer, request.job_id, request.attempt_id)?;
     Reply::json(200, &CompleteResponse { ok: true, ack: true })
 }
 
@@ -150,7 +151,7 @@ pub async fn fail(call: Call) -> Replied {
         token_hash: request.lease_token.hash(),
     };
     let answers = call.server.engine().store().fail(vec![failure(proof, request.error)]).await?;
-    let status = settled(only(answers)?)?;
+    let status = settled(only(answers)?, request.job_id, request.attempt_id)?;
     let (requeued, dlq) = (status == JobStatus::Queued, status == JobStatus::Dead);
     Reply::json(200, &FailResponse { ok: true, ack: true, requeued, dlq })
 }
@@ -160,15 +161,14 @@ pub(in crate::http) const WENT_BACK: &str =
 const LOST: &str = "this lease_token does not hold the lease (any more); stop working on the job";
 
 /// Where an accepted report left the job; every other answer is a refusal.
-fn settled(answer: Answer) -> Result<JobStatus, Refused> {
-    let (code, detail) = match answer {
+fn settled(answer: Answer, job_id: JobId, attempt_id: AttemptId) -> Result<JobStatus, Refused> {
+    let mut refused = match answer {
         Answer::Accepted { status } | Answer::Duplicate { status } => return Ok(status),
-        Answer::AttemptClosed => (Code::AttemptClosed, Code::AttemptClosed.title()),
-        Answer::LeaseLost { .. } => (Code::LeaseLost, LOST),
-        Answer::Unknown => (Code::NotFound, "this job has no attempt with this id"),
-        Answer::Unfit => (Code::UnfitOutput, Code::UnfitOutput.title()),
+        Answer::AttemptClosed => Refusal::new(Code::AttemptClosed, Code::AttemptClosed.title()),
+        Answer::LeaseLost { .. } => Refusal::new(Code::LeaseLost, LOST),
+        Answer::Unknown => Refusal::new(Code::NotFound, format!("job {job_id} has no attempt {attempt_id}")),
+        Answer::Unfit => Refusal::new(Code::UnfitOutput, Code::UnfitOutput.title()),
     };
-    let mut refused = Refusal::new(code, detail);
     refused.ack = answer.ack();
     Err(refused)
 }

@@ -1,6 +1,6 @@
 //! What an export has beside tickets, in pages of files; and the ended attempts of workorders.
 
-use super::pipeline::Place;
+use super::paging::Place;
 use crate::http::problem::{Code, Refusal};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::cursor;

@@ -1,8 +1,9 @@
 //! Brings an exported folder in: everything is checked before anything is written, and it is all of it or nothing.
 
-use super::decisions::actor;
+use super::acting::actor;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::aside::aside;
 use crate::http::wire::json;
 use fernery_client::wire::{FieldProblem, ImportRequest, ImportResponse};
 use fernery_core::canonical::Digest;
@@ -15,8 +16,7 @@ use std::sync::Arc;
 pub async fn import(call: Call) -> Replied {
     let (_writing, who, body) = (call.writing()?, actor(&call), call.body.clone());
     // Up to 64 MiB of documents are read and compared: other calls must not wait for that.
-    let read = tokio::task::spawn_blocking(move || checked(&body)).await;
-    let exported = read.map_err(|_| Refusal::new(Code::Internal, Code::Internal.title()))??;
+    let exported = aside(move || checked(&body)).await?;
     let (substrate, all) = (call.server.engine().substrate(), Arc::new(exported));
     let brought = substrate.transact(move |sql| {
         let brought = importing::import(sql, &who, &all)?;

@@ -1,8 +1,10 @@
 //! Enqueue, read, list, explain, cancel, retry.
 
+use super::named::{missing, unknown};
 use super::{opened, workorder_jobs};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::aside::{SMALL_BYTES, aside};
 use crate::http::wire::body::Weight;
 use crate::http::wire::{cursor, json};
 use bytes::Bytes;
@@ -19,14 +21,8 @@ use fernery_engine::store::{
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Bodies up to this size, and answers about so few jobs, are worked on at once.
-pub(in crate::http) const SMALL_BYTES: usize = 4 << 10;
+/// Answers about at most so many jobs are written at once.
 const SMALL_JOBS: usize = 32;
-
-/// How many larger bodies are read at the same time.
-pub(in crate::http) fn readers() -> usize {
-    std::thread::available_parallelism().map_or(1, |threads| threads.get().div_ceil(2))
-}
 
 /// `POST /v1/jobs`
 ///
@@ -60,14 +56,6 @@ pub async fn enqueue(mut call: Call) -> Replied {
         return enqueued(named, answers, many, owner.as_deref());
     }
     aside(move || enqueued(named, answers, many, owner.as_deref())).await
-}
-
-/// Does long work beside the threads that serve connections.
-pub(in crate::http) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
-) -> Result<T, Refused> {
-    let panicked = |_| Err(Refusal::new(Code::Internal, Code::Internal.title()));
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(panicked)
 }
 
 /// The jobs of a body, and whether they stand in an array.
@@ -217,10 +205,6 @@ fn job_id(call: &Call) -> Result<JobId, Refused> {
     call.param.parse().map_err(|bad: fernery_core::BadName| Refusal::new(Code::BadId, bad.to_string()))
 }
 
-fn no_such_job() -> Refused {
-    Refusal::new(Code::NotFound, "there is no job with this id")
-}
-
 /// `GET /v1/jobs/{id}`
 pub async fn read(call: Call) -> Replied {
     let job_id = job_id(&call)?;
@@ -230,12 +214,12 @@ pub async fn read(call: Call) -> Replied {
     // Look before waiting: a producer must not learn when somebody else's job ends.
     let owner = call.caller.only_own();
     let seen = call.server.engine().job(job_id, Duration::ZERO).await?;
-    let seen = seen.filter(|view| visible(&view.brief, owner)).ok_or_else(no_such_job)?;
+    let seen = seen.filter(|view| visible(&view.brief, owner)).ok_or_else(unknown(&call, "job"))?;
     let view = if wait.is_zero() || seen.brief.status.is_final() {
         seen
     } else {
         drop(seen);
-        call.server.engine().job(job_id, wait).await?.ok_or_else(no_such_job)?
+        call.server.engine().job(job_id, wait).await?.ok_or_else(unknown(&call, "job"))?
     };
     Reply::json(200, &detail(view))
 }
@@ -314,7 +298,7 @@ pub async fn explain(call: Call) -> Replied {
     let job_id = job_id(&call)?;
     let explained = call.server.engine().explain(job_id).await?;
     let explained = explained.filter(|(view, _)| visible(&view.brief, call.caller.only_own()));
-    let Some((view, explanation)) = explained else { return Err(no_such_job()) };
+    let Some((view, explanation)) = explained else { return Err(missing("job", &job_id)) };
     let mut response = ExplainResponse {
         job_id,
         status: view.brief.status,
@@ -356,7 +340,7 @@ pub async fn cancel(call: Call) -> Replied {
         CancelAnswer::Ended(status) => {
             return Err(Refusal::new(Code::Conflict, format!("the job has already ended: {status}")));
         }
-        CancelAnswer::Unknown => return Err(no_such_job()),
+        CancelAnswer::Unknown => return Err(missing("job", &job_id)),
     };
     Reply::json(200, &CancelResponse { job_id, outcome, status })
 }
@@ -374,6 +358,6 @@ pub async fn retry(call: Call) -> Replied {
             conflict(format!("only DEAD and CANCELLED jobs can be retried; this one is {status}"))
         }
         RetryAnswer::KeyTaken => conflict("its unique_key belongs to another unfinished job".to_string()),
-        RetryAnswer::Unknown => Err(no_such_job()),
+        RetryAnswer::Unknown => Err(missing("job", &job_id)),
     }
 }

@@ -1,7 +1,10 @@
-//! Objectives: write down, list, read whole, edit. What operators decide about them is in [`super::decisions`].
+//! Objectives: write down, list, read whole, edit. What operators do with them is in [`super::decisions`] and
+//! [`super::blockers`].
 
-use super::decisions::{acted, actor, refused};
-use super::{pipeline, waiting};
+use super::acting::{actor, refused};
+use super::named::{named, unknown};
+use super::paging::Place;
+use super::waiting;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
@@ -69,7 +72,7 @@ pub(in crate::http) fn made_up(azolla_id: &AzollaId) -> ObjectiveId {
 pub async fn list(call: Call) -> Replied {
     let filter =
         ObjectiveFilter { azolla_id: call.query.parsed("azolla_id")?, status: call.query.parsed("status")? };
-    let place = pipeline::Place::read(&call, format!("objectives {filter:?}"))?;
+    let place = Place::read(&call, format!("objectives {filter:?}"))?;
     let (below, rows) = (place.below.clone(), place.rows_and_one());
     let substrate = call.server.engine().substrate();
     let (found, hosting) = substrate
@@ -105,7 +108,7 @@ async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<Object
 
 /// `GET /v1/objectives/{id}`
 pub async fn read(call: Call) -> Replied {
-    let id = objective_id(&call)?;
+    let id: ObjectiveId = named(&call)?;
     let whole = call.query.parsed::<bool>("documents")?.unwrap_or(true);
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| {
@@ -115,7 +118,7 @@ pub async fn read(call: Call) -> Replied {
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         Ok(Some((row, in_force, seen, chain)))
     });
-    let (row, in_force, seen, chain) = found.await?.ok_or_else(pipeline::missing("objective"))?;
+    let (row, in_force, seen, chain) = found.await?.ok_or_else(unknown(&call, "objective"))?;
     let waiting = waiting::of(call.server.engine(), &row, seen).await?;
     let mut progress = under_way(&call, std::slice::from_ref(&row)).await?;
     let progress = progress.remove(&row.objective.objective_id);
@@ -127,7 +130,7 @@ pub async fn read(call: Call) -> Replied {
     });
     let current = chain.decisions.iter().find(|decision| Some(&decision.record_id) == row.approval.as_ref());
     let detail = ObjectiveDetail {
-        standing: ObjectiveView { waiting, progress, ..view(&row) },
+        view: ObjectiveView { waiting, progress, ..view(&row) },
         envelope: in_force.map(|of| json!(of.blueprint.envelope)),
         approval,
         decision: current.map(|decision| json!(decision)),
@@ -144,17 +147,17 @@ pub async fn read(call: Call) -> Replied {
 
 /// `PATCH /v1/objectives/{id}`
 pub async fn edit(call: Call) -> Replied {
-    let id = objective_id(&call)?;
+    let id: ObjectiveId = named(&call)?;
     let changes = DraftEdit::from(json::read::<EditObjectiveRequest>(&call.body)?);
     let _writing = call.writing()?;
-    let (who, named) = (actor(&call), id.clone());
+    let (who, of) = (actor(&call), id.clone());
     let substrate = call.server.engine().substrate();
     let edited = substrate.act(&id, move |sql| {
         // Under the lock that the edit takes, so that parts which are not named stay as they are.
-        let Some(row) = objectives::lock(sql, &named)? else { return Ok(Err(Refusing::Unknown)) };
-        objectives::edit(sql, &who, &named, &changes.apply(Draft::from(&row.objective)))
+        let Some(row) = objectives::lock(sql, &of)? else { return Ok(Err(Refusing::Unknown)) };
+        objectives::edit(sql, &who, &of, &changes.apply(Draft::from(&row.objective)))
     });
-    acted(edited.await?, &id)
+    Reply::json(200, &view(&edited.await?.map_err(|refusal| refused(refusal, &id))?))
 }
 
 /// An objective as readers get it.
@@ -167,9 +170,4 @@ pub(in crate::http) fn view(row: &ObjectiveRow) -> ObjectiveView {
         waiting: None,
         progress: None,
     }
-}
-
-/// The objective that the path names. What no objective can be called is not there.
-pub(in crate::http) fn objective_id(call: &Call) -> Result<ObjectiveId, Refused> {
-    call.param.parse().map_err(|bad: fernery_core::BadName| Refusal::new(Code::NotFound, bad.to_string()))
 }

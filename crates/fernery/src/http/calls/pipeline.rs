@@ -2,15 +2,15 @@
 //! read; nothing here changes anything.
 
 use super::export;
-use crate::http::problem::{Code, Refusal, Refused};
+use super::named::{named, unknown};
+use super::paging::Place;
+use crate::http::problem::{Code, Refusal};
 use crate::http::wire::answer::{Call, Replied, Reply};
-use crate::http::wire::cursor;
 use fernery_client::wire::{
     AzollaDetail, AzollaList, AzollaSummary, BlueprintDetail, ClaimList, EventPage, JournalEntry,
     JournalHead, JournalPage, JournalVerdict, PausePage, ReplayResponse, RunPage, VerdictView,
     WorkorderDetail, WorkorderPage,
 };
-use fernery_core::BadName;
 use fernery_core::artifact::{AzollaId, WorkorderId};
 use fernery_core::pipeline::ground::Premises;
 use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
@@ -21,7 +21,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// Claims that one answer may hold. There are never more than workers times what each may hold at once.
@@ -74,45 +73,6 @@ impl fmt::Debug for PipelineView {
     }
 }
 
-/// Where a page starts, and how much of the list it is to have.
-pub(in crate::http) struct Place {
-    pub(in crate::http) below: Below,
-    rows: usize,
-    list: String,
-}
-
-impl Place {
-    /// The place that the query names in the list that `list` describes.
-    pub(in crate::http) fn read(call: &Call, list: String) -> Result<Self, Refused> {
-        let below = match call.query.text("cursor") {
-            None => Below::newest(),
-            Some(text) => cursor::read::<Below>(text, &list)?,
-        };
-        // The checksum is no secret: a cursor that somebody made up must not carry what no database stores.
-        if below.id.contains('\0') {
-            return Err(cursor::foreign());
-        }
-        Ok(Self { below, rows: call.page_rows()?, list })
-    }
-
-    /// One row more than the page has: whether there is a next one.
-    pub(in crate::http) fn rows_and_one(&self) -> i64 {
-        self.rows as i64 + 1
-    }
-
-    /// The page, and where the next one starts.
-    pub(in crate::http) fn page<T>(
-        &self,
-        mut found: Vec<T>,
-        place: impl Fn(&T) -> Below,
-    ) -> (Vec<T>, Option<String>) {
-        let more = found.len() > self.rows;
-        found.truncate(self.rows);
-        let next = found.last().filter(|_| more).map(|last| cursor::write(&place(last), &self.list));
-        (found, next)
-    }
-}
-
 macro_rules! lists {
     ($($(#[$doc:meta])* $name:ident: $read:path, $list:literal, |$row:ident| $at:expr, $id:expr,
         $page:ident.$rows:ident = $shown:expr;)+) => {$(
@@ -160,16 +120,6 @@ fn seal_view(head: journal::Head) -> JournalHead {
     JournalHead { place: head.place, hash: head.hash }
 }
 
-/// The id that the path names. What nothing can be called is not there.
-pub(in crate::http) fn named<T: FromStr<Err = BadName>>(call: &Call) -> Result<T, Refused> {
-    call.param.parse().map_err(|bad: BadName| Refusal::new(Code::NotFound, bad.to_string()))
-}
-
-pub(in crate::http) fn missing(what: &str) -> impl FnOnce() -> Refused {
-    let detail = format!("there is no {what} with this id");
-    move || Refusal::new(Code::NotFound, detail)
-}
-
 /// `GET /v1/workorders/{id}`
 pub async fn workorder(call: Call) -> Replied {
     let id: WorkorderId = named(&call)?;
@@ -187,7 +137,7 @@ pub async fn workorder(call: Call) -> Replied {
             attempts: Vec::new(),
         }))
     });
-    let detail = found.await?.ok_or_else(missing("workorder"))?;
+    let detail = found.await?.ok_or_else(unknown(&call, "workorder"))?;
     Reply::json(200, &WorkorderDetail { attempts: ended, ..detail })
 }
 
@@ -199,21 +149,21 @@ pub async fn context_snapshot(call: Call) -> Replied {
         let Some(workorder) = reading::workorder_by_id(sql, &id)? else { return Ok(None) };
         reading::snapshot(sql, &workorder.workorder.context_snapshot_id)
     });
-    Reply::json(200, &found.await?.ok_or_else(missing("workorder"))?)
+    Reply::json(200, &found.await?.ok_or_else(unknown(&call, "workorder"))?)
 }
 
 /// `GET /v1/workorders/{id}/output_bundle`
 pub async fn output_bundle(call: Call) -> Replied {
     let id = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| reading::bundle(sql, &id)).await?;
-    Reply::json(200, &found.ok_or_else(missing("output of a workorder"))?)
+    Reply::json(200, &found.ok_or_else(unknown(&call, "output of a workorder"))?)
 }
 
 /// `GET /v1/runs/{id}`
 pub async fn run(call: Call) -> Replied {
     let id = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| reading::run_by_id(sql, &id)).await?;
-    Reply::json(200, &found.ok_or_else(missing("run record"))?)
+    Reply::json(200, &found.ok_or_else(unknown(&call, "run record"))?)
 }
 
 /// `GET /v1/runs/{id}/replay`
@@ -224,7 +174,7 @@ pub async fn replay(call: Call) -> Replied {
         let Some(run) = reading::run_by_id(sql, &id)? else { return Ok(None) };
         judging::replay(sql, &run)
     });
-    let (record, verdict) = found.await?.ok_or_else(missing("run record"))?;
+    let (record, verdict) = found.await?.ok_or_else(unknown(&call, "run record"))?;
     let (again, reason) = verdict.recorded();
     let stored = VerdictView { gate_result: record.gate_result.to_string(), gate_reason: record.gate_reason };
     let again = VerdictView { gate_result: again.to_string(), gate_reason: reason };
@@ -288,7 +238,7 @@ fn summary(registered: &Registered, hosting: &Hosting) -> AzollaSummary {
 
 /// `GET /v1/blueprints/{id}`
 pub async fn blueprint(call: Call) -> Replied {
-    let unknown = missing("blueprint");
+    let unknown = unknown(&call, "blueprint");
     let Ok(digest) = call.param.parse() else { return Err(unknown()) };
     let found = call.server.engine().substrate().read(move |sql| azollas::by_digest(sql, &digest)).await?;
     let Registered { digest, blueprint } = found.ok_or_else(unknown)?;
@@ -311,7 +261,7 @@ pub async fn azolla(call: Call) -> Replied {
     let substrate = call.server.engine().substrate();
     let (found, hosting) =
         substrate.read(move |sql| Ok((azollas::in_force(sql, &asked)?, azollas::hosting(sql)?))).await?;
-    let registered = found.ok_or_else(missing("azolla"))?;
+    let registered = found.ok_or_else(unknown(&call, "azolla"))?;
     let blueprint = serde_json::from_str(&registered.blueprint.to_json()).unwrap_or(Value::Null);
     let workers = call.server.settings.pipeline.passes(&id);
     Reply::json(200, &AzollaDetail { summary: summary(&registered, &hosting), blueprint, workers })

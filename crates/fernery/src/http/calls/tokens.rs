@@ -1,5 +1,6 @@
 //! Tokens: make, list, revoke.
 
+use super::named::missing;
 use crate::http::access::token::TokenText;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
@@ -54,7 +55,7 @@ pub async fn make(call: Call) -> Replied {
 pub async fn revoke(call: Call) -> Replied {
     let _writing = call.writing()?;
     let store = call.server.engine().store();
-    let unknown = || Refusal::new(Code::NotFound, "there is no token with this id");
+    let unknown = || missing("token", &call.param);
     if call.param.contains('\0') || !store.revoke_token(call.param.clone()).await? {
         return Err(unknown());
     }

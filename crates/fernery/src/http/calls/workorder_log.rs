@@ -1,7 +1,7 @@
 //! What the executor of a workorder writes while it works, in parts, for people to read. The log is a file of the process
 //! that ran it; the database says whether more may come.
 
-use super::pipeline::{missing, named};
+use super::named::{named, unknown};
 use crate::http::access::repeats::LINES;
 use crate::http::wire::answer::{Call, Replied, Reply};
 use fernery_client::wire::WorkorderLog;
@@ -22,7 +22,7 @@ pub async fn read(call: Call) -> Replied {
     let asked = id.clone();
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| reading::workorder_by_id(sql, &asked)).await?;
-    let work = found.ok_or_else(missing("workorder"))?;
+    let work = found.ok_or_else(unknown(&call, "workorder"))?;
     // Asked before the file is read: an executor has written its last before its workorder is executed.
     let over = work.judged || work.workorder.status == WorkorderStatus::Executed;
     let file = call.server.settings.pipeline.log_file(&id);

@@ -7,7 +7,8 @@
 mod command;
 mod trial;
 
-use super::driver::{Pass, PollingWorker, alone_if_failed};
+use super::batches::alone_if_failed;
+use super::driver::{Pass, PollingWorker};
 use super::leftovers::gate_folder;
 use super::{Context, stop_watch};
 use crate::config::Repos;
@@ -61,7 +62,7 @@ struct Judge {
 
 impl Gates {
     pub(super) fn new(context: &Context) -> Self {
-        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
+        let by = context.claimer();
         let (substrate, work) = (context.engine.substrate(), context.work.clone());
         let (probing, programs) = (context.probing.clone(), Semaphore::new(PROGRAMS_MAX));
         let (private, repos) = (context.private.clone(), context.repos.clone());
@@ -239,7 +240,7 @@ impl Judge {
         }
         let of = docket.workorder.workorder.context_snapshot_id.clone();
         let snapshot = self.substrate.read(move |sql| reading::snapshot(sql, &of)).await?;
-        let dir = gate_folder(&self.work, id.as_str(), "candidate.git", version);
+        let dir = gate_folder(&self.work, id.as_str(), "patch.git", version);
         Ok(Some(Trial::new(snapshot.as_ref(), &self.repos, dir)))
     }
 
