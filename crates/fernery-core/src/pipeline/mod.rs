@@ -49,6 +49,16 @@ impl Violation {
     }
 }
 
+impl std::fmt::Display for Violation {
+    /// The field as people write it: `title`, not `/title`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.path.trim_start_matches('/') {
+            "" => f.write_str(&self.message),
+            field => write!(f, "{field}: {}", self.message),
+        }
+    }
+}
+
 /// Text that is safe to show: lines and tabs, but nothing that moves the cursor or hides text.
 pub(crate) fn is_showable(text: &str) -> bool {
     !text.chars().any(|c| crate::names::is_unprintable(c) && !matches!(c, '\n' | '\t' | '\r'))

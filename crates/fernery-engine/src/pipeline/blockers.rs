@@ -50,7 +50,7 @@ pub fn block(
         let same = known.kind == kind && known.description == description && !known.resolved;
         return Ok(if same { Ok(row) } else { Err(Refusal::Taken) });
     }
-    // Said twice, be it because the first answer was lost, it is still one blocker.
+    // The same blocker again, for example because the first answer was lost, is still one blocker.
     let said = |b: &BlockerRef| !b.resolved && b.kind == kind && b.description == description;
     if blocker_id.is_none() && blocked_already && held.iter().any(said) {
         return Ok(Ok(row));
@@ -74,7 +74,7 @@ pub fn block(
     Ok(Ok(row))
 }
 
-/// Which blockers are out of the way.
+/// The blockers that an operator resolves.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolved {

@@ -2,9 +2,9 @@
 //!
 //! The version travels with the event or the workorder, so that an old number never becomes true again (invariant 9).
 //!
-//! Every row of `claims` is a claim_record. It is held against the schema before each write of it: acquisition, take-over,
-//! renewal. The runner's side of a workorder is a lease of its job, which has no such check: see the page of
-//! `fernery_core::job::lease`, where it is shown that its types admit no other record.
+//! Every row of `claims` is a claim_record. Each write of it (acquisition, take-over, renewal) is checked against the schema
+//! first. The runner holds a workorder by the lease of its job, which needs no such check: `fernery_core::job::lease` shows
+//! that its types admit no other record.
 
 use super::{Cell, Sql, Statement};
 use crate::error::{StoreError, StoreResult};
@@ -13,20 +13,20 @@ use fernery_core::job::lease::FENCE_STEP;
 use fernery_core::{Schema, Timestamp};
 use std::time::Duration;
 
-/// A claim in somebody's hands.
+/// A claim that somebody holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldClaim {
-    /// What kind of thing.
+    /// The kind of resource.
     pub resource_type: ResourceType,
-    /// Which.
+    /// The resource.
     pub resource_id: String,
-    /// Whose.
+    /// The holder.
     pub owner_id: String,
     /// Proves that nobody has taken over.
     pub claim_version: i64,
 }
 
-/// Who asks, and for how long.
+/// Who claims, and for how long.
 #[derive(Clone, Debug)]
 pub struct Claimer {
     /// Unique to this worker of this process.
@@ -81,7 +81,7 @@ pub(super) fn take(
     let mut taken = sql.query_all(&claims)?.into_iter();
     drop(claims);
     for mine in &mut held {
-        // One that was raised was asked for, in this order.
+        // There is one answer for each version that was raised, in this order.
         if mine.is_some() && taken.next().is_none_or(|rows| rows.is_empty()) {
             *mine = None;
         }
@@ -101,7 +101,7 @@ fn acquire(held: &HeldClaim, now: Timestamp, ttl: Duration) -> Statement<'_> {
     (include_str!("sql/claim_acquire.sql"), cells)
 }
 
-/// Raises the version that travels with the resource; `None`: it is no longer the one that was read.
+/// Raises the version of the resource; `None`: it is no longer the version that was read.
 fn raise(sql: &mut dyn Sql, resource_type: ResourceType, id: &str, version: i64) -> StoreResult<Option<i64>> {
     let row = sql.one(version_statement(resource_type), &[id.into(), version.into()])?;
     row.map(|row| row.int(0)).transpose()
@@ -140,7 +140,7 @@ pub fn release(sql: &mut dyn Sql, held: &HeldClaim) -> StoreResult<bool> {
     Ok(sql.touched(statement, &cells)? == 1)
 }
 
-/// What gives it back: answers with one row, or none where somebody has taken over.
+/// The statement that gives a claim back. It answers one row, or none if somebody has taken over.
 pub(super) fn releasing(held: &HeldClaim) -> Statement<'_> {
     let cells = vec![
         held.resource_type.as_str().into(),

@@ -18,18 +18,18 @@ use serde_json::json;
 /// What an operator decides.
 #[derive(Clone, Debug)]
 pub struct Deciding {
-    /// The id of the record: from outside, so that the same try makes the same record.
+    /// The id of the record. The caller chooses it, so that a repeated request makes the same record.
     pub record_id: RecordId,
-    /// Of what was shown; `None`: whatever is there.
+    /// The digest of what the operator was shown; `None`: decide about whatever is there.
     pub digest: Option<Digest>,
-    /// Why, in their words.
+    /// The operator's note.
     pub note: Option<String>,
-    /// What the process that was asked could start work on; `None`: nobody knows.
+    /// What the process that got the request could start work on; `None`: unknown.
     pub premises: Option<Premises>,
 }
 
 impl Deciding {
-    /// The decision as it is asked for, over a run if it is about one.
+    /// The request for this decision; with the run if it is about one.
     fn asked<'a>(
         &'a self,
         actor: &'a Actor,
@@ -44,7 +44,7 @@ impl Deciding {
     }
 }
 
-/// The record of this very decision, if it was made before.
+/// The record of this decision, if the same request made it before.
 fn decided(sql: &mut dyn Sql, asked: &Asked<'_>) -> Answer<Option<Decision>> {
     Ok(Ok(if accepted!(asked.is_repeat(sql)?) { by_record(sql, asked.record_id)? } else { None }))
 }
@@ -54,7 +54,7 @@ fn by_record(sql: &mut dyn Sql, record_id: &RecordId) -> StoreResult<Option<Deci
     row.map(|row| reading::decision(&row)).transpose()
 }
 
-/// NEW → TODO, over exactly what was shown. Approving the same again answers the same record.
+/// NEW → TODO, for exactly what was shown. Approving the same again answers the same record.
 pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
     accepted!(check_note(deciding.note.as_deref()));
     let asked = deciding.asked(actor, Act::Approved, id, None);
@@ -140,7 +140,7 @@ fn decide(sql: &mut dyn Sql, asked: &Asked<'_>, deciding: &Deciding, shown: &Sho
     Ok(decision)
 }
 
-/// A person has looked at what the gates passed in this run. Changes no status.
+/// Records that a person has looked at the output of a run that passed. Changes no status.
 pub fn confirm(
     sql: &mut dyn Sql,
     actor: &Actor,

@@ -1,4 +1,4 @@
-//! What there is to judge: executed workorders, taken by a gate, with all that their gates need to know.
+//! What there is to judge: executed workorders that a gate has claimed, with everything that their gates need.
 
 use super::claims::{self, Claimer, HeldClaim};
 use super::reading::{self, WorkorderView};
@@ -28,16 +28,16 @@ pub fn take_executed(
     Ok(ids.into_iter().zip(held).filter_map(|(id, held)| Some((id, held?))).collect())
 }
 
-/// All that a gate needs to know of a workorder.
+/// Everything that the gates of a workorder need.
 #[derive(Clone, Debug)]
 pub struct Docket {
     /// The workorder.
     pub workorder: WorkorderView,
     /// What was handed in.
     pub bundle: OutputBundle,
-    /// The blueprint that the workorder was made under, as it holds for it.
+    /// The blueprint that the workorder was made under, adjusted as the gates apply it.
     pub blueprint: Arc<Blueprint>,
-    /// What was asked, where a gate goes by it.
+    /// The snapshot, if a gate needs it.
     pub snapshot: Option<ContextSnapshot>,
 }
 
@@ -46,7 +46,7 @@ pub fn docket(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Docket>
     Ok(dockets(sql, std::slice::from_ref(id))?.pop().flatten())
 }
 
-/// As [`docket`], of each of these.
+/// As [`docket`], for each of these.
 pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option<Docket>>> {
     let mut asked: Vec<Statement<'_>> = Vec::with_capacity(ids.len() * 2);
     for id in ids {
@@ -70,7 +70,7 @@ pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option
             true => reading::snapshot(sql, &workorder.workorder.context_snapshot_id)?,
             false => None,
         };
-        // What was judged before stays judged as it was.
+        // A workorder that has a verdict keeps the gates that gave it.
         if let Some(now) = blueprint.judging_patches().filter(|_| !workorder.judged) {
             blueprint = Arc::new(now);
         }
@@ -82,7 +82,7 @@ pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option
     Ok(found)
 }
 
-/// A workorder whose gates have been heard.
+/// A workorder with the evidence of its gates.
 #[derive(Clone, Debug)]
 pub struct Heard {
     /// The claim.
@@ -94,7 +94,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// By gates that need nothing but the bundle; `None`: a program must run first.
+    /// The evidence of gates that need only the bundle; `None`: a gate must run a program.
     pub fn plainly(held: &HeldClaim, docket: Docket) -> Option<Self> {
         let gates = &docket.blueprint.gates;
         let evidence = plain_evidence_of_all(gates, &docket.bundle, docket.snapshot.as_ref())?;

@@ -27,10 +27,10 @@ use fernery_core::pipeline::repetition::{Attempt, Repetition, repetition};
 use serde_json::json;
 use std::time::Duration;
 
-/// When a gate that could not judge is asked again.
+/// When gates that could not run are tried again.
 const GATE_AGAIN: RetryPolicy = RetryPolicy { base: Duration::from_secs(2), cap: Duration::from_secs(256) };
 
-/// What became of a judging.
+/// The result of judging a workorder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judged {
     /// The run record was written.
@@ -54,8 +54,7 @@ pub fn conclude(sql: &mut dyn Sql, held: &HeldClaim, evidence: &[Evidence]) -> S
 
 /// Writes the verdicts over these workorders, each of another objective; answers for each, in their order.
 pub fn conclude_all(sql: &mut dyn Sql, heard: &[Heard]) -> StoreResult<Vec<Judged>> {
-    // In this order everywhere: objective, workorder, claim. Whoever cancels comes from the objective. Batches lock in the
-    // order of ids.
+    // Lock order everywhere: objective, workorder, claim; a cancel starts from the objective. Batches lock in the order of ids.
     let mut order: Vec<usize> = (0..heard.len()).collect();
     order.sort_by_key(|n| &heard[*n].docket.workorder.workorder.objective_id);
     let mut asked: Vec<Statement<'_>> = Vec::with_capacity(heard.len() * 5);
@@ -84,7 +83,7 @@ pub fn conclude_all(sql: &mut dyn Sql, heard: &[Heard]) -> StoreResult<Vec<Judge
     Ok(judged)
 }
 
-/// Writes the verdict over one whose claim was still there, as it is under lock.
+/// Writes the verdict over one workorder. Its claim was still held, and its rows are locked.
 fn conclude_one(
     sql: &mut dyn Sql,
     heard: &Heard,
@@ -100,7 +99,7 @@ fn conclude_one(
     let tries = work.gate_tries + 1;
     let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
     let again = tries < docket.blueprint.retry.infrastructure.max(1);
-    // Of what nobody wants any more the verdict decides nothing: it is not worth another try.
+    // For a cancelled workorder the verdict decides nothing, so the gates are not tried again.
     if matches!(verdict, Verdict::Trouble(_)) && again && !work.cancelled {
         let cells = [id.as_str().into(), sql.now().after(GATE_AGAIN.ceiling(tries)).into()];
         sql.touched(include_str!("sql/workorder_gate_later.sql"), &cells)?;

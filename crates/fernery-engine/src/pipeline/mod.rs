@@ -24,7 +24,7 @@
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
-/// What was accepted; a refusal is the answer of the verb around it.
+/// Unwraps an accepted answer; a refusal becomes the answer of the function around it.
 macro_rules! accepted {
     ($answer:expr) => {
         match $answer {
@@ -66,7 +66,7 @@ use crate::store::Store;
 use fernery_core::artifact::ObjectiveId;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Who looks once something is durable.
+/// The workers that are woken after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
     /// An objective entered TODO.
@@ -90,7 +90,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All of them.
+    /// Every stage.
     pub const ALL: [Self; 9] = [
         Self::Readiness,
         Self::Scheduler,
@@ -102,7 +102,7 @@ impl Stage {
         Self::Manifest,
         Self::Notices,
     ];
-    /// Who looks once the tracks of a standing objective are free.
+    /// The workers that are woken when the tracks of a standing objective are free.
     pub(super) const TRACKS: [Self; 3] = [Self::Captures, Self::Triage, Self::Manifest];
 }
 
@@ -129,7 +129,7 @@ impl Substrate {
         answer.told()
     }
 
-    /// As [`Self::transact`], of a verb on one objective, which may share its transaction with those on others.
+    /// As [`Self::transact`], for a verb on one objective. It may share a transaction with verbs on other objectives.
     pub async fn act<T: Send + 'static>(
         &self,
         on: &ObjectiveId,
@@ -150,18 +150,18 @@ impl Substrate {
         answer.told()
     }
 
-    /// Waits until there is something for this stage. May be lost; whoever waits looks by itself now and then.
+    /// Waits until this stage is nudged. A nudge may be lost, so the caller must also look by itself now and then.
     pub async fn nudged(&self, stage: Stage) {
         self.signals.stages[stage as usize].notified().await;
     }
 
-    /// Makes a stage look.
+    /// Wakes a stage.
     pub fn nudge(&self, stage: Stage) {
         self.signals.stages[stage as usize].notify_one();
     }
 }
 
-/// Where a verb leaves what it answers: the last of its runs counts.
+/// Where a verb leaves its answer. It may run more than once; the last answer counts.
 struct Told<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Told<T> {

@@ -1,5 +1,5 @@
-//! Objectives with what the control plane keeps beside them: read, locked, written; and written down or edited by an operator.
-//! No edit leads to TODO.
+//! Objectives with what the control plane keeps beside them: read, locked and updated; created and edited by an operator. No
+//! edit leads to TODO.
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
@@ -51,8 +51,8 @@ fn asked(sql: &mut dyn Sql, questions: [Statement<'_>; 2]) -> StoreResult<Option
 
 const LOCK: &str = include_str!("sql/objective_lock.sql");
 
-/// What [`lock`] asks, for [`loaded`]. What is in its way comes after the lock, in a statement of its own: in the
-/// same one it would be as it was before whoever had the lock.
+/// The statements of [`lock`]; [`loaded`] reads their answers. The blockers are read after the lock, in a statement of their
+/// own: a single statement would show them as they were before the previous holder of the lock committed.
 pub(super) fn locking(id: &str) -> [Statement<'_>; 2] {
     [(LOCK, vec![id.into()]), blockers(id)]
 }
@@ -61,7 +61,7 @@ pub(super) fn blockers(id: &str) -> Statement<'_> {
     (include_str!("sql/blockers_of_objective.sql"), vec![id.into()])
 }
 
-/// The answers to an objective and what is in its way.
+/// Reads the answers to [`locking`].
 pub(super) fn loaded(answers: &mut impl Iterator<Item = Vec<Row>>) -> StoreResult<Option<ObjectiveRow>> {
     let (found, blocked_on) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
     let Some(row) = found.first() else { return Ok(None) };
@@ -129,7 +129,7 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Writes what a step changed. Only what [`lock`] has locked.
+/// Writes the changes of a step. [`lock`] must have locked the objective before.
 pub(super) fn update(sql: &mut dyn Sql, row: &ObjectiveRow) -> StoreResult<()> {
     let o = &row.objective;
     let metadata = canonical::text_of(&json!(o.metadata));
@@ -165,7 +165,7 @@ pub(super) fn block_on(
 ) -> StoreResult<BlockerId> {
     let held = &row.objective.blocked_on;
     let place = held.len() as i64 + 1;
-    // An operator may have given the next name away.
+    // An operator may have used the next name already.
     let free = |n: &i64| held.iter().all(|b| b.blocker_id.as_str() != format!("b{n}"));
     let made = || BlockerId::stored(&format!("b{}", (place..).find(free).unwrap_or(place)));
     let blocker_id = blocker_id.unwrap_or_else(made);
@@ -184,7 +184,7 @@ pub(super) fn block_on(
 }
 
 impl ObjectiveRow {
-    /// One that was just written down.
+    /// An objective that was just created.
     pub(super) fn new(objective: Objective) -> Self {
         let spent = Spent::default();
         Self { objective, entry: 0, approval: None, unconfirmed: false, failures: 0, spent }
@@ -241,7 +241,7 @@ pub struct Created {
     pub was_there: bool,
 }
 
-/// Writes an objective down: NEW, even with open blockers. It can be approved with them; the scheduler then stops it until
+/// Creates an objective: NEW, even with open blockers. It can be approved with them; the scheduler then stops it until
 /// they are resolved. The same objective again under the same id changes nothing.
 pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Created> {
     let NewObjective { objective_id: id, azolla_id, draft, blocked_on } = new;
@@ -257,7 +257,7 @@ pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Cr
         let known = azollas::all(sql)?.into_iter().map(|known| known.blueprint.azolla_id.clone()).collect();
         return Ok(Err(Refusal::UnknownAzolla { named: azolla_id.clone(), known }));
     };
-    // Its workers look after one duty; a ticket there would wait for ever.
+    // Its workers only work on its standing objective; a ticket there would wait for ever.
     if registered.blueprint.objective_type == ObjectiveType::Standing {
         return Ok(Err(Refusal::Conflict(format!(
             "azolla {azolla_id} does not work on tickets: name another azolla"
@@ -297,7 +297,7 @@ pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Cr
         return Ok(Ok(Created { row, was_there: false }));
     }
     let Some(row) = load(sql, id)? else { return Ok(Err(Refusal::Unknown)) };
-    // Blockers come and go: what it started with is in the journal.
+    // Blockers change; those that it had from the start are in the journal.
     let entries = journal::of_subject(sql, id.as_str())?;
     let created = entries.iter().find(|entry| entry.is(Act::Created)).map(|entry| &entry.why["blocked_on"]);
     let same = Draft::from(&row.objective) == Draft::from(&objective)
@@ -318,7 +318,8 @@ pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<ObjectiveRow
     Ok(Ok(row))
 }
 
-/// Changes it. What an approval covers puts a TODO back to NEW; how much it matters does not.
+/// Edits an objective. A change of what an approval covers puts a TODO back to NEW; a change of importance or urgency does
+/// not.
 pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -> Answer<ObjectiveRow> {
     let violations = draft.violations();
     if !violations.is_empty() {

@@ -6,7 +6,7 @@ use crate::error::StoreResult;
 use fernery_core::artifact::{Objective, PauseReason, PauseState, WorkorderId};
 use fernery_core::canonical;
 
-/// Writes where an objective stops.
+/// Writes the pause of an objective.
 pub(super) fn pause(
     sql: &mut dyn Sql,
     key: &str,
@@ -19,7 +19,7 @@ pub(super) fn pause(
     write_pause(sql, key, &pause)
 }
 
-/// Writes the one pause about something.
+/// Writes a pause under a key; there is one pause for each key.
 pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> StoreResult<()> {
     let document = canonical::text_of(pause);
     let cells: [Cell<'_>; 5] = [
@@ -33,7 +33,7 @@ pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> S
     notices::of_pause(sql, key)
 }
 
-/// Where the pause of a run is.
+/// The key of the pause of a run.
 pub(super) fn pause_key_of_run(work: &WorkorderId) -> String {
     format!("run:{work}")
 }

@@ -8,7 +8,7 @@ use crate::door;
 use crate::error::StoreResult;
 use fernery_core::artifact::{AzollaId, EventId, EventType};
 
-/// Emits up to `limit` events; answers how many objectives it looked at.
+/// Emits up to `limit` events; answers how many objectives it read.
 pub fn emit(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<usize> {
     let cells = [azolla_id.as_str().into(), limit.into()];
     let waiting = sql.query(include_str!("sql/objectives_to_emit.sql"), &cells)?;

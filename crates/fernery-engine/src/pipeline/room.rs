@@ -5,19 +5,19 @@ use super::azollas::Registered;
 use crate::error::StoreResult;
 use fernery_core::artifact::AzollaId;
 
-/// Which limit leaves no room.
+/// Room for more workorders, or the limit that leaves none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Room {
-    /// There is some.
+    /// Room for so many.
     Left(i64),
-    /// As many workorders are active as may be.
+    /// As many workorders are unfinished as the blueprint allows.
     Concurrency,
-    /// As many objectives wait for a person as may.
+    /// As many objectives wait for confirmation as the blueprint allows.
     Review,
-    /// Its one objective has a workorder under way.
+    /// The standing objective has an unfinished workorder.
     Track,
-    /// Captures wait: they are looked through first.
+    /// Captures wait: triage goes first.
     Triage,
 }
 
@@ -61,7 +61,7 @@ pub fn room(sql: &mut dyn Sql, blueprint: &Registered) -> StoreResult<Room> {
 
 /// Whether the tracks of an azolla are free for a triage.
 pub fn room_for_triage(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {
-    // Of the azolla, not of the objective alone: a blueprint may have named another one before.
+    // Counted over the azolla, not over the objective: an earlier blueprint may have named another objective.
     let cells = [registered.blueprint.azolla_id.as_str().into(), 1.into()];
     let active = sql.one(include_str!("sql/workorders_active.sql"), &cells)?;
     Ok(match active.map_or(Ok(0), |row| row.int(0))? {
@@ -70,7 +70,7 @@ pub fn room_for_triage(sql: &mut dyn Sql, registered: &Registered) -> StoreResul
     })
 }
 
-/// Whether they are free for a manifest: triage goes first whenever both wait.
+/// Whether the tracks are free for a manifest. If captures wait too, triage goes first.
 pub fn room_for_manifest(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {
     let blueprint = &registered.blueprint;
     match room_for_triage(sql, registered)? {
@@ -81,7 +81,7 @@ pub fn room_for_manifest(sql: &mut dyn Sql, registered: &Registered) -> StoreRes
     }
 }
 
-/// Whether a capture may be looked through now.
+/// Whether a capture waits for triage now.
 pub fn captures_wait(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<bool> {
     let cells = [azolla_id.as_str().into(), sql.now().into()];
     Ok(sql.one(include_str!("sql/captures_next.sql"), &cells)?.is_some())

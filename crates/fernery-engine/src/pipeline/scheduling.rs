@@ -37,7 +37,7 @@ pub enum Scheduled {
     Before(TerminalReason),
     /// There is no room in the azolla: it waits.
     NoRoom(Room),
-    /// The objective names another repository than the one that was looked at: it waits for another look.
+    /// The objective now names another repository than the scheduler looked at: the event waits for the next pass.
     Changed,
     /// Somebody has taken over.
     ClaimLost,
@@ -56,23 +56,23 @@ impl Scheduled {
     }
 }
 
-/// Ids of what may be made: from outside, so that the same try makes the same things.
+/// Ids for what may be made. They come from outside, so that a repeated transaction makes the same rows.
 #[derive(Clone, Debug)]
 pub struct Ids {
-    /// The workorder's, and its job's.
+    /// The id of the workorder and of its job.
     pub job_id: JobId,
-    /// The snapshot's.
+    /// The id of the snapshot.
     pub snapshot_id: SnapshotId,
 }
 
-/// An event in a scheduler's hands.
+/// An event that a scheduler has claimed.
 #[derive(Clone, Debug)]
 pub struct ClaimedEvent {
-    /// Which.
+    /// The event.
     pub event: Event,
     /// The claim.
     pub held: HeldClaim,
-    /// What its workorder is called if one is made.
+    /// The ids for its workorder.
     pub ids: Ids,
     /// Where its work starts, if its azolla works on repositories.
     pub ground: Option<Ground>,
@@ -93,7 +93,7 @@ pub fn schedule_all(
 ) -> StoreResult<Vec<Scheduled>> {
     let gone = || StoreError::Corrupt(format!("azolla {azolla_id} has no blueprint"));
     let mut registered = azollas::in_force(sql, azolla_id)?.ok_or_else(gone)?;
-    // In this order everywhere: azolla, event, objective. Where room has no bounds nobody needs to wait for anybody.
+    // Lock order everywhere: azolla, event, objective. Without limits there is no need for the lock of the azolla.
     if registered.blueprint.limits != (Limits { concurrency: 0, review_limit: 0 }) {
         sql.query(include_str!("sql/azolla_lock.sql"), &[azolla_id.as_str().into()])?;
         registered = azollas::in_force(sql, azolla_id)?.ok_or_else(gone)?;
@@ -101,7 +101,7 @@ pub fn schedule_all(
     let mut room = room(sql, &registered)?;
     let mut done: BTreeMap<usize, Scheduled> = BTreeMap::new();
     while done.len() < claimed.len() {
-        // Of two events of one objective the second meets what became of the first.
+        // Two events of one objective go one after the other: the second must see the result of the first.
         let mut objectives = HashSet::new();
         let next: Vec<usize> = (0..claimed.len())
             .filter(|n| !done.contains_key(n) && objectives.insert(claimed[*n].event.resource_id.as_str()))
@@ -121,14 +121,14 @@ pub fn schedule_all(
 /// The rows of a claimed event, under lock.
 struct Seen {
     stored: Option<Row>,
-    /// The claim was still there, and is given back.
+    /// Whether the claim was still held; it is given back.
     released: bool,
     row: Option<ObjectiveRow>,
     approval: Option<reading::Decision>,
     last_run: Option<reading::Run>,
 }
 
-/// Looks at these of the claimed events, each of another objective, and locks what is theirs.
+/// Reads and locks the rows of these claimed events, each of another objective.
 fn load_all(sql: &mut dyn Sql, claimed: &[ClaimedEvent], of: &[usize]) -> StoreResult<Vec<Seen>> {
     // Batches lock in the order of ids.
     let mut by_event = of.to_vec();
@@ -242,13 +242,13 @@ fn schedule_one(
     }
 }
 
-/// Whether an objective has somewhere to start from.
+/// Where the work on an objective starts.
 enum Grounded<'a> {
-    /// On this branch and commit; `None`: it needs none.
+    /// On this branch and commit; `None`: it needs no repository.
     On(Option<(&'a str, &'a str)>),
-    /// What was looked at is not what it names now.
+    /// The objective names another repository now than the one that was looked at.
     Elsewhere,
-    /// There is none.
+    /// There is no commit to start from, for this reason.
     Nowhere(String),
 }
 
@@ -265,7 +265,7 @@ fn grounded<'a>(row: &ObjectiveRow, registered: &Registered, ground: Option<&'a 
     }
 }
 
-/// Whether the decision that an objective names covers exactly what is there now (invariant 10).
+/// Whether the approval of an objective covers exactly its current content (invariant 10).
 fn covers(decision: &reading::Decision, row: &ObjectiveRow, registered: &Registered) -> bool {
     let now = shown(&row.objective, &registered.blueprint);
     decision.objective_id == row.objective.objective_id && decision.digest == now.digest
@@ -285,12 +285,12 @@ pub(super) fn close(
     ];
     sql.write(event.event_id.as_str(), include_str!("sql/event_processed.sql"), &cells)?;
     let mut why = json!({"event_id": event.event_id, "reason": reason, "work_order_id": workorder});
-    // Whoever reads the journal alone must see that it is of no ticket: ids of captures and requests come from outside.
+    // The journal alone must show that the event is of no ticket: callers choose the ids of captures and requests.
     if event.event_type != EventType::TicketReady {
         why["type"] = json!(event.event_type);
     }
     journal::note(sql, "scheduler", Act::EventProcessed, &event.resource_id, &why)?;
-    // One that was closed leaves room for the next; one that was scheduled may not.
+    // A closed event leaves its room to the next one.
     sql.wakes(Stage::Scheduler);
     Ok(())
 }
@@ -315,9 +315,9 @@ pub(super) fn block(
     pause(sql, pause_key, objective, stop.reason, stop.actions.clone())
 }
 
-/// The last run, if it failed, and here. What gates of another instance said came in with a folder: no approval of this
-/// instance was shown it, so no executor is told it. Whatever is judged here has its pause under its workorder's name,
-/// which stays for ever; pauses that came in have other names.
+/// The last run, if it failed and was judged in this instance. What the gates of another instance said was imported: no
+/// approval of this instance was shown it, so no executor is told it. A run that was judged here has a pause under the key
+/// of its workorder, for ever; imported pauses have other keys.
 fn earlier_run(sql: &mut dyn Sql, last: Option<reading::Run>) -> StoreResult<Option<EarlierRun>> {
     let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
     let Some(run) = last.filter(failed) else { return Ok(None) };

@@ -27,16 +27,16 @@ pub struct CandidateView {
     pub azolla_id: AzollaId,
     /// The triage that made it.
     pub work_order_id: Option<WorkorderId>,
-    /// What it would become.
+    /// The content of the ticket that it would become.
     #[serde(flatten)]
     pub draft: Draft,
     /// Who made it: `builtin`, a model, a command.
     pub made_by: String,
-    /// Where it stands.
+    /// Its status.
     pub status: CandidateStatus,
-    /// What it became.
+    /// The objective that it became.
     pub objective_id: Option<ObjectiveId>,
-    /// Which one it went into.
+    /// The candidate that it was merged into.
     pub merged_into: Option<CandidateId>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -82,8 +82,8 @@ pub fn captures_of_each(sql: &mut dyn Sql, of: &[CandidateView]) -> StoreResult<
     found.iter().map(|rows| rows.iter().map(captures::view).collect()).collect()
 }
 
-/// Those that wait in any inbox, the oldest first, above a place. The index leads with the azolla, so the page is merged from
-/// theirs.
+/// Waiting candidates of all inboxes, oldest first, above a place. The index begins with the azolla, so the page is merged
+/// from a page of each azolla.
 pub fn waiting_anywhere(
     sql: &mut dyn Sql,
     after: (Timestamp, &str),
@@ -98,7 +98,7 @@ pub fn waiting_anywhere(
     Ok(all)
 }
 
-/// Those that wait, the oldest first, above a place.
+/// Waiting candidates, oldest first, above a place.
 pub fn waiting(
     sql: &mut dyn Sql,
     azolla_id: &AzollaId,
@@ -109,7 +109,7 @@ pub fn waiting(
     sql.query(include_str!("../sql/candidates_waiting.sql"), &cells)?.iter().map(view).collect()
 }
 
-/// All of them, the newest first, below a place.
+/// All candidates, newest first, below a place.
 pub fn page(
     sql: &mut dyn Sql,
     below: &crate::pipeline::reading::Below,
@@ -119,7 +119,7 @@ pub fn page(
     sql.query(include_str!("../sql/candidates_page.sql"), &cells)?.iter().map(view).collect()
 }
 
-/// As [`page`], of one azolla.
+/// As [`page`], for one azolla.
 pub fn page_of(
     sql: &mut dyn Sql,
     azolla_id: &AzollaId,
@@ -179,7 +179,7 @@ pub struct Promoted {
     pub was_there: bool,
 }
 
-/// Makes a NEW objective of it in a named azolla, and nothing more.
+/// Makes the candidate a NEW objective of this azolla, and nothing more.
 pub fn promote(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -198,7 +198,7 @@ pub fn promote(
     }
     accepted!(still_waits(&candidate));
     let mut draft = candidate.draft.clone();
-    // As many as fit: what was captured is beside the candidate in any case.
+    // Only as many as fit; the candidate keeps the whole list.
     let captured = captures_of(sql, id)?.into_iter().map(|c| c.capture.capture_id);
     let captured: Vec<_> = captured.take(CAPTURED_FROM_MAX).collect();
     draft.metadata.insert("captured_from".into(), json!(captured));
@@ -212,7 +212,7 @@ pub fn promote(
     Ok(Ok(Promoted { candidate, row, was_there: false }))
 }
 
-/// Changes what it would become.
+/// Edits the draft of a candidate.
 pub fn edit(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -238,7 +238,7 @@ pub fn edit(
     Ok(Ok(candidate))
 }
 
-/// Nobody wants it.
+/// Discards a candidate.
 pub fn discard(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -265,7 +265,7 @@ pub fn discard(
     Ok(Ok(candidate))
 }
 
-/// Puts others into one: their captures become its captures, their words are appended to its criteria.
+/// Merges other candidates into one: it gets their captures, and their texts are appended to its criteria.
 pub fn merge(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -279,7 +279,7 @@ pub fn merge(
             "name the candidates to merge into this one, without itself".into(),
         )));
     }
-    // In the order of ids, whoever else merges them the other way round.
+    // Locked in the order of ids: another merge may name them the other way round.
     let mut order: Vec<&CandidateId> = others.iter().chain([into]).collect();
     order.sort();
     order.dedup();
@@ -318,7 +318,7 @@ pub fn merge(
     Ok(Ok(kept))
 }
 
-/// What one draft takes over from another: its words, and whatever matters more.
+/// Merges a draft into another: its texts, and the higher importance and urgency.
 fn absorb(kept: &mut Draft, other: &Draft) {
     kept.acceptance_criteria =
         format!("{}\n\n{}\n{}", kept.acceptance_criteria.trim_end(), other.title, other.acceptance_criteria);

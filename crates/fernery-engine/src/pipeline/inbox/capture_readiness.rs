@@ -12,7 +12,7 @@ use fernery_core::artifact::{AzollaId, EventId, EventType};
 pub fn emit(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<usize> {
     let now = sql.now();
     let cells = [azolla_id.as_str().into(), now.into(), limit.into()];
-    // Whoever is first announces it; the other finds that it is done.
+    // If two processes do this at once, the first one emits the event; the second finds nothing to do.
     let announced = sql.query(include_str!("../sql/captures_announce.sql"), &cells)?;
     for row in &announced {
         let (capture_id, entry) = (row.text(0)?, row.int(1)?);

@@ -12,24 +12,24 @@ use serde::Serialize;
 use serde_json::json;
 use std::fmt::Write as _;
 
-/// Whose inbox it is where there are several and nobody says.
+/// The inbox that is used if there are several and the caller names none.
 const DEFAULT: &str = "task_management";
 
 /// What somebody captures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewCapture {
-    /// From outside: the same again under the same id changes nothing.
+    /// Its id. The caller chooses it: the same capture again under the same id changes nothing.
     pub capture_id: CaptureId,
-    /// Whatever it is.
+    /// The content.
     pub raw: Vec<u8>,
     /// Where it came from.
     pub source_label: String,
-    /// When, if that was before now: it may have waited in a spool.
+    /// When it was captured, if that was earlier: it may have waited in a spool.
     pub captured_at: Option<Timestamp>,
 }
 
 impl NewCapture {
-    /// What is wrong with it. Its content is never refused for what it says.
+    /// What is wrong with it. A content is never refused for its meaning.
     pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut flaw = |path: &str, message: String| found.push(Violation { path: path.into(), message });
@@ -55,13 +55,13 @@ pub struct CaptureView {
     pub capture: CaptureBuffer,
     /// The bytes as hexadecimal, where they are no plain text.
     pub raw_hex: Option<String>,
-    /// When it may be looked through.
+    /// When triage may take it.
     pub ready_at: Timestamp,
-    /// Triages that came to nothing.
+    /// Triages that made no candidate of it.
     pub tries: u32,
-    /// The triage that it is in, or came out of.
+    /// The workorder of its triage, running or finished.
     pub work_order_id: Option<WorkorderId>,
-    /// Came with an import, and no person has released it to triage yet.
+    /// It was imported, and no person has released it to triage yet.
     pub held: bool,
 }
 
@@ -196,7 +196,7 @@ pub fn by_id(sql: &mut dyn Sql, id: &CaptureId) -> StoreResult<Option<CaptureVie
     row.map(|row| view(&row)).transpose()
 }
 
-/// The newest below a place.
+/// Captures, newest first, below a place.
 pub fn page(
     sql: &mut dyn Sql,
     below: &crate::pipeline::reading::Below,
@@ -224,7 +224,7 @@ pub fn held(sql: &mut dyn Sql, azolla_id: Option<&AzollaId>) -> StoreResult<u64>
     }
 }
 
-/// Lets captures that came with an import go to triage; answers how many. Asked for again it releases none.
+/// Releases imported captures to triage; answers how many. The same request again releases none and answers the same number.
 pub fn release(
     sql: &mut dyn Sql,
     actor: &Actor,

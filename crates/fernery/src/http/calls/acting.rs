@@ -26,17 +26,17 @@ pub(in crate::http) fn optional<T: DeserializeOwned + Default>(call: &Call) -> R
     if call.body.is_empty() { Ok(T::default()) } else { json::read(&call.body) }
 }
 
-/// The caller's id of the act, or one for the tries of this call.
+/// The id that the caller gave to the act, or a new one, which all tries of this call share.
 pub(in crate::http) fn record(given: Option<RecordId>) -> RecordId {
     given.unwrap_or_else(|| RecordId::stored(&door::artifact_id()))
 }
 
-/// A refusal of an act on an objective as the caller hears it.
+/// The answer to a refused act on an objective.
 pub(in crate::http) fn refused(refusal: Refusing, id: &ObjectiveId) -> Refused {
     refused_on("objective", id, refusal)
 }
 
-/// A refusal of the substrate as the caller hears it, of an act on what is called so.
+/// The answer to a refused act. `what` is the kind of artifact that the act is about.
 pub(in crate::http) fn refused_on(what: &str, id: &impl Display, refusal: Refusing) -> Refused {
     match refusal {
         Refusing::Unknown => missing(what, id),
@@ -76,7 +76,6 @@ pub(in crate::http) fn refused_on(what: &str, id: &impl Display, refusal: Refusi
     }
 }
 
-/// Violations as a problem names them.
 pub(in crate::http) fn fields(violations: Vec<Violation>) -> Vec<FieldProblem> {
     violations.into_iter().map(|v| FieldProblem { pointer: v.path, detail: v.message }).collect()
 }
@@ -90,7 +89,7 @@ fn wrong_status(status: ObjectiveStatus, id: &impl Display) -> Refused {
     refused
 }
 
-/// What an operator can do to an objective that stands so.
+/// What an operator can do to an objective in this status.
 fn possible(status: ObjectiveStatus) -> Vec<&'static str> {
     let leads = |step| after(ObjectiveType::Ticket, status, step).is_some();
     let blocked = status == ObjectiveStatus::Blocked;

@@ -1,5 +1,5 @@
-//! Candidates: what triage made of captures, and what a person decides about it. Each act is one transaction of the substrate's
-//! `candidates`, which decides.
+//! Candidates: what triage made of captures, and what a person decides about them. Each act is one transaction of
+//! [`candidates`], which decides.
 
 use super::acting::{actor, optional, record, refused_on};
 use super::captures;
@@ -55,7 +55,7 @@ pub async fn list(call: Call) -> Replied {
     let first = call.query.text("cursor").is_none();
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| {
-        // Those that wait are read upwards, from the oldest.
+        // Waiting candidates are listed from the oldest on.
         let after = if first { (Timestamp::default(), "") } else { (from.at, from.id.as_str()) };
         let found = match (which, &azolla_id) {
             (Which::Waiting, Some(of)) => candidates::waiting(sql, of, after, rows)?,
@@ -108,7 +108,7 @@ pub async fn promote(call: Call) -> Replied {
             Err(refusal) => return Err(refused_on("candidate", &id, refusal)),
             Ok((Promoted { candidate, row, was_there }, captured)) => {
                 door::failpoint("act-durable");
-                // Under an id that was just made up it was there before only because this very call was carried out twice.
+                // Under a generated record id it can be there before only if this very call was carried out twice.
                 let status = if was_there && may_repeat { 200 } else { 201 };
                 let (candidate, objective) = (view((candidate, captured)), objective_view(&row));
                 return Reply::json(status, &PromoteResponse { candidate, view: objective });

@@ -1,4 +1,4 @@
-//! Captures: whatever somebody throws into the inbox, stored as it came. By itself it starts nothing (invariant 15).
+//! Captures: what somebody put into the inbox, stored unchanged. A capture starts no work by itself (invariant 15).
 
 use super::acting::{actor, optional, record, refused_on};
 use super::named::{named, unknown};
@@ -21,14 +21,14 @@ use fernery_engine::pipeline::inbox::captures::{self, NewCapture, Stored};
 use fernery_engine::pipeline::reading::Below;
 use serde_json::value::RawValue;
 
-/// Where a capture came from that does not say it.
+/// The source of a capture that names none.
 const SOURCE_DEFAULT: &str = "api";
 
 /// What one call brings.
 struct Brought {
     azolla_id: Option<AzollaId>,
     captures: Vec<NewCapture>,
-    /// Whether they stand in an array.
+    /// Whether the body is an array.
     many: bool,
 }
 
@@ -73,7 +73,7 @@ fn result(stored: Stored) -> CaptureResult {
     CaptureResult { capture_id, result }
 }
 
-/// Reads one or many. What is wrong with one of many is told by its place, and then none is stored.
+/// Reads one capture or an array. If one of many is wrong, the refusal names its place, and none is stored.
 fn read(body: &[u8]) -> Result<Brought, Refused> {
     let text = json::text(body)?;
     let many = text.trim_start().starts_with('[');
@@ -98,7 +98,7 @@ fn read(body: &[u8]) -> Result<Brought, Refused> {
     Ok(Brought { azolla_id, captures, many })
 }
 
-/// serde would take an array of the fields' values in their order, too.
+/// serde would also take an array of the fields' values in order.
 fn each_is_an_object(text: &str) -> Result<(), Refused> {
     let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     match items.iter().position(|item| !item.get().starts_with('{')) {
@@ -167,7 +167,7 @@ pub async fn release(call: Call) -> Replied {
     });
     let released = match released.await? {
         Ok(released) => released,
-        // It is the path that names it.
+        // The path names it, so this is 404 and not a wrong field.
         Err(Refusing::UnknownAzolla { .. }) => return Err(unknown(&call, "azolla")()),
         Err(refusal) => return Err(refused_on("inbox", &id, refusal)),
     };
@@ -175,7 +175,6 @@ pub async fn release(call: Call) -> Replied {
     Reply::json(200, &ReleaseResponse { released })
 }
 
-/// A capture as readers get it.
 pub(in crate::http) fn view(stored: captures::CaptureView) -> CaptureView {
     let captures::CaptureView { capture, raw_hex, ready_at, tries, work_order_id, held } = stored;
     CaptureView { capture, raw_hex, ready_at, tries, work_order_id, held }

@@ -33,7 +33,7 @@ pub async fn claim(call: Call) -> Replied {
     Reply::json(200, &response)
 }
 
-/// Claims, for one job or many. Takes the call, so that nothing of the request lives while it waits.
+/// Claims one job or many. Consumes the call, so that nothing of the request stays in memory while the claim waits.
 pub(in crate::http) async fn take(
     call: Call,
     worker_id: WorkerId,
@@ -65,7 +65,6 @@ pub(in crate::http) async fn take(
     Ok((server, claimed))
 }
 
-/// A claimed job as the wire has it.
 pub(in crate::http) fn leased(server: &Server, job: Claimed) -> LeasedJob {
     LeasedJob {
         job_id: job.job_id,
@@ -90,8 +89,8 @@ fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs().max(1)
 }
 
-/// Now, by the clock that set `expires_at`, without asking the database for it again. A lease that a time-out cuts short
-/// reaches less than a whole TTL ahead; then what this process makes of that clock is the better guess.
+/// Now, by the clock that set `expires_at`, without another question to the database: a TTL before `expires_at`. If a
+/// time-out cut the lease short, that lies in the past; then this process's own estimate of that clock is better.
 pub(in crate::http) fn server_time(server: &Server, expires_at: Timestamp) -> Timestamp {
     let now = server.engine().store().lease_time();
     expires_at.before(server.settings.lease_ttl).max(now.min(expires_at))
@@ -131,7 +130,7 @@ pub async fn complete(call: Call) -> Replied {
     let item = Completion { proof, result: request.result };
     let answer = only(call.server.engine().store().complete(vec![item]).await?)?;
     if answer == Answer::Unfit {
-        // Rare, so the body is read once more instead of every result being kept.
+        // This is rare, so the body is parsed once more instead of keeping a copy of every result.
         let request: CompleteRequest = json::read(&call.body)?;
         let mut refused = Refusal::fields(unfit(&request.result, "/result"));
         refused.code = Code::UnfitOutput;
@@ -160,7 +159,7 @@ pub(in crate::http) const WENT_BACK: &str =
     "progress cannot decrease within one attempt; the lease was extended";
 const LOST: &str = "this lease_token does not hold the lease (any more); stop working on the job";
 
-/// Where an accepted report left the job; every other answer is a refusal.
+/// The job's status after an accepted report; every other answer is a refusal.
 fn settled(answer: Answer, job_id: JobId, attempt_id: AttemptId) -> Result<JobStatus, Refused> {
     let mut refused = match answer {
         Answer::Accepted { status } | Answer::Duplicate { status } => return Ok(status),
@@ -173,7 +172,7 @@ fn settled(answer: Answer, job_id: JobId, attempt_id: AttemptId) -> Result<JobSt
     Err(refused)
 }
 
-/// What keeps a result from being an output bundle, field by field.
+/// Why a result is no output bundle, field by field.
 pub(in crate::http) fn unfit(result: &RawValue, at: &str) -> Vec<FieldProblem> {
     let value = serde_json::from_str(result.get()).unwrap_or_default();
     let mut found = fields(membrane::parts(&value).err().unwrap_or_default());
@@ -197,7 +196,6 @@ pub(in crate::http) fn result_fits(result: &RawValue, pointer: &str) -> Result<(
     Err(Refusal::field(Code::TooLarge, pointer, detail))
 }
 
-/// A failure as it is stored.
 pub(in crate::http) fn failure(proof: Proof, error: ErrorReport) -> Failure {
     let ErrorReport { code, message, stack, retryable } = error;
     Failure::new(proof, Cause { code, message, stack, retryable })

@@ -1,4 +1,4 @@
-//! Brings an exported folder in: everything is checked before anything is written, and it is all of it or nothing.
+//! Imports an exported folder: everything is checked before anything is written, and all of it is written or nothing.
 
 use super::acting::actor;
 use crate::http::problem::{Code, Refusal, Refused};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// `POST /v1/import`
 pub async fn import(call: Call) -> Replied {
     let (_writing, who, body) = (call.writing()?, actor(&call), call.body.clone());
-    // Up to 64 MiB of documents are read and compared: other calls must not wait for that.
+    // Up to 64 MiB of documents are parsed and compared; other calls must not wait for that.
     let exported = aside(move || checked(&body)).await?;
     let (substrate, all) = (call.server.engine().substrate(), Arc::new(exported));
     let brought = substrate.transact(move |sql| {
@@ -72,11 +72,12 @@ fn is_expected(files: &[File], expected: Digest) -> Result<(), Refused> {
     }
 }
 
-/// Every fault by the name of its file.
+/// The refusal that names every fault with its file.
 fn faulty(faults: Vec<Fault>, hint: Option<&str>) -> Refused {
     let first = faults.first().map(ToString::to_string).unwrap_or_default();
     let more = match faults.len() {
         0 | 1 => String::new(),
+        2 => " (and 1 more fault)".to_string(),
         n => format!(" (and {} more faults)", n - 1),
     };
     let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();

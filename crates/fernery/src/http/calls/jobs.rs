@@ -21,17 +21,17 @@ use fernery_engine::store::{
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Answers about at most so many jobs are written at once.
+/// An answer about up to so many jobs is written on the thread that serves the connection.
 const SMALL_JOBS: usize = 32;
 
 /// `POST /v1/jobs`
 ///
-/// An array may have ten thousand jobs. To read it and to write its answer takes so long that it is done beside the
-/// threads that serve connections: a heartbeat would stand behind every array that has come before it.
+/// An array may have ten thousand jobs. Reading it and writing its answer takes long, so other threads do it: otherwise a
+/// heartbeat would wait behind every array that came before it.
 pub async fn enqueue(mut call: Call) -> Replied {
     let (server, owner) = (call.server.clone(), call.caller.only_own().map(str::to_string));
     let busy = || Refusal::new(Code::Busy, Code::Busy.title());
-    // Before anything is spent on it: the store has more already than it can take soon.
+    // Refuse before any work is done: the store already has more than it can take soon.
     if server.enqueuing.load(Ordering::Relaxed) >= server.settings.enqueuing_max {
         return Err(busy());
     }
@@ -58,7 +58,7 @@ pub async fn enqueue(mut call: Call) -> Replied {
     aside(move || enqueued(named, answers, many, owner.as_deref())).await
 }
 
-/// The jobs of a body, and whether they stand in an array.
+/// The jobs of a body, and whether the body is an array.
 fn read_jobs(body: &Bytes, owner: Option<&str>) -> Result<(Vec<NewJob>, bool), Refused> {
     let text = json::text(body)?;
     let many = text.trim_start().starts_with('[');
@@ -120,7 +120,7 @@ fn checked(request: EnqueueRequest, at: &str, producer: Option<String>) -> Resul
     };
     let job = NewJob {
         job_id: request.job_id,
-        // Without a stream it is refused in any case, and what else is wrong is told with it.
+        // A job without a stream is refused below, together with its other mistakes.
         stream: stream.unwrap_or_else(|| StreamName::stored("")),
         payload: request.payload,
         max_attempts: request
@@ -131,7 +131,7 @@ fn checked(request: EnqueueRequest, at: &str, producer: Option<String>) -> Resul
         timeout: request.timeout_seconds.map(Duration::from_secs),
         producer,
     };
-    // These have a status of their own, which a field that is wrong goes before.
+    // These refusals have codes of their own. Wrong fields are reported first.
     let mut refused = None;
     for unfit in job.unfit() {
         let detail = unfit.to_string();
@@ -231,7 +231,7 @@ fn detail(view: JobView) -> JobDetail {
         JobStatus::Succeeded => attempts.iter().rev().find(succeeded).and_then(|a| a.result.clone()),
         _ => None,
     };
-    // A job that made it has no error, whatever its first attempts met; those keep theirs.
+    // A job that succeeded has no error, even if earlier attempts failed; those attempts show their own errors.
     let error = attempts
         .iter()
         .rev()

@@ -1,4 +1,4 @@
-//! Session manifests: ask for one, wait for it, read them; and the door through which azollas of other instances ask.
+//! Session manifests: request one, wait for it, read them; and the call by which azollas of other instances send queries.
 
 use super::acting::{optional, record, refused_on};
 use super::named::{named, unknown};
@@ -23,7 +23,7 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How often a waiting call looks. A manifest is made in some hundred milliseconds, by a process that may not be this one.
+/// How often a waiting call looks. A manifest takes some hundred milliseconds, and another process may make it.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// `POST /v1/azollas/{id}/manifests`
@@ -37,7 +37,7 @@ pub async fn request(call: Call) -> Replied {
         if let Err(refusal) = manifests::maker_of(sql, Some(&of))? {
             return Ok(Err(refusal));
         }
-        // Asked before: it stands where it stands, whatever else was asked since.
+        // The same request again: answer its current state, whatever was requested since.
         if let Some(before) = manifests::state_of(sql, request_id.as_str())? {
             return Ok(if before.event.azolla_id == of { Ok(before) } else { Err(Refusing::Taken) });
         }
@@ -45,7 +45,7 @@ pub async fn request(call: Call) -> Replied {
     });
     match asked.await? {
         Ok(state) => Reply::json(202, &state_view(state)),
-        // It is the path that names it.
+        // The path names it, so this is 404 and not a wrong field.
         Err(Refusing::UnknownAzolla { .. }) => Err(unknown(&call, "azolla")()),
         Err(refusal) => Err(refused_on("manifest request", &id, refusal)),
     }
@@ -56,7 +56,7 @@ pub async fn requested(call: Call) -> Replied {
     let wait_max = limits::JOB_WAIT_MAX.as_millis() as u64;
     let wait = Duration::from_millis(call.query.number("wait_ms", 0..=wait_max)?.unwrap_or(0));
     let _waiting = if wait.is_zero() { None } else { Some(call.waiting()?) };
-    // A schedule makes ids that are longer than those of artifacts, so any text may be one; but no database stores NUL.
+    // A schedule generates ids that are longer than artifact ids, so any text may be an id; but no database stores NUL.
     if call.param.contains('\0') {
         return Err(unknown(&call, "manifest request")());
     }
@@ -100,7 +100,7 @@ pub async fn read(call: Call) -> Replied {
 
 /// `POST /v1/azollas/{id}/query`
 ///
-/// Whoever asks here is a visitor, also under the name of an azolla of this instance: what that may read is its own affair.
+/// The caller is a visitor, even under the name of an azolla of this instance: the rights of that azolla do not count here.
 pub async fn query(call: Call) -> Replied {
     let id: AzollaId = named(&call)?;
     let query = asked(&call.body)?;

@@ -1,4 +1,4 @@
-//! The calls themselves, one file for each group of operations. Each reads its request, asks the engine, and says what came of it.
+//! The calls themselves, one file for each group of operations. Each reads its request, asks the engine, and answers.
 
 mod acting;
 pub mod batch;

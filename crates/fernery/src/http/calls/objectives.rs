@@ -1,4 +1,4 @@
-//! Objectives: write down, list, read whole, edit. What operators do with them is in [`super::decisions`] and
+//! Objectives: create, list, read, edit. What operators do with them is in [`super::decisions`] and
 //! [`super::blockers`].
 
 use super::acting::{actor, refused};
@@ -24,7 +24,7 @@ use fernery_engine::pipeline::reading::{self, Below, ObjectiveFilter};
 use serde_json::json;
 use std::collections::HashMap;
 
-/// How often an id is made up before giving up: with 40 random bits the second is hardly ever needed.
+/// How many generated ids are tried: with 40 random bits a second one is hardly ever needed.
 pub(in crate::http) const ID_TRIES: usize = 5;
 
 /// `POST /v1/objectives`
@@ -43,7 +43,7 @@ pub async fn create(call: Call) -> Replied {
         match substrate.act(&id, move |sql| objectives::create(sql, &who, &new)).await? {
             Err(Refusing::Taken) if objective_id.is_none() && nth < ID_TRIES => {}
             Ok(Created { row, was_there }) => {
-                // An id that was just made up can be there only because this very call was carried out twice.
+                // A generated id can be there before only if this very call was carried out twice.
                 let status = if was_there && objective_id.is_some() { 200 } else { 201 };
                 return Reply::json(status, &view(&row));
             }
@@ -91,7 +91,8 @@ pub async fn list(call: Call) -> Replied {
     Reply::json(200, &ObjectivePage { objectives: found.iter().map(shown).collect(), next_cursor })
 }
 
-/// How far those of them are that somebody works on. Whatever a page holds, that is one snapshot and one look at the leases.
+/// The progress of those objectives that are IN_PROGRESS. However long the page is, this takes one snapshot and one read of
+/// the leases.
 async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<ObjectiveId, Progress>, Refused> {
     let busy = found.iter().filter(|row| row.objective.status == ObjectiveStatus::InProgress);
     let ids: Vec<ObjectiveId> = busy.map(|row| row.objective.objective_id.clone()).collect();
@@ -153,14 +154,13 @@ pub async fn edit(call: Call) -> Replied {
     let (who, of) = (actor(&call), id.clone());
     let substrate = call.server.engine().substrate();
     let edited = substrate.act(&id, move |sql| {
-        // Under the lock that the edit takes, so that parts which are not named stay as they are.
+        // Read under the same lock as the edit, so that fields which the request does not name keep their values.
         let Some(row) = objectives::lock(sql, &of)? else { return Ok(Err(Refusing::Unknown)) };
         objectives::edit(sql, &who, &of, &changes.apply(Draft::from(&row.objective)))
     });
     Reply::json(200, &view(&edited.await?.map_err(|refusal| refused(refusal, &id))?))
 }
 
-/// An objective as readers get it.
 pub(in crate::http) fn view(row: &ObjectiveRow) -> ObjectiveView {
     ObjectiveView {
         objective: row.objective.clone(),

@@ -5,7 +5,7 @@ use crate::http::wire::answer::Call;
 use crate::http::wire::cursor;
 use fernery_engine::pipeline::reading::Below;
 
-/// Where a page starts, and how much of the list it is to have.
+/// Where a page starts, and how many rows it has.
 pub(in crate::http) struct Place {
     pub(in crate::http) below: Below,
     rows: usize,
@@ -13,20 +13,20 @@ pub(in crate::http) struct Place {
 }
 
 impl Place {
-    /// The place that the query names in the list that `list` describes.
+    /// The place in the list `list` that the query names.
     pub(in crate::http) fn read(call: &Call, list: String) -> Result<Self, Refused> {
         let below = match call.query.text("cursor") {
             None => Below::newest(),
             Some(text) => cursor::read::<Below>(text, &list)?,
         };
-        // The checksum is no secret: a cursor that somebody made up must not carry what no database stores.
+        // The checksum is no secret, so anybody can make a cursor; NUL, which no database stores, must not come through.
         if below.id.contains('\0') {
             return Err(cursor::foreign());
         }
         Ok(Self { below, rows: call.page_rows()?, list })
     }
 
-    /// One row more than the page has: whether there is a next one.
+    /// One row more than the page has; it shows whether there is a next page.
     pub(in crate::http) fn rows_and_one(&self) -> i64 {
         self.rows as i64 + 1
     }

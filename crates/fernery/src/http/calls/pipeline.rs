@@ -1,5 +1,4 @@
-//! What the pipeline has done and is doing: events, workorders, runs, pauses, claims, the journal, azollas. All of it is
-//! read; nothing here changes anything.
+//! Reads the pipeline: events, workorders, runs, pauses, claims, the journal, azollas. Nothing here changes anything.
 
 use super::export;
 use super::named::{named, unknown};
@@ -23,12 +22,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Claims that one answer may hold. There are never more than workers times what each may hold at once.
+/// Claims in one answer. There are never more than workers times the claims that each may hold at once.
 const CLAIMS_MAX: usize = 10_000;
 /// Seals that are checked in one transaction.
 const SEALS_A_STEP: i64 = 1_000;
 
-/// What the workers of this process tell of themselves.
+/// What the workers of this process show to readers.
 #[derive(Clone, Default)]
 pub struct PipelineView {
     passes: Option<Arc<Passes>>,
@@ -40,8 +39,8 @@ type Passes = dyn Fn(&AzollaId) -> Vec<Value> + Send + Sync;
 type Logs = dyn Fn(&WorkorderId) -> PathBuf + Send + Sync;
 
 impl PipelineView {
-    /// Asks `passes` for the last pass of each worker of an azolla, and `logs` for the file that keeps what the executor of
-    /// a workorder writes. `premises` is what this process can start work on.
+    /// `passes` gives the last pass of each worker of an azolla, `logs` the file with the output of a workorder's executor.
+    /// `premises` is what this process can start work on.
     pub fn new(
         premises: Premises,
         passes: impl Fn(&AzollaId) -> Vec<Value> + Send + Sync + 'static,
@@ -195,7 +194,7 @@ pub async fn verify(call: Call) -> Replied {
     let wanted = call.query.number("place", 1..=i64::MAX as u64)?.map_or(0, |place| place as i64);
     let (mut from, mut at) = (None::<journal::Head>, None);
     loop {
-        // A step ends at the place that is asked for, so that its seal is seen.
+        // A step ends at the requested place, so that the seal there is read.
         let start = from.as_ref().map_or(0, |head| head.place);
         let step = if wanted > start { SEALS_A_STEP.min(wanted - start) } else { SEALS_A_STEP };
         let (verified, done) = substrate.read(move |sql| journal::verify(sql, from.clone(), step)).await?;
@@ -212,7 +211,7 @@ pub async fn verify(call: Call) -> Replied {
     }
 }
 
-/// An entry that lies beside the chain, if there is one.
+/// A journal entry that is not in the chain, if there is one.
 async fn stray(substrate: &Substrate) -> Result<Option<String>, StoreError> {
     let mut after = String::new();
     loop {

@@ -13,7 +13,7 @@ use fernery_engine::store::TokenRow;
 use std::time::Duration;
 use tracing::info;
 
-/// Seconds that a token may live: ten years.
+/// The longest life of a token in seconds: ten years.
 const LIFE_MAX: u64 = 10 * 366 * 86_400;
 
 /// `GET /v1/tokens`
@@ -42,7 +42,7 @@ pub async fn make(call: Call) -> Replied {
     };
     let store = call.server.engine().store();
     if !store.add_token(row.clone()).await? {
-        // 48 random bits met a token that exists; the next try will not.
+        // 48 random bits gave the id of an existing token; the next try will give another.
         return Err(Refusal::new(Code::Busy, "try again"));
     }
     call.server.tokens.refresh(call.server.engine(), Duration::ZERO).await?;

@@ -2,7 +2,7 @@
 
 use crate::http::problem::{Code, Refusal, Refused};
 
-/// Bodies up to this size are read at once.
+/// Bodies up to this size are read on the thread that serves the connection.
 pub(in crate::http) const SMALL_BYTES: usize = 4 << 10;
 
 /// How many larger bodies are read at the same time.
@@ -10,7 +10,7 @@ pub(in crate::http) fn readers() -> usize {
     std::thread::available_parallelism().map_or(1, |threads| threads.get().div_ceil(2))
 }
 
-/// Does long work beside the threads that serve connections.
+/// Does long work on another thread.
 pub(in crate::http) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Refused> {

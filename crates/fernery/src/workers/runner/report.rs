@@ -28,8 +28,7 @@ impl Slot {
         match answers.first() {
             Some(Answer::Unfit) => {
                 let said = membrane::parts(&parts).err().unwrap_or_default();
-                let said: Vec<String> =
-                    said.iter().take(20).map(|v| format!("{}: {}", v.path, v.message)).collect();
+                let said: Vec<String> = said.iter().take(20).map(ToString::to_string).collect();
                 let said: String = showable(&said.join("\n")).chars().take(4_000).collect();
                 let instead = json!({
                     "title": "The output is no output bundle",
