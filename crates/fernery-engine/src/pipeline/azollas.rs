@@ -44,12 +44,12 @@ pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest>
     let cells = [Cell::from(azolla_id.as_str()), (&name).into(), now.into(), (&tells).into()];
     sql.touched(include_str!("sql/azolla_register.sql"), &cells)?;
     journal::note(sql, "fernery", Act::BlueprintInForce, azolla_id.as_str(), &json!({"blueprint": name}))?;
-    stand(sql, blueprint)?;
+    create_standing_objective(sql, blueprint)?;
     Ok(digest)
 }
 
 /// Creates the standing objective of an azolla without tickets.
-fn stand(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<()> {
+fn create_standing_objective(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<()> {
     let Some(duty) = &blueprint.standing else { return Ok(()) };
     let now = sql.now();
     let objective = Objective {

@@ -146,7 +146,7 @@ impl Substrate {
         verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
-        self.store.consult(work).await?;
+        self.store.read(work).await?;
         answer.told()
     }
 

@@ -278,7 +278,7 @@ impl Transactions for PostgresStore {
         self.acts.call(Act::new(subject, work)).await
     }
 
-    async fn consult(&self, work: Work) -> StoreResult<()> {
+    async fn read(&self, work: Work) -> StoreResult<()> {
         self.transact_work("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work).await
     }
 }
