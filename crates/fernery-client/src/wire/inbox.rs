@@ -199,7 +199,7 @@ pub struct PromoteResponse {
     pub candidate: CandidateView,
     /// The objective now.
     #[serde(flatten)]
-    pub standing: ObjectiveView,
+    pub view: ObjectiveView,
 }
 
 /// Edits a candidate. Absent fields stay unchanged; `metadata` is replaced as a whole.

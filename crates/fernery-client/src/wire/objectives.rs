@@ -282,7 +282,7 @@ pub struct ApprovalView {
 pub struct ObjectiveDetail {
     /// The objective now.
     #[serde(flatten)]
-    pub standing: ObjectiveView,
+    pub view: ObjectiveView,
     /// What an approval would cover now; `null` if its azolla does not exist any more.
     pub approval: Option<ApprovalView>,
     /// The envelope: what its attempts may use by the current blueprint, in the units of `spent`; absent fields have no
@@ -324,7 +324,7 @@ pub struct DecisionResponse {
     pub decision: Value,
     /// The objective now.
     #[serde(flatten)]
-    pub standing: ObjectiveView,
+    pub view: ObjectiveView,
 }
 
 macro_rules! pages {

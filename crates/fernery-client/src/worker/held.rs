@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Where a held job stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum Phase {
     /// Its handler runs.
     Running,
     /// Its report waits to be sent.
@@ -28,7 +28,7 @@ struct HeldJob {
     claimed_at: Duration,
     /// The attempt's time-out, if it is nearer than the end of the trust: no heartbeat moves it.
     ends_at: Option<Duration>,
-    standing: Standing,
+    phase: Phase,
 }
 
 /// All jobs between claim and settled report.
@@ -73,7 +73,7 @@ impl HeldJobs {
             good_at: call.sent_at,
             claimed_at: call.answered_at,
             ends_at: end(job, call.answered_at, job.trusted_for()),
-            standing: Standing::Running,
+            phase: Phase::Running,
         };
         self.jobs.extend(jobs.iter().map(|job| (job.attempt_id(), held(job))));
     }
@@ -85,18 +85,18 @@ impl HeldJobs {
 
     /// A report of these waits to be sent.
     pub(crate) fn finished(&mut self, attempts: impl Iterator<Item = AttemptId>) {
-        self.set(attempts, Standing::Finished);
+        self.set(attempts, Phase::Finished);
     }
 
     /// A report of these is on its way.
     pub(crate) fn sending(&mut self, attempts: impl Iterator<Item = AttemptId>, now: Duration) {
-        self.set(attempts, Standing::Sending(now));
+        self.set(attempts, Phase::Sending(now));
     }
 
-    fn set(&mut self, attempts: impl Iterator<Item = AttemptId>, standing: Standing) {
+    fn set(&mut self, attempts: impl Iterator<Item = AttemptId>, phase: Phase) {
         for attempt in attempts {
             if let Some(held) = self.jobs.get_mut(&attempt) {
-                held.standing = standing;
+                held.phase = phase;
             }
         }
     }
@@ -108,14 +108,14 @@ impl HeldJobs {
 
     /// Every job whose handler runs.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Job> {
-        self.jobs.values().filter(|held| held.standing == Standing::Running).map(|held| &held.job)
+        self.jobs.values().filter(|held| held.phase == Phase::Running).map(|held| &held.job)
     }
 
     /// The signs of life to send now. A report that has been on its way for a whole interval may never arrive.
     pub(crate) fn beats(&self, now: Duration) -> Vec<(Beat, HeartbeatItem)> {
-        let alive = self.jobs.values().filter(|held| match held.standing {
-            Standing::Running | Standing::Finished => true,
-            Standing::Sending(since) => now.saturating_sub(since) >= held.job.heartbeat_interval(),
+        let alive = self.jobs.values().filter(|held| match held.phase {
+            Phase::Running | Phase::Finished => true,
+            Phase::Sending(since) => now.saturating_sub(since) >= held.job.heartbeat_interval(),
         });
         let beat = |held: &HeldJob| {
             let (progress, change) = held.job.untold_progress().unzip();
@@ -142,7 +142,7 @@ impl HeldJobs {
             if let Some(change) = beat.progress {
                 beat.job.progress_told(change);
             }
-            let cancel = answer.cancel_requested == Some(true) && held.standing == Standing::Running;
+            let cancel = answer.cancel_requested == Some(true) && held.phase == Phase::Running;
             return if cancel && beat.job.stop(StopReason::CancelRequested) {
                 Renewal::Cancel
             } else {
@@ -151,7 +151,7 @@ impl HeldJobs {
         }
         // Marked even while its report is on the way: if that call breaks, it is not sent again.
         beat.job.stop(StopReason::LeaseLost);
-        if matches!(held.standing, Standing::Sending(_)) {
+        if matches!(held.phase, Phase::Sending(_)) {
             return Renewal::Moot;
         }
         self.jobs.remove(&attempt);
@@ -162,7 +162,7 @@ impl HeldJobs {
     /// thirds of its time. Answers those that did not know it yet, and how long until the next one.
     pub(crate) fn check(&self, now: Duration) -> (Vec<(Job, StopReason)>, Option<Duration>) {
         let (mut told, mut next) = (Vec::new(), None::<Duration>);
-        for held in self.jobs.values().filter(|held| held.standing == Standing::Running) {
+        for held in self.jobs.values().filter(|held| held.phase == Phase::Running) {
             let unsure_at = held.good_at + trust(&held.job);
             let ends = [(Some(unsure_at), StopReason::LeaseUnsure), (held.ends_at, StopReason::TimedOut)];
             for (end_at, reason) in ends.into_iter().filter_map(|(at, reason)| Some((at?, reason))) {

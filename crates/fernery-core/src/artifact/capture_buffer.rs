@@ -21,7 +21,7 @@ pub struct CaptureBuffer {
     pub capture_id: CaptureId,
     /// Where it was captured.
     pub azolla_id: AzollaId,
-    /// What was captured; bytes that are no text stand escaped, as `inbox::shown` writes them.
+    /// What was captured; bytes that are not UTF-8 are escaped, as `inbox::shown` writes them.
     pub raw_content: String,
     pub source_label: String,
     /// Whether it was looked through.

@@ -16,7 +16,7 @@ words!(
 );
 
 words!(
-    /// Where an objective stands. `lifecycle` has the only transitions there are.
+    /// The status of an objective. `lifecycle` has the only transitions there are.
     ObjectiveStatus {
         /// Written down, not approved.
         New = "NEW",

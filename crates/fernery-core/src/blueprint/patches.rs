@@ -16,7 +16,7 @@ pub(super) fn makes_patches(of: Option<&DiazotrophType>) -> bool {
 }
 
 /// Adds what judges a patch to the gates that a file names: `patch`, which then also asks for a branch and a description,
-/// and `applies`. They stand before the first command, which may run what the patch brings.
+/// and `applies`. They come before the first command, because that command may run code of the patch.
 pub(super) fn judged_as_patches(gates: &mut Vec<Gate>, branch_prefix: Option<&str>) {
     let first =
         |gates: &[Gate], is_it: fn(&Gate) -> bool| gates.iter().position(is_it).unwrap_or(gates.len());

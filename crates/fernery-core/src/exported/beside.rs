@@ -9,7 +9,7 @@ use crate::inbox::CandidateStatus;
 use crate::inbox::facts::Facts;
 use crate::pipeline::draft::Draft;
 use crate::pipeline::envelope::Spent;
-use crate::pipeline::judging::Evidence;
+use crate::pipeline::evidence::Evidence;
 use crate::{AttemptId, AttemptOutcome, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -39,7 +39,7 @@ use crate::inbox::StandIn;
 use crate::journal::{Entry, Head};
 use crate::limits;
 use crate::pipeline::approval::Decision;
-use crate::pipeline::judging::Evidence;
+use crate::pipeline::evidence::Evidence;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;

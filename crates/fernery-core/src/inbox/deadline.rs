@@ -23,15 +23,15 @@ pub struct Clock {
 }
 
 /// The `due_at` of an objective's metadata: an instant of RFC 3339, or a date, which ends with its last second in UTC.
-/// Whatever else stands there is none.
+/// Any other text counts as no date.
 pub fn due_at(objective: &Objective) -> Option<Timestamp> {
     let text = objective.metadata.get("due_at").and_then(Value::as_str)?;
     let instant = text.parse().ok();
     instant.or_else(|| (text.len() == 10).then(|| format!("{text}T23:59:59Z").parse().ok()).flatten())
 }
 
-/// The clock of an objective as it stands now, given the one that was known. At first sight it counts from when the
-/// objective was written down; unchanged it goes on; an urgency or date that changed counts from now.
+/// The clock of an objective now, given the clock that was known before. A new objective counts from its creation; if urgency
+/// and date are unchanged, the clock continues; if one of them changed, it counts from now.
 pub fn clock(objective: &Objective, known: Option<&Clock>, now: Timestamp) -> Clock {
     let (urgency, due_at) = (objective.urgency, due_at(objective));
     let since = match known {

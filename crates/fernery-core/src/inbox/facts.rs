@@ -108,7 +108,7 @@ pub struct Item {
     pub due_at: Option<Timestamp>,
     /// Whether that has passed.
     pub overdue: bool,
-    /// Where the objective stands, if it is one.
+    /// The status of the objective; `None`: it is no objective.
     pub status: Option<ObjectiveStatus>,
     /// Where it stopped.
     pub pause: Option<PauseSummary>,
@@ -310,7 +310,7 @@ fn item(
         (ObjectiveStatus::Todo, _) => (format!("show {id}"), vec!["nobody works on it yet".to_string()]),
         (ObjectiveStatus::InProgress, _) => (format!("show {id}"), vec!["still under way".to_string()]),
     };
-    // What is overdue was always about to be; the date itself stands first.
+    // An overdue date is the most important reason, so it comes first.
     match due_at {
         Some(due_at) if overdue => why.insert(0, format!("overdue since {}", minute(due_at))),
         Some(due_at) => why.push(format!("due {}", minute(due_at))),

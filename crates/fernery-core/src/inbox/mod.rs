@@ -37,8 +37,8 @@ use crate::words;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Bytes as text for people: valid UTF-8 stands as it is, except control characters other than `\n` and `\t`; these, and
-/// bytes that are no text, stand as `\xNN`.
+/// Bytes as text for people: valid UTF-8 stays as it is, except control characters other than `\n` and `\t`. These, and bytes
+/// that are not UTF-8, become `\xNN`.
 pub fn shown(raw: &[u8]) -> String {
     let mut text = String::with_capacity(raw.len());
     let escape = |bytes: &[u8], text: &mut String| {
@@ -70,7 +70,7 @@ pub struct Captured {
 }
 
 words!(
-    /// Where a candidate stands.
+    /// The status of a candidate.
     CandidateStatus {
         /// It waits for a person.
         Waiting = "WAITING",

@@ -1,4 +1,4 @@
-//! How pressing something is: a sum whose terms can be printed, so that nobody has to guess why one thing stands before another.
+//! How pressing something is: a sum whose terms can be printed, so that nobody has to guess why one thing comes before another.
 
 use crate::Timestamp;
 use crate::artifact::{ObjectiveStatus, PauseReason};
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// What the place of an item depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weighed {
-    /// Where the objective stands; `None` for candidates of the inbox.
+    /// The status of the objective; `None` for candidates of the inbox.
     pub status: Option<ObjectiveStatus>,
     /// Whether one answer of a person is all that is missing.
     pub one_blocker: bool,

@@ -41,7 +41,10 @@ impl Spent {
 pub fn exhausted(envelope: &Envelope, spent: &Spent) -> Option<String> {
     let over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
     if over(envelope.attempts.map(u64::from), spent.attempts.into()) {
-        return Some(format!("all {} attempts are used", spent.attempts));
+        return Some(match spent.attempts {
+            1 => "its one attempt is used".to_string(),
+            n => format!("all {n} attempts are used"),
+        });
     }
     let wall = envelope.wall_time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     if over(wall, spent.wall_ms) {

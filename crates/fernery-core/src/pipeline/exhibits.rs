@@ -1,7 +1,7 @@
 //! The inputs of a verdict, each with its digest. The journal entry about a verdict names them, so that the chain
 //! covers the workorder, what the executor was told, its output, and the findings of the gates.
 
-use super::judging::Evidence;
+use super::evidence::Evidence;
 use crate::artifact::{ContextSnapshot, OutputBundle, Workorder};
 use crate::canonical::digest_of;
 use serde_json::{Value, json};

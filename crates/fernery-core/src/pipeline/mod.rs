@@ -3,6 +3,7 @@
 //! * [`draft`]: what an operator may write down
 //! * [`approval`]: what they are shown, and what they decide
 //! * [`lifecycle`]: the only transitions of an objective there are
+//! * [`ground`]: the repository and commit that work starts from
 //! * [`scheduling`]: what becomes of an event
 //! * [`prompt`]: what the executor is told, perhaps by a [`template`]
 //! * [`membrane`]: what an executor may hand in
@@ -11,14 +12,17 @@
 //! * [`exhibits`]: what a verdict is over
 //! * [`protection`]: what of a gate's command a patch touches
 //! * [`repetition`]: whether an attempt does what the one before did
+//! * [`evidence`]: what a gate found
 //! * [`judging`]: evidence to verdict, and where the objective goes from there
 //! * [`waiting`]: why nothing happens
 
 pub mod approval;
 pub mod draft;
 pub mod envelope;
+pub mod evidence;
 pub mod execution;
 pub mod exhibits;
+pub mod ground;
 pub mod judging;
 pub mod lifecycle;
 pub mod membrane;
@@ -42,6 +46,16 @@ pub struct Violation {
 impl Violation {
     pub(crate) fn new(path: &str, message: impl Into<String>) -> Self {
         Self { path: path.to_string(), message: message.into() }
+    }
+}
+
+impl std::fmt::Display for Violation {
+    /// The field as people write it: `title`, not `/title`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.path.trim_start_matches('/') {
+            "" => f.write_str(&self.message),
+            field => write!(f, "{field}: {}", self.message),
+        }
     }
 }
 

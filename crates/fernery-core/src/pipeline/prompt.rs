@@ -1,8 +1,8 @@
 //! The prompt of an executor. Text by people is fenced, so that it reads as data.
 
-use super::judging::Evidence;
+use super::evidence::Evidence;
+use super::ground::repo_ref;
 use super::protection::Protected;
-use super::scheduling::repo_ref;
 use super::template;
 use crate::artifact::{ContextSnapshot, GateResult, Objective};
 use crate::limits;

@@ -1,7 +1,7 @@
 //! Detects that a failed attempt repeats the one before it. An executor that was told the failure and ends the same way
 //! will do so again, so the rest of the envelope is saved.
 
-use super::judging::Evidence;
+use super::evidence::Evidence;
 use super::membrane::outcome;
 use crate::artifact::{GateResult, OutputBundle};
 use crate::limits;

@@ -15,8 +15,13 @@ use serde_json::{Map, Value};
 pub enum Refusal {
     /// There is no such objective.
     Unknown,
-    /// There is no such azolla; these are.
-    UnknownAzolla(Vec<AzollaId>),
+    /// There is no such azolla.
+    UnknownAzolla {
+        /// The one that was named.
+        named: AzollaId,
+        /// Those that there are.
+        known: Vec<AzollaId>,
+    },
     /// Its status does not allow it.
     Status(ObjectiveStatus),
     /// The id is already used for something else.
@@ -28,19 +33,19 @@ pub enum Refusal {
         /// What changed since it was shown: path, before, now.
         difference: Vec<(String, Value, Value)>,
     },
-    /// The run that was looked at is not the last one; this is.
+    /// The run that was checked is not the last one; this is the last.
     OtherRun(Box<RunRecord>),
-    /// Something keeps it.
+    /// The stored state does not allow it, for this reason.
     Conflict(String),
-    /// Nobody here does it; a blueprint may bring who does.
+    /// No azolla here does it; a blueprint may bring one.
     Nobody(String),
     /// Its work would start from a repository, and there is none for it.
     NoRepository(String),
-    /// What was sent does not fit.
+    /// The request has wrong fields.
     Unfit(Vec<Violation>),
 }
 
-/// Either what was asked for, or why not.
+/// The result, or why the act is refused.
 pub type Answer<T> = StoreResult<Result<T, Refusal>>;
 
 /// Who acts.
@@ -57,24 +62,24 @@ pub(super) fn check_note(note: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Who asks for what, in their own words.
+/// An act as it is requested.
 pub(super) struct Asked<'a> {
     pub(super) actor: &'a Actor,
     pub(super) act: Act,
     pub(super) id: &'a str,
     pub(super) record_id: &'a RecordId,
-    /// What was asked for, field by field; what was left open is not in it.
+    /// The fields of the request; optional fields that were not given are absent.
     pub(super) what: Map<String, Value>,
 }
 
 impl Asked<'_> {
-    /// Whether this act was carried out before: then its answer was lost and it is requested again. An id that was used
-    /// for anything else is taken.
+    /// Whether this act was carried out before: then the request is a repetition. If its record id was used for anything
+    /// else, it is refused as taken.
     pub(super) fn is_repeat(&self, sql: &mut dyn Sql) -> Answer<bool> {
         Ok(self.is_repeat_of(journal::by_id(sql, self.record_id.as_str())?))
     }
 
-    /// As [`Asked::is_repeat`], where the entry under its id has been read.
+    /// As [`Asked::is_repeat`], when the journal entry with its record id has been read.
     pub(super) fn is_repeat_of(&self, entry: Option<Entry>) -> Result<bool, Refusal> {
         let Some(entry) = entry else { return Ok(false) };
         let same = entry.is(self.act)
@@ -84,7 +89,7 @@ impl Asked<'_> {
         if same { Ok(true) } else { Err(Refusal::Taken) }
     }
 
-    /// Writes down that it was carried out, with what it came to.
+    /// Journals that the act was carried out, with its result.
     pub(super) fn done(&self, sql: &mut dyn Sql, came_to: Value) -> StoreResult<()> {
         let mut why = self.what.clone();
         if let Value::Object(came_to) = came_to {
@@ -95,7 +100,6 @@ impl Asked<'_> {
     }
 }
 
-/// The fields of a request.
 pub(super) fn fields<const N: usize>(of: [(&str, Value); N]) -> Map<String, Value> {
     of.into_iter().map(|(field, value)| (field.to_string(), value)).collect()
 }

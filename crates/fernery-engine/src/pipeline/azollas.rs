@@ -15,21 +15,21 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// A blueprint with the digest of all of it.
+/// A blueprint with its digest.
 #[derive(Clone, Debug)]
 pub struct Registered {
-    /// Under which it is stored.
+    /// The digest of the whole document; the key under which it is stored.
     pub digest: Digest,
-    /// What it says.
+    /// The blueprint.
     pub blueprint: Arc<Blueprint>,
 }
 
-/// Blueprints that were read before: under its digest one never changes.
+/// Blueprints that were read before. The cache needs no invalidation: the digest determines the blueprint.
 static READ: LazyLock<Mutex<HashMap<Digest, Arc<Blueprint>>>> = LazyLock::new(Mutex::default);
-/// More than anybody hosts.
+/// Cached blueprints; more than anybody hosts.
 const READ_MAX: usize = 256;
 
-/// Makes a blueprint the current one. Doing it again changes nothing.
+/// Puts a blueprint in force. Doing it again changes nothing.
 pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest> {
     let document = blueprint.to_json();
     let digest = Digest::of_bytes(document.as_bytes());
@@ -44,12 +44,12 @@ pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest>
     let cells = [Cell::from(azolla_id.as_str()), (&name).into(), now.into(), (&tells).into()];
     sql.touched(include_str!("sql/azolla_register.sql"), &cells)?;
     journal::note(sql, "fernery", Act::BlueprintInForce, azolla_id.as_str(), &json!({"blueprint": name}))?;
-    stand(sql, blueprint)?;
+    create_standing_objective(sql, blueprint)?;
     Ok(digest)
 }
 
-/// Writes down the one objective of an azolla that has no tickets.
-fn stand(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<()> {
+/// Creates the standing objective of an azolla without tickets.
+fn create_standing_objective(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<()> {
     let Some(duty) = &blueprint.standing else { return Ok(()) };
     let now = sql.now();
     let objective = Objective {
@@ -75,7 +75,7 @@ fn stand(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<()> {
             if known.objective.azolla_id == blueprint.azolla_id
                 && known.objective.objective_type == objective.objective_type =>
         {
-            // An earlier version wrote it otherwise, or the blueprint says another scope now.
+            // An earlier version wrote it differently, or the blueprint has another scope now.
             let mut new = known.objective.clone();
             (new.importance, new.urgency) = (objective.importance, objective.urgency);
             new.metadata.extend(objective.metadata);
@@ -97,7 +97,7 @@ fn scope(description: &str) -> Metadata {
     [("scope_description".to_string(), json!(description))].into()
 }
 
-/// A process says that it hosts these: they are shown so for [`HOSTED_FOR`].
+/// Records that a process hosts these azollas. The record counts for [`HOSTED_FOR`].
 pub fn attend(sql: &mut dyn Sql, hosted: &[AzollaId]) -> StoreResult<()> {
     let now = sql.now();
     for azolla_id in hosted {
@@ -106,7 +106,7 @@ pub fn attend(sql: &mut dyn Sql, hosted: &[AzollaId]) -> StoreResult<()> {
     Ok(())
 }
 
-/// Who hosts what, as far as the database was told.
+/// Which azollas are hosted, by the records of [`attend`].
 #[derive(Clone, Debug)]
 pub struct Hosting {
     said_at: BTreeMap<AzollaId, Option<Timestamp>>,
@@ -119,7 +119,7 @@ impl Hosting {
         waiting::is_hosted(self.last(azolla_id), self.now)
     }
 
-    /// When a process last said that it does.
+    /// When a process last recorded that it hosts this azolla.
     pub fn last(&self, azolla_id: &AzollaId) -> Option<Timestamp> {
         self.said_at.get(azolla_id).copied().flatten()
     }
@@ -136,14 +136,14 @@ impl Hosting {
     }
 }
 
-/// Who hosts what.
+/// Reads which azollas are hosted.
 pub fn hosting(sql: &mut dyn Sql) -> StoreResult<Hosting> {
     let rows = sql.query(include_str!("sql/azollas_hosted.sql"), &[])?;
     let said_at = rows.iter().map(|row| Ok((row.word(0)?, row.maybe_at(1)?))).collect::<StoreResult<_>>()?;
     Ok(Hosting { said_at, now: sql.now() })
 }
 
-/// What an azolla was made from, the newest first, up to `limit`.
+/// The blueprints of an azolla, newest first, up to `limit`.
 pub(super) fn earlier(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<Vec<Registered>> {
     let cells = [azolla_id.as_str().into(), limit.into()];
     let mut found = Vec::new();

@@ -2,31 +2,31 @@
 //!
 //! The version travels with the event or the workorder, so that an old number never becomes true again (invariant 9).
 //!
-//! Every row of `claims` is a claim_record. It is held against the schema before each write of it: acquisition, take-over,
-//! renewal. The runner's side of a workorder is a lease of its job, which has no such check: see the page of
-//! `fernery_core::job::lease`, where it is shown that its types admit no other record.
+//! Every row of `claims` is a claim_record. Each write of it (acquisition, take-over, renewal) is checked against the schema
+//! first. The runner holds a workorder by the lease of its job, which needs no such check: `fernery_core::job::lease` shows
+//! that its types admit no other record.
 
-use super::{Cell, Question, Sql};
+use super::{Cell, Sql, Statement};
 use crate::error::{StoreError, StoreResult};
-use fernery_core::artifact::{AzollaId, ClaimRecord, Event, EventId, EventType, ResourceType, WorkorderId};
+use fernery_core::artifact::{AzollaId, ClaimRecord, Event, EventType, ResourceType};
 use fernery_core::job::lease::FENCE_STEP;
 use fernery_core::{Schema, Timestamp};
 use std::time::Duration;
 
-/// A claim in somebody's hands.
+/// A claim that somebody holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldClaim {
-    /// What kind of thing.
+    /// The kind of resource.
     pub resource_type: ResourceType,
-    /// Which.
+    /// The resource.
     pub resource_id: String,
-    /// Whose.
+    /// The holder.
     pub owner_id: String,
     /// Proves that nobody has taken over.
     pub claim_version: i64,
 }
 
-/// Who asks, and for how long.
+/// Who claims, and for how long.
 #[derive(Clone, Debug)]
 pub struct Claimer {
     /// Unique to this worker of this process.
@@ -52,24 +52,6 @@ pub fn take_events(
     Ok(events.into_iter().zip(held).filter_map(|(event, held)| Some((event, held?))).collect())
 }
 
-/// Takes up to `limit` executed workorders that nobody holds, oldest first.
-pub fn take_executed(
-    sql: &mut dyn Sql,
-    azolla_id: &AzollaId,
-    by: &Claimer,
-    limit: i64,
-) -> StoreResult<Vec<(WorkorderId, HeldClaim)>> {
-    let now = sql.now();
-    let free = sql.query(
-        include_str!("sql/workorders_to_judge.sql"),
-        &[azolla_id.as_str().into(), now.into(), limit.into()],
-    )?;
-    let ids: Vec<WorkorderId> = free.iter().map(|row| row.word(0)).collect::<StoreResult<_>>()?;
-    let seen = ids.iter().zip(&free).map(|(id, row)| Ok((id.as_str(), row.int(1)?)));
-    let held = take(sql, ResourceType::Workorder, &seen.collect::<StoreResult<Vec<_>>>()?, by)?;
-    Ok(ids.into_iter().zip(held).filter_map(|(id, held)| Some((id, held?))).collect())
-}
-
 /// Takes each of these resources, which were read with these versions; `None` where somebody was faster.
 pub(super) fn take(
     sql: &mut dyn Sql,
@@ -81,7 +63,7 @@ pub(super) fn take(
     // Lock order everywhere: the resource before its claim. The resource always exists, and its version shows whether
     // somebody held it since it was read, even if that claim is already gone.
     let raising = version_statement(resource_type);
-    let versions: Vec<Question<'_>> =
+    let versions: Vec<Statement<'_>> =
         seen.iter().map(|(id, version)| (raising, vec![(*id).into(), (*version).into()])).collect();
     let raised = sql.query_all(&versions)?;
     let mut held = Vec::with_capacity(seen.len());
@@ -95,11 +77,11 @@ pub(super) fn take(
         check_form(&mine, now, by.ttl)?;
         held.push(Some(mine));
     }
-    let claims: Vec<Question<'_>> = held.iter().flatten().map(|held| acquire(held, now, by.ttl)).collect();
+    let claims: Vec<Statement<'_>> = held.iter().flatten().map(|held| acquire(held, now, by.ttl)).collect();
     let mut taken = sql.query_all(&claims)?.into_iter();
     drop(claims);
     for mine in &mut held {
-        // One that was raised was asked for, in this order.
+        // There is one answer for each version that was raised, in this order.
         if mine.is_some() && taken.next().is_none_or(|rows| rows.is_empty()) {
             *mine = None;
         }
@@ -107,7 +89,7 @@ pub(super) fn take(
     Ok(held)
 }
 
-fn acquire(held: &HeldClaim, now: Timestamp, ttl: Duration) -> Question<'_> {
+fn acquire(held: &HeldClaim, now: Timestamp, ttl: Duration) -> Statement<'_> {
     let cells = vec![
         held.resource_type.as_str().into(),
         (&held.resource_id).into(),
@@ -119,7 +101,7 @@ fn acquire(held: &HeldClaim, now: Timestamp, ttl: Duration) -> Question<'_> {
     (include_str!("sql/claim_acquire.sql"), cells)
 }
 
-/// Raises the version that travels with the resource; `None`: it is no longer the one that was read.
+/// Raises the version of the resource; `None`: it is no longer the version that was read.
 fn raise(sql: &mut dyn Sql, resource_type: ResourceType, id: &str, version: i64) -> StoreResult<Option<i64>> {
     let row = sql.one(version_statement(resource_type), &[id.into(), version.into()])?;
     row.map(|row| row.int(0)).transpose()
@@ -158,8 +140,8 @@ pub fn release(sql: &mut dyn Sql, held: &HeldClaim) -> StoreResult<bool> {
     Ok(sql.touched(statement, &cells)? == 1)
 }
 
-/// What gives it back: answers with one row, or none where somebody has taken over.
-pub(super) fn releasing(held: &HeldClaim) -> Question<'_> {
+/// The statement that gives a claim back. It answers one row, or none if somebody has taken over.
+pub(super) fn releasing(held: &HeldClaim) -> Statement<'_> {
     let cells = vec![
         held.resource_type.as_str().into(),
         (&held.resource_id).into(),
@@ -212,15 +194,4 @@ pub fn all(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<ClaimRecord>> {
             })
         })
         .collect()
-}
-
-/// A page's place that no row lies above.
-pub fn newest() -> (Timestamp, &'static str) {
-    // The end of what a timestamp may be, and above every id.
-    (Timestamp::from_millis(253_370_764_800_000), "~")
-}
-
-/// The id of a new event.
-pub fn event_id() -> EventId {
-    EventId::stored(&crate::door::artifact_id())
 }

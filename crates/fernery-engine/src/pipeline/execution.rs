@@ -66,7 +66,7 @@ impl Ending {
         Self { work_order_id: job_id.into(), spent_ms: 0, claim_version, now, ended: Some(ended) }
     }
 
-    /// Its bundle, if it has ended; with what its snapshot adds to it, if that asks something.
+    /// Its bundle, if it has ended. If its snapshot asks a question, the question completes the bundle.
     pub(crate) fn bundle(&self, objective_id: ObjectiveId, snapshot: Option<&str>) -> Option<OutputBundle> {
         let output_id = OutputId::stored(&door::artifact_id());
         let mut bundle = bundle(output_id, objective_id, self.ended.clone()?, self.now);
@@ -77,7 +77,7 @@ impl Ending {
         Some(bundle)
     }
 
-    /// Whether the bundle needs the snapshot: there is one, and it is of a kind that asks something.
+    /// Whether the bundle needs the snapshot: the workorder has ended, and its kind asks a question.
     pub(crate) fn needs_snapshot(&self, diazotroph_type: &str) -> bool {
         self.ended.is_some() && [TRIAGE, MANIFEST_BUILDER].contains(&diazotroph_type)
     }

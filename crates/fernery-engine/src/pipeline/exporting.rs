@@ -1,8 +1,8 @@
 //! The parts of an export other than tickets, as files of its folder: the inbox, the standing objectives with their
 //! runs, pauses about objectives of other azollas, imported attempts. Read-only.
 //!
-//! A part is read in pages from the newest row down, and a page is cut where it has enough bytes. What changes meanwhile is
-//! told by the journal, and then the parts are read again.
+//! A part is read in pages from the newest row down; a page ends when it has enough bytes. The journal shows whether something
+//! changed meanwhile; then the parts are read again.
 
 use super::inbox::{answers, candidates, captures, manifests};
 use super::reading::{self, Below, WorkorderView};
@@ -17,8 +17,8 @@ use fernery_core::exported::{
 use fernery_core::{Timestamp, limits, words};
 
 words!(
-    /// What is read at once, in the order in which an export reads it: what refers to something that may be written without an
-    /// entry in the journal comes before it.
+    /// The parts, in the order in which an export reads them. Some rows are written without a journal entry; parts that refer
+    /// to such rows are read before them.
     Part {
         /// Standing objectives and their pauses; one page.
         Standing = "standing",
@@ -28,13 +28,13 @@ words!(
         Workorders = "workorders",
         /// Ended attempts of all workorders.
         Attempts = "attempts",
-        /// What triage made of captures.
+        /// Candidates.
         Candidates = "candidates",
-        /// What was captured.
+        /// Captures.
         Captures = "captures",
         /// Session manifests.
         Manifests = "manifests",
-        /// What azollas asked each other, and the answers.
+        /// Queries between azollas, and the answers.
         Queries = "queries",
         /// Pauses of one azolla about objectives of others.
         Overdue = "overdue",
@@ -46,9 +46,9 @@ words!(
 pub struct Page {
     /// The files.
     pub files: Vec<File>,
-    /// Below which place the next page begins; `None`: this was the last.
+    /// The place below which the next page begins; `None`: this was the last page.
     pub next: Option<Below>,
-    /// Workorders of this page whose attempts may be those of a job of this instance.
+    /// Workorders of this page whose attempts may belong to a job of this instance.
     pub workorders: Vec<WorkorderId>,
 }
 
@@ -171,7 +171,7 @@ pub fn page(sql: &mut dyn Sql, part: Part, below: &Below, limit: i64) -> StoreRe
     }
 }
 
-/// An artifact and what stands beside it.
+/// The file of an artifact, and the file with what the control plane keeps beside it.
 fn pair(
     folder: &str,
     name: impl std::fmt::Display,

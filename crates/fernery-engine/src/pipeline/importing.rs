@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// What came in.
+/// What was imported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
-    /// Of the folder.
+    /// The digest of the folder.
     pub digest: Digest,
-    /// How many of what.
+    /// How many artifacts of each kind.
     pub counts: BTreeMap<String, u64>,
     /// Objectives that were TODO or IN_PROGRESS and are NEW here.
     pub as_new: Vec<ObjectiveId>,
@@ -34,18 +34,18 @@ pub struct Imported {
     /// Captures that wait for triage and are held here.
     #[serde(default)]
     pub held: u64,
-    /// The end of the chain that the journal had where it came from.
+    /// The head of the journal's chain in the instance that exported it.
     pub journal: Option<journal::Head>,
-    /// The first seal of this instance: the journal may tell of imports elsewhere, too.
+    /// The first seal of this instance: an imported journal may contain imports into other instances.
     pub into: Option<Digest>,
 }
 
 /// What became of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Importing {
-    /// It came in.
+    /// It was imported.
     Done(Imported),
-    /// It came in before, and nothing was written.
+    /// It was imported before; nothing was written.
     Before(Imported),
     /// There is an objective here already.
     NotEmpty(ObjectiveId),
@@ -53,7 +53,7 @@ pub enum Importing {
     UnknownAzollas(Vec<Fault>, Vec<AzollaId>),
 }
 
-/// Brings it in.
+/// Imports a folder.
 pub fn import(sql: &mut dyn Sql, actor: &Actor, exported: &Exported) -> StoreResult<Importing> {
     let known = azollas::ids(sql)?;
     // If two imports run at once, one waits here and then finds what the other imported.
@@ -96,7 +96,7 @@ fn before(sql: &mut dyn Sql, digest: &Digest) -> StoreResult<Option<Imported>> {
     Ok(last.and_then(|entry| serde_json::from_value(entry.why).ok()))
 }
 
-/// The seal of the first entry, which is this instance's own: it is made before anything comes in.
+/// The seal of the first entry. It belongs to this instance: it is made before any import.
 fn first_seal(sql: &mut dyn Sql) -> StoreResult<Option<Digest>> {
     let look = |sql: &mut dyn Sql| {
         sql.one(include_str!("sql/seal_at.sql"), &[1.into()])?.map(|row| row.word(1)).transpose()
@@ -161,7 +161,7 @@ pub(super) fn put(
 ) -> StoreResult<()> {
     match sql.touched(statement, cells)? {
         1 => Ok(()),
-        // An error takes the whole transaction back.
+        // An error rolls the whole transaction back.
         _ => {
             Err(StoreError::Refused(format!("{what} already exists in this instance; nothing was imported")))
         }
@@ -172,7 +172,7 @@ fn write(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<()> {
     for (digest, blueprint) in &all.blueprints {
         let document = blueprint.to_json();
         let cells = [digest.into(), blueprint.azolla_id.as_str().into(), (&document).into(), now.into()];
-        // The same may be in force here.
+        // The same blueprint may be in force here.
         sql.touched(include_str!("sql/blueprint_insert.sql"), &cells)?;
     }
     let mut entries: BTreeMap<(EventType, &str), i64> = BTreeMap::new();
@@ -295,7 +295,7 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<
             },
             _ => 0,
         };
-        // Requests by the clock are named alike on every instance: the one that was here keeps its name.
+        // Requests of a schedule have the same ids on every instance: the request that was here before keeps its id.
         let request_id = match beside.request_id.as_deref() {
             Some(request) if is_taken(sql, request)? => None,
             request => request,

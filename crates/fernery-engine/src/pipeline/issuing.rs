@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// What a workorder is made of.
 pub(super) struct Issue<'a> {
-    /// What it is made for.
+    /// The event that it is made for.
     pub(super) event: &'a Event,
     pub(super) registered: &'a Registered,
     /// Its id, and its job's.
@@ -26,11 +26,11 @@ pub(super) struct Issue<'a> {
     pub(super) budget: Duration,
     /// The repository that it is about.
     pub(super) repo_ref: Option<&'a str>,
-    /// Whether the built-in rules carry it out, whoever else is asked otherwise.
+    /// Whether the built-in rules carry it out instead of the azolla's executor.
     pub(super) stands_in: bool,
 }
 
-/// Writes it; its executor may claim it once that is durable.
+/// Writes a workorder. Its executor can claim it after the commit.
 pub(super) fn issue(sql: &mut dyn Sql, issue: Issue<'_>) -> StoreResult<WorkorderId> {
     let Issue { event, registered, snapshot, .. } = issue;
     let blueprint = &registered.blueprint;

@@ -5,89 +5,32 @@
 //! claim was taken over or a run record is there.
 
 use super::claims::{self, HeldClaim};
+use super::docket::{Heard, docket};
 use super::inbox::verdict;
 use super::objectives::{self, ObjectiveRow};
+use super::pauses::{pause, pause_key_of_run};
 use super::reading::{self, WorkorderView};
-use super::scheduling::{pause, pause_key_of_run};
-use super::{Cell, Question, Sql, Stage, azollas, journal};
+use super::{Cell, Sql, Stage, Statement, journal};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, ObjectiveStatus, ObjectiveType, OutputBundle, RunId, RunRecord, WorkorderId,
+    AzollaId, ContextSnapshot, ObjectiveStatus, ObjectiveType, RunId, RunRecord, WorkorderId,
 };
-use fernery_core::blueprint::{Blueprint, Gate};
 use fernery_core::canonical;
-use fernery_core::inbox::StandIn;
 use fernery_core::job::retry::RetryPolicy;
 use fernery_core::journal::Act;
+use fernery_core::pipeline::evidence::Evidence;
 use fernery_core::pipeline::exhibits::Exhibits;
-use fernery_core::pipeline::judging::{
-    Case, Evidence, Judgement, Verdict, judge, plain_evidence_of_all, verdict, verdict_again,
-};
+use fernery_core::pipeline::judging::{Case, Judgement, Verdict, judge, verdict, verdict_again};
 use fernery_core::pipeline::lifecycle::{Step, after};
 use fernery_core::pipeline::repetition::{Attempt, Repetition, repetition};
 use serde_json::json;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// When a gate that could not judge is asked again.
+/// When gates that could not run are tried again.
 const GATE_AGAIN: RetryPolicy = RetryPolicy { base: Duration::from_secs(2), cap: Duration::from_secs(256) };
 
-/// All that a gate needs to know of a workorder.
-#[derive(Clone, Debug)]
-pub struct Docket {
-    /// The workorder.
-    pub workorder: WorkorderView,
-    /// What was handed in.
-    pub bundle: OutputBundle,
-    /// The blueprint that the workorder was made under, as it holds for it.
-    pub blueprint: Arc<Blueprint>,
-    /// What was asked, where a gate goes by it.
-    pub snapshot: Option<ContextSnapshot>,
-}
-
-/// Reads what there is to judge; `None` where there is nothing, or a verdict already.
-pub fn docket(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Docket>> {
-    Ok(dockets(sql, std::slice::from_ref(id))?.pop().flatten())
-}
-
-/// As [`docket`], of each of these.
-pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option<Docket>>> {
-    let mut asked: Vec<Question<'_>> = Vec::with_capacity(ids.len() * 2);
-    for id in ids {
-        asked.push((include_str!("sql/workorder_by_id.sql"), vec![id.as_str().into()]));
-        asked.push((include_str!("sql/bundle_of_workorder.sql"), vec![id.as_str().into()]));
-    }
-    let mut answers = sql.query_all(&asked)?.into_iter();
-    let mut found = Vec::with_capacity(ids.len());
-    for id in ids {
-        let (work, bundle) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
-        let (Some(work), Some(bundle)) = (work.first(), bundle.first()) else {
-            found.push(None);
-            continue;
-        };
-        let (workorder, bundle) = (reading::workorder(work)?, bundle.json(0)?);
-        let Some(registered) = azollas::by_digest(sql, &workorder.blueprint)? else {
-            return Err(StoreError::Corrupt(format!("the blueprint of workorder {id} is gone")));
-        };
-        let mut blueprint = registered.blueprint;
-        let snapshot = match blueprint.standing.is_some() || blueprint.gates.contains(&Gate::Answers) {
-            true => reading::snapshot(sql, &workorder.workorder.context_snapshot_id)?,
-            false => None,
-        };
-        // What was judged before stays judged as it was.
-        if let Some(now) = blueprint.judging_patches().filter(|_| !workorder.judged) {
-            blueprint = Arc::new(now);
-        }
-        if snapshot.as_ref().and_then(StandIn::of).is_some() {
-            blueprint = Arc::new(blueprint.of_stand_ins());
-        }
-        found.push(Some(Docket { workorder, bundle, blueprint, snapshot }));
-    }
-    Ok(found)
-}
-
-/// What became of a judging.
+/// The result of judging a workorder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judged {
     /// The run record was written.
@@ -109,33 +52,12 @@ pub fn conclude(sql: &mut dyn Sql, held: &HeldClaim, evidence: &[Evidence]) -> S
     judged.ok_or_else(|| StoreError::Corrupt(format!("workorder {id} got no answer")))
 }
 
-/// A workorder whose gates have been heard.
-#[derive(Clone, Debug)]
-pub struct Heard {
-    /// The claim.
-    pub held: HeldClaim,
-    /// What was judged.
-    pub docket: Docket,
-    /// What the gates found, up to the first that did not pass.
-    pub evidence: Vec<Evidence>,
-}
-
-impl Heard {
-    /// By gates that need nothing but the bundle; `None`: a program must run first.
-    pub fn plainly(held: &HeldClaim, docket: Docket) -> Option<Self> {
-        let gates = &docket.blueprint.gates;
-        let evidence = plain_evidence_of_all(gates, &docket.bundle, docket.snapshot.as_ref())?;
-        Some(Self { held: held.clone(), docket, evidence })
-    }
-}
-
 /// Writes the verdicts over these workorders, each of another objective; answers for each, in their order.
 pub fn conclude_all(sql: &mut dyn Sql, heard: &[Heard]) -> StoreResult<Vec<Judged>> {
-    // In this order everywhere: objective, workorder, claim. Whoever cancels comes from the objective. Batches lock in the
-    // order of ids.
+    // Lock order everywhere: objective, workorder, claim; a cancel starts from the objective. Batches lock in the order of ids.
     let mut order: Vec<usize> = (0..heard.len()).collect();
     order.sort_by_key(|n| &heard[*n].docket.workorder.workorder.objective_id);
-    let mut asked: Vec<Question<'_>> = Vec::with_capacity(heard.len() * 5);
+    let mut asked: Vec<Statement<'_>> = Vec::with_capacity(heard.len() * 5);
     let works = || order.iter().map(|n| &heard[*n].docket.workorder.workorder);
     asked.extend(works().flat_map(|work| objectives::locking(work.objective_id.as_str())));
     for (n, work) in order.iter().zip(works()) {
@@ -161,7 +83,7 @@ pub fn conclude_all(sql: &mut dyn Sql, heard: &[Heard]) -> StoreResult<Vec<Judge
     Ok(judged)
 }
 
-/// Writes the verdict over one whose claim was still there, as it is under lock.
+/// Writes the verdict over one workorder. Its claim was still held, and its rows are locked.
 fn conclude_one(
     sql: &mut dyn Sql,
     heard: &Heard,
@@ -177,7 +99,7 @@ fn conclude_one(
     let tries = work.gate_tries + 1;
     let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
     let again = tries < docket.blueprint.retry.infrastructure.max(1);
-    // Of what nobody wants any more the verdict decides nothing: it is not worth another try.
+    // For a cancelled workorder the verdict decides nothing, so the gates are not tried again.
     if matches!(verdict, Verdict::Trouble(_)) && again && !work.cancelled {
         let cells = [id.as_str().into(), sql.now().after(GATE_AGAIN.ceiling(tries)).into()];
         sql.touched(include_str!("sql/workorder_gate_later.sql"), &cells)?;

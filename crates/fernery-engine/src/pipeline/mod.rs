@@ -7,12 +7,12 @@
 //! | table | a row is | written by | changes |
 //! |---|---|---|---|
 //! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint, and by whoever hosts it |
-//! | `objectives`, `blockers` | the unit of intent and what is in its way | `objectives`, `decisions`, `scheduling`, `judging`; `azollas` the standing ones | with every step of `lifecycle` |
+//! | `objectives`, `blockers` | the unit of intent and what is in its way | `objectives`, `decisions`, `blockers`, `scheduling`, `judging`; `azollas` the standing ones | with every step of `lifecycle` |
 //! | `decisions` | what an operator decided | `decisions` | never |
-//! | `events` | an entry into TODO, captures that wait, a manifest that is wanted | `readiness`, `captures`, `manifests` | processed, once |
+//! | `events` | an entry into TODO, captures that wait, a manifest that is wanted | `readiness`, `capture_readiness`, `manifests` | processed, once |
 //! | `snapshots`, `workorders` | a bounded piece of work, and what its executor is told | `issuing`, for `scheduling` and `tracks` | executed once, judged once |
 //! | `bundles` | what came out, or why nothing did | `execution`, with the end of the job | never |
-//! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `verdict`; pauses also `scheduling`, `decisions`, `deadlines` | never |
+//! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `verdict`; pauses (by `pauses`) also `scheduling`, `blockers`, `deadlines` | never |
 //! | `captures` | a line in the inbox | `captures`; `tracks` and `verdict` around its triage | looked through once |
 //! | `candidates`, `candidate_captures` | what triage made of captures | `verdict`; `candidates` as a person decides | decided once |
 //! | `manifests`, `queries` | what a person should look at; what azollas asked each other and answered | `verdict`, `answers` | never |
@@ -24,7 +24,7 @@
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
-/// What was accepted; a refusal is the answer of the verb around it.
+/// Unwraps an accepted answer; a refusal becomes the answer of the function around it.
 macro_rules! accepted {
     ($answer:expr) => {
         match $answer {
@@ -36,9 +36,11 @@ macro_rules! accepted {
 
 pub mod acts;
 pub mod azollas;
+pub mod blockers;
 pub mod claims;
 pub mod decisions;
 mod difference;
+pub mod docket;
 pub(crate) mod execution;
 pub mod exporting;
 pub mod importing;
@@ -47,13 +49,15 @@ mod issuing;
 pub mod journal;
 pub mod judging;
 pub mod objectives;
+mod pauses;
 pub mod readiness;
 pub mod reading;
+pub mod room;
 pub mod scheduling;
 mod sql;
 pub mod stranding;
 
-pub use sql::{Cell, Column, Question, Row, Sql, Work};
+pub use sql::{Cell, Column, Row, Sql, Statement, Work};
 pub(crate) use sql::{Names, Value, check_written};
 
 use crate::error::{StoreError, StoreResult};
@@ -62,7 +66,7 @@ use crate::store::Store;
 use fernery_core::artifact::ObjectiveId;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Who looks once something is durable.
+/// The workers that are woken after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
     /// An objective entered TODO.
@@ -86,7 +90,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All of them.
+    /// Every stage.
     pub const ALL: [Self; 9] = [
         Self::Readiness,
         Self::Scheduler,
@@ -98,7 +102,7 @@ impl Stage {
         Self::Manifest,
         Self::Notices,
     ];
-    /// Who looks once the tracks of a standing objective are free.
+    /// The workers that are woken when the tracks of a standing objective are free.
     pub(super) const TRACKS: [Self; 3] = [Self::Captures, Self::Triage, Self::Manifest];
 }
 
@@ -125,7 +129,7 @@ impl Substrate {
         answer.told()
     }
 
-    /// As [`Self::transact`], of a verb on one objective, which may share its transaction with those on others.
+    /// As [`Self::transact`], for a verb on one objective. It may share a transaction with verbs on other objectives.
     pub async fn act<T: Send + 'static>(
         &self,
         on: &ObjectiveId,
@@ -142,22 +146,22 @@ impl Substrate {
         verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
-        self.store.consult(work).await?;
+        self.store.read(work).await?;
         answer.told()
     }
 
-    /// Waits until there is something for this stage. May be lost; whoever waits looks by itself now and then.
+    /// Waits until this stage is nudged. A nudge may be lost, so the caller must also look by itself now and then.
     pub async fn nudged(&self, stage: Stage) {
         self.signals.stages[stage as usize].notified().await;
     }
 
-    /// Makes a stage look.
+    /// Wakes a stage.
     pub fn nudge(&self, stage: Stage) {
         self.signals.stages[stage as usize].notify_one();
     }
 }
 
-/// Where a verb leaves what it answers: the last of its runs counts.
+/// Where a verb leaves its answer. It may run more than once; the last answer counts.
 pub(crate) struct Told<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Told<T> {

@@ -1,9 +1,9 @@
-//! Objectives with what the control plane keeps beside them: read, locked, written; and written down or edited by an operator.
-//! No edit leads to TODO.
+//! Objectives with what the control plane keeps beside them: read, locked and updated; created and edited by an operator. No
+//! edit leads to TODO.
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
-use super::{Cell, Question, Row, Sql, azollas, journal};
+use super::{Cell, Row, Sql, Statement, azollas, journal};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -45,23 +45,23 @@ pub fn lock(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<Objective
     asked(sql, locking(id.as_str()))
 }
 
-fn asked(sql: &mut dyn Sql, questions: [Question<'_>; 2]) -> StoreResult<Option<ObjectiveRow>> {
+fn asked(sql: &mut dyn Sql, questions: [Statement<'_>; 2]) -> StoreResult<Option<ObjectiveRow>> {
     loaded(&mut sql.query_all(&questions)?.into_iter())
 }
 
 const LOCK: &str = include_str!("sql/objective_lock.sql");
 
-/// What [`lock`] asks, for [`loaded`]. What is in its way comes after the lock, in a statement of its own: in the
-/// same one it would be as it was before whoever had the lock.
-pub(super) fn locking(id: &str) -> [Question<'_>; 2] {
+/// The statements of [`lock`]; [`loaded`] reads their answers. The blockers are read after the lock, in a statement of their
+/// own: a single statement would show them as they were before the previous holder of the lock committed.
+pub(super) fn locking(id: &str) -> [Statement<'_>; 2] {
     [(LOCK, vec![id.into()]), blockers(id)]
 }
 
-pub(super) fn blockers(id: &str) -> Question<'_> {
+pub(super) fn blockers(id: &str) -> Statement<'_> {
     (include_str!("sql/blockers_of_objective.sql"), vec![id.into()])
 }
 
-/// The answers to an objective and what is in its way.
+/// Reads the answers to [`locking`].
 pub(super) fn loaded(answers: &mut impl Iterator<Item = Vec<Row>>) -> StoreResult<Option<ObjectiveRow>> {
     let (found, blocked_on) = (answers.next().unwrap_or_default(), answers.next().unwrap_or_default());
     let Some(row) = found.first() else { return Ok(None) };
@@ -129,7 +129,7 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Writes what a step changed. Only what [`lock`] has locked.
+/// Writes the changes of a step. [`lock`] must have locked the objective before.
 pub(super) fn update(sql: &mut dyn Sql, row: &ObjectiveRow) -> StoreResult<()> {
     let o = &row.objective;
     let metadata = canonical::text_of(&json!(o.metadata));
@@ -165,7 +165,7 @@ pub(super) fn block_on(
 ) -> StoreResult<BlockerId> {
     let held = &row.objective.blocked_on;
     let place = held.len() as i64 + 1;
-    // An operator may have given the next name away.
+    // An operator may have used the next name already.
     let free = |n: &i64| held.iter().all(|b| b.blocker_id.as_str() != format!("b{n}"));
     let made = || BlockerId::stored(&format!("b{}", (place..).find(free).unwrap_or(place)));
     let blocker_id = blocker_id.unwrap_or_else(made);
@@ -184,7 +184,7 @@ pub(super) fn block_on(
 }
 
 impl ObjectiveRow {
-    /// One that was just written down.
+    /// An objective that was just created.
     pub(super) fn new(objective: Objective) -> Self {
         let spent = Spent::default();
         Self { objective, entry: 0, approval: None, unconfirmed: false, failures: 0, spent }
@@ -211,26 +211,40 @@ pub fn shown_now(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<Option
     Ok(registered.map(|registered| shown(objective, &registered.blueprint)))
 }
 
-/// Writes an objective down: NEW. The same again under the same id changes nothing.
-pub fn create(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    id: &ObjectiveId,
-    azolla_id: &AzollaId,
-    draft: &Draft,
-) -> Answer<ObjectiveRow> {
-    create_blocked(sql, actor, (id, azolla_id), draft, &[])
+/// An objective as an operator writes it down.
+#[derive(Clone, Debug)]
+pub struct NewObjective {
+    /// Its id.
+    pub objective_id: ObjectiveId,
+    /// The azolla that shall work on it.
+    pub azolla_id: AzollaId,
+    /// Its content.
+    pub draft: Draft,
+    /// The blockers that it has from the start.
+    pub blocked_on: Vec<NewBlocker>,
 }
 
-/// As [`create`], with what is in its way from the start. It is NEW all the same and can be approved; the scheduler then stops
-/// it until its blockers are resolved.
-pub fn create_blocked(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    (id, azolla_id): (&ObjectiveId, &AzollaId),
-    draft: &Draft,
-    blocked_on: &[NewBlocker],
-) -> Answer<ObjectiveRow> {
+impl NewObjective {
+    /// One without blockers.
+    pub fn new(objective_id: &ObjectiveId, azolla_id: &AzollaId, draft: Draft) -> Self {
+        let (objective_id, azolla_id) = (objective_id.clone(), azolla_id.clone());
+        Self { objective_id, azolla_id, draft, blocked_on: Vec::new() }
+    }
+}
+
+/// An objective that was written down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Created {
+    /// The objective.
+    pub row: ObjectiveRow,
+    /// Whether it was there before this call.
+    pub was_there: bool,
+}
+
+/// Creates an objective: NEW, even with open blockers. It can be approved with them; the scheduler then stops it until
+/// they are resolved. The same objective again under the same id changes nothing.
+pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Created> {
+    let NewObjective { objective_id: id, azolla_id, draft, blocked_on } = new;
     let mut violations = draft.violations();
     let blockers = first_blockers(blocked_on).unwrap_or_else(|more| {
         violations.extend(more);
@@ -241,9 +255,9 @@ pub fn create_blocked(
     }
     let Some(registered) = azollas::in_force(sql, azolla_id)? else {
         let known = azollas::all(sql)?.into_iter().map(|known| known.blueprint.azolla_id.clone()).collect();
-        return Ok(Err(Refusal::UnknownAzolla(known)));
+        return Ok(Err(Refusal::UnknownAzolla { named: azolla_id.clone(), known }));
     };
-    // Its workers look after one duty; a ticket there would wait for ever.
+    // Its workers only work on its standing objective; a ticket there would wait for ever.
     if registered.blueprint.objective_type == ObjectiveType::Standing {
         return Ok(Err(Refusal::Conflict(format!(
             "azolla {azolla_id} does not work on tickets: name another azolla"
@@ -280,16 +294,16 @@ pub fn create_blocked(
         for BlockerRef { blocker_id, kind, description, .. } in blockers {
             block_on(sql, &mut row, Some(blocker_id), kind, &description)?;
         }
-        return Ok(Ok(row));
+        return Ok(Ok(Created { row, was_there: false }));
     }
     let Some(row) = load(sql, id)? else { return Ok(Err(Refusal::Unknown)) };
-    // Blockers come and go: what it started with is in the journal.
+    // Blockers change; those that it had from the start are in the journal.
     let entries = journal::of_subject(sql, id.as_str())?;
     let created = entries.iter().find(|entry| entry.is(Act::Created)).map(|entry| &entry.why["blocked_on"]);
     let same = Draft::from(&row.objective) == Draft::from(&objective)
         && row.objective.azolla_id == *azolla_id
         && created.and_then(Value::as_array).map_or(&[][..], Vec::as_slice) == told;
-    Ok(if same { Ok(row) } else { Err(Refusal::Taken) })
+    Ok(if same { Ok(Created { row, was_there: true }) } else { Err(Refusal::Taken) })
 }
 
 pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<ObjectiveRow> {
@@ -304,7 +318,8 @@ pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<ObjectiveRow
     Ok(Ok(row))
 }
 
-/// Changes it. What an approval covers puts a TODO back to NEW; how much it matters does not.
+/// Edits an objective. A change of what an approval covers puts a TODO back to NEW; a change of importance or urgency does
+/// not.
 pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -> Answer<ObjectiveRow> {
     let violations = draft.violations();
     if !violations.is_empty() {

@@ -1,7 +1,7 @@
 //! Artifacts as they are read back.
 
 use super::objectives::{self, ObjectiveRow};
-use super::{Cell, Question, Row, Sql, azollas};
+use super::{Cell, Row, Sql, Statement, azollas};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -11,7 +11,7 @@ use fernery_core::artifact::{
 use fernery_core::canonical::Digest;
 use fernery_core::exported::AttemptRecord;
 pub use fernery_core::pipeline::approval::Decision;
-use fernery_core::pipeline::judging::Evidence;
+use fernery_core::pipeline::evidence::Evidence;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -149,8 +149,8 @@ pub struct Below {
 impl Below {
     /// From the newest on.
     pub fn newest() -> Self {
-        let (at, id) = super::claims::newest();
-        Self { at, id: id.to_string() }
+        // The last instant that a timestamp can have, and a text above every id.
+        Self { at: Timestamp::from_millis(253_370_764_800_000), id: "~".to_string() }
     }
 }
 
@@ -274,7 +274,7 @@ pub fn active_workorders(
     ids: &[ObjectiveId],
 ) -> StoreResult<Vec<(ObjectiveId, WorkorderId)>> {
     let active = include_str!("sql/workorder_active_of_objective.sql");
-    let asked: Vec<Question<'_>> = ids.iter().map(|id| (active, vec![id.as_str().into()])).collect();
+    let asked: Vec<Statement<'_>> = ids.iter().map(|id| (active, vec![id.as_str().into()])).collect();
     let found = sql.query_all(&asked)?;
     found.iter().flatten().map(|row| Ok((row.word(1)?, row.word(0)?))).collect()
 }

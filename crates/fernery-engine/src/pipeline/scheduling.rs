@@ -6,21 +6,23 @@
 
 use super::azollas::{self, Registered};
 use super::claims::{self, HeldClaim};
-use super::inbox::notices;
 use super::issuing::{Issue, issue};
 use super::objectives::{self, ObjectiveRow, shown};
-use super::{Cell, Question, Row, Sql, Stage, journal, reading};
+use super::pauses::{pause, pause_key_of_run};
+use super::room::{Room, room};
+use super::{Cell, Row, Sql, Stage, Statement, journal, reading};
 use crate::error::{StoreError, StoreResult};
+use fernery_core::JobId;
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, Event, EventType, GateResult, Objective, ObjectiveStatus, PauseReason,
-    PauseState, SnapshotId, TerminalReason, WorkorderId,
+    AzollaId, ContextSnapshot, Event, EventType, GateResult, ObjectiveStatus, SnapshotId, TerminalReason,
+    WorkorderId,
 };
 use fernery_core::blueprint::Limits;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::envelope;
+use fernery_core::pipeline::ground::{Ground, groundless, repo_ref};
 use fernery_core::pipeline::prompt::{self, EarlierRun, TITLE, Told};
-use fernery_core::pipeline::scheduling::{self, Ground, Scheduling, Stop, decide, groundless, repo_ref};
-use fernery_core::{JobId, canonical};
+use fernery_core::pipeline::scheduling::{self, Scheduling, Stop, decide};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -35,70 +37,42 @@ pub enum Scheduled {
     Before(TerminalReason),
     /// There is no room in the azolla: it waits.
     NoRoom(Room),
-    /// The objective names another repository than the one that was looked at: it waits for another look.
+    /// The objective now names another repository than the scheduler looked at: the event waits for the next pass.
     Changed,
     /// Somebody has taken over.
     ClaimLost,
 }
 
-/// Which limit leaves no room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Room {
-    /// There is some.
-    Left(i64),
-    /// As many workorders are active as may be.
-    Concurrency,
-    /// As many objectives wait for a person as may.
-    Review,
-    /// Its one objective has a workorder under way.
-    Track,
-    /// Captures wait: they are looked through first.
-    Triage,
-}
-
-/// How many workorders may be made now.
-pub fn room(sql: &mut dyn Sql, blueprint: &Registered) -> StoreResult<Room> {
-    let limits = &blueprint.blueprint.limits;
-    let azolla = blueprint.blueprint.azolla_id.clone();
-    let mut count = |statement, limit: u32| {
-        let row = sql.one(statement, &[azolla.as_str().into(), i64::from(limit).into()])?;
-        row.map_or(Ok(0), |row| row.int(0))
-    };
-    if limits.review_limit > 0 {
-        let waiting = count(include_str!("sql/objectives_unconfirmed.sql"), limits.review_limit)?;
-        if waiting >= limits.review_limit.into() {
-            return Ok(Room::Review);
+impl Scheduled {
+    /// The name under which a worker's pass counts it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Workorder(_) => "SCHEDULED",
+            Self::Closed(reason) | Self::Before(reason) => reason.as_str(),
+            Self::NoRoom(room) => room.name(),
+            Self::Changed => "repository_changed",
+            Self::ClaimLost => "claim_lost",
         }
     }
-    if limits.concurrency == 0 {
-        return Ok(Room::Left(i64::MAX));
-    }
-    match i64::from(limits.concurrency)
-        - count(include_str!("sql/workorders_active.sql"), limits.concurrency)?
-    {
-        left @ 1.. => Ok(Room::Left(left)),
-        _ => Ok(Room::Concurrency),
-    }
 }
 
-/// Ids of what may be made: from outside, so that the same try makes the same things.
+/// Ids for what may be made. They come from outside, so that a repeated transaction makes the same rows.
 #[derive(Clone, Debug)]
 pub struct Ids {
-    /// The workorder's, and its job's.
+    /// The id of the workorder and of its job.
     pub job_id: JobId,
-    /// The snapshot's.
+    /// The id of the snapshot.
     pub snapshot_id: SnapshotId,
 }
 
-/// An event in a scheduler's hands.
+/// An event that a scheduler has claimed.
 #[derive(Clone, Debug)]
 pub struct ClaimedEvent {
-    /// Which.
+    /// The event.
     pub event: Event,
     /// The claim.
     pub held: HeldClaim,
-    /// What its workorder is called if one is made.
+    /// The ids for its workorder.
     pub ids: Ids,
     /// Where its work starts, if its azolla works on repositories.
     pub ground: Option<Ground>,
@@ -119,7 +93,7 @@ pub fn schedule_all(
 ) -> StoreResult<Vec<Scheduled>> {
     let gone = || StoreError::Corrupt(format!("azolla {azolla_id} has no blueprint"));
     let mut registered = azollas::in_force(sql, azolla_id)?.ok_or_else(gone)?;
-    // In this order everywhere: azolla, event, objective. Where room has no bounds nobody needs to wait for anybody.
+    // Lock order everywhere: azolla, event, objective. Without limits there is no need for the lock of the azolla.
     if registered.blueprint.limits != (Limits { concurrency: 0, review_limit: 0 }) {
         sql.query(include_str!("sql/azolla_lock.sql"), &[azolla_id.as_str().into()])?;
         registered = azollas::in_force(sql, azolla_id)?.ok_or_else(gone)?;
@@ -127,7 +101,7 @@ pub fn schedule_all(
     let mut room = room(sql, &registered)?;
     let mut done: BTreeMap<usize, Scheduled> = BTreeMap::new();
     while done.len() < claimed.len() {
-        // Of two events of one objective the second meets what became of the first.
+        // Two events of one objective go one after the other: the second must see the result of the first.
         let mut objectives = HashSet::new();
         let next: Vec<usize> = (0..claimed.len())
             .filter(|n| !done.contains_key(n) && objectives.insert(claimed[*n].event.resource_id.as_str()))
@@ -147,21 +121,21 @@ pub fn schedule_all(
 /// The rows of a claimed event, under lock.
 struct Seen {
     stored: Option<Row>,
-    /// The claim was still there, and is given back.
+    /// Whether the claim was still held; it is given back.
     released: bool,
     row: Option<ObjectiveRow>,
     approval: Option<reading::Decision>,
     last_run: Option<reading::Run>,
 }
 
-/// Looks at these of the claimed events, each of another objective, and locks what is theirs.
+/// Reads and locks the rows of these claimed events, each of another objective.
 fn load_all(sql: &mut dyn Sql, claimed: &[ClaimedEvent], of: &[usize]) -> StoreResult<Vec<Seen>> {
     // Batches lock in the order of ids.
     let mut by_event = of.to_vec();
     by_event.sort_by_key(|n| &claimed[*n].event.event_id);
     let mut by_objective = of.to_vec();
     by_objective.sort_by_key(|n| &claimed[*n].event.resource_id);
-    let mut asked: Vec<Question<'_>> = Vec::with_capacity(of.len() * 6);
+    let mut asked: Vec<Statement<'_>> = Vec::with_capacity(of.len() * 6);
     for n in &by_event {
         let event_id = claimed[*n].event.event_id.as_str();
         asked.push((include_str!("sql/event_lock.sql"), vec![event_id.into()]));
@@ -268,13 +242,13 @@ fn schedule_one(
     }
 }
 
-/// Whether an objective has somewhere to start from.
+/// Where the work on an objective starts.
 enum Grounded<'a> {
-    /// On this branch and commit; `None`: it needs none.
+    /// On this branch and commit; `None`: it needs no repository.
     On(Option<(&'a str, &'a str)>),
-    /// What was looked at is not what it names now.
+    /// The objective names another repository now than the one that was looked at.
     Elsewhere,
-    /// There is none.
+    /// There is no commit to start from, for this reason.
     Nowhere(String),
 }
 
@@ -291,7 +265,7 @@ fn grounded<'a>(row: &ObjectiveRow, registered: &Registered, ground: Option<&'a 
     }
 }
 
-/// Whether the decision that an objective names covers exactly what is there now (invariant 10).
+/// Whether the approval of an objective covers exactly its current content (invariant 10).
 fn covers(decision: &reading::Decision, row: &ObjectiveRow, registered: &Registered) -> bool {
     let now = shown(&row.objective, &registered.blueprint);
     decision.objective_id == row.objective.objective_id && decision.digest == now.digest
@@ -311,12 +285,12 @@ pub(super) fn close(
     ];
     sql.write(event.event_id.as_str(), include_str!("sql/event_processed.sql"), &cells)?;
     let mut why = json!({"event_id": event.event_id, "reason": reason, "work_order_id": workorder});
-    // Whoever reads the journal alone must see that it is of no ticket: ids of captures and requests come from outside.
+    // The journal alone must show that the event is of no ticket: callers choose the ids of captures and requests.
     if event.event_type != EventType::TicketReady {
         why["type"] = json!(event.event_type);
     }
     journal::note(sql, "scheduler", Act::EventProcessed, &event.resource_id, &why)?;
-    // One that was closed leaves room for the next; one that was scheduled may not.
+    // A closed event leaves its room to the next one.
     sql.wakes(Stage::Scheduler);
     Ok(())
 }
@@ -341,41 +315,9 @@ pub(super) fn block(
     pause(sql, pause_key, objective, stop.reason, stop.actions.clone())
 }
 
-/// Writes where an objective stops.
-pub(super) fn pause(
-    sql: &mut dyn Sql,
-    key: &str,
-    objective: &Objective,
-    reason: PauseReason,
-    actions: Vec<String>,
-) -> StoreResult<()> {
-    let (id, azolla_id) = (objective.objective_id.clone(), objective.azolla_id.clone());
-    let pause = PauseState::new(id, azolla_id, reason, actions, sql.now());
-    write_pause(sql, key, &pause)
-}
-
-/// Writes the one pause about something.
-pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> StoreResult<()> {
-    let document = canonical::text_of(pause);
-    let cells: [Cell<'_>; 5] = [
-        key.into(),
-        pause.objective_id.as_str().into(),
-        pause.azolla_id.as_str().into(),
-        pause.created_at.into(),
-        (&document).into(),
-    ];
-    sql.write_new(include_str!("sql/pause_insert.sql"), &cells)?;
-    notices::of_pause(sql, key)
-}
-
-/// Where the pause of a run is.
-pub(super) fn pause_key_of_run(work: &WorkorderId) -> String {
-    format!("run:{work}")
-}
-
-/// The last run, if it failed, and here. What gates of another instance said came in with a folder: no approval of this
-/// instance was shown it, so no executor is told it. Whatever is judged here has its pause under its workorder's name,
-/// which stays for ever; pauses that came in have other names.
+/// The last run, if it failed and was judged in this instance. What the gates of another instance said was imported: no
+/// approval of this instance was shown it, so no executor is told it. A run that was judged here has a pause under the key
+/// of its workorder, for ever; imported pauses have other keys.
 fn earlier_run(sql: &mut dyn Sql, last: Option<reading::Run>) -> StoreResult<Option<EarlierRun>> {
     let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
     let Some(run) = last.filter(failed) else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! One set of statements for both databases.
 //!
 //! The pipeline writes a few rows a second where the job engine writes thousands, so here one text serves both: parameters
-//! are `$1`, `$2`, …; flags are booleans; `FOR UPDATE` stands on a line's end and is left out where there is one writer.
-//! What a statement means is then the same on both because it is the same statement (invariant 18).
+//! are `$1`, `$2`, …; flags are booleans; `FOR UPDATE` is at the end of a line and is left out where there is one writer. Both
+//! databases then mean the same by a statement, because it is the same statement (invariant 18).
 
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
@@ -200,7 +200,7 @@ impl Row {
 }
 
 /// A statement with its parameters.
-pub type Question<'a> = (&'static str, Vec<Cell<'a>>);
+pub type Statement<'a> = (&'static str, Vec<Cell<'a>>);
 
 /// A transaction in which statements run. What is written is durable once the work returns and the commit succeeds.
 pub trait Sql {
@@ -214,22 +214,22 @@ pub trait Sql {
     }
     /// Enqueues the job of a workorder.
     fn enqueue(&mut self, job: NewJob) -> StoreResult<()>;
-    /// Once this is durable, these workers look.
+    /// Wakes these workers after the commit.
     fn wakes(&mut self, stage: super::Stage);
 
-    /// Runs statements that do not need each other's answers, in order, and answers for each. What one of them has locked
-    /// those after it see as it is.
-    fn query_all(&mut self, asked: &[Question<'_>]) -> StoreResult<Vec<Vec<Row>>> {
+    /// Runs statements that do not need each other's answers, in order, and answers for each. A statement sees the rows that an
+    /// earlier one has locked as they are now.
+    fn query_all(&mut self, asked: &[Statement<'_>]) -> StoreResult<Vec<Vec<Row>>> {
         asked.iter().map(|(statement, cells)| self.query(statement, cells)).collect()
     }
 
-    /// Runs a write that touches one row of `what`; the transaction fails where it does not. It may be sent later, with
-    /// whatever is asked next or at the end, but never after it. The statement ends in RETURNING.
+    /// Runs a write that must touch exactly one row of `what`; otherwise the transaction fails. The write may be sent later:
+    /// with the next query, but before it, or at the end. The statement ends in RETURNING.
     fn write(&mut self, what: &str, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
         check_written(what, self.touched(statement, cells)?, 1)
     }
 
-    /// As [`Sql::write`], of what may be there already and is then left alone.
+    /// As [`Sql::write`], for a row that may be there already and is then left unchanged.
     fn write_new(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
         self.query(statement, cells).map(drop)
     }
@@ -255,8 +255,8 @@ pub(crate) fn check_written(what: &str, rows: usize, expected: usize) -> StoreRe
     )))
 }
 
-/// Work to be done in one transaction. It may run more than once (a conflict, a commit whose answer was lost), so ids and
-/// everything else that is made up come in from outside, and what it did before it finds done.
+/// Work to be done in one transaction. It may run more than once (after a conflict, or after a commit whose answer was lost).
+/// So generated ids come from outside, and a second run finds what the first one wrote.
 pub type Work = Box<dyn FnMut(&mut dyn Sql) -> StoreResult<()> + Send>;
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 //! azollas whose gates no process runs.
 
 use super::claims::{self, Claimer, HeldClaim};
-use super::{Cell, Sql, Stage, azollas, judging, objectives, reading, scheduling};
+use super::{Cell, Sql, Stage, azollas, docket, judging, objectives, reading, scheduling};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
     AzollaId, ObjectiveStatus, ObjectiveType, ResourceType, WorkorderId, WorkorderStatus,
 };
 use fernery_core::blueprint::Blueprint;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::scheduling::unexecuted;
 
 /// Workorders above `after` whose kind of executor is not the one that the blueprint in force names.
@@ -22,7 +22,7 @@ pub fn of_other_types(
     let of = &registered.blueprint.diazotroph_type;
     let cells: [Cell<'_>; 4] = [
         azolla_id.as_str().into(),
-        // Of one with tracks each is looked at: there is one at most.
+        // An azolla with tracks has at most one workorder, so that one is always checked.
         if registered.blueprint.standing.is_some() { "" } else { of.as_str() }.into(),
         after.into(),
         limit.into(),
@@ -31,8 +31,8 @@ pub fn of_other_types(
     rows.iter().map(|row| row.word(0)).collect()
 }
 
-/// Blocks the objective of such a workorder with a blocker that says so, and has the workorder ended. `false`: it is no
-/// longer so.
+/// Blocks the objective of such a workorder with a blocker that says why, and cancels the workorder. `false`: the workorder
+/// is no longer stranded.
 pub fn strand(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<bool> {
     let Some(known) = reading::workorder_by_id(sql, id)? else { return Ok(false) };
     let Some(mut row) = objectives::lock(sql, &known.workorder.objective_id)? else {
@@ -57,7 +57,7 @@ pub fn strand(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<bool> {
     {
         return Ok(false);
     }
-    // A standing objective never moves: what its workorder was about comes again.
+    // A standing objective never moves: its captures or its manifest come again.
     if row.objective.objective_type == ObjectiveType::Ticket {
         let stop = unexecuted(&row.objective, wanted, &in_force.blueprint.diazotroph_type);
         scheduling::block(sql, &mut row, &stop, &format!("workorder:{id}"))?;
@@ -67,7 +67,7 @@ pub fn strand(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<bool> {
     Ok(true)
 }
 
-/// Takes up to `limit` executed workorders that nobody wants any more, of an azolla whose gates nobody runs.
+/// Takes up to `limit` cancelled and executed workorders of an azolla whose gates no process runs.
 pub fn take_unwanted(
     sql: &mut dyn Sql,
     azolla_id: &AzollaId,
@@ -81,10 +81,10 @@ pub fn take_unwanted(
     Ok(claims::take(sql, ResourceType::Workorder, &seen, by)?.into_iter().flatten().collect())
 }
 
-/// Writes the verdict over such a workorder. Its programs belong to those who host it, so gates that run one do not run
-/// here, and the verdict says that.
+/// Writes the verdict over such a workorder. Gates that run a program run only where the azolla is hosted; they do not run
+/// here, and the verdict says so.
 pub fn close(sql: &mut dyn Sql, held: &HeldClaim) -> StoreResult<judging::Judged> {
-    let Some(docket) = judging::docket(sql, &WorkorderId::stored(&held.resource_id))? else {
+    let Some(docket) = docket::docket(sql, &WorkorderId::stored(&held.resource_id))? else {
         claims::release(sql, held)?;
         return Ok(judging::Judged::Before);
     };

@@ -303,7 +303,7 @@ pub trait Transactions: Send + Sync {
         self.transact(work).await
     }
     /// Runs work of the pipeline that only reads, in one snapshot.
-    async fn consult(&self, _work: Work) -> StoreResult<()> {
+    async fn read(&self, _work: Work) -> StoreResult<()> {
         Err(StoreError::Refused("this store has no substrate".into()))
     }
     /// Runs one statement that only reads and has no parameters. On PostgreSQL it is one round trip where `consult` takes

@@ -5,7 +5,8 @@ use crate::support::backend::Backend;
 use fernery_core::artifact::{BlockerKind, ObjectiveId, ObjectiveStatus, WorkorderStatus};
 use fernery_core::job::report::Answer;
 use fernery_engine::pipeline::acts::Refusal;
-use fernery_engine::pipeline::decisions::{self, Resolved};
+use fernery_engine::pipeline::blockers::{self, Resolved};
+use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::objectives;
 use fernery_engine::pipeline::scheduling::Scheduled;
 use fernery_engine::store::Claimed;
@@ -26,7 +27,7 @@ pub(crate) async fn block(hands: &Hands, of: &ObjectiveId, name: Option<&str>) -
     let kind = BlockerKind::UserInput;
     let record = record();
     let done = hands
-        .act(move |sql, who| decisions::block(sql, who, (&of, &record), name.clone(), kind, "a question"))
+        .act(move |sql, who| blockers::block(sql, who, (&of, &record), name.clone(), kind, "a question"))
         .await;
     done.map(drop)
 }
@@ -115,9 +116,9 @@ async fn has_ended_cancelled<B: Backend>(world: &World<B>, ticket: &ObjectiveId)
     let refused = world.unblock(ticket).await;
     assert!(matches!(refused, Err(Refusal::Conflict(_))), "its run has not come to its end: {refused:?}");
     assert_eq!(world.judge().await.len(), 1);
-    let (standing, chain) = (world.standing(ticket).await, world.chain(ticket).await);
-    assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
-    assert_eq!(standing.objective.blocked_reason.as_deref(), Some("cancelled"));
+    let (row, chain) = (world.row(ticket).await, world.chain(ticket).await);
+    assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
+    assert_eq!(row.objective.blocked_reason.as_deref(), Some("cancelled"));
     assert_eq!(chain.workorders[0].workorder.status, WorkorderStatus::Executed);
     assert_eq!(chain.output_bundles[0].metadata["outcome"], "CANCELLED");
     assert_eq!([chain.output_bundles.len(), chain.runs.len(), chain.pauses.len()], [1; 3]);
@@ -156,8 +157,8 @@ async fn a_ticket_that_is_cancelled_while_it_runs_ends_in_bundle_run_and_pause<B
     let (world, ticket, job) = running_and_cancelled::<B>().await;
     world.hand_in(&job, good()).await;
     world.judge().await;
-    let (standing, chain) = (world.standing(&ticket).await, world.chain(&ticket).await);
-    assert_eq!(standing.objective.blocked_reason.as_deref(), Some("cancelled"));
+    let (row, chain) = (world.row(&ticket).await, world.chain(&ticket).await);
+    assert_eq!(row.objective.blocked_reason.as_deref(), Some("cancelled"));
     assert_eq!([chain.output_bundles.len(), chain.runs.len(), chain.pauses.len()], [1; 3]);
 }
 
@@ -184,8 +185,8 @@ async fn a_blocker_said_twice_is_one_blocker<B: Backend>() {
     for name in [None, None, Some("mine"), Some("mine")] {
         block(&world, &ticket, name).await.expect("blocked");
     }
-    let standing = world.standing(&ticket).await;
-    let names: Vec<_> = standing.objective.blocked_on.iter().map(|b| b.blocker_id.to_string()).collect();
+    let row = world.row(&ticket).await;
+    let names: Vec<_> = row.objective.blocked_on.iter().map(|b| b.blocker_id.to_string()).collect();
     assert_eq!(names, ["b1", "mine"]);
 }
 
@@ -195,14 +196,14 @@ async fn blockers_never_share_a_name<B: Backend>() {
     let (of, record) = (ticket.clone(), record());
     let kind = BlockerKind::DesignDecision;
     world
-        .act(move |sql, who| decisions::block(sql, who, (&of, &record), None, kind, "which one"))
+        .act(move |sql, who| blockers::block(sql, who, (&of, &record), None, kind, "which one"))
         .await
         .expect("blocked");
     let these = Resolved::These(vec!["b2".parse().expect("an id")]);
-    let standing = world.unblock_from(&ticket, these).await.expect("one");
+    let row = world.unblock_from(&ticket, these).await.expect("one");
     let open = |s: &fernery_engine::pipeline::objectives::ObjectiveRow| {
         s.objective.blocked_on.iter().map(|b| (b.blocker_id.to_string(), b.resolved)).collect::<Vec<_>>()
     };
-    assert_eq!(open(&standing), [("b2".to_string(), true), ("b3".to_string(), false)]);
-    assert_eq!(open(&world.standing(&ticket).await), open(&standing), "what is answered is what is stored");
+    assert_eq!(open(&row), [("b2".to_string(), true), ("b3".to_string(), false)]);
+    assert_eq!(open(&world.row(&ticket).await), open(&row), "what is answered is what is stored");
 }

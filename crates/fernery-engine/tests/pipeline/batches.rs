@@ -8,8 +8,9 @@ use fernery_engine::StoreError;
 use fernery_engine::pipeline::acts::Actor;
 use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::judging::Judged;
-use fernery_engine::pipeline::objectives;
-use fernery_engine::pipeline::scheduling::{Room, Scheduled};
+use fernery_engine::pipeline::objectives::{self, NewObjective};
+use fernery_engine::pipeline::room::Room;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use fernery_engine::store::{Claimed, Completion};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -154,7 +155,7 @@ async fn of_acts_at_once_one_that_fails_fails_alone<B: Backend>() {
             let ticket = ObjectiveId::stored(&format!("t{n}"));
             let (who, of) = (Actor("operator".into()), ticket.clone());
             let made = substrate.act(&ticket, move |sql| {
-                let made = objectives::create(sql, &who, &of, &azolla, &draft("Do it"))?;
+                let made = objectives::create(sql, &who, &NewObjective::new(&of, &azolla, draft("Do it")))?;
                 if fails(n) { Err(StoreError::Corrupt(format!("{of}"))) } else { Ok(made) }
             });
             (n, made.await, ticket)
@@ -166,7 +167,7 @@ async fn of_acts_at_once_one_that_fails_fails_alone<B: Backend>() {
         if fails(n) {
             assert_eq!((made, stored), (Err(StoreError::Corrupt(ticket.to_string())), None));
         } else {
-            assert_eq!(made.expect("stored").expect("created"), stored.expect("an objective"));
+            assert_eq!(made.expect("stored").expect("created").row, stored.expect("an objective"));
         }
     }
 }
@@ -185,5 +186,5 @@ async fn acts_on_one_objective_at_once_come_one_after_the_other<B: Backend>() {
     }
     let approvals = acts.join_all().await;
     assert!(approvals.iter().all(|one| *one == approvals[0]), "one record for all");
-    assert_eq!(world.standing(&ticket).await.entry, 1);
+    assert_eq!(world.row(&ticket).await.entry, 1);
 }

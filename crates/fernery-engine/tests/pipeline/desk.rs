@@ -18,7 +18,7 @@ use fernery_engine::pipeline::inbox::answers::Answered;
 use fernery_engine::pipeline::inbox::candidates::{self, CandidateView};
 use fernery_engine::pipeline::inbox::captures::{self, CaptureView, NewCapture, Stored};
 use fernery_engine::pipeline::inbox::manifests::{self, RequestState};
-use fernery_engine::pipeline::inbox::{deadlines, queries, tracks};
+use fernery_engine::pipeline::inbox::{capture_readiness, deadlines, queries, tracks};
 use fernery_engine::pipeline::judging::Judged;
 use fernery_engine::pipeline::reading::Below;
 use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids, Scheduled};
@@ -75,7 +75,10 @@ impl Hands {
 
     pub(crate) async fn announce(&self, limit: i64) -> usize {
         let azolla = self.azolla.clone();
-        self.substrate.transact(move |sql| captures::emit(sql, &azolla, limit)).await.expect("announced")
+        self.substrate
+            .transact(move |sql| capture_readiness::emit(sql, &azolla, limit))
+            .await
+            .expect("announced")
     }
 
     pub(crate) async fn take(&self, of: EventType, owner: &str, limit: i64) -> Vec<(Event, HeldClaim)> {

@@ -27,7 +27,7 @@ async fn attempt<B: Backend>(world: &World<B>, result: Value) {
 }
 
 async fn spent<B: Backend>(world: &World<B>, ticket: &ObjectiveId) -> Spent {
-    world.standing(ticket).await.spent
+    world.row(ticket).await.spent
 }
 
 async fn unblocking_keeps_the_spent_envelope_and_a_used_up_one_needs_a_new_approval<B: Backend>() {
@@ -37,18 +37,18 @@ async fn unblocking_keeps_the_spent_envelope_and_a_used_up_one_needs_a_new_appro
     assert_eq!(world.unblock(&ticket).await.expect("unblocked").objective.status, ObjectiveStatus::Todo);
     assert_eq!(spent(&world, &ticket).await.attempts, 1, "unblocking alone gives nothing back");
     attempt(&world, bad()).await;
-    let standing = world.standing(&ticket).await;
-    assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
-    assert!(standing.objective.blocked_on.iter().any(|b| b.description.contains("envelope used up")));
+    let row = world.row(&ticket).await;
+    assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
+    assert!(row.objective.blocked_on.iter().any(|b| b.description.contains("envelope used up")));
     let last = world.chain(&ticket).await.pauses.pop().expect("a pause");
     assert_eq!(last.reason, PauseReason::BudgetExhausted);
     assert!(last.prioritized_actions.iter().any(|a| a.contains("ticket approve")), "{last:?}");
-    let standing = world.unblock(&ticket).await.expect("unblocked");
-    assert_eq!(standing.objective.status, ObjectiveStatus::New, "its approval covers nothing more");
+    let row = world.unblock(&ticket).await.expect("unblocked");
+    assert_eq!(row.objective.status, ObjectiveStatus::New, "its approval covers nothing more");
     assert_eq!(spent(&world, &ticket).await.attempts, 2);
     let decision = world.approve(&ticket).await.expect("approved anew");
-    let standing = world.standing(&ticket).await;
-    assert_eq!((standing.spent, standing.approval), (Spent::default(), Some(decision.record_id)));
+    let row = world.row(&ticket).await;
+    assert_eq!((row.spent, row.approval), (Spent::default(), Some(decision.record_id)));
     assert_eq!(world.chain(&ticket).await.decisions.len(), 2);
     attempt(&world, good()).await;
     assert_eq!(world.status(&ticket).await, ObjectiveStatus::Done);
@@ -61,11 +61,11 @@ async fn what_never_began_costs_no_attempt<B: Backend>() {
                          "metadata": {"outcome": "INFRA", "preflight": "program"}});
     for _ in 0..3 {
         attempt(&world, unready.clone()).await;
-        let standing = world.standing(&ticket).await;
-        assert_eq!((standing.objective.status, standing.spent.attempts), (ObjectiveStatus::Blocked, 0));
-        assert!(standing.objective.blocked_on.iter().any(|b| b.description.contains("no such program")));
-        let standing = world.unblock(&ticket).await.expect("unblocked");
-        assert_eq!(standing.objective.status, ObjectiveStatus::Todo, "its approval covers it still");
+        let row = world.row(&ticket).await;
+        assert_eq!((row.objective.status, row.spent.attempts), (ObjectiveStatus::Blocked, 0));
+        assert!(row.objective.blocked_on.iter().any(|b| b.description.contains("no such program")));
+        let row = world.unblock(&ticket).await.expect("unblocked");
+        assert_eq!(row.objective.status, ObjectiveStatus::Todo, "its approval covers it still");
     }
     // What broke while it ran counts, whoever broke it.
     let broken = json!({"title": "It broke", "content": "", "notes": "", "metadata": {"outcome": "INFRA"}});
@@ -87,8 +87,8 @@ async fn what_executors_report_counts_over_all_attempts<B: Backend>() {
             let wanted = if n < times { ObjectiveStatus::Todo } else { ObjectiveStatus::Blocked };
             assert_eq!(world.status(&ticket).await, wanted, "{name} after {n}");
         }
-        let standing = world.unblock(&ticket).await.expect("unblocked");
-        assert_eq!(standing.objective.status, ObjectiveStatus::New);
+        let row = world.unblock(&ticket).await.expect("unblocked");
+        assert_eq!(row.objective.status, ObjectiveStatus::New);
     }
 }
 

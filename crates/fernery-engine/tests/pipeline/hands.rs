@@ -8,16 +8,17 @@ use fernery_core::canonical::Digest;
 use fernery_core::job::report::Answer;
 use fernery_core::names::WorkerId;
 use fernery_core::pipeline::draft::Draft;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::{StreamName, TokenHash};
 use fernery_engine::pipeline::acts::{self, Actor, Refusal};
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
 use fernery_engine::pipeline::decisions::{self, Deciding};
-use fernery_engine::pipeline::judging::{self, Heard, Judged};
-use fernery_engine::pipeline::objectives::ObjectiveRow;
+use fernery_engine::pipeline::docket::{self, Heard};
+use fernery_engine::pipeline::judging::{self, Judged};
+use fernery_engine::pipeline::objectives::{self, NewObjective, ObjectiveRow};
 use fernery_engine::pipeline::reading::{self, Chain, Decision, chain};
 use fernery_engine::pipeline::scheduling::{self, Ids, Scheduled};
-use fernery_engine::pipeline::{Cell, Sql, Substrate, azollas, objectives, readiness};
+use fernery_engine::pipeline::{Cell, Sql, Substrate, azollas, blockers, readiness};
 use fernery_engine::store::{Ask, Claimed, Completion, Failure, Proof, Store};
 use fernery_engine::{StoreError, door};
 use serde_json::value::RawValue;
@@ -80,23 +81,20 @@ impl Hands {
 
     pub(crate) async fn create(&self, name: &str) -> ObjectiveId {
         let (objective_id, azolla) = (id(name), self.azolla.clone());
-        let wanted = objective_id.clone();
-        let made = self
-            .substrate
-            .transact(move |sql| objectives::create(sql, &operator(), &wanted, &azolla, &draft("Do it")))
-            .await;
+        let new = NewObjective::new(&objective_id, &azolla, draft("Do it"));
+        let made = self.substrate.transact(move |sql| objectives::create(sql, &operator(), &new)).await;
         made.expect("stored").expect("created");
         objective_id
     }
 
-    pub(crate) async fn standing(&self, of: &ObjectiveId) -> ObjectiveRow {
+    pub(crate) async fn row(&self, of: &ObjectiveId) -> ObjectiveRow {
         let of = of.clone();
         let found = self.substrate.read(move |sql| objectives::load(sql, &of)).await;
         found.expect("read").expect("an objective")
     }
 
     pub(crate) async fn status(&self, of: &ObjectiveId) -> ObjectiveStatus {
-        self.standing(of).await.objective.status
+        self.row(of).await.objective.status
     }
 
     pub(crate) async fn approve(&self, of: &ObjectiveId) -> Result<Decision, Refusal> {
@@ -199,7 +197,7 @@ impl Hands {
         let (azolla, by) = (self.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
         let taken = self
             .substrate
-            .transact(move |sql| claims::take_executed(sql, &azolla, &by, 100))
+            .transact(move |sql| docket::take_executed(sql, &azolla, &by, 100))
             .await
             .expect("claims");
         taken.into_iter().map(|(_, held)| held).collect()
@@ -216,7 +214,7 @@ impl Hands {
 
     pub(crate) async fn judge_one(&self, held: HeldClaim) -> Judged {
         let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
-        let docket = self.substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read");
+        let docket = self.substrate.read(move |sql| docket::docket(sql, &id)).await.expect("read");
         let docket = docket.expect("a docket");
         let mut evidence: Vec<Evidence> = Vec::new();
         for gate in &docket.blueprint.gates {
@@ -234,7 +232,7 @@ impl Hands {
     /// As [`Self::judge_one`], where somebody may have been faster.
     pub(crate) async fn judge_if_there(&self, held: HeldClaim) -> Option<Judged> {
         let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
-        let docket = self.substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read");
+        let docket = self.substrate.read(move |sql| docket::docket(sql, &id)).await.expect("read");
         match docket {
             Some(_) => Some(self.judge_one(held).await),
             None => None,
@@ -245,7 +243,7 @@ impl Hands {
     pub(crate) async fn judge_all(&self, held: Vec<HeldClaim>) -> Vec<Judged> {
         let ids: Vec<_> =
             held.iter().map(|held| fernery_core::artifact::WorkorderId::stored(&held.resource_id)).collect();
-        let dockets = self.substrate.read(move |sql| judging::dockets(sql, &ids)).await.expect("read");
+        let dockets = self.substrate.read(move |sql| docket::dockets(sql, &ids)).await.expect("read");
         let heard: Vec<Heard> = held
             .iter()
             .zip(dockets)
@@ -284,20 +282,20 @@ impl Hands {
 
     pub(crate) async fn cancel(&self, of: &ObjectiveId) -> Result<ObjectiveRow, Refusal> {
         let (of, record) = (of.clone(), record());
-        self.act(move |sql, who| decisions::cancel(sql, who, (&of, &record), None)).await
+        self.act(move |sql, who| blockers::cancel(sql, who, (&of, &record), None)).await
     }
 
     pub(crate) async fn unblock(&self, of: &ObjectiveId) -> Result<ObjectiveRow, Refusal> {
-        self.unblock_from(of, decisions::Resolved::All).await
+        self.unblock_from(of, blockers::Resolved::All).await
     }
 
     pub(crate) async fn unblock_from(
         &self,
         of: &ObjectiveId,
-        these: decisions::Resolved,
+        these: blockers::Resolved,
     ) -> Result<ObjectiveRow, Refusal> {
         let (of, record) = (of.clone(), record());
-        self.act(move |sql, who| decisions::unblock(sql, who, (&of, &record), &these)).await
+        self.act(move |sql, who| blockers::unblock(sql, who, (&of, &record), &these)).await
     }
 
     /// The last run, by its id; one that is not there if there is none.

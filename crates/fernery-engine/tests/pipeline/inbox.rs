@@ -10,11 +10,12 @@ use fernery_core::artifact::{
 use fernery_core::inbox::Question;
 use fernery_core::pipeline::draft::DraftEdit;
 use fernery_engine::pipeline::acts::Refusal;
-use fernery_engine::pipeline::inbox::candidates::{self, CandidateStatus};
+use fernery_engine::pipeline::inbox::candidates::{self, CandidateStatus, Promoted};
 use fernery_engine::pipeline::inbox::captures::Stored;
 use fernery_engine::pipeline::judging::Judged;
 use fernery_engine::pipeline::reading::{Below, ObjectiveFilter, objectives};
-use fernery_engine::pipeline::scheduling::{Room, Scheduled};
+use fernery_engine::pipeline::room::Room;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -414,12 +415,15 @@ async fn a_person_decides_about_each_candidate_once<B: Backend>() {
         "it has no tickets"
     );
     let nowhere = promote(&first, &act, &AzollaId::stored("none"), "t1").await;
-    assert!(matches!(nowhere, Err(Refusal::UnknownAzolla(_))), "{nowhere:?}");
-    let (promoted, standing) = promote(&first, &act, &mec, "t1").await.expect("promoted");
-    assert_eq!(standing.objective.status, ObjectiveStatus::New, "and not more");
+    assert!(matches!(nowhere, Err(Refusal::UnknownAzolla { .. })), "{nowhere:?}");
+    let Promoted { candidate: promoted, row, .. } =
+        promote(&first, &act, &mec, "t1").await.expect("promoted");
+    assert_eq!(row.objective.status, ObjectiveStatus::New, "and not more");
     assert_eq!(promoted.objective_id, Some(id("t1")));
-    assert_eq!(standing.objective.metadata["captured_from"], json!([capture_id(1)]));
-    let (again, _) = promote(&first, &act, &mec, "t2").await.expect("the same act again");
+    assert_eq!(row.objective.metadata["captured_from"], json!([capture_id(1)]));
+    let Promoted { candidate: again, was_there, .. } =
+        promote(&first, &act, &mec, "t2").await.expect("the same act again");
+    assert!(was_there);
     assert_eq!(again.objective_id, Some(id("t1")), "is answered as it was");
     assert!(matches!(promote(&first, &record(), &mec, "t3").await, Err(Refusal::Conflict(_))));
 

@@ -150,10 +150,8 @@ impl<B: Backend> Inbox<B> {
 
     async fn captures_wait(&self) -> bool {
         let of = self.world.azolla.clone();
-        let waits = self
-            .world
-            .substrate
-            .read(move |sql| fernery_engine::pipeline::inbox::tracks::captures_wait(sql, &of));
+        let waits =
+            self.world.substrate.read(move |sql| fernery_engine::pipeline::room::captures_wait(sql, &of));
         waits.await.expect("read")
     }
 

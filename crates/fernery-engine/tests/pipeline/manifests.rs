@@ -12,8 +12,9 @@ use fernery_core::inbox::Question;
 use fernery_engine::pipeline::inbox::answers;
 use fernery_engine::pipeline::inbox::manifests::{self, ManifestView, RequestState};
 use fernery_engine::pipeline::judging::Judged;
-use fernery_engine::pipeline::objectives;
-use fernery_engine::pipeline::scheduling::{Room, Scheduled};
+use fernery_engine::pipeline::objectives::{self, NewObjective};
+use fernery_engine::pipeline::room::Room;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use serde_json::json;
 
 on_both_backends!(
@@ -35,8 +36,8 @@ on_both_backends!(
 
 pub(crate) async fn ticket<B: Backend>(world: &World<B>, name: &str) -> ObjectiveId {
     let (named, mec) = (id(name), AzollaId::stored("mec"));
-    let of = named.clone();
-    let made = world.act(move |sql, who| objectives::create(sql, who, &of, &mec, &draft("Mend it"))).await;
+    let new = NewObjective::new(&named, &mec, draft("Mend it"));
+    let made = world.act(move |sql, who| objectives::create(sql, who, &new)).await;
     made.expect("created");
     named
 }
@@ -360,7 +361,7 @@ async fn a_standing_objective_of_an_earlier_version_is_put_right<B: Backend>() {
     assert_eq!(world.substrate.transact(write).await.expect("written").len(), 1);
     for _ in 0..2 {
         world.put_in_force(tasks("")).await;
-        let duty = world.standing(&id(DUTY)).await.objective;
+        let duty = world.row(&id(DUTY)).await.objective;
         assert_eq!((duty.importance, duty.urgency), (0, 0));
         let scope = Blueprint::task_management().standing.expect("a duty").scope_description;
         assert_eq!(duty.metadata["scope_description"], json!(scope));

@@ -5,7 +5,7 @@ use crate::pipeline::world::{World, bad, deciding, draft};
 use crate::support::backend::Backend;
 use fernery_core::artifact::{GateResult, ObjectiveId, ObjectiveStatus, PauseReason};
 use fernery_core::patch::protects::Touched;
-use fernery_core::pipeline::judging::Evidence;
+use fernery_core::pipeline::evidence::Evidence;
 use fernery_core::pipeline::protection::{Informing, Protected, Version};
 use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::objectives;
@@ -37,9 +37,9 @@ async fn attempt<B: Backend>(world: &World<B>, ticket: &ObjectiveId, result: Val
 
 /// It is BLOCKED at a pause with one action, and says why.
 async fn stopped<B: Backend>(world: &World<B>, ticket: &ObjectiveId, why: &str) {
-    let standing = world.standing(ticket).await;
-    assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
-    let open: Vec<_> = standing.objective.blocked_on.iter().filter(|b| !b.resolved).collect();
+    let row = world.row(ticket).await;
+    assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
+    let open: Vec<_> = row.objective.blocked_on.iter().filter(|b| !b.resolved).collect();
     assert_eq!(open.len(), 1);
     assert!(open[0].description.contains(why), "{open:?}");
     let last = world.chain(ticket).await.pauses.pop().expect("a pause");
@@ -59,7 +59,7 @@ async fn a_failure_that_repeats_itself_stops_the_ticket_at_one_action<B: Backend
     );
     attempt(&world, &ticket, failing("4 of 9 in 20ms")).await;
     stopped(&world, &ticket, "gate outcome failed in the same way").await;
-    assert_eq!(world.standing(&ticket).await.spent.attempts, 4, "five of the envelope are left");
+    assert_eq!(world.row(&ticket).await.spent.attempts, 4, "five of the envelope are left");
     let run = world.chain(&ticket).await.runs.pop().expect("a run");
     let again = world.substrate.read(move |sql| judging::replay(sql, &run)).await.expect("read");
     let (record, verdict) = again.expect("judged again");

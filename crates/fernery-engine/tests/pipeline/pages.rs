@@ -8,7 +8,7 @@ use fernery_core::artifact::BlockerKind;
 use fernery_core::limits;
 use fernery_engine::StoreError;
 use fernery_engine::pipeline::acts::Refusal;
-use fernery_engine::pipeline::decisions::{self, Resolved};
+use fernery_engine::pipeline::blockers::{self, Resolved};
 use fernery_engine::pipeline::reading::{self, Below, ObjectiveFilter};
 use fernery_engine::pipeline::{Cell, Row, Sql, Stage};
 use fernery_engine::store::NewJob;
@@ -69,12 +69,11 @@ async fn a_page_of_tickets_takes_as_many_statements_as_an_empty_one<B: Backend>(
             .await
             .expect("read");
         assert_eq!((found.len(), statements), (5, 2));
-        for standing in found {
-            let names: Vec<_> =
-                standing.objective.blocked_on.iter().map(|b| b.blocker_id.to_string()).collect();
+        for row in found {
+            let names: Vec<_> = row.objective.blocked_on.iter().map(|b| b.blocker_id.to_string()).collect();
             assert_eq!(names, ["one", "two"]);
-            let whole = world.standing(&standing.objective.objective_id).await;
-            assert_eq!(standing, whole);
+            let whole = world.row(&row.objective.objective_id).await;
+            assert_eq!(row, whole);
         }
     }
 }
@@ -108,13 +107,13 @@ async fn only_open_blockers_count_against_their_limit<B: Backend>() {
         for round in 0..2 {
             for n in 0..limits::BLOCKERS_MAX {
                 let (name, kind) = (format!("b-{round}-{n}").parse().ok(), BlockerKind::UserInput);
-                let said = decisions::block(sql, who, (&of, &record()), name, kind, &format!("{n}"))?;
+                let said = blockers::block(sql, who, (&of, &record()), name, kind, &format!("{n}"))?;
                 if let Err(refusal) = said {
                     return Ok(Err(refusal));
                 }
             }
             if round == 0 {
-                last = decisions::unblock(sql, who, (&of, &record()), &Resolved::All)?.ok();
+                last = blockers::unblock(sql, who, (&of, &record()), &Resolved::All)?.ok();
             }
         }
         Ok(last.ok_or(Refusal::Unknown))

@@ -80,8 +80,8 @@ async fn a_read_that_panics_takes_nobody_with_it<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = backend.store();
     for _ in 0..20 {
-        let read = store.consult(Box::new(|_| panic!("no luck"))).await;
+        let read = store.read(Box::new(|_| panic!("no luck"))).await;
         assert!(matches!(read, Err(StoreError::Corrupt(_))), "{read:?}");
     }
-    assert_eq!(store.consult(Box::new(|_| Ok(()))).await, Ok(()));
+    assert_eq!(store.read(Box::new(|_| Ok(()))).await, Ok(()));
 }

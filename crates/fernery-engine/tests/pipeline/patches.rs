@@ -7,12 +7,13 @@ use fernery_core::StreamName;
 use fernery_core::artifact::{GateResult, ObjectiveId, ObjectiveStatus, SnapshotId, WorkorderId};
 use fernery_core::blueprint::Gate;
 use fernery_core::names::WorkerId;
-use fernery_core::pipeline::scheduling::{Ground, Premises};
+use fernery_core::pipeline::ground::{Ground, Premises};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal;
 use fernery_engine::pipeline::decisions;
-use fernery_engine::pipeline::judging::{self, Heard, Judged};
-use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::docket::{self, Heard};
+use fernery_engine::pipeline::judging::{self, Judged};
+use fernery_engine::pipeline::objectives::{self, NewObjective};
 use fernery_engine::pipeline::scheduling::{self, ClaimedEvent, Ids, Scheduled};
 use fernery_engine::store::{Ask, Claimed as Job};
 use serde_json::{Value, json};
@@ -33,7 +34,8 @@ pub(crate) async fn named<B: Backend>(world: &World<B>, name: &str, metadata: Va
     let (ticket, azolla) = (id(name), world.azolla.clone());
     let (of, mut draft) = (ticket.clone(), draft("Do it"));
     draft.metadata = serde_json::from_value(metadata).expect("metadata");
-    world.act(move |sql, who| objectives::create(sql, who, &of, &azolla, &draft)).await.expect("created");
+    let new = NewObjective::new(&of, &azolla, draft);
+    world.act(move |sql, who| objectives::create(sql, who, &new)).await.expect("created");
     ticket
 }
 
@@ -115,7 +117,7 @@ async fn what_is_no_patch_never_becomes_done<B: Backend>() {
         world.hand_in(&job, result).await;
         let held = world.take_executed("gate").await.pop().expect("executed");
         let of = WorkorderId::stored(&held.resource_id);
-        let docket = world.substrate.read(move |sql| judging::docket(sql, &of)).await.expect("read");
+        let docket = world.substrate.read(move |sql| docket::docket(sql, &of)).await.expect("read");
         let heard = Heard::plainly(&held, docket.expect("a docket"));
         if reason.is_empty() {
             // Nothing is wrong with it by itself: whether it applies is found out in a clone.

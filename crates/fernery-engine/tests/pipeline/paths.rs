@@ -12,9 +12,9 @@ use fernery_core::pipeline::prompt::title_of;
 use fernery_engine::StoreError;
 use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::pipeline::blockers::Resolved;
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
-use fernery_engine::pipeline::decisions::Resolved;
-use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::objectives::{self, NewObjective};
 use fernery_engine::pipeline::scheduling::Scheduled;
 use std::collections::BTreeSet;
 use tokio::task::JoinSet;
@@ -179,9 +179,9 @@ async fn an_event_of_a_ticket_that_is_not_todo_is_closed_with_that_reason<B: Bac
         let (world, ticket) = World::<B>::with_ticket("").await;
         world.emit().await;
         world.sql(set, status).await;
-        let before = world.standing(&ticket).await;
+        let before = world.row(&ticket).await;
         assert_eq!(world.pass().await, [Scheduled::Closed(TerminalReason::NonExecutableStatus)]);
-        assert_eq!(world.standing(&ticket).await, before, "nothing else changes");
+        assert_eq!(world.row(&ticket).await, before, "nothing else changes");
         let chain = world.chain(&ticket).await;
         assert!(chain.events[0].event.processed && chain.workorders.is_empty());
     }
@@ -199,11 +199,8 @@ async fn create_blocked<B: Backend>(
     blocked_on: Vec<NewBlocker>,
 ) -> Result<ObjectiveId, Refusal> {
     let (ticket, azolla) = (id(name), world.azolla.clone());
-    let of = ticket.clone();
-    let made = world.act(move |sql, who| {
-        objectives::create_blocked(sql, who, (&of, &azolla), &draft("Do it"), &blocked_on)
-    });
-    made.await.map(|_| ticket)
+    let new = NewObjective { blocked_on, ..NewObjective::new(&ticket, &azolla, draft("Do it")) };
+    world.act(move |sql, who| objectives::create(sql, who, &new)).await.map(|_| ticket)
 }
 
 /// Invariants 13 and 16.
@@ -215,10 +212,10 @@ async fn open_blockers_stop_a_ticket_at_a_pause_that_names_them<B: Backend>() {
     world.approve(&ticket).await.expect("what is in its way keeps nobody from approving it");
     assert_eq!(world.status(&ticket).await, ObjectiveStatus::Todo);
     assert_eq!(world.pass().await, [Scheduled::Closed(TerminalReason::Blocked)]);
-    let (standing, chain) = (world.standing(&ticket).await, world.chain(&ticket).await);
-    assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
+    let (row, chain) = (world.row(&ticket).await, world.chain(&ticket).await);
+    assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
     assert_eq!(
-        standing.objective.blocked_reason.as_deref(),
+        row.objective.blocked_reason.as_deref(),
         Some("blocked on key (the API key), host (a host name)")
     );
     assert_eq!(chain.pauses.len(), 1);
@@ -229,8 +226,8 @@ async fn open_blockers_stop_a_ticket_at_a_pause_that_names_them<B: Backend>() {
     // What the actions say leads on: one blocker is not enough, both re-emit the event.
     for (name, status) in [("key", ObjectiveStatus::Blocked), ("host", ObjectiveStatus::Todo)] {
         let these = Resolved::These(vec![name.parse().expect("an id")]);
-        let standing = world.unblock_from(&ticket, these).await;
-        assert_eq!(standing.expect("unblocked").objective.status, status);
+        let row = world.unblock_from(&ticket, these).await;
+        assert_eq!(row.expect("unblocked").objective.status, status);
     }
     assert!(matches!(world.pass().await[..], [Scheduled::Workorder(_)]));
     assert_eq!(world.chain(&ticket).await.events.len(), 2);
@@ -239,7 +236,7 @@ async fn open_blockers_stop_a_ticket_at_a_pause_that_names_them<B: Backend>() {
     for other in [vec![], blockers()[..1].to_vec(), vec![blocker(Some("key"), "the API key"); 1]] {
         assert_eq!(create_blocked(&world, "t", other).await, Err(Refusal::Taken));
     }
-    assert_eq!(world.standing(&ticket).await.objective.blocked_on.len(), 2);
+    assert_eq!(world.row(&ticket).await.objective.blocked_on.len(), 2);
 }
 
 async fn a_blocker_can_be_resolved_before_anything_has_stopped<B: Backend>() {
@@ -258,8 +255,8 @@ async fn a_blocker_can_be_resolved_before_anything_has_stopped<B: Backend>() {
                 Resolved::These(["b1", "b2"].map(|b| b.parse().expect("an id")).to_vec()),
             ),
         };
-        let standing = world.unblock_from(&ticket, these).await.expect("resolved").objective;
-        assert_eq!((standing.status, standing.has_open_blockers()), (status, false));
+        let row = world.unblock_from(&ticket, these).await.expect("resolved").objective;
+        assert_eq!((row.status, row.has_open_blockers()), (status, false));
         assert_eq!(
             world.unblock(&ticket).await,
             Err(Refusal::Status(status)),

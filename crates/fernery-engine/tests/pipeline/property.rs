@@ -10,6 +10,7 @@ use crate::support::seed::seeds;
 use crate::support::seeded::Seeded;
 use fernery_core::artifact::{BlockerKind, Event, ObjectiveId, ObjectiveStatus};
 use fernery_core::pipeline::lifecycle::Step;
+use fernery_engine::pipeline::blockers;
 use fernery_engine::pipeline::claims::{self, HeldClaim};
 use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::journal;
@@ -177,7 +178,7 @@ impl<B: Backend> Campaign<B> {
                 let kind = BlockerKind::UserInput;
                 let record = record();
                 let done = world
-                    .act(move |sql, who| decisions::block(sql, who, (&id, &record), None, kind, "why"))
+                    .act(move |sql, who| blockers::block(sql, who, (&id, &record), None, kind, "why"))
                     .await;
                 ("block", done.is_ok(), &[Step::Block])
             }

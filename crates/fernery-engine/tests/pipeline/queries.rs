@@ -8,7 +8,7 @@ use crate::support::backend::Backend;
 use fernery_core::artifact::{AzollaId, EventType, QueryStatus, ResponseId, SubstrateQueryResponse};
 use fernery_core::blueprint::{ReadableArtifact, Reads};
 use fernery_engine::pipeline::acts;
-use fernery_engine::pipeline::decisions;
+use fernery_engine::pipeline::blockers;
 use fernery_engine::pipeline::inbox::answers::{self, Answered};
 use fernery_engine::pipeline::inbox::queries;
 use serde_json::{Value, json};
@@ -126,10 +126,10 @@ async fn a_filter_lets_through_what_it_says<B: Backend>() {
     let of = id("t2");
     let (kind, act) = (fernery_core::artifact::BlockerKind::UserInput, crate::pipeline::hands::record());
     let block = move |sql: &mut dyn fernery_engine::pipeline::Sql, who: &acts::Actor| {
-        decisions::block(sql, who, (&of, &act), None, kind, "which?")
+        blockers::block(sql, who, (&of, &act), None, kind, "which?")
     };
     world.act(block).await.expect("blocked");
-    let second = world.standing(&id("t2")).await.objective;
+    let second = world.row(&id("t2")).await.objective;
     let ask = |of, filter: Value| {
         let mut query = query(&world.azolla, "mec", of);
         query.filter = serde_json::from_value(filter).expect("an object");

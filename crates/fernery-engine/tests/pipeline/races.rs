@@ -41,9 +41,9 @@ where
 
 /// What came out, with ids and instants named in the order in which they come.
 async fn artifacts(hands: &Hands, ticket: &ObjectiveId) -> String {
-    let (standing, chain): (ObjectiveRow, Chain) = (hands.standing(ticket).await, hands.chain(ticket).await);
-    let all = json!({"objective": standing.objective, "entry": standing.entry, "failures": standing.failures,
-        "attempts": standing.spent.attempts, "unconfirmed": standing.unconfirmed, "chain": chain});
+    let (row, chain): (ObjectiveRow, Chain) = (hands.row(ticket).await, hands.chain(ticket).await);
+    let all = json!({"objective": row.objective, "entry": row.entry, "failures": row.failures,
+        "attempts": row.spent.attempts, "unconfirmed": row.unconfirmed, "chain": chain});
     let mut names = HashMap::new();
     format!("{:#}", normal(&all, "", &mut names))
 }
@@ -181,7 +181,7 @@ async fn a_cancel_and_a_verdict_at_once_both_come_through<B: Backend>() {
         .await;
         let chain = world.chain(&ticket).await;
         assert_eq!([chain.runs.len(), chain.pauses.len()], [1, 1]);
-        let objective = world.standing(&ticket).await.objective;
+        let objective = world.row(&ticket).await.objective;
         let ended = (objective.status.as_str(), objective.blocked_reason.as_deref());
         assert!(matches!(ended, ("DONE", None) | ("BLOCKED", Some("cancelled"))), "{ended:?}");
     }
@@ -204,18 +204,18 @@ async fn an_edit_and_an_approval_at_once_never_leave_an_approval_of_something_el
             }
         })
         .await;
-        let (standing, chain) = (world.standing(&ticket).await, world.chain(&ticket).await);
+        let (row, chain) = (world.row(&ticket).await, world.chain(&ticket).await);
         let shown = fernery_engine::pipeline::objectives::shown(
-            &standing.objective,
+            &row.objective,
             &crate::pipeline::world::blueprint(""),
         );
-        match standing.approval {
+        match row.approval {
             Some(approval) => {
-                assert_eq!(standing.objective.status.as_str(), "TODO");
+                assert_eq!(row.objective.status.as_str(), "TODO");
                 let decision = chain.decisions.iter().find(|d| d.record_id == approval).expect("its record");
                 assert_eq!(decision.digest, shown.digest);
             }
-            None => assert_eq!(standing.objective.status.as_str(), "NEW"),
+            None => assert_eq!(row.objective.status.as_str(), "NEW"),
         }
     }
 }

@@ -9,7 +9,8 @@ use crate::support::proxy::Proxy;
 use fernery_core::artifact::{AzollaId, BlockerKind, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::Digest;
 use fernery_engine::pipeline::acts::{Actor, Answer, Refusal};
-use fernery_engine::pipeline::decisions::{self, Deciding, Resolved};
+use fernery_engine::pipeline::blockers::{self, Resolved};
+use fernery_engine::pipeline::decisions::{self, Deciding};
 use fernery_engine::pipeline::{Sql, Substrate, objectives, reading};
 use serde_json::json;
 
@@ -52,9 +53,9 @@ fn carry_out_as(
         "approve" => decisions::approve(sql, who, id, &deciding)?.map(|d| format!("{d:?}")),
         "confirm" => decisions::confirm(sql, who, (id, run), &deciding)?.map(|d| format!("{d:?}")),
         "reopen" => decisions::reopen(sql, who, id, &deciding)?.map(|d| format!("{d:?}")),
-        "block" => decisions::block(sql, who, of, None, kind, "why")?.map(|s| format!("{s:?}")),
-        "unblock" => decisions::unblock(sql, who, of, &Resolved::All)?.map(|s| format!("{s:?}")),
-        _ => decisions::cancel(sql, who, of, None)?.map(|s| format!("{s:?}")),
+        "block" => blockers::block(sql, who, of, None, kind, "why")?.map(|s| format!("{s:?}")),
+        "unblock" => blockers::unblock(sql, who, of, &Resolved::All)?.map(|s| format!("{s:?}")),
+        _ => blockers::cancel(sql, who, of, None)?.map(|s| format!("{s:?}")),
     })
 }
 
@@ -152,7 +153,7 @@ const IN_OTHER_WORDS: [(&str, &[Act]); 6] = [
         "unblock",
         &[|sql, who, id, of, _| {
             let these = Resolved::These(vec!["b-1".parse().expect("an id")]);
-            Ok(decisions::unblock(sql, who, (id, of), &these)?.map(drop))
+            Ok(blockers::unblock(sql, who, (id, of), &these)?.map(drop))
         }],
     ),
     (
@@ -164,7 +165,7 @@ const IN_OTHER_WORDS: [(&str, &[Act]); 6] = [
         }],
     ),
     ("reopen", &[|sql, who, id, of, _| decide(decisions::reopen, sql, who, id, (of, "other"))]),
-    ("cancel", &[|sql, who, id, of, _| Ok(decisions::cancel(sql, who, (id, of), Some("other"))?.map(drop))]),
+    ("cancel", &[|sql, who, id, of, _| Ok(blockers::cancel(sql, who, (id, of), Some("other"))?.map(drop))]),
 ];
 
 type Decides = fn(&mut dyn Sql, &Actor, &ObjectiveId, &Deciding) -> Answer<reading::Decision>;
@@ -190,7 +191,7 @@ fn block(
     (kind, description): (BlockerKind, &str),
 ) -> Answer<()> {
     let named = named.map(|id| id.parse().expect("an id"));
-    Ok(decisions::block(sql, who, of, named, kind, description)?.map(drop))
+    Ok(blockers::block(sql, who, of, named, kind, description)?.map(drop))
 }
 
 async fn the_id_of_an_act_is_its_actors_and_of_this_content<B: Backend>() {
@@ -264,7 +265,7 @@ async fn the_difference_includes_changes_of_the_blueprint<B: Backend>() {
     let world = World::<B>::new("").await;
     let ticket = world.create("t").await;
     let digest = |shown: objectives::Shown| -> Digest { shown.digest };
-    let read = digest(objectives::shown(&world.standing(&ticket).await.objective, &blueprint("")));
+    let read = digest(objectives::shown(&world.row(&ticket).await.objective, &blueprint("")));
     for title in ["Do something else", "Do a third thing"] {
         let (of, draft) = (ticket.clone(), crate::pipeline::world::draft(title));
         world.act(move |sql, who| objectives::edit(sql, who, &of, &draft)).await.expect("edited");
@@ -288,7 +289,7 @@ async fn a_transaction_with_an_ignored_error_is_not_committed_on_postgres() {
     let before = world.dump().await;
     let id = ticket.clone();
     let done = world.substrate.transact(move |sql| {
-        let cancelled = decisions::cancel(sql, &Actor("operator".into()), (&id, &record()), None)?;
+        let cancelled = blockers::cancel(sql, &Actor("operator".into()), (&id, &record()), None)?;
         let _ = sql.query("SELECT 1 / 0", &[]);
         Ok(cancelled.is_ok())
     });

@@ -6,7 +6,7 @@ use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::lifecycle::{Step, after};
 use fernery_engine::pipeline::objectives::{ObjectiveRow, shown};
 use fernery_engine::pipeline::reading::{self, Below, EventView, Run, WorkorderView};
-use fernery_engine::pipeline::{azollas, scheduling};
+use fernery_engine::pipeline::{azollas, room};
 use std::collections::{BTreeMap, HashSet};
 
 /// Far more rows than a campaign makes.
@@ -25,7 +25,7 @@ pub(crate) struct Sight {
     /// Of every event and workorder.
     versions: BTreeMap<String, i64>,
     pub(crate) blueprint: Blueprint,
-    pub(crate) room: scheduling::Room,
+    pub(crate) room: room::Room,
 }
 
 impl Sight {
@@ -59,7 +59,7 @@ impl Sight {
                 pauses: pauses.into_iter().map(|(p, key)| (key, p.prioritized_actions.len())).collect(),
                 decisions,
                 versions,
-                room: scheduling::room(sql, &registered)?,
+                room: room::room(sql, &registered)?,
                 blueprint: (*registered.blueprint).clone(),
             })
         });
@@ -71,10 +71,10 @@ impl Sight {
     }
 
     /// Whether a decision covers exactly what is there now.
-    fn is_approved(&self, standing: &ObjectiveRow) -> bool {
-        let digest = shown(&standing.objective, &self.blueprint).digest.to_string();
-        let id = standing.objective.objective_id.as_str();
-        standing.approval.as_ref().is_some_and(|record| {
+    fn is_approved(&self, row: &ObjectiveRow) -> bool {
+        let digest = shown(&row.objective, &self.blueprint).digest.to_string();
+        let id = row.objective.objective_id.as_str();
+        row.approval.as_ref().is_some_and(|record| {
             self.decisions.iter().any(|(r, o, d)| r == record.as_str() && o == id && *d == digest)
         })
     }
@@ -99,11 +99,11 @@ impl Sight {
         for event in &self.events {
             assert_eq!(event.event.processed, event.reason.is_some(), "a processed event says why");
         }
-        for (id, standing) in &self.objectives {
+        for (id, row) in &self.objectives {
             let active =
                 self.workorders.iter().filter(|w| w.workorder.objective_id == *id && !w.judged).count();
             assert!(active <= 1, "{active} workorders of {id} at once");
-            if standing.objective.status == ObjectiveStatus::InProgress {
+            if row.objective.status == ObjectiveStatus::InProgress {
                 assert_eq!(active, 1, "{id} is in progress and nothing of it is under way (invariant 17)");
             }
         }
@@ -111,13 +111,13 @@ impl Sight {
 
     /// What one act of this kind may have changed since `before`.
     pub(crate) fn follows(&self, before: &Self, allowed: &[Step]) {
-        for (id, standing) in &self.objectives {
+        for (id, row) in &self.objectives {
             let Some(was) = before.objectives.get(id) else {
-                assert_eq!(standing.objective.status, ObjectiveStatus::New, "{id} begins as NEW");
+                assert_eq!(row.objective.status, ObjectiveStatus::New, "{id} begins as NEW");
                 continue;
             };
-            let (from, to) = (was.objective.status, standing.objective.status);
-            let entered = standing.entry - was.entry;
+            let (from, to) = (was.objective.status, row.objective.status);
+            let entered = row.entry - was.entry;
             if from != to {
                 let leads = |step: &&Step| after(ObjectiveType::Ticket, from, **step) == Some(to);
                 assert!(allowed.iter().any(|s| leads(&s)), "{id}: {from} to {to} by one of {allowed:?}");
@@ -126,7 +126,7 @@ impl Sight {
                 assert_eq!(entered, 0, "{id} stays {from}");
             }
             let granted = [Step::Approve, Step::Reopen].iter().any(|step| allowed.contains(step));
-            let (used, before) = (standing.spent, was.spent);
+            let (used, before) = (row.spent, was.spent);
             let kept = used.attempts >= before.attempts
                 && used.wall_ms >= before.wall_ms
                 && used.tokens >= before.tokens;
@@ -137,7 +137,7 @@ impl Sight {
             }
             let starts = from != to && matches!(to, ObjectiveStatus::Todo | ObjectiveStatus::InProgress);
             if starts && !allowed.contains(&Step::TryAgain) {
-                assert!(self.is_approved(standing), "{id}: {from} to {to} without approval (invariant 10)");
+                assert!(self.is_approved(row), "{id}: {from} to {to} without approval (invariant 10)");
             }
         }
         for (id, version) in &before.versions {
@@ -155,9 +155,9 @@ impl Sight {
     /// What holds once nothing more happens by itself (invariant 17).
     pub(crate) fn is_at_rest(&self) {
         assert_eq!(self.active(), 0, "every workorder has its verdict");
-        let full = !matches!(self.room, scheduling::Room::Left(_));
-        for (id, standing) in &self.objectives {
-            match standing.objective.status {
+        let full = !matches!(self.room, room::Room::Left(_));
+        for (id, row) in &self.objectives {
+            match row.objective.status {
                 ObjectiveStatus::InProgress => panic!("{id} is in progress and nobody works on it"),
                 ObjectiveStatus::Todo => {
                     let waits =
@@ -165,7 +165,7 @@ impl Sight {
                     assert!(full && waits, "{id} is to do, there is room, and no event says so");
                 }
                 ObjectiveStatus::Blocked => {
-                    let says = standing.objective.blocked_reason.is_some();
+                    let says = row.objective.blocked_reason.is_some();
                     let paused = self.pauses.iter().any(|(key, _)| {
                         key.contains(id.as_str())
                             || self.workorders.iter().any(|w| {

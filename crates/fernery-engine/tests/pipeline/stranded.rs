@@ -56,9 +56,9 @@ async fn a_ticket_whose_executors_are_gone_is_blocked_with_a_reason_and_goes_on_
     let before = world.dump().await;
     assert!(!strand(&world, found[0].clone()).await, "once");
     assert_eq!(world.dump().await, before);
-    let standing = world.standing(&ticket).await;
-    assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
-    let blocker = &standing.objective.blocked_on[0];
+    let row = world.row(&ticket).await;
+    assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
+    let blocker = &row.objective.blocked_on[0];
     assert_eq!((blocker.kind, blocker.resolved), (BlockerKind::DependencyChange, false));
     assert!(blocker.description.contains("TEXT_DIAZOTROPH") && blocker.description.contains("OTHER"));
     // Its workorder ends as every one does.

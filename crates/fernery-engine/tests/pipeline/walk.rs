@@ -8,7 +8,8 @@ use fernery_engine::pipeline::acts::Refusal;
 use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::judging::Judged;
 use fernery_engine::pipeline::objectives;
-use fernery_engine::pipeline::scheduling::{Room, Scheduled};
+use fernery_engine::pipeline::room::Room;
+use fernery_engine::pipeline::scheduling::Scheduled;
 use serde_json::json;
 use std::time::Duration;
 
@@ -99,9 +100,9 @@ async fn a_failed_gate_tries_again_with_what_failed_and_then_blocks<B: Backend>(
     assert_eq!(payload["context_snapshot"]["related_yield_refs"], json!([chain.output_bundles[0].output_id]));
     world.hand_in(&job, bad()).await;
     world.judge().await;
-    let standing = world.standing(&ticket).await;
-    assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
-    assert!(standing.objective.has_open_blockers());
+    let row = world.row(&ticket).await;
+    assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
+    assert!(row.objective.has_open_blockers());
     assert_eq!(world.chain(&ticket).await.pauses.len(), 2);
     let free = world.unblock(&ticket).await;
     assert_eq!(
@@ -159,9 +160,9 @@ async fn a_workorder_that_fails_for_infrastructure_blocks_with_its_own_reason<B:
         world.backend.store().promote(10).await.expect("promoted");
     }
     world.judge().await;
-    let standing = world.standing(&ticket).await;
-    assert_eq!(standing.objective.status, ObjectiveStatus::Blocked);
-    assert!(standing.objective.blocked_on[0].description.contains("broken"), "{standing:?}");
+    let row = world.row(&ticket).await;
+    assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
+    assert!(row.objective.blocked_on[0].description.contains("broken"), "{row:?}");
 }
 
 async fn what_is_spent_of_the_budget_is_not_given_again<B: Backend>() {
@@ -202,11 +203,9 @@ async fn a_full_azolla_schedules_nothing<B: Backend>() {
 async fn an_approval_covers_exactly_what_was_shown<B: Backend>() {
     let world = World::<B>::new("").await;
     let ticket = world.create("t").await;
-    let standing = world.standing(&ticket).await;
-    let shown = fernery_engine::pipeline::objectives::shown(
-        &standing.objective,
-        &crate::pipeline::world::blueprint(""),
-    );
+    let row = world.row(&ticket).await;
+    let shown =
+        fernery_engine::pipeline::objectives::shown(&row.objective, &crate::pipeline::world::blueprint(""));
     let of = ticket.clone();
     let draft = crate::pipeline::world::draft("Do something else");
     world.act(move |sql, who| objectives::edit(sql, who, &of, &draft)).await.expect("edited");

@@ -1,6 +1,6 @@
 //! The diazotroph that makes patches: any coding agent, by its profile, on a private clone of the operator's repository.
 //!
-//! It is a stateless executor: its input comes with the workorder, its output is only a candidate, and whoever runs it
+//! It is a stateless executor: its input comes with the workorder, its output is only a proposal, and whoever runs it
 //! (this process or a remote worker) renews a lease meanwhile.
 
 mod bundle;

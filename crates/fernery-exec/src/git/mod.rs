@@ -4,8 +4,8 @@
 //! git is called as a program, without anybody's environment or configuration ([`call`]). It never runs in a git
 //! directory that an agent could write to.
 
+pub mod applied_patch;
 pub mod call;
-pub mod candidate;
 pub mod clone;
 mod ground;
 pub mod repository;

@@ -1,5 +1,5 @@
 //! The operator's repository: its object folders and the head of its base branch. It is only read, except for the one
-//! branch that a passed run adds ([`super::candidate`]).
+//! branch that a passed run adds ([`super::applied_patch`]).
 
 use super::call::{Git, GitError};
 use std::fs;

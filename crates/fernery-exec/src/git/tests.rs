@@ -1,5 +1,5 @@
+use super::applied_patch::{AppliedPatch, NotApplied, Saying};
 use super::call::Git;
-use super::candidate::{Candidate, NoCandidate, Saying};
 use super::clone::Clone;
 use super::repository::{Repository, is_branch_name};
 use super::take_patch::{NoPatch, TakenPatch, take_patch};
@@ -59,10 +59,10 @@ impl OperatorsRepository {
             .expect("a clone")
     }
 
-    async fn candidate(&self, patch: &str) -> Result<Candidate, NoCandidate> {
+    async fn applied(&self, patch: &str) -> Result<AppliedPatch, NotApplied> {
         let read = read(patch).unwrap_or_else(|flaw| panic!("{flaw}\n{patch}"));
-        Candidate::make(
-            &self.folder.path().join("candidate.git"),
+        AppliedPatch::make(
+            &self.folder.path().join("patch.git"),
             &self.repository,
             &self.base,
             (patch, &read),
@@ -140,8 +140,8 @@ async fn what_an_agent_leaves_is_captured_whole_and_applies_to_the_same_tree() {
         fs::remove_file(tree.join(name)).expect("removed");
     }
     let found = taken(&clone).await;
-    match place.candidate(&found.patch).await {
-        Ok(candidate) => assert_eq!(candidate.tree, found.tree),
+    match place.applied(&found.patch).await {
+        Ok(applied) => assert_eq!(applied.tree, found.tree),
         Err(error) => panic!("{error:?}\n{}", found.patch),
     }
 }
@@ -253,7 +253,7 @@ async fn what_is_no_file_is_not_waited_for_and_what_is_no_text_is_packed() {
     fs::write(clone.tree.join("late"), late).expect("written");
     let found = taken(&clone).await;
     assert!(found.patch.contains("GIT binary patch") && !found.patch.contains('\0'));
-    assert_eq!(place.candidate(&found.patch).await.expect("it applies").tree, found.tree);
+    assert_eq!(place.applied(&found.patch).await.expect("it applies").tree, found.tree);
     // A lock that a killed git left keeps nobody from it.
     fs::write(clone.trusted.join("index.lock"), "").expect("written");
     assert_eq!(taken(&clone).await, found);
@@ -271,9 +271,9 @@ async fn one_bundle_always_gives_one_commit_and_one_branch() {
         (git(&place.repo(), &["status", "--porcelain"]), git(&place.repo(), &["rev-parse", "HEAD"]));
     let mut ids = Vec::new();
     for _ in 0..2 {
-        let candidate = place.candidate(&found.patch).await.expect("it applies");
-        let id = candidate.commit(&saying).await.expect("a commit");
-        assert_eq!(candidate.bring(&place.repository, &id, "azolla/T-1").await, Ok("azolla/T-1".into()));
+        let applied = place.applied(&found.patch).await.expect("it applies");
+        let id = applied.commit(&saying).await.expect("a commit");
+        assert_eq!(applied.bring(&place.repository, &id, "azolla/T-1").await, Ok("azolla/T-1".into()));
         ids.push(id);
     }
     assert_eq!(ids[0], ids[1]);
@@ -289,12 +289,12 @@ async fn one_bundle_always_gives_one_commit_and_one_branch() {
     assert_eq!(git(&place.repo(), &["rev-parse", "HEAD"]), head);
     // Another commit under that name: the next one.
     let other = Saying { message: "Another\n", ..saying };
-    let candidate = place.candidate(&found.patch).await.expect("it applies");
-    let id = candidate.commit(&other).await.expect("a commit");
-    assert_eq!(candidate.bring(&place.repository, &id, "azolla/T-1").await, Ok("azolla/T-1-2".into()));
+    let applied = place.applied(&found.patch).await.expect("it applies");
+    let id = applied.commit(&other).await.expect("a commit");
+    assert_eq!(applied.bring(&place.repository, &id, "azolla/T-1").await, Ok("azolla/T-1-2".into()));
     assert_eq!(git(&place.repo(), &["rev-parse", "azolla/T-1"]), ids[0], "the first stays as it was");
-    candidate.withdraw(&place.repository, &id, "azolla/T-1").await.expect("withdrawn");
-    candidate.withdraw(&place.repository, &id, "azolla/T-1").await.expect("nothing is left to withdraw");
+    applied.withdraw(&place.repository, &id, "azolla/T-1").await.expect("withdrawn");
+    applied.withdraw(&place.repository, &id, "azolla/T-1").await.expect("nothing is left to withdraw");
     assert_eq!(place.refs().lines().count(), 2, "only the one that is meant goes");
 }
 
@@ -304,10 +304,10 @@ async fn a_patch_that_does_something_else_than_it_says_is_refused() {
     let clone = place.clone("run").await;
     fs::write(clone.tree.join("a.txt"), "one\n2\nthree\n").expect("written");
     let patch = taken(&clone).await.patch;
-    let unfit = |found: Result<Candidate, NoCandidate>| matches!(found, Err(NoCandidate::Unfit(_)));
-    assert!(unfit(place.candidate(&patch.replace("+2", "+3")).await), "its id is of another content");
-    assert!(unfit(place.candidate(&patch.replace("-two", "-zwei")).await), "it does not apply");
-    assert!(place.candidate(&patch).await.is_ok());
+    let unfit = |found: Result<AppliedPatch, NotApplied>| matches!(found, Err(NotApplied::Unfit(_)));
+    assert!(unfit(place.applied(&patch.replace("+2", "+3")).await), "its id is of another content");
+    assert!(unfit(place.applied(&patch.replace("-two", "-zwei")).await), "it does not apply");
+    assert!(place.applied(&patch).await.is_ok());
 }
 
 #[tokio::test]
@@ -361,12 +361,12 @@ async fn a_tree_that_keeps_paths_has_them_as_the_base_has_them() {
     fs::create_dir(tree.join("run.sh")).expect("a folder");
     fs::write(tree.join("run.sh/x"), "x\n").expect("written");
     fs::set_permissions(tree.join("empty"), fs::Permissions::from_mode(0o755)).expect("a mode");
-    let candidate = place.candidate(&taken(&clone).await.patch).await.expect("it applies");
+    let applied = place.applied(&taken(&clone).await.patch).await.expect("it applies");
     let all = ["a.txt", "gone", "new*", "run.sh", "empty"].map(str::to_string);
-    let kept = candidate.tree_keeping(&all).await.expect("a tree");
-    let ours = Git::at(&place.folder.path().join("candidate.git"));
+    let kept = applied.tree_keeping(&all).await.expect("a tree");
+    let ours = Git::at(&place.folder.path().join("patch.git"));
     let said = ours.call(&["diff-tree", "-r", "--name-only", &place.base, &kept], b"").await.expect("a diff");
     assert_eq!(String::from_utf8_lossy(&said), "crlf.txt\n", "what is not kept is as the patch has it");
-    let none = candidate.tree_keeping(&[]).await.expect("a tree");
-    assert_eq!(none, candidate.tree);
+    let none = applied.tree_keeping(&[]).await.expect("a tree");
+    assert_eq!(none, applied.tree);
 }

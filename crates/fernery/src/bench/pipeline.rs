@@ -12,7 +12,7 @@ use fernery_core::{JobId, StreamName, Timestamp, WorkerId};
 use fernery_engine::pipeline::acts::Actor;
 use fernery_engine::pipeline::decisions::{self, Deciding};
 use fernery_engine::pipeline::journal;
-use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::objectives::{self, NewObjective};
 use fernery_engine::store::{Ask, Completion, Proof};
 use fernery_engine::{Database, Engine, EngineSettings, Substrate, door};
 use serde_json::json;
@@ -177,8 +177,8 @@ pub(super) async fn approved_with(
     draft: Draft,
 ) -> Result<Timestamp> {
     let who = Actor("bench".into());
-    let (by, of) = (who.clone(), id.clone());
-    let made = substrate.act(&id, move |sql| objectives::create(sql, &by, &of, &azolla, &draft)).await;
+    let (by, new) = (who.clone(), NewObjective::new(&id, &azolla, draft));
+    let made = substrate.act(&id, move |sql| objectives::create(sql, &by, &new)).await;
     made.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
     let record_id = RecordId::stored(&door::artifact_id());
     let deciding = Deciding { record_id, digest: None, note: None, premises: None };
@@ -265,7 +265,7 @@ impl Azolla {
                 let (who, azolla) = (Actor("bench".into()), AzollaId::stored("bench"));
                 for n in from..to {
                     let id = ObjectiveId::stored(&format!("fill-{n}"));
-                    let _ = objectives::create(sql, &who, &id, &azolla, &draft())?;
+                    let _ = objectives::create(sql, &who, &NewObjective::new(&id, &azolla, draft()))?;
                 }
                 Ok(())
             });

@@ -9,16 +9,15 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every status that HTTP has: whatever the server answers with is counted, whether the route table tells of it or not.
+/// Every HTTP status, so that every answer is counted, even one that the route table does not list.
 const STATUSES: RangeInclusive<u16> = 100..=599;
 
-/// Under which name streams are summed that have no lines of their own.
+/// The name of the sum over streams without lines of their own.
 const OTHER: &str = "other";
 
-/// What is counted.
 #[derive(Debug)]
 pub struct Metrics {
-    /// By route and status; the last row is for requests that fit no route.
+    /// By route and status; the last row counts requests that match no route.
     answers: Vec<Vec<AtomicU64>>,
     connected: AtomicU64,
     turned_away: AtomicU64,
@@ -117,7 +116,7 @@ impl Metrics {
         text
     }
 
-    /// The streams, of which the first by name have lines of their own; the rest is summed as `other`.
+    /// The streams. The first ones by name have lines of their own; the others are summed as `other`.
     async fn streams(&self, server: &Server, text: &mut String) {
         let seen = StreamsSeen::look(server.engine().store()).await;
         let up = i32::from(seen.is_ok());
@@ -131,10 +130,10 @@ impl Metrics {
     }
 }
 
-/// What the metrics tell of streams.
+/// The streams in the metrics.
 struct StreamsSeen {
     shown: Vec<StreamView>,
-    /// How many there are beyond, and their sums.
+    /// The number and the sums of the others.
     others: Option<(u64, StreamCounts)>,
     now: Timestamp,
 }
@@ -147,7 +146,7 @@ impl StreamsSeen {
             shown.truncate(limits::METRICS_STREAMS_MAX);
             let (mut beyond, mut sums) =
                 store.streams_beyond(shown.last().map(|last| last.name.clone())).await?;
-            // A stream of that name is one of the others: a series must not be there twice.
+            // A stream that is called `other` itself is counted among the others: no series may appear twice.
             if let Some(n) = shown.iter().position(|stream| stream.name.as_str() == OTHER) {
                 sums.add(&shown.remove(n).counts);
                 beyond += 1;

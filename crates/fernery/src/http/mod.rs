@@ -1,8 +1,8 @@
-//! The HTTP interface: transport over [`Engine`], and nothing that the engine does not decide.
+//! The HTTP interface over [`Engine`]. All decisions are the engine's.
 //!
 //! * [`routes`]: the one table of what can be called, by whom, with what answers; router, role check, OpenAPI document and
 //!   metrics all come from it
-//! * [`wire`]: connections, with a limit on everything they may take; what is read of a request; its way to its answer
+//! * [`wire`]: connections, with a limit on everything; how a request is read and answered
 //! * [`access`]: who may come in, and how often
 //! * [`calls`]: the calls themselves
 //! * [`problem`]: every way to refuse
@@ -59,29 +59,29 @@ pub struct ServeSettings {
     pub lease_ttl: Duration,
     /// How often workers are told to heartbeat.
     pub heartbeat_interval: Duration,
-    /// Connections at once; what comes beyond is answered 503.
+    /// Connections at once; more are answered 503.
     pub connections_max: usize,
-    /// Calls that may wait at once, claims and others; what comes beyond is answered 429.
+    /// Calls that may wait at once, claims and others; more are answered 429.
     pub waiting_max: usize,
-    /// Requests that may be in the store at once; what comes beyond is answered 503.
+    /// Requests that may be in the store at once; more are answered 503.
     pub writing_max: usize,
-    /// Jobs of producers that may be on their way into the store at once; what comes beyond is answered 503.
+    /// Jobs that may be on their way into the store at once; more are answered 503.
     pub enqueuing_max: usize,
-    /// Arrays of jobs that may wait to be read at once; what comes beyond is answered 503.
+    /// Arrays of jobs that may wait to be read at once; more are answered 503.
     pub unread_max: usize,
-    /// Bytes of all heads that have not ended, beyond a small one each; what comes beyond is answered 503.
+    /// Bytes that all unfinished heads may take, beyond a small one each; more are answered 503.
     pub head_bytes_max: usize,
-    /// Bytes of all bodies that are being read or handled at once; what comes beyond is answered 503.
+    /// Bytes of all bodies that are read or handled at once; more are answered 503.
     pub body_bytes_max: usize,
-    /// How many streams there may be before another one is answered 422.
+    /// Streams that may be open; one more is answered 422.
     pub streams_max: StreamLimits,
-    /// Requests a second of each token, reports of workers aside; what comes beyond is answered 429.
+    /// Requests per second and token, without the reports of workers; more are answered 429.
     pub requests_per_second: Option<NonZeroU32>,
-    /// How long connections may take over what.
+    /// The time limits of connections.
     pub pace: Pace,
     /// How long open requests may go on once the server shuts down.
     pub drain: Duration,
-    /// What the pipeline's workers in this process tell of themselves.
+    /// What the workers of this process show to readers.
     pub pipeline: PipelineView,
     /// Azollas of other servers that may ask here, and what.
     pub visitors: Visitors,
@@ -124,7 +124,7 @@ impl ServeSettings {
         }
     }
 
-    /// What lets others than this machine in, in words; `None` if nothing does.
+    /// Which setting lets other machines in, in words; `None`: only this machine can call.
     pub(crate) fn opened_by(&self) -> Option<String> {
         self.exposure().opened_by()
     }
@@ -141,7 +141,7 @@ pub struct Server {
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
     pub(crate) draining: AtomicBool,
-    /// Calls that wait: claims for a job, reads for the end of one or for a manifest.
+    /// Calls that wait: for a job, for the end of a job, or for a manifest.
     pub(crate) waiting: AtomicUsize,
     /// The claims among them.
     pub(crate) claiming: AtomicUsize,
@@ -197,13 +197,13 @@ pub async fn serve(settings: ServeSettings, engine: Engine) -> io::Result<Runnin
         writing: AtomicUsize::new(0),
         enqueuing: AtomicUsize::new(0),
         unread: AtomicUsize::new(0),
-        readers: Semaphore::new(calls::jobs::readers()),
+        readers: Semaphore::new(wire::aside::readers()),
         body_bytes: AtomicUsize::new(0),
     });
     Ok(wire::accept::start(listener, local_addr, tls, server))
 }
 
-/// Raises this process's limit of open files as far as it may, and says how far that is.
+/// Raises this process's limit of open files as far as allowed; answers the limit.
 pub fn raise_file_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! What the parameters of paths and queries may be, as the OpenAPI document says it. Each route names its own.
+//! The schemas of path and query parameters for the OpenAPI document. Each route names its own.
 
 use fernery_core::artifact::ObjectiveStatus;
 use fernery_core::{JobStatus, limits};

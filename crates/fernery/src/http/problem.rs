@@ -1,6 +1,6 @@
 //! Every way in which a request can be refused: one closed list of codes, each with its status and its title.
 //!
-//! `docs/reference/errors.md` is this list; a test keeps them equal.
+//! `docs/reference/errors.md` has the same list; a test compares them.
 
 use super::access::repeats::LINES;
 use bytes::Bytes;
@@ -95,19 +95,19 @@ impl Code {
 #[derive(Debug)]
 pub struct Refusal {
     pub code: Code,
-    /// What is wrong with this very request.
+    /// What is wrong with this request.
     pub detail: String,
     /// Which fields are wrong.
     pub errors: Vec<FieldProblem>,
-    /// Whether the attempt that a worker named is closed.
+    /// For a worker: whether the attempt that it named is closed.
     pub ack: bool,
-    /// The methods that the path knows, where the method was wrong.
+    /// The methods of the path, if the method was wrong.
     pub allow: Option<String>,
-    /// What some codes say beside it.
+    /// Fields that only some codes have.
     pub more: More,
 }
 
-/// What some codes say beside the rest.
+/// Fields that only some codes have.
 #[derive(Debug, Default)]
 pub struct More {
     /// `changed`: the digest of what is there now.
@@ -116,13 +116,13 @@ pub struct More {
     pub shown: Option<serde_json::Value>,
     /// `changed`: what changed since it was read.
     pub difference: Vec<Difference>,
-    /// `wrong_status`: where the objective stands.
+    /// `wrong_status`: the status of the objective.
     pub objective_status: Option<String>,
-    /// `wrong_status`: what can be done to it there.
+    /// `wrong_status`: the acts that this status allows.
     pub possible: Vec<String>,
 }
 
-/// Boxed, because it is rare and results travel.
+/// Boxed: refusals are rare, and every result is as large as its error.
 pub type Refused = Box<Refusal>;
 
 impl Refusal {
@@ -148,7 +148,7 @@ impl Refusal {
         Box::new(Self { errors, ..*Self::new(Code::Invalid, detail) })
     }
 
-    /// The body. `worker` adds what the worker contract wants in every answer.
+    /// The body. `worker` adds the fields that the worker contract has in every answer.
     pub fn body(&self, worker: bool) -> Bytes {
         let problem = Problem {
             kind: format!("urn:fernery:error:{}", self.code.as_str()),
@@ -169,12 +169,12 @@ impl Refusal {
     }
 }
 
-/// Failures of the store are told apart in the log by so many characters of what it says.
+/// Store errors that differ in these first characters get log lines of their own.
 const TOLD_APART: usize = 200;
 
 impl From<StoreError> for Refused {
     fn from(error: StoreError) -> Self {
-        // What the database says may name files and statements; callers get the kind, the log gets the rest.
+        // The database's message may contain file names and statements: callers get only the kind, the log gets the message.
         let code = match &error {
             StoreError::Busy(_) => Code::Busy,
             StoreError::Unavailable(_) => Code::Unavailable,
@@ -185,7 +185,7 @@ impl From<StoreError> for Refused {
         };
         match code {
             Code::Busy => tracing::debug!(%error, "the store is busy"),
-            // As long as it fails, every call does.
+            // While the store fails, every call fails: do not log each.
             _ => {
                 let told: String = error.to_string().chars().take(TOLD_APART).collect();
                 if LINES.is_first("the store failed", &told) {

@@ -1,8 +1,8 @@
 //! The one table of what can be called. Router, role check, OpenAPI document and metrics labels are read from it.
 
 use super::calls::{
-    batch, candidates, captures, contract, decisions, dlq, export, import, jobs, manifests, objectives,
-    pipeline, process, ready, streams, tokens, workorder_log,
+    batch, blockers, candidates, captures, contract, decisions, dlq, export, import, jobs, manifests,
+    objectives, pipeline, process, ready, streams, tokens, workorder_log,
 };
 use super::parameters::{self, Accepts, Parameter};
 use super::problem::{Code, Refusal, Refused};
@@ -24,7 +24,7 @@ pub type Shape = fn(&mut SchemaGenerator) -> Schema;
 pub enum Who {
     /// Everybody, without a token.
     Open,
-    /// Every token but a visitor's, which opens the membrane alone.
+    /// Every token but a visitor's, which may only send queries.
     Anybody,
     /// Workers and operators; everybody on loopback with `--worker-auth none`.
     Workers,
@@ -50,7 +50,7 @@ impl Who {
 /// Whether a route has a body.
 #[derive(Clone, Copy, Debug)]
 pub enum BodyRule {
-    /// It has none; one that is sent is not read.
+    /// It has none; a body that is sent is not read.
     None,
     /// JSON, or nothing at all.
     Optional(Shape),
@@ -69,23 +69,23 @@ pub struct Route {
     pub who: Who,
     /// One line for people.
     pub summary: &'static str,
-    /// What may stand for the variable segment of its path.
+    /// The schema of the variable segment of its path.
     pub param: Accepts,
     /// The query parameters it knows.
     pub query: &'static [Parameter],
-    /// What it reads.
+    /// The body.
     pub body: BodyRule,
-    /// Bytes of that at most.
+    /// The largest body in bytes.
     pub body_max: usize,
-    /// What it answers when it does not refuse.
+    /// Its answers, refusals aside.
     pub answers: &'static [(u16, Shape)],
-    /// What of its answer is an artifact.
+    /// Which part of its answer is an artifact.
     pub holds: Holds,
-    /// How it may refuse, beyond what every route may.
+    /// Its refusals, beyond those of every route.
     pub errors: &'static [Code],
     /// Whether it answers under every Host name.
     pub any_host: bool,
-    /// Whether a holder speaks about its job here: that is never limited in rate.
+    /// Whether the holder of a lease reports here: such calls have no rate limit.
     pub reports: bool,
     /// The call itself.
     pub run: fn(Call) -> Pending,
@@ -273,9 +273,9 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::Json(of::<wire::ApproveRequest>), [200 of::<wire::DecisionResponse>], decisions::approve,
         errors: APPROVE;
     POST "/v1/objectives/{id}/block", OPERATOR, "Add a blocker to an objective.",
-        BodyRule::Json(of::<wire::BlockRequest>), [200 of::<wire::ObjectiveView>], decisions::block, errors: ACT;
+        BodyRule::Json(of::<wire::BlockRequest>), [200 of::<wire::ObjectiveView>], blockers::block, errors: ACT;
     POST "/v1/objectives/{id}/unblock", OPERATOR, "Resolve blockers; when none is open, the objective continues.",
-        BodyRule::Json(of::<wire::UnblockRequest>), [200 of::<wire::ObjectiveView>], decisions::unblock, errors: ACT;
+        BodyRule::Json(of::<wire::UnblockRequest>), [200 of::<wire::ObjectiveView>], blockers::unblock, errors: ACT;
     POST "/v1/objectives/{id}/confirm", OPERATOR, "Confirm that a person has checked the result that passed the gates.",
         BodyRule::Json(of::<wire::ConfirmRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
         errors: APPROVE;
@@ -283,7 +283,7 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::Json(of::<wire::ReopenRequest>), [200 of::<wire::DecisionResponse>], decisions::reopen,
         errors: APPROVE;
     POST "/v1/objectives/{id}/cancel", OPERATOR, "Cancel an objective: it becomes BLOCKED, and a run in progress is stopped.",
-        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], decisions::cancel, errors: ACT;
+        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], blockers::cancel, errors: ACT;
     POST "/v1/captures", PRODUCERS, "Put one capture, or an array of captures, into the inbox. A capture starts no work.",
         BodyRule::Json(one_or_many::<wire::CaptureRequest, { limits::CAPTURES_MAX }>),
         [201 of::<wire::CaptureView>, 200 either::<wire::CaptureView, wire::CaptureManyResponse>], captures::capture,
@@ -456,7 +456,7 @@ pub fn find(method: &Method, path: &str) -> Result<(&'static Route, String), Ref
             }
         }
     }
-    // A HEAD is a GET whose body stays here.
+    // A HEAD is a GET without the body.
     let wanted = if method == Method::HEAD { &Method::GET } else { method };
     if let Some(route) = on_path.iter().find(|route| route.method == *wanted) {
         return Ok((route, param));

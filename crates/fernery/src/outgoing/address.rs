@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What an address is, seen from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Reach {
     /// An address of the public network.
     Public,
     /// This machine, a network around it, or a form that may lead there; with its name.
@@ -15,15 +15,15 @@ pub(crate) enum Standing {
 }
 
 /// Judges an address. Forms that carry an IPv4 address inside are never public: what they lead to is decided elsewhere.
-pub(crate) fn standing(address: IpAddr) -> Standing {
+pub(crate) fn reach(address: IpAddr) -> Reach {
     match address {
-        IpAddr::V4(address) => standing_v4(address),
-        IpAddr::V6(address) => standing_v6(address),
+        IpAddr::V4(address) => reach_v4(address),
+        IpAddr::V6(address) => reach_v6(address),
     }
 }
 
-fn standing_v4(address: Ipv4Addr) -> Standing {
-    use Standing::{Nearby, Nowhere, Public};
+fn reach_v4(address: Ipv4Addr) -> Reach {
+    use Reach::{Nearby, Nowhere, Public};
     match address.octets() {
         // Linux takes 0.0.0.0 for itself.
         [0, ..] => Nowhere("unspecified"),
@@ -43,8 +43,8 @@ fn standing_v4(address: Ipv4Addr) -> Standing {
     }
 }
 
-fn standing_v6(address: Ipv6Addr) -> Standing {
-    use Standing::{Nearby, Nowhere, Public};
+fn reach_v6(address: Ipv6Addr) -> Reach {
+    use Reach::{Nearby, Nowhere, Public};
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => Nowhere("unspecified"),
         [0, 0, 0, 0, 0, 0, 0, 1] => Nearby("loopback"),
@@ -131,9 +131,9 @@ mod tests {
             ("4000::1", "reserved"),
         ];
         for (address, name) in table {
-            let told = match standing(address.parse().expect("an address")) {
-                Standing::Public => "",
-                Standing::Nearby(name) | Standing::Nowhere(name) => name,
+            let told = match reach(address.parse().expect("an address")) {
+                Reach::Public => "",
+                Reach::Nearby(name) | Reach::Nowhere(name) => name,
             };
             assert_eq!(told, name, "{address}");
         }

@@ -6,7 +6,7 @@ use super::driver::{Pass, PollingWorker};
 use async_trait::async_trait;
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::Blueprint;
-use fernery_engine::pipeline::inbox::captures;
+use fernery_engine::pipeline::inbox::capture_readiness;
 use fernery_engine::{StoreError, door};
 
 const BATCH: i64 = 200;
@@ -25,7 +25,8 @@ impl PollingWorker for CaptureReadiness {
 
     async fn pass(&self, context: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {
         let of = azolla.clone();
-        let emitted = context.engine.substrate().transact(move |sql| captures::emit(sql, &of, BATCH)).await?;
+        let emitted =
+            context.engine.substrate().transact(move |sql| capture_readiness::emit(sql, &of, BATCH)).await?;
         if emitted > 0 {
             door::failpoint("captures-announced");
         }

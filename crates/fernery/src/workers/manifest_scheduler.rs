@@ -5,16 +5,16 @@
 
 use super::Context;
 use super::driver::{Pass, PollingWorker};
-use super::scheduler::{left, tally};
 use crate::outgoing::queries::{Asker, Target, at_once};
 use async_trait::async_trait;
-use fernery_core::artifact::{AzollaId, EventType, Metadata, QueryStatus, SnapshotId};
+use fernery_core::artifact::{AzollaId, EventType, Metadata, QueryStatus};
 use fernery_core::blueprint::{Blueprint, ReadableArtifact};
 use fernery_engine::pipeline::azollas;
-use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
+use fernery_engine::pipeline::claims::{self, HeldClaim};
 use fernery_engine::pipeline::inbox::answers::Answered;
 use fernery_engine::pipeline::inbox::{manifests, tracks};
-use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids, Room, Scheduled};
+use fernery_engine::pipeline::room::{self, Room};
+use fernery_engine::pipeline::scheduling::{ClaimedEvent, Scheduled};
 use fernery_engine::{StoreError, door};
 use std::pin::pin;
 use std::time::Duration;
@@ -41,15 +41,15 @@ impl PollingWorker for ManifestScheduler {
         let of = azolla.clone();
         let room = substrate
             .read(move |sql| match azollas::in_force(sql, &of)? {
-                Some(registered) => tracks::room_for_manifest(sql, &registered),
+                Some(registered) => room::room_for_manifest(sql, &registered),
                 None => Ok(Room::Track),
             })
             .await?;
-        if left(room, &mut pass).is_none() {
+        if !matches!(room, Room::Left(_)) {
+            pass.count(room.name(), 1);
             return Ok(pass);
         }
-        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
-        let (of, wanted) = (azolla.clone(), EventType::ManifestRequested);
+        let (of, by, wanted) = (azolla.clone(), context.claimer(), EventType::ManifestRequested);
         let mut taken = substrate.transact(move |sql| claims::take_events(sql, &of, wanted, &by, 1)).await?;
         let Some((event, held)) = taken.pop() else { return Ok(pass) };
         door::failpoint("manifest-event-claimed");
@@ -58,18 +58,14 @@ impl PollingWorker for ManifestScheduler {
             return Ok(pass);
         };
         door::failpoint("azollas-asked");
-        let chance = context.engine.settings().store.chance;
-        let ids = Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
         for one in &answered {
             pass.count(one.response.status.as_str(), 1);
         }
-        let claimed = ClaimedEvent { event, held, ids, ground: None };
+        let claimed = ClaimedEvent { event, held, ids: context.new_ids(), ground: None };
         let done = substrate.transact(move |sql| tracks::schedule_manifest(sql, &claimed, &answered)).await?;
         door::failpoint("manifest-scheduled");
         pass.again = matches!(done, Scheduled::Closed(_));
-        let again = pass.again;
-        tally(&done, &mut pass);
-        pass.again = again;
+        pass.count(done.name(), 1);
         Ok(pass)
     }
 }

@@ -17,6 +17,7 @@
 //!
 //! Correctness depends neither on the interval nor on how many processes run these, nor on which one dies where.
 
+mod batches;
 mod canceller;
 mod capture_readiness;
 mod deadline_monitor;
@@ -40,11 +41,13 @@ use capture_readiness::CaptureReadiness;
 use deadline_monitor::DeadlineMonitor;
 use driver::{Driver, Turns};
 use fernery_core::StreamName;
-use fernery_core::artifact::{AzollaId, DiazotrophType};
+use fernery_core::artifact::{AzollaId, DiazotrophType, SnapshotId};
 use fernery_core::blueprint::{Blueprint, Gate, Neighbours, WorkerKind};
 use fernery_core::limits::CLAIM_STREAMS_MAX;
-use fernery_core::pipeline::scheduling::Premises;
+use fernery_core::pipeline::ground::Premises;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
+use fernery_engine::pipeline::claims::Claimer;
+use fernery_engine::pipeline::scheduling::Ids;
 use fernery_engine::pipeline::{Stage, azollas};
 use fernery_engine::store::StoreSettings;
 use fernery_engine::{Engine, StoreError, door};
@@ -112,6 +115,17 @@ impl Context {
                 .collect(),
             false => vec![blueprint.stream_of(of, None)],
         }
+    }
+
+    /// Claims for this process.
+    fn claimer(&self) -> Claimer {
+        Claimer { owner_id: self.owner.clone(), ttl: self.lease_ttl }
+    }
+
+    /// Ids for what a scheduler may make.
+    fn new_ids(&self) -> Ids {
+        let job_id = self.engine.settings().store.chance.job_id();
+        Ids { job_id, snapshot_id: SnapshotId::stored(&door::artifact_id()) }
     }
 
     /// This azolla, as one that asks others.

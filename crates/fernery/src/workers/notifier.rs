@@ -92,7 +92,7 @@ async fn tell(context: &Context, job: &Claimed) -> Result<(), StoreError> {
     let store = context.engine.store();
     match told {
         Ok(()) => {
-            let result = super::runner::raw(&json!({"told": true}));
+            let result = super::runner::report::raw(&json!({"told": true}));
             store.complete(vec![Completion { proof, result }]).await?;
         }
         Err(untold) => {

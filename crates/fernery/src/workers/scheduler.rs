@@ -2,15 +2,16 @@
 //! a named reason. Does nothing when there is no event or no room.
 
 use super::Context;
-use super::driver::{Pass, PollingWorker, alone_if_failed};
+use super::batches::alone_if_failed;
+use super::driver::{Pass, PollingWorker};
 use crate::config::Repos;
 use async_trait::async_trait;
-use fernery_core::artifact::{AzollaId, EventType, ObjectiveId, SnapshotId, TerminalReason};
+use fernery_core::artifact::{AzollaId, EventType, ObjectiveId};
 use fernery_core::blueprint::Blueprint;
-use fernery_core::pipeline::scheduling::{Ground, repo_ref};
-use fernery_engine::pipeline::claims::{self, Claimer};
-use fernery_engine::pipeline::scheduling::{self, ClaimedEvent, Ids, Room, Scheduled};
-use fernery_engine::pipeline::{azollas, objectives};
+use fernery_core::pipeline::ground::{Ground, repo_ref};
+use fernery_engine::pipeline::room::{self, Room};
+use fernery_engine::pipeline::scheduling::{self, ClaimedEvent, Scheduled};
+use fernery_engine::pipeline::{azollas, claims, objectives};
 use fernery_engine::{StoreError, Substrate, door};
 use fernery_exec::git::repository::Repository;
 use std::collections::HashMap;
@@ -37,14 +38,16 @@ impl PollingWorker for Scheduler {
         let (room, on_repositories) = substrate
             .read(move |sql| match azollas::in_force(sql, &of)? {
                 Some(registered) => {
-                    Ok((scheduling::room(sql, &registered)?, registered.blueprint.needs_repository()))
+                    Ok((room::room(sql, &registered)?, registered.blueprint.needs_repository()))
                 }
                 None => Ok((Room::Left(0), false)),
             })
             .await?;
-        let Some(left) = left(room, &mut pass) else { return Ok(pass) };
-        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
-        let (of, limit) = (azolla.clone(), left.min(BATCH));
+        let Room::Left(left) = room else {
+            pass.count(room.name(), 1);
+            return Ok(pass);
+        };
+        let (of, by, limit) = (azolla.clone(), context.claimer(), left.min(BATCH));
         let taken = substrate
             .transact(move |sql| claims::take_events(sql, &of, EventType::TicketReady, &by, limit))
             .await?;
@@ -52,8 +55,6 @@ impl PollingWorker for Scheduler {
             door::failpoint("event-claimed");
         }
         pass.again = taken.len() as i64 == limit && limit > 0;
-        let chance = context.engine.settings().store.chance;
-        let ids = || Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
         let mut claimed = Vec::with_capacity(taken.len());
         let mut bases = HashMap::new();
         for (event, held) in taken {
@@ -61,13 +62,16 @@ impl PollingWorker for Scheduler {
                 true => ground(&substrate, &context.repos, &mut bases, &event.resource_id).await?,
                 false => None,
             };
-            claimed.push(ClaimedEvent { event, held, ids: ids(), ground });
+            claimed.push(ClaimedEvent { event, held, ids: context.new_ids(), ground });
         }
         if claimed.is_empty() {
             return Ok(pass);
         }
         let (done, failed) = alone_if_failed(claimed, |some| schedule(&substrate, azolla, some)).await;
-        done.iter().flatten().for_each(|scheduled| tally(scheduled, &mut pass));
+        for scheduled in done.iter().flatten() {
+            pass.count(scheduled.name(), 1);
+            pass.again &= !matches!(scheduled, Scheduled::NoRoom(_));
+        }
         door::failpoint("event-scheduled");
         failed.map_or(Ok(pass), Err)
     }
@@ -85,8 +89,8 @@ async fn ground(
 ) -> Result<Option<Ground>, StoreError> {
     let Ok(id) = objective.parse::<ObjectiveId>() else { return Ok(None) };
     let found = substrate.read(move |sql| objectives::load(sql, &id)).await?;
-    let Some(standing) = found else { return Ok(None) };
-    let repo_ref = repo_ref(&standing.objective).map(str::to_string);
+    let Some(row) = found else { return Ok(None) };
+    let repo_ref = repo_ref(&row.objective).map(str::to_string);
     let base = match bases.get(&repo_ref) {
         Some(known) => known.clone(),
         None => base(repos, repo_ref.as_deref()).await,
@@ -118,41 +122,4 @@ async fn schedule(
 ) -> Result<Vec<Scheduled>, StoreError> {
     let of = azolla.clone();
     substrate.transact(move |sql| scheduling::schedule_all(sql, &of, &claimed)).await
-}
-
-pub(super) fn left(room: Room, pass: &mut Pass) -> Option<i64> {
-    match room {
-        Room::Left(left) => Some(left),
-        Room::Concurrency => {
-            pass.count("no_room_concurrency", 1);
-            None
-        }
-        Room::Review => {
-            pass.count("no_room_review", 1);
-            None
-        }
-        Room::Track => {
-            pass.count("no_room_track", 1);
-            None
-        }
-        Room::Triage => {
-            pass.count("triage_first", 1);
-            None
-        }
-    }
-}
-
-pub(super) fn tally(scheduled: &Scheduled, pass: &mut Pass) {
-    match scheduled {
-        Scheduled::Workorder(_) => pass.count("SCHEDULED", 1),
-        Scheduled::Closed(reason) | Scheduled::Before(reason) => {
-            pass.count(TerminalReason::as_str(*reason), 1)
-        }
-        Scheduled::NoRoom(room) => {
-            pass.again = false;
-            left(*room, pass);
-        }
-        Scheduled::Changed => pass.count("repository_changed", 1),
-        Scheduled::ClaimLost => pass.count("claim_lost", 1),
-    }
 }

@@ -4,14 +4,13 @@
 
 use super::Context;
 use super::driver::{Pass, PollingWorker};
-use super::scheduler::{left, tally};
 use async_trait::async_trait;
-use fernery_core::artifact::{AzollaId, EventType, SnapshotId};
+use fernery_core::artifact::{AzollaId, EventType};
 use fernery_core::blueprint::Blueprint;
-use fernery_engine::pipeline::azollas;
-use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::inbox::tracks;
-use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids, Room, Scheduled};
+use fernery_engine::pipeline::room::{self, Room};
+use fernery_engine::pipeline::scheduling::{ClaimedEvent, Scheduled};
+use fernery_engine::pipeline::{azollas, claims};
 use fernery_engine::{StoreError, door};
 
 /// Events claimed at once: one of them leads to a workorder; those without a waiting capture are closed.
@@ -36,37 +35,33 @@ impl PollingWorker for TriageScheduler {
         let (room, waits) = substrate
             .read(move |sql| match azollas::in_force(sql, &of)? {
                 Some(registered) => {
-                    let room = tracks::room_for_triage(sql, &registered)?;
-                    Ok((room, tracks::captures_wait(sql, &of)?))
+                    let room = room::room_for_triage(sql, &registered)?;
+                    Ok((room, room::captures_wait(sql, &of)?))
                 }
                 None => Ok((Room::Track, false)),
             })
             .await?;
-        if left(room, &mut pass).is_none() {
+        if !matches!(room, Room::Left(_)) {
+            pass.count(room.name(), 1);
             return Ok(pass);
         }
         // Of the events with waiting captures one is enough; those without are closed together.
         let (of, limit) = (azolla.clone(), if waits { 1 } else { BATCH });
-        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
-        let ready = EventType::CaptureReady;
+        let (by, ready) = (context.claimer(), EventType::CaptureReady);
         let taken = substrate.transact(move |sql| claims::take_events(sql, &of, ready, &by, limit)).await?;
         if taken.is_empty() {
             return Ok(pass);
         }
         door::failpoint("capture-event-claimed");
-        let chance = context.engine.settings().store.chance;
-        let ids = || Ids { job_id: chance.job_id(), snapshot_id: SnapshotId::stored(&door::artifact_id()) };
         let claimed: Vec<ClaimedEvent> = taken
             .into_iter()
-            .map(|(event, held)| ClaimedEvent { event, held, ids: ids(), ground: None })
+            .map(|(event, held)| ClaimedEvent { event, held, ids: context.new_ids(), ground: None })
             .collect();
         let of = azolla.clone();
         let done = substrate.transact(move |sql| tracks::schedule_triage(sql, &of, &claimed)).await?;
         door::failpoint("triage-scheduled");
         pass.again = done.iter().any(|scheduled| matches!(scheduled, Scheduled::Closed(_)));
-        let again = pass.again;
-        done.iter().for_each(|scheduled| tally(scheduled, &mut pass));
-        pass.again = again;
+        done.iter().for_each(|scheduled| pass.count(scheduled.name(), 1));
         Ok(pass)
     }
 }

@@ -77,13 +77,13 @@ fn gates(run: Run) -> String {
 
 /// What must not change in the operator's repository: everything but objects and the one branch.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct RepoState {
     git: Vec<Option<Vec<u8>>>,
     refs: Vec<String>,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-pub(crate) fn standing(repo: &Path) -> Standing {
+pub(crate) fn repo_state(repo: &Path) -> RepoState {
     let git = ["HEAD", "index", "config", "packed-refs", "ORIG_HEAD", "logs/HEAD"];
     let git = git.map(|file| fs::read(repo.join(".git").join(file)).ok()).to_vec();
     let refs = crate::yard::git(repo, &["for-each-ref", "--format=%(refname) %(objectname)"]);
@@ -93,7 +93,7 @@ pub(crate) fn standing(repo: &Path) -> Standing {
     let mut files: Vec<_> =
         entries.map(|entry| (entry.path(), fs::read(entry.path()).unwrap_or_default())).collect();
     files.sort();
-    Standing { git, refs, files }
+    RepoState { git, refs, files }
 }
 
 /// The guards of a server: its children that start programs.
@@ -144,7 +144,7 @@ fn killed(victim: Victim, step: &str, run: Run) {
     let at = format!("{victim:?} killed at {step}");
     let yard = Yard::open_to_hold(&blueprint(&gates(run)), step);
     let (server, data, repo) = (yard.server.pid(), yard.server.data(), yard.repo());
-    let before = standing(&repo);
+    let before = repo_state(&repo);
     yard.post("/v1/objectives", crate::yard::new_ticket("yard", "t", &script(run)));
     // It may be stopped before it has answered.
     let mut approving = fernery()
@@ -195,7 +195,7 @@ fn killed(victim: Victim, step: &str, run: Run) {
     let said = done["runs"][0]["evidence"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
     let commit = git(&repo, &["rev-parse", "azolla/t"]);
     assert_eq!(said["log_tail"], format!("azolla/t at {commit}"), "{at}: {done:#}");
-    assert_eq!(standing(&repo), before, "{at}: the operator's repository");
+    assert_eq!(repo_state(&repo), before, "{at}: the operator's repository");
     let dir = yard.server.dir.path();
     for attempt in work {
         let trash = || yard.server.run(["trash", "list", "--json"]).stdout;

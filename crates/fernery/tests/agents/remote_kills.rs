@@ -1,7 +1,7 @@
 //! `kill -9` at every step of an agent's run on another machine: of the worker, of the guard, and of both. The server is as it
 //! was; the next worker keeps what was made, and the ticket comes to one end.
 
-use crate::kills::{Run, Victim, guards, is_stopped, kept, kill, script, standing, with_work};
+use crate::kills::{Run, Victim, guards, is_stopped, kept, kill, repo_state, script, with_work};
 use crate::program::at_once::at_once;
 use crate::remote::worker_told;
 use crate::yard::{GATES, Yard, eventually, git, lay_out, marks};
@@ -22,7 +22,7 @@ fn killed(victim: Victim, step: &str, run: Run) {
     let yard = Yard::open_in(lay_out(&format!("extends = \"mec\"\nazolla_id = \"yard\"\n{GATES}")));
     let elsewhere = tempfile::tempdir().unwrap();
     git(elsewhere.path(), &["clone", "-q", yard.repo().to_str().unwrap(), "app"]);
-    let (repo, before) = (yard.repo(), [standing(&yard.repo()), standing(&elsewhere.path().join("app"))]);
+    let (repo, before) = (yard.repo(), [repo_state(&yard.repo()), repo_state(&elsewhere.path().join("app"))]);
     yard.ticket("yard", "t", &script(run));
     let hold = format!("hold:{step}");
     let mut worker = worker_told(&yard, &elsewhere, Some(("FERNERY_FAILPOINT", hold.as_str())));
@@ -51,7 +51,7 @@ fn killed(victim: Victim, step: &str, run: Run) {
     let counts = ["workorders", "runs", "output_bundles"].map(|list| done[list].as_array().map(Vec::len));
     assert_eq!(counts, [Some(1); 3], "{at}: {done:#}");
     assert_eq!(yard.branches(), ["refs/heads/azolla/t"], "{at}");
-    let after = [standing(&repo), standing(&elsewhere.path().join("app"))];
+    let after = [repo_state(&repo), repo_state(&elsewhere.path().join("app"))];
     assert_eq!(after, before, "{at}: the operator's repositories");
     for attempt in work {
         assert!(eventually(|| kept(elsewhere.path(), &attempt)), "{at}: the work of {attempt} is not kept");

@@ -3,11 +3,11 @@
 use crate::server::TestServer;
 use fernery_core::artifact::{AzollaId, EventType, SnapshotId, WorkorderId};
 use fernery_core::blueprint::Blueprint;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_engine::door;
 use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::scheduling::{self, Ids};
-use fernery_engine::pipeline::{azollas, journal, judging, readiness};
+use fernery_engine::pipeline::{azollas, docket, journal, judging, readiness};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -56,11 +56,11 @@ pub(crate) async fn schedule(server: &TestServer) {
 /// A pass of the gate and one of the sealer.
 pub(crate) async fn judge(server: &TestServer) {
     let substrate = server.engine.substrate();
-    let taken = substrate.transact(|sql| claims::take_executed(sql, &mec(), &claimer("gate"), 100)).await;
+    let taken = substrate.transact(|sql| docket::take_executed(sql, &mec(), &claimer("gate"), 100)).await;
     for (id, held) in taken.expect("claims") {
         let id: WorkorderId = id;
         let docket =
-            substrate.read(move |sql| judging::docket(sql, &id)).await.expect("read").expect("a docket");
+            substrate.read(move |sql| docket::docket(sql, &id)).await.expect("read").expect("a docket");
         let evidence: Vec<Evidence> = docket
             .blueprint
             .gates

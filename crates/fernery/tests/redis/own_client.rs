@@ -122,7 +122,7 @@ async fn workers_with_a_client_of_their_own(ack: &str) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_with_a_redis_client_of_its_own_acknowledges_what_is_left_to_it() {
     let acknowledged = workers_with_a_client_of_their_own("worker").await;
-    // Of the standing messages some are read by a worker, and now and then a claim goes past the messages.
+    // Of the waiting messages some are read by a worker, and now and then a claim goes past the messages.
     assert!(acknowledged >= STANDING / 2, "the servers did not leave it to the workers: {acknowledged}");
 }
 

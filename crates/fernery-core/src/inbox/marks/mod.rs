@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         Self { words: words.collect(), zone, today, marks: Marks::default() }
     }
 
-    /// `due:fri`, `project:x`, `priority:H`: certain wherever they stand.
+    /// `due:fri`, `project:x`, `priority:H`: certain at any place of the line.
     fn keys(&mut self) {
         for at in 0..self.words.len() {
             let Some(word) = self.free(at) else { continue };
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// `+project`, `@context`, `#label`, wherever they stand.
+    /// `+project`, `@context`, `#label`, at any place of the line.
     fn names(&mut self) {
         for word in self.words.iter().filter(|word| !word.quoted) {
             if let Some((sign, name)) = name(word.text) {

@@ -16,18 +16,18 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A question to an azolla, and what came back.
+/// A query to an azolla, and its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
     /// What was asked.
     pub query: SubstrateQuery,
     /// What was answered.
     pub response: SubstrateQueryResponse,
-    /// Where it is, if it is not here.
+    /// The server that answered, if the azolla is not hosted here.
     pub server: Option<String>,
 }
 
-/// A question and its answer, as they are kept.
+/// A query and its response, as they are stored.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueryView {
     /// What was asked.
@@ -36,7 +36,7 @@ pub struct QueryView {
     pub response: SubstrateQueryResponse,
     /// The event that it was asked for.
     pub event_id: EventId,
-    /// How many artifacts it had; `None`: an earlier version kept none of them.
+    /// How many artifacts the response had; `None`: an earlier version stored none of them.
     pub results_told: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ fn view(row: &Row) -> StoreResult<QueryView> {
     })
 }
 
-/// Writes down what was asked, and how it was answered.
+/// Stores queries and their responses.
 pub(crate) fn record(
     sql: &mut dyn Sql,
     azolla_id: &AzollaId,
@@ -75,7 +75,7 @@ pub(crate) fn record(
     Ok(())
 }
 
-/// The first of these, as many as may be kept.
+/// The first of these artifacts, up to the limit of what is stored.
 fn kept(results: &[Value]) -> Vec<Value> {
     let mut bytes = 0;
     let fits = |value: &&Value| {
@@ -85,7 +85,7 @@ fn kept(results: &[Value]) -> Vec<Value> {
     results.iter().take_while(fits).cloned().collect()
 }
 
-/// What was asked for an event, and answered.
+/// The queries for an event, with their responses.
 pub fn of_event(sql: &mut dyn Sql, event_id: &EventId) -> StoreResult<Vec<QueryView>> {
     let rows = sql.query(include_str!("../sql/queries_of_event.sql"), &[event_id.as_str().into()])?;
     rows.iter().map(view).collect()
@@ -97,13 +97,13 @@ pub fn by_id(sql: &mut dyn Sql, id: &QueryId) -> StoreResult<Option<QueryView>> 
     row.map(|row| view(&row)).transpose()
 }
 
-/// What an azolla asked, the newest below a place.
+/// The queries of an azolla, newest first, below a place.
 pub fn page(sql: &mut dyn Sql, by: &AzollaId, below: &Below, limit: i64) -> StoreResult<Vec<QueryView>> {
     let cells = [below.at.into(), (&below.id).into(), limit.into(), by.as_str().into()];
     sql.query(include_str!("../sql/queries_page.sql"), &cells)?.iter().map(view).collect()
 }
 
-/// What all azollas asked, each with who asked it, the newest below a place.
+/// The queries of all azollas, each with its source, newest first, below a place.
 pub(crate) fn page_of_all(
     sql: &mut dyn Sql,
     below: &Below,
@@ -123,7 +123,7 @@ pub(crate) fn status<'a>(responses: impl Iterator<Item = &'a SubstrateQueryRespo
     })
 }
 
-/// What each azolla told, over all that it was asked.
+/// What each azolla answered to all of its queries.
 pub(crate) fn told(answered: &[Answered]) -> Vec<Told> {
     let mut by_azolla: BTreeMap<&AzollaId, Vec<&Answered>> = BTreeMap::new();
     for one in answered {

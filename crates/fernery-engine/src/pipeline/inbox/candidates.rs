@@ -5,11 +5,9 @@
 use super::captures::{self, CaptureView};
 use crate::error::StoreResult;
 use crate::pipeline::acts::{self, Actor, Answer, Asked, Refusal, fields};
-use crate::pipeline::objectives;
-use crate::pipeline::objectives::ObjectiveRow;
+use crate::pipeline::objectives::{self, NewObjective, ObjectiveRow};
 use crate::pipeline::{Cell, Row, Sql, azollas};
 use fernery_core::artifact::{AzollaId, CandidateId, Metadata, ObjectiveId, RecordId, WorkorderId};
-use fernery_core::inbox::Candidate;
 pub use fernery_core::inbox::CandidateStatus;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::draft::{Draft, DraftEdit};
@@ -29,16 +27,16 @@ pub struct CandidateView {
     pub azolla_id: AzollaId,
     /// The triage that made it.
     pub work_order_id: Option<WorkorderId>,
-    /// What it would become.
+    /// The content of the ticket that it would become.
     #[serde(flatten)]
     pub draft: Draft,
     /// Who made it: `builtin`, a model, a command.
     pub made_by: String,
-    /// Where it stands.
+    /// Its status.
     pub status: CandidateStatus,
-    /// What it became.
+    /// The objective that it became.
     pub objective_id: Option<ObjectiveId>,
-    /// Which one it went into.
+    /// The candidate that it was merged into.
     pub merged_into: Option<CandidateId>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -59,32 +57,6 @@ fn view(row: &Row) -> StoreResult<CandidateView> {
         created_at: row.at("created_at")?,
         updated_at: row.at("updated_at")?,
     })
-}
-
-/// Stores what a triage made. Its captures are in no other candidate: the database refuses.
-pub(crate) fn insert(
-    sql: &mut dyn Sql,
-    azolla_id: &AzollaId,
-    work: &WorkorderId,
-    candidate: &Candidate,
-    made_by: &str,
-) -> StoreResult<()> {
-    let id = CandidateId::stored(&crate::door::artifact_id());
-    let document = canonical::text_of(&json!(candidate.draft()));
-    let cells: [Cell<'_>; 6] = [
-        id.as_str().into(),
-        azolla_id.as_str().into(),
-        work.as_str().into(),
-        (&document).into(),
-        made_by.into(),
-        sql.now().into(),
-    ];
-    sql.write(id.as_str(), include_str!("../sql/candidate_insert.sql"), &cells)?;
-    for capture_id in &candidate.capture_ids {
-        let cells = [capture_id.as_str().into(), id.as_str().into()];
-        sql.write(capture_id.as_str(), include_str!("../sql/candidate_capture_insert.sql"), &cells)?;
-    }
-    Ok(())
 }
 
 /// One of them.
@@ -110,8 +82,8 @@ pub fn captures_of_each(sql: &mut dyn Sql, of: &[CandidateView]) -> StoreResult<
     found.iter().map(|rows| rows.iter().map(captures::view).collect()).collect()
 }
 
-/// Those that wait in any inbox, the oldest first, above a place. The index leads with the azolla, so the page is merged from
-/// theirs.
+/// Waiting candidates of all inboxes, oldest first, above a place. The index begins with the azolla, so the page is merged
+/// from a page of each azolla.
 pub fn waiting_anywhere(
     sql: &mut dyn Sql,
     after: (Timestamp, &str),
@@ -126,7 +98,7 @@ pub fn waiting_anywhere(
     Ok(all)
 }
 
-/// Those that wait, the oldest first, above a place.
+/// Waiting candidates, oldest first, above a place.
 pub fn waiting(
     sql: &mut dyn Sql,
     azolla_id: &AzollaId,
@@ -137,7 +109,7 @@ pub fn waiting(
     sql.query(include_str!("../sql/candidates_waiting.sql"), &cells)?.iter().map(view).collect()
 }
 
-/// All of them, the newest first, below a place.
+/// All candidates, newest first, below a place.
 pub fn page(
     sql: &mut dyn Sql,
     below: &crate::pipeline::reading::Below,
@@ -147,7 +119,7 @@ pub fn page(
     sql.query(include_str!("../sql/candidates_page.sql"), &cells)?.iter().map(view).collect()
 }
 
-/// As [`page`], of one azolla.
+/// As [`page`], for one azolla.
 pub fn page_of(
     sql: &mut dyn Sql,
     azolla_id: &AzollaId,
@@ -196,39 +168,51 @@ fn update(sql: &mut dyn Sql, candidate: &CandidateView) -> StoreResult<()> {
     sql.write(candidate.candidate_id.as_str(), include_str!("../sql/candidate_update.sql"), &cells)
 }
 
-/// Makes a NEW objective of it in a named azolla, and nothing more.
+/// A promoted candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promoted {
+    /// The candidate.
+    pub candidate: CandidateView,
+    /// The objective that it became.
+    pub row: ObjectiveRow,
+    /// Whether it was promoted before this call.
+    pub was_there: bool,
+}
+
+/// Makes the candidate a NEW objective of this azolla, and nothing more.
 pub fn promote(
     sql: &mut dyn Sql,
     actor: &Actor,
     (id, record_id): (&CandidateId, &RecordId),
     azolla_id: &AzollaId,
     objective_id: &ObjectiveId,
-) -> Answer<(CandidateView, ObjectiveRow)> {
+) -> Answer<Promoted> {
     let what = fields([("azolla_id", json!(azolla_id))]);
     let asked = Asked { actor, act: Act::Promoted, id: id.as_str(), record_id, what };
     let mut candidate = accepted!(locked(sql, id)?);
     if accepted!(asked.is_repeat(sql)?)
         && let Some(became) = &candidate.objective_id
-        && let Some(row) = crate::pipeline::objectives::load(sql, became)?
+        && let Some(row) = objectives::load(sql, became)?
     {
-        return Ok(Ok((candidate, row)));
+        return Ok(Ok(Promoted { candidate, row, was_there: true }));
     }
     accepted!(still_waits(&candidate));
     let mut draft = candidate.draft.clone();
-    // As many as fit: what was captured is beside the candidate in any case.
+    // Only as many as fit; the candidate keeps the whole list.
     let captured = captures_of(sql, id)?.into_iter().map(|c| c.capture.capture_id);
     let captured: Vec<_> = captured.take(CAPTURED_FROM_MAX).collect();
     draft.metadata.insert("captured_from".into(), json!(captured));
-    let row = accepted!(objectives::create(sql, actor, objective_id, azolla_id, &draft)?);
+    let new = NewObjective::new(objective_id, azolla_id, draft);
+    let row = accepted!(objectives::create(sql, actor, &new)?).row;
     candidate.status = CandidateStatus::Promoted;
     candidate.objective_id = Some(objective_id.clone());
     candidate.updated_at = sql.now();
     update(sql, &candidate)?;
     asked.done(sql, json!({"objective_id": objective_id}))?;
-    Ok(Ok((candidate, row)))
+    Ok(Ok(Promoted { candidate, row, was_there: false }))
 }
 
-/// Changes what it would become.
+/// Edits the draft of a candidate.
 pub fn edit(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -254,7 +238,7 @@ pub fn edit(
     Ok(Ok(candidate))
 }
 
-/// Nobody wants it.
+/// Discards a candidate.
 pub fn discard(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -281,7 +265,7 @@ pub fn discard(
     Ok(Ok(candidate))
 }
 
-/// Puts others into one: their captures become its captures, their words are appended to its criteria.
+/// Merges other candidates into one: it gets their captures, and their texts are appended to its criteria.
 pub fn merge(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -295,7 +279,7 @@ pub fn merge(
             "name the candidates to merge into this one, without itself".into(),
         )));
     }
-    // In the order of ids, whoever else merges them the other way round.
+    // Locked in the order of ids: another merge may name them the other way round.
     let mut order: Vec<&CandidateId> = others.iter().chain([into]).collect();
     order.sort();
     order.dedup();
@@ -334,7 +318,7 @@ pub fn merge(
     Ok(Ok(kept))
 }
 
-/// What one draft takes over from another: its words, and whatever matters more.
+/// Merges a draft into another: its texts, and the higher importance and urgency.
 fn absorb(kept: &mut Draft, other: &Draft) {
     kept.acceptance_criteria =
         format!("{}\n\n{}\n{}", kept.acceptance_criteria.trim_end(), other.title, other.acceptance_criteria);

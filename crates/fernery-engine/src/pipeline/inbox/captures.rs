@@ -1,14 +1,9 @@
-//! The inbox: stores captures unchanged and emits events for triage.
-//!
-//! Readiness reads: captures that wait and that no unprocessed event tells of. Claims: nothing; a unique key excludes a second
-//! event. Writes: CAPTURE_READY. Does nothing where none waits. A capture never becomes work by itself (invariant 15).
+//! Captures, stored unchanged. A capture never becomes work by itself (invariant 15).
 
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::acts::{self, Actor, Answer, Asked, Refusal, fields};
-use crate::pipeline::{Cell, Row, Sql, Stage, azollas, claims, journal};
-use fernery_core::artifact::{
-    AzollaId, CaptureBuffer, CaptureId, CaptureStatus, EventType, RecordId, WorkorderId,
-};
+use crate::pipeline::{Cell, Row, Sql, Stage, azollas, journal};
+use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, CaptureStatus, RecordId, WorkorderId};
 use fernery_core::journal::Act;
 use fernery_core::names::is_unprintable;
 use fernery_core::pipeline::Violation;
@@ -17,24 +12,24 @@ use serde::Serialize;
 use serde_json::json;
 use std::fmt::Write as _;
 
-/// Whose inbox it is where there are several and nobody says.
+/// The inbox that is used if there are several and the caller names none.
 const DEFAULT: &str = "task_management";
 
 /// What somebody captures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewCapture {
-    /// From outside: the same again under the same id changes nothing.
+    /// Its id. The caller chooses it: the same capture again under the same id changes nothing.
     pub capture_id: CaptureId,
-    /// Whatever it is.
+    /// The content.
     pub raw: Vec<u8>,
     /// Where it came from.
     pub source_label: String,
-    /// When, if that was before now: it may have waited in a spool.
+    /// When it was captured, if that was earlier: it may have waited in a spool.
     pub captured_at: Option<Timestamp>,
 }
 
 impl NewCapture {
-    /// What is wrong with it. Its content is never refused for what it says.
+    /// What is wrong with it. A content is never refused for its meaning.
     pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut flaw = |path: &str, message: String| found.push(Violation { path: path.into(), message });
@@ -60,13 +55,13 @@ pub struct CaptureView {
     pub capture: CaptureBuffer,
     /// The bytes as hexadecimal, where they are no plain text.
     pub raw_hex: Option<String>,
-    /// When it may be looked through.
+    /// When triage may take it.
     pub ready_at: Timestamp,
-    /// Triages that came to nothing.
+    /// Triages that made no candidate of it.
     pub tries: u32,
-    /// The triage that it is in, or came out of.
+    /// The workorder of its triage, running or finished.
     pub work_order_id: Option<WorkorderId>,
-    /// Came with an import, and no person has released it to triage yet.
+    /// It was imported, and no person has released it to triage yet.
     pub held: bool,
 }
 
@@ -115,7 +110,7 @@ pub(crate) fn the_one(
             let those = if of_sort.is_empty() { "none has one".into() } else { format!("use {}", listed()) };
             Err(Refusal::Conflict(format!("azolla {named} has no {sort}; {those}")))
         }
-        (Some(_), _) => Err(Refusal::UnknownAzolla(known())),
+        (Some(named), _) => Err(Refusal::UnknownAzolla { named: named.clone(), known: known() }),
         (None, [only]) => Ok(only.clone()),
         (None, several) if several.iter().any(|known| known.as_str() == DEFAULT) => {
             Ok(AzollaId::stored(DEFAULT))
@@ -201,7 +196,7 @@ pub fn by_id(sql: &mut dyn Sql, id: &CaptureId) -> StoreResult<Option<CaptureVie
     row.map(|row| view(&row)).transpose()
 }
 
-/// The newest below a place.
+/// Captures, newest first, below a place.
 pub fn page(
     sql: &mut dyn Sql,
     below: &crate::pipeline::reading::Below,
@@ -229,7 +224,7 @@ pub fn held(sql: &mut dyn Sql, azolla_id: Option<&AzollaId>) -> StoreResult<u64>
     }
 }
 
-/// Lets captures that came with an import go to triage; answers how many. Asked for again it releases none.
+/// Releases imported captures to triage; answers how many. The same request again releases none and answers the same number.
 pub fn release(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -250,29 +245,4 @@ pub fn release(
     asked.done(sql, json!({"released": released}))?;
     sql.wakes(Stage::Captures);
     Ok(Ok(released))
-}
-
-/// Emits up to `limit` events; answers how many.
-pub fn emit(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<usize> {
-    let now = sql.now();
-    let cells = [azolla_id.as_str().into(), now.into(), limit.into()];
-    // Whoever is first announces it; the other finds that it is done.
-    let announced = sql.query(include_str!("../sql/captures_announce.sql"), &cells)?;
-    for row in &announced {
-        let (capture_id, entry) = (row.text(0)?, row.int(1)?);
-        let event_id = claims::event_id();
-        let cells: [Cell<'_>; 6] = [
-            event_id.as_str().into(),
-            azolla_id.as_str().into(),
-            EventType::CaptureReady.as_str().into(),
-            capture_id.into(),
-            entry.into(),
-            now.into(),
-        ];
-        sql.write(capture_id, include_str!("../sql/event_insert.sql"), &cells)?;
-    }
-    if !announced.is_empty() {
-        sql.wakes(Stage::Triage);
-    }
-    Ok(announced.len())
 }

@@ -1,18 +1,18 @@
 //! Track C: overdue objectives, as pauses of this azolla.
 //!
-//! Reads: objectives that changed, here or elsewhere, as their azollas tell them. Claims: nothing; a unique key excludes a
-//! second pause for one objective and deadline. Writes: since when an urgency counts, and a pause of this azolla; never anything
-//! in another. Does nothing where nothing is due.
+//! Reads: changed objectives, of this server and of others, as their azollas answer. Claims: nothing; a unique key excludes a
+//! second pause for one objective and deadline. Writes: since when an urgency counts, and pauses of this azolla; nothing in
+//! other azollas. Does nothing where nothing is due.
 
 use crate::error::StoreResult;
-use crate::pipeline::scheduling::write_pause;
+use crate::pipeline::pauses::write_pause;
 use crate::pipeline::{Cell, Sql, azollas};
 use fernery_core::artifact::{AzollaId, Objective, ObjectiveId};
 use fernery_core::inbox::deadline::{self, Clock};
 use fernery_core::{Timestamp, canonical};
 use std::collections::BTreeMap;
 
-/// Takes note of objectives as an azolla tells them. What changed beside urgency and `due_at` changes no clock.
+/// Records objectives as an azolla answered them. Only a change of urgency or `due_at` changes their clocks.
 pub fn watch(
     sql: &mut dyn Sql,
     by: &AzollaId,
@@ -61,7 +61,7 @@ pub fn watch(
     Ok(())
 }
 
-/// Since when the urgencies of these count, as far as they are watched.
+/// Since when the urgencies of these objectives count; only of those that are watched.
 pub(crate) fn clocks(
     sql: &mut dyn Sql,
     by: &AzollaId,
@@ -83,7 +83,7 @@ pub(crate) fn clocks(
     Ok(clocks)
 }
 
-/// Forgets what is watched of azollas that are not among these: they are not read any more.
+/// Forgets the objectives of all azollas but these: no other azolla is read any more.
 pub fn watch_only(sql: &mut dyn Sql, by: &AzollaId, sources: &[AzollaId]) -> StoreResult<()> {
     let watched = sql.query(include_str!("../sql/deadline_sources.sql"), &[by.as_str().into()])?;
     for row in &watched {
@@ -97,7 +97,7 @@ pub fn watch_only(sql: &mut dyn Sql, by: &AzollaId, sources: &[AzollaId]) -> Sto
     Ok(())
 }
 
-/// Writes the pauses of what is overdue, up to `limit`; answers how many there were.
+/// Writes the pauses of overdue objectives, up to `limit`; answers how many it found.
 pub fn tell(sql: &mut dyn Sql, by: &AzollaId, limit: i64) -> StoreResult<usize> {
     let now: Timestamp = sql.calendar();
     let cells = [by.as_str().into(), now.into(), limit.into()];

@@ -7,7 +7,7 @@ use fernery_core::artifact::{AzollaId, CandidateId, Objective, ObjectiveId, Work
 use fernery_core::canonical;
 use fernery_core::exported::{BesideObjective, CandidateRecord, Exported, Kept};
 
-/// Folder, name and azolla of what belongs to an azolla beside objectives.
+/// Folder, name and azolla of each file that belongs to an azolla, objectives aside.
 pub(crate) fn belongings(all: &Exported) -> impl Iterator<Item = (&'static str, &String, &AzollaId)> {
     let captures = all.captures.iter().map(|(id, c)| ("capture_buffers", id, &c.artifact.azolla_id));
     let candidates = all.candidates.iter().map(|(id, c)| ("candidates", id, &c.azolla_id));

@@ -3,11 +3,13 @@
 use super::captures::{self, the_one};
 use super::tracks::COUNTED_MAX;
 use super::{answers, notices};
+use crate::door;
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::acts::Answer;
-use crate::pipeline::{Cell, Row, Sql, Stage, azollas, claims, reading};
+use crate::pipeline::{Cell, Row, Sql, Stage, azollas, reading};
 use fernery_core::artifact::{
-    AzollaId, Event, EventType, ManifestId, QueryStatus, SessionManifest, TerminalReason, WorkorderId,
+    AzollaId, Event, EventId, EventType, ManifestId, QueryStatus, SessionManifest, TerminalReason,
+    WorkorderId,
 };
 use fernery_core::canonical::{self, Digest};
 use fernery_core::inbox::facts::Facts;
@@ -72,7 +74,7 @@ const NUMBERS_TRIED: usize = 100;
 
 /// Emits MANIFEST_REQUESTED for the azolla, once for each request and each workorder.
 fn emit(sql: &mut dyn Sql, azolla_id: &AzollaId, wanted: For<'_>) -> StoreResult<()> {
-    let (event_id, of) = (claims::event_id(), EventType::ManifestRequested.as_str());
+    let (event_id, of) = (EventId::stored(&door::artifact_id()), EventType::ManifestRequested.as_str());
     let (request, instead) = match wanted {
         For::Request(id) => (Some(id), None),
         For::StandIn(id) => (None, Some(id.as_str())),

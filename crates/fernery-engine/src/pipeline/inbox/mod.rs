@@ -3,6 +3,7 @@
 
 pub mod answers;
 pub mod candidates;
+pub mod capture_readiness;
 pub mod captures;
 pub mod deadlines;
 pub(crate) mod import;

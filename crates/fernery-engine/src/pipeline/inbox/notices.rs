@@ -1,8 +1,8 @@
 //! Notices for the outside. A notice is written in the transaction of its cause and then enqueued as a job, with the
 //! usual retries and dead-letter queue.
 //!
-//! Reads: what was noted and is not dispatched. Claims: nothing; a row is dispatched once. Writes: jobs on the stream of the
-//! azolla's notices. Does nothing where an azolla tells nobody.
+//! Reads: notices that are not dispatched yet. Claims: nothing; a row is dispatched once. Writes: jobs in the stream of the
+//! azolla's notices. Does nothing where an azolla sends no notices.
 
 use crate::door::Chance;
 use crate::error::{StoreError, StoreResult};
@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 /// How often a notice is tried: with the back-off of jobs, over some hours.
 const TRIES: u32 = 12;
 
-/// How a notice is told.
+/// How a notice is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
@@ -29,23 +29,23 @@ pub enum Channel {
     Command,
 }
 
-/// A notice, as its job carries it. What is told to the outside is `notice`.
+/// The payload of a notice's job. Only `notice` is sent to the outside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Errand {
-    /// How it is told.
+    /// How it is delivered.
     pub channel: Channel,
-    /// What.
+    /// The notice.
     pub notice: Notice,
 }
 
 /// What the outside is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Notice {
-    /// The same each time it is told.
+    /// Its id, the same in every delivery.
     pub notice_id: String,
-    /// What is new.
+    /// The kind of artifact that is new.
     pub kind: NoticeOf,
-    /// Where.
+    /// Its azolla.
     pub azolla_id: AzollaId,
     /// When it was written.
     pub created_at: Timestamp,
@@ -53,32 +53,32 @@ pub struct Notice {
     pub artifact: serde_json::Value,
 }
 
-/// Where an azolla's notices are claimed.
+/// The stream of an azolla's notices.
 pub fn stream(azolla_id: &AzollaId) -> StreamName {
     StreamName::stored(&format!("{NOTICE_STREAM_PREFIX}{azolla_id}"))
 }
 
-/// As `azollas` keeps it, for the statements below.
+/// The kinds of notices in the form of the column of `azollas`, which the statements below read.
 pub(crate) fn told_by(notices: Option<&Notices>) -> String {
     let on = notices.map(|notices| notices.on.as_slice()).unwrap_or_default();
     on.iter().map(|of| of.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Notes a pause, if its azolla tells of pauses.
+/// Writes the notice of a pause, if its azolla sends notices of pauses.
 pub(crate) fn of_pause(sql: &mut dyn Sql, pause_key: &str) -> StoreResult<()> {
     sql.write_new(include_str!("../sql/notice_of_pause.sql"), &[pause_key.into()])?;
     sql.wakes(Stage::Notices);
     Ok(())
 }
 
-/// Notes a manifest, if its azolla tells of manifests.
+/// Writes the notice of a manifest, if its azolla sends notices of manifests.
 pub(crate) fn of_manifest(sql: &mut dyn Sql, manifest_id: &str) -> StoreResult<()> {
     sql.write_new(include_str!("../sql/notice_of_manifest.sql"), &[manifest_id.into()])?;
     sql.wakes(Stage::Notices);
     Ok(())
 }
 
-/// Makes jobs of up to `limit` notices; answers how many it looked at.
+/// Makes jobs of up to `limit` notices; answers how many it read.
 pub fn dispatch(sql: &mut dyn Sql, azolla_id: &AzollaId, chance: Chance, limit: i64) -> StoreResult<usize> {
     let Some(registered) = azollas::in_force(sql, azolla_id)? else { return Ok(0) };
     let cells = [azolla_id.as_str().into(), limit.into()];

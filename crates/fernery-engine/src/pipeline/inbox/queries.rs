@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 /// Artifacts in one answer.
 pub const RESULTS_MAX: i64 = 500;
 
-/// Answers a question to an azolla of this instance. A filter that is not known is refused: whoever asks looks at it before.
-/// `visitor`: what a source of another instance may read here, if it is one.
+/// Answers a query to an azolla of this instance. An unknown filter is refused; callers check it before. `visitor`: what a
+/// source of another instance may read here; `None`: the source is an azolla of this instance.
 pub fn answer(
     sql: &mut dyn Sql,
     query: &SubstrateQuery,
@@ -60,17 +60,17 @@ fn objectives_of(sql: &mut dyn Sql, query: &SubstrateQuery, filter: &Filter) -> 
     Ok(found.into_iter().map(|row| json!(row.objective)).collect())
 }
 
-/// Before and after everything that is stored.
+/// Instants before and after all that are stored.
 const EVER: (Timestamp, Timestamp) =
     (Timestamp::from_millis(-1), Timestamp::from_millis(253_402_300_799_000));
 
-/// Words as the statements have them.
+/// A list of words in the form that the statements use.
 fn listed<T: ToString>(words: impl IntoIterator<Item = T>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| word.to_string()).collect();
     if words.is_empty() { String::new() } else { format!(",{},", words.join(",")) }
 }
 
-/// The objectives of an azolla that a filter lets through, the weightiest first, or in the order in which they changed.
+/// The objectives of an azolla that match a filter, the most important first, or in the order of their changes.
 fn found(
     sql: &mut dyn Sql,
     target: &AzollaId,
@@ -127,7 +127,7 @@ fn pauses_of(sql: &mut dyn Sql, target: &AzollaId, filter: &Filter) -> StoreResu
     rows.iter().map(|row| Ok(json!(row.json::<PauseState>(0)?))).collect()
 }
 
-/// What is in the way of open objectives.
+/// The blockers of open objectives.
 fn blockers_of(sql: &mut dyn Sql, target: &AzollaId) -> StoreResult<Vec<Value>> {
     let open = found(sql, target, &Filter::default())?;
     let blockers = open.iter().flat_map(|row| &row.objective.blocked_on);

@@ -1,11 +1,11 @@
 //! Makes the workorders of a standing objective: triage of captures (track A), manifests (track B).
 //!
-//! Reads: the event, captures that wait, or what azollas answered; whether a workorder is under way. Claims: the event (before,
-//! by itself). Writes, all or nothing: snapshot, workorder and its job, the captures that are in it, the event; and gives the
-//! claim back. Does nothing where the claim was taken over or the tracks are not free.
+//! Reads: the event; waiting captures, or the answers of azollas; whether a workorder is unfinished. Claims: the event (before,
+//! in a transaction of its own). Writes, all or nothing: snapshot, workorder and its job, the captures in it, the event; and
+//! gives the claim back. Does nothing where the claim was taken over or the tracks are not free.
 //!
-//! All workorders of the azolla belong to one objective, of which the database admits one under way (invariant 12). Captures
-//! that wait go first: a manifest is made once none does, or those that are left wait for another try.
+//! All workorders of the azolla belong to one objective, and the database admits one unfinished workorder of it (invariant
+//! 12). Triage goes first: a manifest is made when no capture waits, or all that are left wait for a later try.
 
 use super::answers::{self, Answered};
 use super::manifests;
@@ -14,8 +14,9 @@ use crate::error::{StoreError, StoreResult};
 use crate::pipeline::azollas::{self, Registered};
 use crate::pipeline::claims;
 use crate::pipeline::issuing::{Issue, issue};
-use crate::pipeline::scheduling::{ClaimedEvent, Ids, Room, Scheduled, close, processed};
-use crate::pipeline::{Question as Ask, Row, Sql, reading};
+use crate::pipeline::room::{Room, room_for_manifest, room_for_triage};
+use crate::pipeline::scheduling::{ClaimedEvent, Ids, Scheduled, close, processed};
+use crate::pipeline::{Row, Sql, Statement, reading};
 use fernery_core::artifact::{
     AzollaId, CaptureId, ContextSnapshot, DiazotrophType, Event, ObjectiveId, TerminalReason, WorkorderId,
 };
@@ -27,28 +28,6 @@ use fernery_core::limits;
 
 /// Candidates and captures are counted up to here.
 pub(crate) const COUNTED_MAX: i64 = 100_000;
-
-/// Whether the tracks of an azolla are free for a triage.
-pub fn room_for_triage(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {
-    // Of the azolla, not of the objective alone: a blueprint may have named another one before.
-    let cells = [registered.blueprint.azolla_id.as_str().into(), 1.into()];
-    let active = sql.one(include_str!("../sql/workorders_active.sql"), &cells)?;
-    Ok(match active.map_or(Ok(0), |row| row.int(0))? {
-        0 => Room::Left(1),
-        _ => Room::Track,
-    })
-}
-
-/// Whether they are free for a manifest: triage goes first whenever both wait.
-pub fn room_for_manifest(sql: &mut dyn Sql, registered: &Registered) -> StoreResult<Room> {
-    let blueprint = &registered.blueprint;
-    match room_for_triage(sql, registered)? {
-        Room::Left(_) if blueprint.triage.is_some() && captures_wait(sql, &blueprint.azolla_id)? => {
-            Ok(Room::Triage)
-        }
-        room => Ok(room),
-    }
-}
 
 fn duty(registered: &Registered) -> StoreResult<&ObjectiveId> {
     let standing = registered.blueprint.standing.as_ref();
@@ -63,9 +42,9 @@ fn locked(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<Registered> {
     azollas::in_force(sql, azolla_id)?.ok_or_else(gone)
 }
 
-/// What is there of each claimed event, under lock, and whether its claim was still there; it is given back.
+/// The row of each claimed event, under lock, and whether its claim was still held; the claim is given back.
 fn loaded(sql: &mut dyn Sql, claimed: &[ClaimedEvent]) -> StoreResult<Vec<(Option<Row>, bool)>> {
-    let mut asked: Vec<Ask<'_>> = Vec::with_capacity(claimed.len() * 2);
+    let mut asked: Vec<Statement<'_>> = Vec::with_capacity(claimed.len() * 2);
     for one in claimed {
         asked.push((include_str!("../sql/event_lock.sql"), vec![one.event.event_id.as_str().into()]));
         asked.push(claims::releasing(&one.held));
@@ -75,7 +54,7 @@ fn loaded(sql: &mut dyn Sql, claimed: &[ClaimedEvent]) -> StoreResult<Vec<(Optio
     Ok(claimed.iter().map(|_| (next().into_iter().next(), next().len() == 1)).collect())
 }
 
-/// What to answer for an event that needs no more looking at here.
+/// The answer for an event that was processed before, or whose claim was lost; `None`: it must be scheduled.
 fn settled(stored: Option<&Row>, released: bool) -> StoreResult<Option<Scheduled>> {
     let Some(stored) = stored else { return Ok(Some(Scheduled::ClaimLost)) };
     let before = processed(stored)?.map(Scheduled::Before);
@@ -147,12 +126,12 @@ fn make_triage(
     Ok(Some(workorder))
 }
 
-/// Whether captures that were tried so often are the built-in rules' to look through.
+/// Whether captures that were tried so often go to the built-in rules.
 pub(crate) fn is_given_up(blueprint: &Blueprint, tries: u32) -> bool {
     tries > blueprint.retry.gate_failures
 }
 
-/// Who makes answers of this kind, as people are told.
+/// The name for people of the executor that makes answers of this kind.
 pub(crate) fn maker(blueprint: &Blueprint, of: &DiazotrophType) -> String {
     let executor = blueprint.executor_of(of);
     let kind = executor.map_or("unknown", |executor| executor.kind.as_str());
@@ -160,7 +139,7 @@ pub(crate) fn maker(blueprint: &Blueprint, of: &DiazotrophType) -> String {
     model.map_or_else(|| kind.to_string(), |endpoint| format!("{kind} {}", endpoint.model))
 }
 
-/// The azolla that candidates would mostly go to: `mec`, or else the first that has tickets.
+/// The azolla that most candidates would go to: `mec`, or else the first that has tickets.
 fn target(sql: &mut dyn Sql) -> StoreResult<String> {
     let all = azollas::all(sql)?;
     let of_tickets = all.iter().filter(|known| known.blueprint.standing.is_none());
@@ -172,8 +151,9 @@ fn target(sql: &mut dyn Sql) -> StoreResult<String> {
 /// The type of azolla that has tickets.
 const TARGET: &str = "mec";
 
-/// Captures that were tried equally often, and how often, from the one that has waited longest. Each try has a quarter of the
-/// one before, so that what fails is found, and does not hold up what was captured with it. The built-in rules take all at once.
+/// A batch of captures that were tried equally often, beginning with the one that has waited longest; and how often they
+/// were tried. Each try has a quarter of the batch before, so that the capture that makes it fail is found and does not hold
+/// up the others. The built-in rules take the whole batch.
 fn next_batch(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<(Vec<Captured>, u32)> {
     let (azolla_id, now) = (&blueprint.azolla_id, sql.now());
     let cells = [azolla_id.as_str().into(), now.into()];
@@ -205,7 +185,7 @@ fn next_batch(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<(Vec<Capt
     Ok((batch, tries))
 }
 
-/// Makes the workorder that asks this.
+/// Makes the workorder of a question.
 fn ask(
     sql: &mut dyn Sql,
     (event, registered): (&Event, &Registered),
@@ -242,8 +222,8 @@ fn ask(
     )
 }
 
-/// Deals with a claimed MANIFEST_REQUESTED, by what the azollas answered. Where nobody was asked, or nothing has changed since the
-/// last manifest, none is made.
+/// Deals with a claimed MANIFEST_REQUESTED, by the answers of the azollas. If nobody was asked, or nothing has changed since
+/// the last manifest, no workorder is made.
 pub fn schedule_manifest(
     sql: &mut dyn Sql,
     claimed: &ClaimedEvent,
@@ -259,7 +239,7 @@ pub fn schedule_manifest(
     if !matches!(room, Room::Left(_)) {
         return Ok(Scheduled::NoRoom(room));
     }
-    // Nobody could answer, and no executor would make a page of it.
+    // Nobody was there to ask, so there is nothing to make a manifest from.
     if answered.is_empty() {
         close(sql, &claimed.event, TerminalReason::NobodyToAsk, None)?;
         sql.wakes(crate::pipeline::Stage::Manifest);
@@ -295,7 +275,7 @@ fn stand_in_for(sql: &mut dyn Sql, registered: &Registered, failed: &WorkorderId
     Ok(StandIn { maker, why: why.chars().take(300).collect() })
 }
 
-/// What needs a person, by what the azollas answered and what waits here.
+/// The facts of a manifest: from the answers of the azollas, and from what waits in this inbox.
 fn gathered(sql: &mut dyn Sql, registered: &Registered, answered: &[Answered]) -> StoreResult<Facts> {
     let (blueprint, now) = (&registered.blueprint, sql.calendar());
     let (candidates, oldest_candidate) = candidates::count(sql, &blueprint.azolla_id, COUNTED_MAX)?;
@@ -312,10 +292,4 @@ fn gathered(sql: &mut dyn Sql, registered: &Registered, answered: &[Answered]) -
         told.clocks = deadlines::clocks(sql, &blueprint.azolla_id, &told.asked.azolla_id, &told.objectives)?;
     }
     Ok(facts(&told, &own, &blueprint.urgency, now))
-}
-
-/// Whether a capture may be looked through now.
-pub fn captures_wait(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<bool> {
-    let cells = [azolla_id.as_str().into(), sql.now().into()];
-    Ok(sql.one(include_str!("../sql/captures_next.sql"), &cells)?.is_some())
 }

@@ -2,19 +2,21 @@
 //! objective's status never changes. If an answer fails finally, the built-in rules replace it with their own workorder
 //! and run: no capture is lost, and the manifest is made.
 
-use super::{candidates, manifests, tracks};
+use super::{manifests, tracks};
 use crate::door;
 use crate::error::StoreResult;
-use crate::pipeline::judging::{Heard, Judged, write_record};
+use crate::pipeline::docket::Heard;
+use crate::pipeline::judging::{Judged, write_record};
+use crate::pipeline::pauses::{pause_key_of_run, write_pause};
 use crate::pipeline::reading::WorkorderView;
-use crate::pipeline::scheduling::{pause_key_of_run, write_pause};
-use crate::pipeline::{Sql, Stage, journal};
+use crate::pipeline::{Cell, Sql, Stage, journal};
 use fernery_core::artifact::{
-    CaptureId, ContextSnapshot, GateResult, ManifestId, PauseReason, PauseState, RunId, RunRecord,
-    WorkorderId,
+    AzollaId, CandidateId, CaptureId, ContextSnapshot, GateResult, ManifestId, PauseReason, PauseState,
+    RunId, RunRecord, WorkorderId,
 };
+use fernery_core::canonical;
 use fernery_core::inbox::facts::Facts;
-use fernery_core::inbox::{Captured, Question, StandIn, manifest, triage};
+use fernery_core::inbox::{Candidate, Captured, Question, StandIn, manifest, triage};
 use fernery_core::job::retry::RetryPolicy;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::exhibits::Exhibits;
@@ -24,11 +26,11 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// When captures that triage left come again.
+/// When captures that triage left are tried again.
 const TRIAGE_AGAIN: RetryPolicy =
     RetryPolicy { base: Duration::from_secs(1), cap: Duration::from_secs(1024) };
 
-/// What a verdict came to.
+/// The consequences of a verdict.
 struct Upshot {
     reason: PauseReason,
     actions: Vec<String>,
@@ -75,7 +77,7 @@ pub(crate) fn conclude(
     Ok(Judged::Recorded(record))
 }
 
-/// Nobody can tell any more what was asked, as after another version was here: what it was about comes again.
+/// The question cannot be read, for example because another version wrote it: its captures come again.
 fn unreadable(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Upshot> {
     let now = sql.now();
     let held = sql.query(include_str!("../sql/captures_in_triage.sql"), &[id.as_str().into()])?;
@@ -88,12 +90,12 @@ fn unreadable(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Upshot> {
     Ok(Upshot { reason: PauseReason::GateFailed, actions: vec![action], told })
 }
 
-/// A verdict over a workorder of the tracks, and what was asked with it.
+/// A verdict over a workorder of the tracks.
 struct Verdicted<'a> {
     heard: &'a Heard,
     work: &'a WorkorderView,
     record: &'a RunRecord,
-    /// Whom the built-in rules stood in for.
+    /// The executor that the built-in rules replaced.
     stand_in: Option<StandIn>,
 }
 
@@ -102,7 +104,7 @@ impl Verdicted<'_> {
         self.record.gate_result == GateResult::Pass
     }
 
-    /// Who made the answer, as people are told.
+    /// The name for people of the executor that made the answer.
     fn made_by(&self) -> String {
         let blueprint = &self.heard.docket.blueprint;
         let maker = || tracks::maker(blueprint, &self.work.workorder.diazotroph_type);
@@ -114,12 +116,12 @@ impl Verdicted<'_> {
     }
 }
 
-/// Captures that are in a candidate of an answer that passed are PROCESSED; all others come again, in the end to the built-in
-/// rules, whose answer is a workorder and a run like any other.
+/// If the answer passed, the captures in its candidates are PROCESSED. All others come again, finally to the built-in rules,
+/// whose answer is a workorder and a run like any other.
 fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -> StoreResult<Upshot> {
     let Verdicted { heard, work, record, stand_in } = verdicted;
     let (id, blueprint) = (&work.workorder.work_order_id, &heard.docket.blueprint);
-    // Whatever its answer says, these are the captures that this workorder has.
+    // The captures of this workorder, whatever its answer says.
     let held = sql.query(include_str!("../sql/captures_in_triage.sql"), &[id.as_str().into()])?;
     let tries: BTreeMap<CaptureId, u32> =
         held.iter().map(|row| Ok((row.word(0)?, row.count(1)?))).collect::<StoreResult<_>>()?;
@@ -129,7 +131,7 @@ fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -
     let mut settled: BTreeSet<&CaptureId> = BTreeSet::new();
     let made_by = verdicted.made_by();
     for candidate in &answer.candidates {
-        candidates::insert(sql, &work.azolla_id, id, candidate, &made_by)?;
+        insert_candidate(sql, &work.azolla_id, id, candidate, &made_by)?;
         settled.extend(&candidate.capture_ids);
     }
     let (mut again, mut given_up) = (0_u64, 0_u64);
@@ -142,7 +144,7 @@ fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -
             continue;
         }
         let tried = tries.get(capture).copied().unwrap_or(0);
-        // The built-in rules need no time to think it over; only where they failed themselves it can be too early.
+        // The built-in rules can take it at once; only if they failed themselves, wait.
         let is_next = tracks::is_given_up(blueprint, tried + 1) && stand_in.is_none();
         let wait = if is_next { Duration::ZERO } else { TRIAGE_AGAIN.ceiling(tried + 1) };
         *(if is_next { &mut given_up } else { &mut again }) += 1;
@@ -155,12 +157,12 @@ fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -
         actions.push(format!("Decide about what was captured: fernery triage ({made} new)"));
     }
     if given_up > 0 {
-        actions.push(format!("Nothing: the built-in rules take {given_up} captures"));
+        actions.push(format!("Nothing: the built-in rules take {}", captures(given_up)));
     } else if again > 0 {
         let why = first_line(&record.gate_reason);
         actions.push(match passed {
-            true => format!("Nothing: {again} captures were left and come again"),
-            false => format!("Nothing: {again} captures come again, because: {why}"),
+            true => format!("Nothing: triage left {}, and tries again", captures(again)),
+            false => format!("Nothing: triage tries {} again, because: {why}", captures(again)),
         });
     }
     if !passed {
@@ -171,8 +173,34 @@ fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -
     Ok(Upshot { reason, actions, told })
 }
 
-/// A page that passed is stored, and its first lines are what a person may do next. Where it failed there is none: the built-in
-/// rules are asked for one, once, unless nobody was there to ask.
+/// Stores a candidate. The database refuses a capture that is in another candidate.
+fn insert_candidate(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    work: &WorkorderId,
+    candidate: &Candidate,
+    made_by: &str,
+) -> StoreResult<()> {
+    let id = CandidateId::stored(&door::artifact_id());
+    let document = canonical::text_of(&json!(candidate.draft()));
+    let cells: [Cell<'_>; 6] = [
+        id.as_str().into(),
+        azolla_id.as_str().into(),
+        work.as_str().into(),
+        (&document).into(),
+        made_by.into(),
+        sql.now().into(),
+    ];
+    sql.write(id.as_str(), include_str!("../sql/candidate_insert.sql"), &cells)?;
+    for capture_id in &candidate.capture_ids {
+        let cells = [capture_id.as_str().into(), id.as_str().into()];
+        sql.write(capture_id.as_str(), include_str!("../sql/candidate_capture_insert.sql"), &cells)?;
+    }
+    Ok(())
+}
+
+/// A manifest that passed is stored; its first lines are the actions of the pause. If it failed, the built-in rules are asked
+/// for one, once, unless no azolla was asked.
 fn of_manifest(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, facts: &Facts) -> StoreResult<Upshot> {
     let Verdicted { heard, work, stand_in, .. } = verdicted;
     let id: &WorkorderId = &work.workorder.work_order_id;
@@ -201,6 +229,10 @@ fn of_manifest(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, facts: &Facts) -> S
     let actions = manifest.prioritized_orientation.clone();
     let told = json!({"manifest_id": manifest.manifest_id, "built_by": built_by});
     Ok(Upshot { reason: PauseReason::RunComplete, actions, told })
+}
+
+fn captures(n: u64) -> String {
+    if n == 1 { "1 capture".to_string() } else { format!("{n} captures") }
 }
 
 fn first_line(text: &str) -> String {

@@ -1,3 +1,3 @@
--- A process says that it hosts it.
+-- Records that a process hosts an azolla now.
 UPDATE azollas SET hosted_at = $2 WHERE azolla_id = $1
 RETURNING azolla_id;

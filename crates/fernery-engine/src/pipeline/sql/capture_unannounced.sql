@@ -1,3 +1,3 @@
--- Its event is processed: whatever becomes of it, another one may be emitted.
+-- The event of a capture is processed: another event may be emitted for it.
 UPDATE captures SET announced = false WHERE capture_id = $1 AND announced
 RETURNING capture_id;

@@ -1,4 +1,4 @@
--- Captures that wait and that no unprocessed event tells of, longest waiting first: they are told of now.
+-- Marks waiting captures that have no unprocessed event as announced, longest waiting first; answers them.
 UPDATE captures SET announced = true, entry = entry + 1
 WHERE NOT announced AND status = 'PENDING' AND work_order_id IS NULL AND capture_id IN (
     SELECT capture_id FROM captures

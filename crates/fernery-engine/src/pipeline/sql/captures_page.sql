@@ -1,4 +1,4 @@
--- Newest first, below a place.
+-- A page of captures of all azollas, newest first, below the place ($1, $2).
 SELECT capture_id, azolla_id, raw_content, source_label, status, created_at, updated_at, raw_hex, ready_at, tries, work_order_id,
        held
 FROM captures

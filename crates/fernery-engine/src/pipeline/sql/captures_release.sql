@@ -1,3 +1,3 @@
--- A person lets what came with an import go to triage; it has waited since it came.
+-- Releases the held captures of an azolla to triage. They keep the time since when they wait.
 UPDATE captures SET held = false WHERE azolla_id = $1 AND held
 RETURNING capture_id;

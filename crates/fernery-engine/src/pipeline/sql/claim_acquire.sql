@@ -1,4 +1,4 @@
--- Create, or take over if expired: answers only to whom it was given.
+-- Creates a claim, or takes over an expired one; no row if somebody else holds it.
 INSERT INTO claims (resource_type, resource_id, owner_id, lease_expires_at, heartbeat_at, claim_version)
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (resource_type, resource_id) DO UPDATE

@@ -1,3 +1,3 @@
--- Whoever holds another version holds nothing.
+-- Ends a claim; no row unless owner and version are those of the claim.
 DELETE FROM claims WHERE resource_type = $1 AND resource_id = $2 AND owner_id = $3 AND claim_version = $4
 RETURNING claim_version;

@@ -1,3 +1,3 @@
--- After a restore: versions go on from where nobody can have been since the backup.
+-- After a restore: raises all versions above any that was given out since the backup.
 UPDATE events SET claim_version = claim_version + $1 WHERE NOT processed
 RETURNING event_id;

@@ -1,4 +1,4 @@
--- A manifest of an azolla that tells of manifests.
+-- Stores the notice of a manifest, if its azolla sends notices of manifests.
 INSERT INTO notices (notice_id, azolla_id, kind, created_at)
 SELECT m.manifest_id, m.azolla_id, 'session_manifest', m.created_at
 FROM manifests m JOIN azollas a ON a.azolla_id = m.azolla_id

@@ -1,4 +1,4 @@
--- A pause of an azolla that tells of pauses.
+-- Stores the notice of a pause, if its azolla sends notices of pauses.
 INSERT INTO notices (notice_id, azolla_id, kind, created_at)
 SELECT p.pause_key, p.azolla_id, 'pause_state', p.created_at
 FROM pauses p JOIN azollas a ON a.azolla_id = p.azolla_id

@@ -1,4 +1,5 @@
--- As it was elsewhere. No approval covers it here, and no entry into TODO is still to be told of.
+-- Stores an objective of another instance as it was there. No approval covers it here, and no entry into TODO waits for its
+-- event.
 INSERT INTO objectives (objective_id, azolla_id, title, acceptance_criteria, objective_type, status, importance, urgency,
                         blocked_reason, metadata, created_at, updated_at, entry, emitted, unconfirmed, failures, attempts,
                         wall_ms, tokens, cost_usd_micros)

@@ -1,6 +1,6 @@
--- What is not done, or done and not looked at, of one azolla, the weightiest first.
--- Lists of words stand as ,A,B, and an empty one keeps nothing back. Times stand in a CASE, so that rows are read in the order
--- of the index and no further than the limit, and not by their times and then sorted.
+-- Objectives of one azolla that are not DONE or not confirmed, the most important first.
+-- A list of words has the form ,A,B, and an empty list excludes nothing. Times are compared in a CASE, so that the
+-- planner reads rows in the order of the index up to the limit, instead of reading by time and sorting.
 SELECT objective_id, azolla_id, title, acceptance_criteria, objective_type, status, importance, urgency, blocked_reason,
        metadata, created_at, updated_at, entry, approval, unconfirmed, failures, attempts, wall_ms, tokens, cost_usd_micros
 FROM objectives

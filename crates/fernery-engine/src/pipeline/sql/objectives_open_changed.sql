@@ -1,5 +1,5 @@
--- What is not done, or done and not looked at, and changed after a place, of one azolla, in that order.
--- Lists of words stand as ,A,B, and an empty one keeps nothing back.
+-- Objectives of one azolla that are not DONE or not confirmed and changed after a place, in the order of their changes.
+-- A list of words has the form ,A,B, and an empty list excludes nothing.
 SELECT objective_id, azolla_id, title, acceptance_criteria, objective_type, status, importance, urgency, blocked_reason,
        metadata, created_at, updated_at, entry, approval, unconfirmed, failures, attempts, wall_ms, tokens, cost_usd_micros
 FROM objectives

@@ -1,6 +1,6 @@
--- Objectives of one azolla, done or not, the weightiest first: those that are open and those that are not are each read in the
--- order of their index and no further than the limit.
--- Lists of words stand as ,A,B, and an empty one keeps nothing back. Times stand in a CASE, so that no index of them is used.
+-- Objectives of one azolla, the most important first. Open and finished ones are each read in the order of their index and no
+-- further than the limit.
+-- A list of words has the form ,A,B, and an empty list excludes nothing. Times are compared in a CASE, so that no index on them is used.
 SELECT * FROM (
     SELECT objective_id, azolla_id, title, acceptance_criteria, objective_type, status, importance, urgency, blocked_reason,
            metadata, created_at, updated_at, entry, approval, unconfirmed, failures, attempts, wall_ms, tokens, cost_usd_micros

@@ -1,2 +1,2 @@
--- Whether there is a pause about this.
+-- Whether there is a pause under this key.
 SELECT pause_key FROM pauses WHERE pause_key = $1;

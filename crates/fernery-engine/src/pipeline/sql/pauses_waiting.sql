@@ -1,5 +1,5 @@
--- The last pause of each objective of an azolla that waits for a person, the weightiest first.
--- A list of words stands as ,A,B, and an empty one keeps nothing back.
+-- The last pause of each objective of an azolla that waits for a person, the most important first.
+-- A list of words has the form ,A,B, and an empty list excludes nothing.
 SELECT p.document FROM objectives o JOIN pauses p ON p.pause_key = (
     SELECT last.pause_key FROM pauses last WHERE last.objective_id = o.objective_id AND last.azolla_id = $1
     ORDER BY last.created_at DESC, last.pause_key DESC LIMIT 1)

@@ -1,4 +1,4 @@
--- In the order of the entries into TODO that they came of: those are counted, and a clock may be set back.
+-- The runs of an objective, in the order of their entries into TODO and not of their times: a clock may be set back.
 SELECT r.document, r.evidence
 FROM runs r JOIN workorders w ON w.work_order_id = r.work_order_id JOIN events e ON e.event_id = w.event_id
 WHERE r.objective_id = $1

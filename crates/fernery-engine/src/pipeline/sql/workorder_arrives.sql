@@ -1,4 +1,4 @@
--- Executed and judged, every one: nothing that comes in can be claimed.
+-- Stores a workorder of another instance. It is executed and judged: nothing that is imported can be claimed.
 INSERT INTO workorders (work_order_id, objective_id, azolla_id, event_id, diazotroph_type, snapshot_id, branch_name, budget_ms,
                         created_at, status, blueprint, spent_ms, executed_at, output_id, judged, gate_tries, cancelled,
                         claim_version)

@@ -1,3 +1,3 @@
--- Says that a workorder has its verdict; no row if it had one before.
+-- Marks a workorder as judged; no row if it was judged before.
 UPDATE workorders SET judged = true WHERE work_order_id = $1 AND NOT judged
 RETURNING work_order_id;

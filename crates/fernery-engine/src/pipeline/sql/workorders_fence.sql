@@ -1,4 +1,4 @@
--- After a restore: versions go on from where nobody can have been since the backup. Until it is executed, a workorder's
--- version is that of its job.
+-- After a restore: raises versions above any that was given out since the backup. Until it is executed, a workorder's version
+-- is that of its job.
 UPDATE workorders SET claim_version = claim_version + $1 WHERE NOT judged AND status = 'EXECUTED'
 RETURNING work_order_id;

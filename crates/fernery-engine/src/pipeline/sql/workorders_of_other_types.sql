@@ -1,4 +1,4 @@
--- Workorders that wait for, or are in the hands of, another kind of executor than the azolla has now.
+-- Unfinished workorders for another kind of executor than the azolla has now.
 SELECT work_order_id FROM workorders
 WHERE azolla_id = $1 AND NOT judged AND status = 'CREATED' AND NOT cancelled AND diazotroph_type <> $2 AND work_order_id > $3
 ORDER BY work_order_id

@@ -1,4 +1,4 @@
--- As workorders_to_judge, of those that nobody wants any more.
+-- As workorders_to_judge, for cancelled workorders.
 SELECT w.work_order_id, w.claim_version
 FROM workorders w LEFT JOIN claims c ON c.resource_type = 'WORKORDER' AND c.resource_id = w.work_order_id
 WHERE w.azolla_id = $1 AND NOT w.judged AND w.status = 'EXECUTED' AND w.cancelled

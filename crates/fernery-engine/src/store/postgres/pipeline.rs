@@ -11,7 +11,7 @@ use super::rows::{At, Param, cell};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution::{self, Ending};
-use crate::pipeline::{Cell, Names, Question, Row, Sql, Stage, Value, Work, check_written};
+use crate::pipeline::{Cell, Names, Row, Sql, Stage, Statement, Value, Work, check_written};
 use crate::store::{NewJob, Transactions};
 use crate::supervise::lock;
 use async_trait::async_trait;
@@ -195,7 +195,7 @@ impl Sql for Transaction<'_> {
         Ok(self.send(&[(statement, cells)])?.pop().unwrap_or_default())
     }
 
-    fn query_all(&mut self, asked: &[Question<'_>]) -> StoreResult<Vec<Vec<Row>>> {
+    fn query_all(&mut self, asked: &[Statement<'_>]) -> StoreResult<Vec<Vec<Row>>> {
         let asked: Vec<_> = asked.iter().map(|(statement, cells)| (*statement, cells.as_slice())).collect();
         self.send(&asked)
     }
@@ -290,7 +290,7 @@ impl Transactions for PostgresStore {
         self.acts.call(Act::new(subject, work)).await
     }
 
-    async fn consult(&self, work: Work) -> StoreResult<()> {
+    async fn read(&self, work: Work) -> StoreResult<()> {
         self.transact_work("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work).await
     }
 

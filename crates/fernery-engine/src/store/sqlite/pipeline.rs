@@ -108,7 +108,7 @@ impl Transactions for SqliteStore {
         self.write(move |tx| work(tx)).await
     }
 
-    async fn consult(&self, mut work: Work) -> StoreResult<()> {
+    async fn read(&self, mut work: Work) -> StoreResult<()> {
         let now = self.clock.now();
         self.read(move |db| work(&mut Snapshot { db, now })).await
     }

@@ -16,7 +16,7 @@ use fernery_client::wire::{
     ApproveRequest, DecisionResponse, NewObjectiveRequest, ObjectiveDetail, ObjectiveView,
 };
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
-use fernery_core::pipeline::judging::BRANCH;
+use fernery_core::pipeline::evidence::BRANCH;
 use fernery_engine::door;
 use fernery_exec::program;
 use fernery_exec::sandbox::Tier;
@@ -60,7 +60,7 @@ impl Story<'_> {
         } else {
             self.end(&whole, &exported)?;
         }
-        match whole.standing.objective.status {
+        match whole.view.objective.status {
             ObjectiveStatus::Done => Ok(()),
             _ if self.screen.json => Err(Failure::told()),
             status => Err(Failure::failed("not_done", format!("{id} is {status}, expected DONE"))),
@@ -134,7 +134,7 @@ impl Story<'_> {
             for moment in moments {
                 self.step(&now, &moment)?;
             }
-            let status = now.standing.objective.status;
+            let status = now.view.objective.status;
             if matches!(status, ObjectiveStatus::Done | ObjectiveStatus::Blocked) && !now.pauses.is_empty() {
                 return Ok(now);
             }
@@ -148,7 +148,7 @@ impl Story<'_> {
 
     /// One step, when it was taken and by whom.
     fn step(&self, now: &ObjectiveDetail, moment: &Moment) -> Outcome {
-        let seconds = moment.at.since(now.standing.objective.created_at).as_secs_f64();
+        let seconds = moment.at.since(now.view.objective.created_at).as_secs_f64();
         // An operator is shown as a token name and its id.
         let who = moment.who.split('.').next().unwrap_or_default();
         self.say(&format!("{seconds:4.1} s  {who:9}  {}", moment.what.replace('\n', " ")))?;
@@ -167,7 +167,7 @@ impl Story<'_> {
             self.say(patch.trim_end())?;
         }
         let (typed, fernery) = (|below: &str| self.folder.typed(below), program_name());
-        let status = whole.standing.objective.status;
+        let status = whole.view.objective.status;
         self.headed(&format!("{} is {status}; the server stops, and all files stay", demo::TICKET))?;
         if let Some(branch) = branch(whole) {
             self.say(&format!("git -C {} show {branch}", typed("repo")))?;
@@ -192,8 +192,8 @@ impl Story<'_> {
             "dir": self.folder.shown(),
             "repo": self.folder.repo(),
             "sandbox": self.tier.as_str(),
-            "objective_id": whole.standing.objective.objective_id,
-            "status": whole.standing.objective.status,
+            "objective_id": whole.view.objective.objective_id,
+            "status": whole.view.objective.status,
             "runs": whole.runs,
             "patch": patch(whole),
             "branch": branch(whole),

@@ -171,13 +171,13 @@ async fn settled(
 }
 
 fn one(folder: &mut Folder, whole: ObjectiveDetail, blueprints: &mut BTreeSet<Digest>) -> Outcome {
-    let objective = &whole.standing.objective;
+    let objective = &whole.view.objective;
     let id = objective.objective_id.as_str();
     folder.json("objectives", id, objective)?;
     let approval = whole.decision.as_ref().map(|decision| &decision["record_id"]);
-    let standing = json!({ "approval": approval, "unconfirmed": whole.standing.unconfirmed,
-        "failures": whole.standing.failures, "spent": whole.standing.spent });
-    folder.json("beside/objectives", id, &standing)?;
+    let beside = json!({ "approval": approval, "unconfirmed": whole.view.unconfirmed,
+        "failures": whole.view.failures, "spent": whole.view.spent });
+    folder.json("beside/objectives", id, &beside)?;
     for decision in &whole.decisions {
         folder.json("decisions", name(decision, "record_id")?, decision)?;
     }

@@ -17,7 +17,7 @@ use fernery_client::wire::{ReplayResponse, RunPage};
 use fernery_core::artifact::{ObjectiveId, RunId};
 use fernery_core::blueprint::Sandbox;
 use fernery_core::limits;
-use fernery_core::pipeline::judging::BRANCH;
+use fernery_core::pipeline::evidence::BRANCH;
 use logs::Logs;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -83,7 +83,7 @@ pub(in crate::cli) async fn confirm(
         None => {
             let read = brief(client, id).await?;
             let last = read.runs.last().and_then(|run| run["run_id"].as_str()).and_then(|id| id.parse().ok());
-            let status = read.standing.objective.status;
+            let status = read.view.objective.status;
             last.ok_or_else(|| Failure::conflict(format!("{id} is {status} and has no run to confirm")))?
         }
     };

@@ -65,7 +65,7 @@ pub(in crate::cli) async fn approve(
     if screen.json {
         return screen.json_body(&reply.body);
     }
-    let objective = reply.read()?.standing.objective;
+    let objective = reply.read()?.view.objective;
     screen.line(&format!("{id} is approved and {}", objective.status))?;
     let open: Vec<&str> =
         objective.blocked_on.iter().filter(|b| !b.resolved).map(|b| b.blocker_id.as_str()).collect();

@@ -368,7 +368,7 @@ async fn edit(id: &ObjectiveId, text: EditText, client: &Client, screen: Screen)
         || text.urgency.is_some()
         || !text.metadata.is_empty()
         || !text.unset.is_empty();
-    let before = brief(client, id).await?.standing.objective;
+    let before = brief(client, id).await?.view.objective;
     let written = written(text.stdin.is_some(), flags, Some(&text::as_text(&before)))?;
     if !written.blocked_on.is_empty() {
         return Err(Failure::usage(

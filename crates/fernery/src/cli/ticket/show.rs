@@ -31,7 +31,7 @@ fn moment(value: &Value, who: impl Into<String>, what: String) -> Moment {
 }
 
 pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
-    let o = &detail.standing.objective;
+    let o = &detail.view.objective;
     let mut facts = vec![
         ("ticket", Cell::from(&o.objective_id)),
         ("status", Cell::state(o.status.as_str())),
@@ -45,7 +45,7 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
     for (key, value) in &o.metadata {
         facts.push(("metadata", format!("{key}: {}", shown(value)).into()));
     }
-    facts.extend(detail.standing.unconfirmed.then(|| ("confirm", "not confirmed by a person yet".into())));
+    facts.extend(detail.view.unconfirmed.then(|| ("confirm", "not confirmed by a person yet".into())));
     screen.facts(&facts)?;
     for blocker in o.blocked_on.iter().filter(|blocker| !blocker.resolved) {
         let line = format!("blocker  {} ({}): {}", blocker.blocker_id, blocker.kind, blocker.description);
@@ -98,7 +98,7 @@ pub(in crate::cli) fn kept_by(objective: &Objective) -> String {
 
 /// Like [`doing`]; the percentage of an agent is of its budget, not of its work.
 fn now(detail: &ObjectiveDetail) -> Option<String> {
-    let progress = detail.standing.progress.as_ref()?;
+    let progress = detail.view.progress.as_ref()?;
     let executors = &detail.approval.as_ref()?.shown["blueprint"]["executors"];
     let by_agent = executors.as_object().is_some_and(|all| all.values().any(|of| of["kind"] == "agent"));
     Some(match progress.note().filter(|_| by_agent) {
@@ -147,7 +147,7 @@ fn name(key: &str) -> String {
 
 /// All that happened to a ticket.
 pub(in crate::cli) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
-    let o = &detail.standing.objective;
+    let o = &detail.view.objective;
     let mut moments = vec![Moment {
         at: o.created_at,
         who: "operator".into(),
@@ -198,10 +198,10 @@ pub(in crate::cli) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
 
 /// What to do about a ticket in TODO or IN_PROGRESS, by what it waits for.
 fn stands(detail: &ObjectiveDetail) -> Vec<String> {
-    let Some(waiting) = &detail.standing.waiting else {
+    let Some(waiting) = &detail.view.waiting else {
         return vec!["Nothing: it continues by itself".into()];
     };
-    let id = &detail.standing.objective.objective_id;
+    let id = &detail.view.objective.objective_id;
     match waiting.code.as_str() {
         "no_worker" => vec![
             format!("Start an executor: {}", waiting.why),
@@ -218,7 +218,7 @@ fn stands(detail: &ObjectiveDetail) -> Vec<String> {
 /// The use of each part of the envelope that has a limit.
 fn envelope(detail: &ObjectiveDetail) -> Option<String> {
     let bounds = detail.envelope.as_ref()?.as_object()?;
-    let spent = &detail.standing.spent;
+    let spent = &detail.view.spent;
     let parts: Vec<String> = [
         ("attempts", "attempts", "attempts", 1),
         ("wall_time_ms", "wall_ms", "seconds", 1_000),
@@ -237,7 +237,7 @@ fn envelope(detail: &ObjectiveDetail) -> Option<String> {
 
 /// What a person can do now.
 fn next(detail: &ObjectiveDetail) -> Vec<String> {
-    let o = &detail.standing.objective;
+    let o = &detail.view.objective;
     let id = &o.objective_id;
     match o.status {
         ObjectiveStatus::New => vec![format!("Read it, and approve it: fernery ticket approve {id}")],
@@ -249,7 +249,7 @@ fn next(detail: &ObjectiveDetail) -> Vec<String> {
                 |pause| pause.prioritized_actions.clone(),
             )
         }
-        ObjectiveStatus::Done if detail.standing.unconfirmed => vec![
+        ObjectiveStatus::Done if detail.view.unconfirmed => vec![
             format!("Check the result, and confirm it: fernery ticket confirm {id}"),
             format!("Not right? fernery ticket reopen {id} --note \"what is missing\""),
         ],

@@ -1,5 +1,5 @@
-//! The worker calls for many jobs at once. Every item is answered by itself; a bad one is refused with the whole call
-//! before anything is written.
+//! The worker calls for many jobs at once. Every item gets its own answer. If one item has a wrong form, the whole call is
+//! refused before anything is written.
 
 use super::beats::{Heard, hear};
 use super::contract::{failure, leased, result_fits, server_time, take, unfit};
@@ -39,7 +39,7 @@ pub async fn heartbeat(call: Call) -> Replied {
     let answered = items.iter().zip(heard).map(|(item, Heard { answer, went_back })| {
         let (outcome, lease_expires_at, cancel_requested) = match answer {
             BeatAnswer::Extended { expires_at, cancel_requested } => {
-                // The lease is extended all the same.
+                // The lease was extended nevertheless.
                 let outcome = if went_back { ItemOutcome::Conflict } else { ItemOutcome::Accepted };
                 (outcome, Some(expires_at), Some(cancel_requested))
             }
@@ -77,7 +77,7 @@ pub async fn complete(call: Call) -> Replied {
     let answers = call.server.engine().store().complete(completions.collect()).await?;
     let mut response = reported(&named, &answers, false);
     if answers.contains(&Answer::Unfit) {
-        // Rare, so the body is read once more instead of every result being kept.
+        // This is rare, so the body is parsed once more instead of keeping a copy of every result.
         let again: Vec<CompleteItem> = items(&call)?;
         let answered = response.items.iter_mut().zip(again);
         for (answer, item) in answered.filter(|(answer, _)| answer.outcome == ItemOutcome::Unfit) {

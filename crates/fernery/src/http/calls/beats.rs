@@ -1,18 +1,18 @@
-//! Signs of life, one or many: leases are renewed, and what their holders say of their progress is kept.
+//! Heartbeats, one or many: leases are renewed, and the progress that their holders report is stored.
 
 use fernery_core::Progress;
 use fernery_engine::error::StoreResult;
 use fernery_engine::store::{Beat, BeatAnswer, Store};
 
-/// What a sign of life is answered.
+/// The answer to a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Heard {
     pub(in crate::http) answer: BeatAnswer,
-    /// Its progress was not kept: it would have gone back.
+    /// Its progress was not stored, because it was lower than before.
     pub(in crate::http) went_back: bool,
 }
 
-/// What of a store is needed here.
+/// The part of a store that heartbeats need.
 pub(in crate::http) trait Leases: Send + Sync {
     fn renew(&self, beats: Vec<Beat>) -> impl Future<Output = StoreResult<Vec<BeatAnswer>>> + Send;
     fn note(&self, said: Vec<(Beat, Progress)>) -> impl Future<Output = StoreResult<Vec<bool>>> + Send;
@@ -28,7 +28,7 @@ impl Leases for dyn Store + '_ {
     }
 }
 
-/// Takes signs of life; one answer each, in order.
+/// Takes heartbeats; answers each, in order.
 pub(in crate::http) async fn hear(
     leases: &(impl Leases + ?Sized),
     beats: Vec<(Beat, Option<Progress>)>,
@@ -48,7 +48,8 @@ pub(in crate::http) async fn hear(
     if again.is_empty() {
         return Ok(heard);
     }
-    // The store refuses what goes back and what is not the holder's alike, and a lease may be lost between two writes.
+    // The store refuses lower progress and a lost lease in the same way, and the lease may be lost between the two writes. A
+    // second renewal tells which of them it was.
     for (place, answer) in places.into_iter().zip(leases.renew(again).await?) {
         heard[place] = Heard { answer, went_back: matches!(answer, BeatAnswer::Extended { .. }) };
     }
@@ -73,7 +74,7 @@ mod tests {
         Some(Progress::new(percent, None).unwrap())
     }
 
-    /// Leases of which number 2 is lost after it was first renewed; only 50 percent is not a step back.
+    /// Leases; number 2 is lost after its first renewal, and only 50 percent is accepted as progress.
     #[derive(Default)]
     struct LostBetween {
         renewals: AtomicUsize,

@@ -1,10 +1,11 @@
-//! Candidates: what triage made of captures, and what a person decides about it. Each act is one transaction of the substrate's
-//! `candidates`, which decides.
+//! Candidates: what triage made of captures, and what a person decides about them. Each act is one transaction of
+//! [`candidates`], which decides.
 
+use super::acting::{actor, optional, record, refused_on};
 use super::captures;
-use super::decisions::{actor, optional, record, refused_on};
+use super::named::{named, unknown};
 use super::objectives::{ID_TRIES, made_up, view as objective_view};
-use super::pipeline::{Place, missing, named};
+use super::paging::Place;
 use crate::http::problem::{Code, Refusal};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
@@ -18,7 +19,7 @@ use fernery_core::pipeline::draft::{Draft, DraftEdit};
 use fernery_engine::door;
 use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::acts::{Actor, Answer, Refusal as Refusing};
-use fernery_engine::pipeline::inbox::candidates::{self, CandidateStatus};
+use fernery_engine::pipeline::inbox::candidates::{self, Promoted};
 use fernery_engine::pipeline::inbox::captures::CaptureView;
 use fernery_engine::pipeline::reading::Below;
 use std::str::FromStr;
@@ -54,7 +55,7 @@ pub async fn list(call: Call) -> Replied {
     let first = call.query.text("cursor").is_none();
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| {
-        // Those that wait are read upwards, from the oldest.
+        // Waiting candidates are listed from the oldest on.
         let after = if first { (Timestamp::default(), "") } else { (from.at, from.id.as_str()) };
         let found = match (which, &azolla_id) {
             (Which::Waiting, Some(of)) => candidates::waiting(sql, of, after, rows)?,
@@ -81,7 +82,7 @@ pub async fn read(call: Call) -> Replied {
         let Some(candidate) = candidates::by_id(sql, &id)? else { return Ok(None) };
         Ok(Some((candidate, candidates::captures_of(sql, &id)?)))
     });
-    Reply::json(200, &view(found.await?.ok_or_else(missing("candidate"))?))
+    Reply::json(200, &view(found.await?.ok_or_else(unknown(&call, "candidate"))?))
 }
 
 /// `POST /v1/candidates/{id}/promote`
@@ -95,26 +96,22 @@ pub async fn promote(call: Call) -> Replied {
         let (who, id_here, record, of) = (who.clone(), id.clone(), record.clone(), azolla_id.clone());
         let substrate = call.server.engine().substrate();
         let promoted = substrate.transact(move |sql| {
-            let stood = candidates::by_id(sql, &id_here)?.map(|candidate| candidate.status);
-            let promoted = candidates::promote(sql, &who, (&id_here, &record), &of, &becomes)?;
-            let (candidate, standing) = match promoted {
+            let promoted = match candidates::promote(sql, &who, (&id_here, &record), &of, &becomes)? {
                 Ok(promoted) => promoted,
                 Err(refusal) => return Ok(Err(refusal)),
             };
             door::failpoint("act-written");
-            let captured = candidates::captures_of(sql, &id_here)?;
-            let before = stood == Some(CandidateStatus::Promoted);
-            Ok(Ok(((candidate, captured), standing, before)))
+            Ok(Ok((promoted, candidates::captures_of(sql, &id_here)?)))
         });
         match promoted.await? {
             Err(Refusing::Taken) if objective_id.is_none() && nth < ID_TRIES => {}
             Err(refusal) => return Err(refused_on("candidate", &id, refusal)),
-            Ok((candidate, standing, before)) => {
+            Ok((Promoted { candidate, row, was_there }, captured)) => {
                 door::failpoint("act-durable");
-                // Under an id that was just made up it was there before only because this very call was carried out twice.
-                let status = if before && may_repeat { 200 } else { 201 };
-                let (candidate, standing) = (view(candidate), objective_view(&standing));
-                return Reply::json(status, &PromoteResponse { candidate, standing });
+                // Under a generated record id it can be there before only if this very call was carried out twice.
+                let status = if was_there && may_repeat { 200 } else { 201 };
+                let (candidate, objective) = (view((candidate, captured)), objective_view(&row));
+                return Reply::json(status, &PromoteResponse { candidate, view: objective });
             }
         }
     }

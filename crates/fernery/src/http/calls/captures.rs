@@ -1,10 +1,11 @@
-//! Captures: whatever somebody throws into the inbox, stored as it came. By itself it starts nothing (invariant 15).
+//! Captures: what somebody put into the inbox, stored unchanged. A capture starts no work by itself (invariant 15).
 
-use super::decisions::{actor, optional, record, refused_on};
-use super::jobs::{SMALL_BYTES, aside};
-use super::pipeline::{Place, missing, named};
+use super::acting::{actor, optional, record, refused_on};
+use super::named::{named, unknown};
+use super::paging::Place;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::aside::{SMALL_BYTES, aside};
 use crate::http::wire::json;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,14 +21,14 @@ use fernery_engine::pipeline::inbox::captures::{self, NewCapture, Stored};
 use fernery_engine::pipeline::reading::Below;
 use serde_json::value::RawValue;
 
-/// Where a capture came from that does not say it.
+/// The source of a capture that names none.
 const SOURCE_DEFAULT: &str = "api";
 
 /// What one call brings.
 struct Brought {
     azolla_id: Option<AzollaId>,
     captures: Vec<NewCapture>,
-    /// Whether they stand in an array.
+    /// Whether the body is an array.
     many: bool,
 }
 
@@ -72,7 +73,7 @@ fn result(stored: Stored) -> CaptureResult {
     CaptureResult { capture_id, result }
 }
 
-/// Reads one or many. What is wrong with one of many is told by its place, and then none is stored.
+/// Reads one capture or an array. If one of many is wrong, the refusal names its place, and none is stored.
 fn read(body: &[u8]) -> Result<Brought, Refused> {
     let text = json::text(body)?;
     let many = text.trim_start().starts_with('[');
@@ -97,7 +98,7 @@ fn read(body: &[u8]) -> Result<Brought, Refused> {
     Ok(Brought { azolla_id, captures, many })
 }
 
-/// serde would take an array of the fields' values in their order, too.
+/// serde would also take an array of the fields' values in order.
 fn each_is_an_object(text: &str) -> Result<(), Refused> {
     let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     match items.iter().position(|item| !item.get().starts_with('{')) {
@@ -149,7 +150,7 @@ pub async fn list(call: Call) -> Replied {
 pub async fn one(call: Call) -> Replied {
     let id: CaptureId = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| captures::by_id(sql, &id)).await?;
-    Reply::json(200, &view(found.ok_or_else(missing("capture"))?))
+    Reply::json(200, &view(found.ok_or_else(unknown(&call, "capture"))?))
 }
 
 /// `POST /v1/azollas/{id}/captures/release`
@@ -166,15 +167,14 @@ pub async fn release(call: Call) -> Replied {
     });
     let released = match released.await? {
         Ok(released) => released,
-        // It is the path that names it.
-        Err(Refusing::UnknownAzolla(_)) => return Err(missing("azolla")()),
+        // The path names it, so this is 404 and not a wrong field.
+        Err(Refusing::UnknownAzolla { .. }) => return Err(unknown(&call, "azolla")()),
         Err(refusal) => return Err(refused_on("inbox", &id, refusal)),
     };
     door::failpoint("act-durable");
     Reply::json(200, &ReleaseResponse { released })
 }
 
-/// A capture as readers get it.
 pub(in crate::http) fn view(stored: captures::CaptureView) -> CaptureView {
     let captures::CaptureView { capture, raw_hex, ready_at, tries, work_order_id, held } = stored;
     CaptureView { capture, raw_hex, ready_at, tries, work_order_id, held }

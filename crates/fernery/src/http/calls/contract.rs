@@ -1,7 +1,8 @@
 //! The four calls of the worker contract, one job at a time.
 
+use super::acting::fields;
 use super::beats::{Heard, hear};
-use super::decisions::fields;
+use super::named::missing;
 use super::workorder_jobs;
 use crate::http::Server;
 use crate::http::problem::{Code, Refusal, Refused};
@@ -14,7 +15,7 @@ use fernery_client::wire::{
 };
 use fernery_core::job::report::Answer;
 use fernery_core::pipeline::membrane;
-use fernery_core::{JobStatus, StreamName, Timestamp, WorkerId, limits};
+use fernery_core::{AttemptId, JobId, JobStatus, StreamName, Timestamp, WorkerId, limits};
 use fernery_engine::store::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Proof};
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub async fn claim(call: Call) -> Replied {
     Reply::json(200, &response)
 }
 
-/// Claims, for one job or many. Takes the call, so that nothing of the request lives while it waits.
+/// Claims one job or many. Consumes the call, so that nothing of the request stays in memory while the claim waits.
 pub(in crate::http) async fn take(
     call: Call,
     worker_id: WorkerId,
@@ -64,7 +65,6 @@ pub(in crate::http) async fn take(
     Ok((server, claimed))
 }
 
-/// A claimed job as the wire has it.
 pub(in crate::http) fn leased(server: &Server, job: Claimed) -> LeasedJob {
     LeasedJob {
         job_id: job.job_id,
@@ -89,8 +89,8 @@ fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs().max(1)
 }
 
-/// Now, by the clock that set `expires_at`, without asking the database for it again. A lease that a time-out cuts short
-/// reaches less than a whole TTL ahead; then what this process makes of that clock is the better guess.
+/// Now, by the clock that set `expires_at`, without another question to the database: a TTL before `expires_at`. If a
+/// time-out cut the lease short, that lies in the past; then this process's own estimate of that clock is better.
 pub(in crate::http) fn server_time(server: &Server, expires_at: Timestamp) -> Timestamp {
     let now = server.engine().store().lease_time();
     expires_at.before(server.settings.lease_ttl).max(now.min(expires_at))
@@ -113,7 +113,7 @@ pub async fn heartbeat(call: Call) -> Replied {
             Reply::json(200, &HeartbeatResponse { ok: true, lease_expires_at, cancel_requested, server_time })
         }
         BeatAnswer::LeaseLost => Err(Refusal::new(Code::LeaseLost, LOST)),
-        BeatAnswer::Unknown => Err(Refusal::new(Code::NotFound, "there is no job with this id")),
+        BeatAnswer::Unknown => Err(missing("job", &request.job_id)),
     }
 }
 
@@ -130,13 +130,13 @@ pub async fn complete(call: Call) -> Replied {
     let item = Completion { proof, result: request.result };
     let answer = only(call.server.engine().store().complete(vec![item]).await?)?;
     if answer == Answer::Unfit {
-        // Rare, so the body is read once more instead of every result being kept.
+        // This is rare, so the body is parsed once more instead of keeping a copy of every result.
         let request: CompleteRequest = json::read(&call.body)?;
         let mut refused = Refusal::fields(unfit(&request.result, "/result"));
         refused.code = Code::UnfitOutput;
         return Err(refused);
     }
-    settled(answer)?;
+    settled(answer, request.job_id, request.attempt_id)?;
     Reply::json(200, &CompleteResponse { ok: true, ack: true })
 }
 
@@ -150,7 +150,7 @@ pub async fn fail(call: Call) -> Replied {
         token_hash: request.lease_token.hash(),
     };
     let answers = call.server.engine().store().fail(vec![failure(proof, request.error)]).await?;
-    let status = settled(only(answers)?)?;
+    let status = settled(only(answers)?, request.job_id, request.attempt_id)?;
     let (requeued, dlq) = (status == JobStatus::Queued, status == JobStatus::Dead);
     Reply::json(200, &FailResponse { ok: true, ack: true, requeued, dlq })
 }
@@ -159,21 +159,20 @@ pub(in crate::http) const WENT_BACK: &str =
     "progress cannot decrease within one attempt; the lease was extended";
 const LOST: &str = "this lease_token does not hold the lease (any more); stop working on the job";
 
-/// Where an accepted report left the job; every other answer is a refusal.
-fn settled(answer: Answer) -> Result<JobStatus, Refused> {
-    let (code, detail) = match answer {
+/// The job's status after an accepted report; every other answer is a refusal.
+fn settled(answer: Answer, job_id: JobId, attempt_id: AttemptId) -> Result<JobStatus, Refused> {
+    let mut refused = match answer {
         Answer::Accepted { status } | Answer::Duplicate { status } => return Ok(status),
-        Answer::AttemptClosed => (Code::AttemptClosed, Code::AttemptClosed.title()),
-        Answer::LeaseLost { .. } => (Code::LeaseLost, LOST),
-        Answer::Unknown => (Code::NotFound, "this job has no attempt with this id"),
-        Answer::Unfit => (Code::UnfitOutput, Code::UnfitOutput.title()),
+        Answer::AttemptClosed => Refusal::new(Code::AttemptClosed, Code::AttemptClosed.title()),
+        Answer::LeaseLost { .. } => Refusal::new(Code::LeaseLost, LOST),
+        Answer::Unknown => Refusal::new(Code::NotFound, format!("job {job_id} has no attempt {attempt_id}")),
+        Answer::Unfit => Refusal::new(Code::UnfitOutput, Code::UnfitOutput.title()),
     };
-    let mut refused = Refusal::new(code, detail);
     refused.ack = answer.ack();
     Err(refused)
 }
 
-/// What keeps a result from being an output bundle, field by field.
+/// Why a result is no output bundle, field by field.
 pub(in crate::http) fn unfit(result: &RawValue, at: &str) -> Vec<FieldProblem> {
     let value = serde_json::from_str(result.get()).unwrap_or_default();
     let mut found = fields(membrane::parts(&value).err().unwrap_or_default());
@@ -197,7 +196,6 @@ pub(in crate::http) fn result_fits(result: &RawValue, pointer: &str) -> Result<(
     Err(Refusal::field(Code::TooLarge, pointer, detail))
 }
 
-/// A failure as it is stored.
 pub(in crate::http) fn failure(proof: Proof, error: ErrorReport) -> Failure {
     let ErrorReport { code, message, stack, retryable } = error;
     Failure::new(proof, Cause { code, message, stack, retryable })

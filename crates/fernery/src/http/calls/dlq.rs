@@ -44,7 +44,7 @@ pub async fn purge(call: Call) -> Replied {
     batches(call, false).await
 }
 
-/// Many short transactions instead of a long one: workers go on meanwhile, and what is moved stays moved.
+/// Moves in many short transactions instead of a long one: workers continue meanwhile, and each moved job stays moved.
 async fn batches(call: Call, redrive: bool) -> Replied {
     let request: DeadLetterRequest = json::read(&call.body)?;
     let filter = checked(&request)?;
@@ -72,7 +72,7 @@ async fn batches(call: Call, redrive: bool) -> Replied {
             false => store.purge(filter.clone(), size).await?,
         };
         moved += now as u64;
-        // A full pass that moved nothing would come back the same for ever.
+        // A full pass that moved nothing would repeat for ever.
         if !full || now == 0 {
             break full;
         }

@@ -1,6 +1,6 @@
-//! What an export has beside tickets, in pages of files; and the ended attempts of workorders.
+//! The parts of an export other than tickets, in pages of files; and the ended attempts of workorders.
 
-use super::pipeline::Place;
+use super::paging::Place;
 use crate::http::problem::{Code, Refusal};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::cursor;
@@ -35,7 +35,7 @@ pub async fn part(call: Call) -> Replied {
     Reply::json(200, &ExportPage { files, claim_versions, next_cursor })
 }
 
-/// The ended attempts of a workorder: those of its job, as long as that is kept, or those that came with an import.
+/// The ended attempts of a workorder: those of its job, as long as the job is stored, and those that were imported.
 pub(in crate::http) async fn attempts(
     engine: &Engine,
     id: &WorkorderId,
@@ -46,7 +46,7 @@ pub(in crate::http) async fn attempts(
     Ok(ended)
 }
 
-/// Each with the claim version that its workorder got when it ended.
+/// The ended attempts of the job of a workorder, each with the claim version that the workorder got when it ended.
 async fn of_job(engine: &Engine, id: &WorkorderId) -> Result<Vec<(AttemptRecord, i64)>, StoreError> {
     let Some(job_id) = id.job_id() else { return Ok(Vec::new()) };
     let Some(job) = engine.store().job(job_id).await? else { return Ok(Vec::new()) };

@@ -1,8 +1,9 @@
-//! Brings an exported folder in: everything is checked before anything is written, and it is all of it or nothing.
+//! Imports an exported folder: everything is checked before anything is written, and all of it is written or nothing.
 
-use super::decisions::actor;
+use super::acting::actor;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::aside::aside;
 use crate::http::wire::json;
 use fernery_client::wire::{FieldProblem, ImportRequest, ImportResponse};
 use fernery_core::canonical::Digest;
@@ -14,9 +15,8 @@ use std::sync::Arc;
 /// `POST /v1/import`
 pub async fn import(call: Call) -> Replied {
     let (_writing, who, body) = (call.writing()?, actor(&call), call.body.clone());
-    // Up to 64 MiB of documents are read and compared: other calls must not wait for that.
-    let read = tokio::task::spawn_blocking(move || checked(&body)).await;
-    let exported = read.map_err(|_| Refusal::new(Code::Internal, Code::Internal.title()))??;
+    // Up to 64 MiB of documents are parsed and compared; other calls must not wait for that.
+    let exported = aside(move || checked(&body)).await?;
     let (substrate, all) = (call.server.engine().substrate(), Arc::new(exported));
     let brought = substrate.transact(move |sql| {
         let brought = importing::import(sql, &who, &all)?;
@@ -72,11 +72,12 @@ fn is_expected(files: &[File], expected: Digest) -> Result<(), Refused> {
     }
 }
 
-/// Every fault by the name of its file.
+/// The refusal that names every fault with its file.
 fn faulty(faults: Vec<Fault>, hint: Option<&str>) -> Refused {
     let first = faults.first().map(ToString::to_string).unwrap_or_default();
     let more = match faults.len() {
         0 | 1 => String::new(),
+        2 => " (and 1 more fault)".to_string(),
         n => format!(" (and {} more faults)", n - 1),
     };
     let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();

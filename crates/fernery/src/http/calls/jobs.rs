@@ -1,8 +1,10 @@
 //! Enqueue, read, list, explain, cancel, retry.
 
+use super::named::{missing, unknown};
 use super::{opened, workorder_jobs};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::aside::{SMALL_BYTES, aside};
 use crate::http::wire::body::Weight;
 use crate::http::wire::{cursor, json};
 use bytes::Bytes;
@@ -19,23 +21,17 @@ use fernery_engine::store::{
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Bodies up to this size, and answers about so few jobs, are worked on at once.
-pub(in crate::http) const SMALL_BYTES: usize = 4 << 10;
+/// An answer about up to so many jobs is written on the thread that serves the connection.
 const SMALL_JOBS: usize = 32;
-
-/// How many larger bodies are read at the same time.
-pub(in crate::http) fn readers() -> usize {
-    std::thread::available_parallelism().map_or(1, |threads| threads.get().div_ceil(2))
-}
 
 /// `POST /v1/jobs`
 ///
-/// An array may have ten thousand jobs. To read it and to write its answer takes so long that it is done beside the
-/// threads that serve connections: a heartbeat would stand behind every array that has come before it.
+/// An array may have ten thousand jobs. Reading it and writing its answer takes long, so other threads do it: otherwise a
+/// heartbeat would wait behind every array that came before it.
 pub async fn enqueue(mut call: Call) -> Replied {
     let (server, owner) = (call.server.clone(), call.caller.only_own().map(str::to_string));
     let busy = || Refusal::new(Code::Busy, Code::Busy.title());
-    // Before anything is spent on it: the store has more already than it can take soon.
+    // Refuse before any work is done: the store already has more than it can take soon.
     if server.enqueuing.load(Ordering::Relaxed) >= server.settings.enqueuing_max {
         return Err(busy());
     }
@@ -62,15 +58,7 @@ pub async fn enqueue(mut call: Call) -> Replied {
     aside(move || enqueued(named, answers, many, owner.as_deref())).await
 }
 
-/// Does long work beside the threads that serve connections.
-pub(in crate::http) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
-) -> Result<T, Refused> {
-    let panicked = |_| Err(Refusal::new(Code::Internal, Code::Internal.title()));
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(panicked)
-}
-
-/// The jobs of a body, and whether they stand in an array.
+/// The jobs of a body, and whether the body is an array.
 fn read_jobs(body: &Bytes, owner: Option<&str>) -> Result<(Vec<NewJob>, bool), Refused> {
     let text = json::text(body)?;
     let many = text.trim_start().starts_with('[');
@@ -132,7 +120,7 @@ fn checked(request: EnqueueRequest, at: &str, producer: Option<String>) -> Resul
     };
     let job = NewJob {
         job_id: request.job_id,
-        // Without a stream it is refused in any case, and what else is wrong is told with it.
+        // A job without a stream is refused below, together with its other mistakes.
         stream: stream.unwrap_or_else(|| StreamName::stored("")),
         payload: request.payload,
         max_attempts: request
@@ -143,7 +131,7 @@ fn checked(request: EnqueueRequest, at: &str, producer: Option<String>) -> Resul
         timeout: request.timeout_seconds.map(Duration::from_secs),
         producer,
     };
-    // These have a status of their own, which a field that is wrong goes before.
+    // These refusals have codes of their own. Wrong fields are reported first.
     let mut refused = None;
     for unfit in job.unfit() {
         let detail = unfit.to_string();
@@ -217,10 +205,6 @@ fn job_id(call: &Call) -> Result<JobId, Refused> {
     call.param.parse().map_err(|bad: fernery_core::BadName| Refusal::new(Code::BadId, bad.to_string()))
 }
 
-fn no_such_job() -> Refused {
-    Refusal::new(Code::NotFound, "there is no job with this id")
-}
-
 /// `GET /v1/jobs/{id}`
 pub async fn read(call: Call) -> Replied {
     let job_id = job_id(&call)?;
@@ -230,12 +214,12 @@ pub async fn read(call: Call) -> Replied {
     // Look before waiting: a producer must not learn when somebody else's job ends.
     let owner = call.caller.only_own();
     let seen = call.server.engine().job(job_id, Duration::ZERO).await?;
-    let seen = seen.filter(|view| visible(&view.brief, owner)).ok_or_else(no_such_job)?;
+    let seen = seen.filter(|view| visible(&view.brief, owner)).ok_or_else(unknown(&call, "job"))?;
     let view = if wait.is_zero() || seen.brief.status.is_final() {
         seen
     } else {
         drop(seen);
-        call.server.engine().job(job_id, wait).await?.ok_or_else(no_such_job)?
+        call.server.engine().job(job_id, wait).await?.ok_or_else(unknown(&call, "job"))?
     };
     Reply::json(200, &detail(view))
 }
@@ -247,7 +231,7 @@ fn detail(view: JobView) -> JobDetail {
         JobStatus::Succeeded => attempts.iter().rev().find(succeeded).and_then(|a| a.result.clone()),
         _ => None,
     };
-    // A job that made it has no error, whatever its first attempts met; those keep theirs.
+    // A job that succeeded has no error, even if earlier attempts failed; those attempts show their own errors.
     let error = attempts
         .iter()
         .rev()
@@ -314,7 +298,7 @@ pub async fn explain(call: Call) -> Replied {
     let job_id = job_id(&call)?;
     let explained = call.server.engine().explain(job_id).await?;
     let explained = explained.filter(|(view, _)| visible(&view.brief, call.caller.only_own()));
-    let Some((view, explanation)) = explained else { return Err(no_such_job()) };
+    let Some((view, explanation)) = explained else { return Err(missing("job", &job_id)) };
     let mut response = ExplainResponse {
         job_id,
         status: view.brief.status,
@@ -356,7 +340,7 @@ pub async fn cancel(call: Call) -> Replied {
         CancelAnswer::Ended(status) => {
             return Err(Refusal::new(Code::Conflict, format!("the job has already ended: {status}")));
         }
-        CancelAnswer::Unknown => return Err(no_such_job()),
+        CancelAnswer::Unknown => return Err(missing("job", &job_id)),
     };
     Reply::json(200, &CancelResponse { job_id, outcome, status })
 }
@@ -374,6 +358,6 @@ pub async fn retry(call: Call) -> Replied {
             conflict(format!("only DEAD and CANCELLED jobs can be retried; this one is {status}"))
         }
         RetryAnswer::KeyTaken => conflict("its unique_key belongs to another unfinished job".to_string()),
-        RetryAnswer::Unknown => Err(no_such_job()),
+        RetryAnswer::Unknown => Err(missing("job", &job_id)),
     }
 }

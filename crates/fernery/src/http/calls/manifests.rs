@@ -1,7 +1,8 @@
-//! Session manifests: ask for one, wait for it, read them; and the door through which azollas of other instances ask.
+//! Session manifests: request one, wait for it, read them; and the call by which azollas of other instances send queries.
 
-use super::decisions::{optional, record, refused_on};
-use super::pipeline::{Place, missing, named};
+use super::acting::{optional, record, refused_on};
+use super::named::{named, unknown};
+use super::paging::Place;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
@@ -22,7 +23,7 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How often a waiting call looks. A manifest is made in some hundred milliseconds, by a process that may not be this one.
+/// How often a waiting call looks. A manifest takes some hundred milliseconds, and another process may make it.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// `POST /v1/azollas/{id}/manifests`
@@ -36,7 +37,7 @@ pub async fn request(call: Call) -> Replied {
         if let Err(refusal) = manifests::maker_of(sql, Some(&of))? {
             return Ok(Err(refusal));
         }
-        // Asked before: it stands where it stands, whatever else was asked since.
+        // The same request again: answer its current state, whatever was requested since.
         if let Some(before) = manifests::state_of(sql, request_id.as_str())? {
             return Ok(if before.event.azolla_id == of { Ok(before) } else { Err(Refusing::Taken) });
         }
@@ -44,8 +45,8 @@ pub async fn request(call: Call) -> Replied {
     });
     match asked.await? {
         Ok(state) => Reply::json(202, &state_view(state)),
-        // It is the path that names it.
-        Err(Refusing::UnknownAzolla(_)) => Err(missing("azolla")()),
+        // The path names it, so this is 404 and not a wrong field.
+        Err(Refusing::UnknownAzolla { .. }) => Err(unknown(&call, "azolla")()),
         Err(refusal) => Err(refused_on("manifest request", &id, refusal)),
     }
 }
@@ -55,15 +56,15 @@ pub async fn requested(call: Call) -> Replied {
     let wait_max = limits::JOB_WAIT_MAX.as_millis() as u64;
     let wait = Duration::from_millis(call.query.number("wait_ms", 0..=wait_max)?.unwrap_or(0));
     let _waiting = if wait.is_zero() { None } else { Some(call.waiting()?) };
-    // A schedule makes ids that are longer than those of artifacts, so any text may be one; but no database stores NUL.
+    // A schedule generates ids that are longer than artifact ids, so any text may be an id; but no database stores NUL.
     if call.param.contains('\0') {
-        return Err(missing("manifest request")());
+        return Err(unknown(&call, "manifest request")());
     }
     let until = Instant::now() + wait;
     loop {
         let id = call.param.clone();
         let found = call.server.engine().substrate().read(move |sql| manifests::state_of(sql, &id)).await?;
-        let state = found.ok_or_else(missing("manifest request"))?;
+        let state = found.ok_or_else(unknown(&call, "manifest request"))?;
         let left = until.saturating_duration_since(Instant::now());
         if state.manifest.is_some() || state.failed.is_some() || left.is_zero() {
             return Reply::json(200, &state_view(state));
@@ -84,7 +85,7 @@ pub async fn list(call: Call) -> Replied {
         }
         manifests::page(sql, &id, &below, rows).map(Some)
     });
-    let found = found.await?.ok_or_else(missing("azolla"))?;
+    let found = found.await?.ok_or_else(unknown(&call, "azolla"))?;
     let (found, next_cursor) = place
         .page(found, |row| Below { at: row.manifest.created_at, id: row.manifest.manifest_id.to_string() });
     Reply::json(200, &ManifestPage { manifests: found.into_iter().map(view).collect(), next_cursor })
@@ -94,12 +95,12 @@ pub async fn list(call: Call) -> Replied {
 pub async fn read(call: Call) -> Replied {
     let id: ManifestId = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| manifests::by_id(sql, &id)).await?;
-    Reply::json(200, &view(found.ok_or_else(missing("manifest"))?))
+    Reply::json(200, &view(found.ok_or_else(unknown(&call, "manifest"))?))
 }
 
 /// `POST /v1/azollas/{id}/query`
 ///
-/// Whoever asks here is a visitor, also under the name of an azolla of this instance: what that may read is its own affair.
+/// The caller is a visitor, even under the name of an azolla of this instance: the rights of that azolla do not count here.
 pub async fn query(call: Call) -> Replied {
     let id: AzollaId = named(&call)?;
     let query = asked(&call.body)?;
@@ -131,7 +132,7 @@ pub async fn queries(call: Call) -> Replied {
         }
         answers::page(sql, &id, &below, rows).map(Some)
     });
-    let found = found.await?.ok_or_else(missing("azolla"))?;
+    let found = found.await?.ok_or_else(unknown(&call, "azolla"))?;
     let (found, next_cursor) =
         place.page(found, |row| Below { at: row.query.created_at, id: row.query.query_id.to_string() });
     Reply::json(200, &QueryPage { queries: found.into_iter().map(query_view).collect(), next_cursor })
@@ -141,7 +142,7 @@ pub async fn queries(call: Call) -> Replied {
 pub async fn read_query(call: Call) -> Replied {
     let id: QueryId = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| answers::by_id(sql, &id)).await?;
-    Reply::json(200, &query_view(found.ok_or_else(missing("query"))?))
+    Reply::json(200, &query_view(found.ok_or_else(unknown(&call, "query"))?))
 }
 
 fn query_view(stored: answers::QueryView) -> QueryView {

@@ -1,7 +1,9 @@
-//! The calls themselves, one file for each group of operations. Each reads its request, asks the engine, and says what came of it.
+//! The calls themselves, one file for each group of operations. Each reads its request, asks the engine, and answers.
 
+mod acting;
 pub mod batch;
 mod beats;
+pub mod blockers;
 pub mod candidates;
 pub mod captures;
 pub mod contract;
@@ -11,8 +13,10 @@ pub mod export;
 pub mod import;
 pub mod jobs;
 pub mod manifests;
+mod named;
 pub mod objectives;
 pub(super) mod opened;
+mod paging;
 pub mod pipeline;
 pub mod process;
 pub mod ready;

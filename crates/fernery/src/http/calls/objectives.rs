@@ -1,7 +1,10 @@
-//! Objectives: write down, list, read whole, edit. What operators decide about them is in [`super::decisions`].
+//! Objectives: create, list, read, edit. What operators do with them is in [`super::decisions`] and
+//! [`super::blockers`].
 
-use super::decisions::{acted, actor, refused};
-use super::{pipeline, waiting};
+use super::acting::{actor, refused};
+use super::named::{named, unknown};
+use super::paging::Place;
+use super::waiting;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
@@ -11,17 +14,17 @@ use fernery_client::wire::{
 };
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
 use fernery_core::pipeline::draft::{Draft, DraftEdit, NewBlocker};
-use fernery_core::pipeline::scheduling::unstartable;
+use fernery_core::pipeline::ground::unstartable;
 use fernery_core::{JobId, Progress, limits};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal as Refusing;
 use fernery_engine::pipeline::azollas;
-use fernery_engine::pipeline::objectives::{self, ObjectiveRow};
+use fernery_engine::pipeline::objectives::{self, Created, NewObjective, ObjectiveRow};
 use fernery_engine::pipeline::reading::{self, Below, ObjectiveFilter};
 use serde_json::json;
 use std::collections::HashMap;
 
-/// How often an id is made up before giving up: with 40 random bits the second is hardly ever needed.
+/// How many generated ids are tried: with 40 random bits a second one is hardly ever needed.
 pub(in crate::http) const ID_TRIES: usize = 5;
 
 /// `POST /v1/objectives`
@@ -34,18 +37,13 @@ pub async fn create(call: Call) -> Replied {
     let who = actor(&call);
     for nth in 1.. {
         let id = objective_id.clone().unwrap_or_else(|| made_up(&azolla_id));
-        let (who, azolla_id, draft, named) = (who.clone(), azolla_id.clone(), draft.clone(), id.clone());
         let blocked_on = blocked_on.clone();
-        let substrate = call.server.engine().substrate();
-        let made = substrate.act(&id, move |sql| {
-            let was_there = objectives::load(sql, &named)?.is_some();
-            let made = objectives::create_blocked(sql, &who, (&named, &azolla_id), &draft, &blocked_on)?;
-            Ok(made.map(|row| (row, was_there)))
-        });
-        match made.await? {
+        let new = NewObjective { blocked_on, ..NewObjective::new(&id, &azolla_id, draft.clone()) };
+        let (who, substrate) = (who.clone(), call.server.engine().substrate());
+        match substrate.act(&id, move |sql| objectives::create(sql, &who, &new)).await? {
             Err(Refusing::Taken) if objective_id.is_none() && nth < ID_TRIES => {}
-            Ok((row, was_there)) => {
-                // An id that was just made up can be there only because this very call was carried out twice.
+            Ok(Created { row, was_there }) => {
+                // A generated id can be there before only if this very call was carried out twice.
                 let status = if was_there && objective_id.is_some() { 200 } else { 201 };
                 return Reply::json(status, &view(&row));
             }
@@ -74,7 +72,7 @@ pub(in crate::http) fn made_up(azolla_id: &AzollaId) -> ObjectiveId {
 pub async fn list(call: Call) -> Replied {
     let filter =
         ObjectiveFilter { azolla_id: call.query.parsed("azolla_id")?, status: call.query.parsed("status")? };
-    let place = pipeline::Place::read(&call, format!("objectives {filter:?}"))?;
+    let place = Place::read(&call, format!("objectives {filter:?}"))?;
     let (below, rows) = (place.below.clone(), place.rows_and_one());
     let substrate = call.server.engine().substrate();
     let (found, hosting) = substrate
@@ -93,7 +91,8 @@ pub async fn list(call: Call) -> Replied {
     Reply::json(200, &ObjectivePage { objectives: found.iter().map(shown).collect(), next_cursor })
 }
 
-/// How far those of them are that somebody works on. Whatever a page holds, that is one snapshot and one look at the leases.
+/// The progress of those objectives that are IN_PROGRESS. However long the page is, this takes one snapshot and one read of
+/// the leases.
 async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<ObjectiveId, Progress>, Refused> {
     let busy = found.iter().filter(|row| row.objective.status == ObjectiveStatus::InProgress);
     let ids: Vec<ObjectiveId> = busy.map(|row| row.objective.objective_id.clone()).collect();
@@ -110,7 +109,7 @@ async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<Object
 
 /// `GET /v1/objectives/{id}`
 pub async fn read(call: Call) -> Replied {
-    let id = objective_id(&call)?;
+    let id: ObjectiveId = named(&call)?;
     let whole = call.query.parsed::<bool>("documents")?.unwrap_or(true);
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| {
@@ -120,7 +119,7 @@ pub async fn read(call: Call) -> Replied {
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         Ok(Some((row, in_force, seen, chain)))
     });
-    let (row, in_force, seen, chain) = found.await?.ok_or_else(pipeline::missing("objective"))?;
+    let (row, in_force, seen, chain) = found.await?.ok_or_else(unknown(&call, "objective"))?;
     let waiting = waiting::of(call.server.engine(), &row, seen).await?;
     let mut progress = under_way(&call, std::slice::from_ref(&row)).await?;
     let progress = progress.remove(&row.objective.objective_id);
@@ -132,7 +131,7 @@ pub async fn read(call: Call) -> Replied {
     });
     let current = chain.decisions.iter().find(|decision| Some(&decision.record_id) == row.approval.as_ref());
     let detail = ObjectiveDetail {
-        standing: ObjectiveView { waiting, progress, ..view(&row) },
+        view: ObjectiveView { waiting, progress, ..view(&row) },
         envelope: in_force.map(|of| json!(of.blueprint.envelope)),
         approval,
         decision: current.map(|decision| json!(decision)),
@@ -149,20 +148,19 @@ pub async fn read(call: Call) -> Replied {
 
 /// `PATCH /v1/objectives/{id}`
 pub async fn edit(call: Call) -> Replied {
-    let id = objective_id(&call)?;
+    let id: ObjectiveId = named(&call)?;
     let changes = DraftEdit::from(json::read::<EditObjectiveRequest>(&call.body)?);
     let _writing = call.writing()?;
-    let (who, named) = (actor(&call), id.clone());
+    let (who, of) = (actor(&call), id.clone());
     let substrate = call.server.engine().substrate();
     let edited = substrate.act(&id, move |sql| {
-        // Under the lock that the edit takes, so that parts which are not named stay as they are.
-        let Some(row) = objectives::lock(sql, &named)? else { return Ok(Err(Refusing::Unknown)) };
-        objectives::edit(sql, &who, &named, &changes.apply(Draft::from(&row.objective)))
+        // Read under the same lock as the edit, so that fields which the request does not name keep their values.
+        let Some(row) = objectives::lock(sql, &of)? else { return Ok(Err(Refusing::Unknown)) };
+        objectives::edit(sql, &who, &of, &changes.apply(Draft::from(&row.objective)))
     });
-    acted(edited.await?, &id)
+    Reply::json(200, &view(&edited.await?.map_err(|refusal| refused(refusal, &id))?))
 }
 
-/// An objective as readers get it.
 pub(in crate::http) fn view(row: &ObjectiveRow) -> ObjectiveView {
     ObjectiveView {
         objective: row.objective.clone(),
@@ -172,9 +170,4 @@ pub(in crate::http) fn view(row: &ObjectiveRow) -> ObjectiveView {
         waiting: None,
         progress: None,
     }
-}
-
-/// The objective that the path names. What no objective can be called is not there.
-pub(in crate::http) fn objective_id(call: &Call) -> Result<ObjectiveId, Refused> {
-    call.param.parse().map_err(|bad: fernery_core::BadName| Refusal::new(Code::NotFound, bad.to_string()))
 }

@@ -1,8 +1,8 @@
 //! New streams: how many a token may open, and how many there may be in all.
 //!
-//! The store counts, in one transaction with the opening ([`open_streams`](fernery_engine::store::Streams::open_streams)). Here
-//! is remembered what it has said yes to, so that a stream in use costs nothing. That is forgotten long before the store
-//! forgets a stream.
+//! The store counts, in the transaction that opens the stream ([`open_streams`](fernery_engine::store::Streams::open_streams)).
+//! This process remembers which streams are open, so that a stream in use costs nothing. It forgets a stream long before the
+//! store does.
 
 use crate::config::duration::told;
 use crate::http::problem::{Code, Refusal, Refused};
@@ -14,12 +14,12 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a stream is known to be there without asking: much less than the store keeps an empty one.
+/// How long a stream counts as open without asking the store: much less than the store keeps an empty stream.
 const KNOWN: Duration = Duration::from_secs(600);
-/// Streams that are remembered; beyond it all are asked for again.
+/// Streams that are remembered; if there are more, all are forgotten and asked for again.
 const KNOWN_MAX: usize = 2 * limits::STREAMS_MAX;
 
-/// Streams that are there, and when the store last said so.
+/// Open streams, and when the store last said so.
 #[derive(Debug, Default)]
 pub(crate) struct OpenedStreams(Mutex<HashMap<StreamName, Instant>>);
 
@@ -28,14 +28,14 @@ impl OpenedStreams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of the jobs' streams that the store is to be asked about, each with the place of its first job.
+    /// The streams of these jobs that the store must be asked about, each with the place of its first job.
     fn unknown(&self, jobs: &[NewJob], now: Instant) -> HashMap<StreamName, usize> {
         let known = self.known();
         let is_known = |name: &StreamName| known.get(name).is_some_and(|at| now.duration_since(*at) < KNOWN);
         let mut unknown = HashMap::new();
         let mut last = None;
         for (n, job) in jobs.iter().enumerate() {
-            // Arrays are mostly of one stream.
+            // Most arrays have one stream.
             if last.replace(&job.stream) != Some(&job.stream) && !is_known(&job.stream) {
                 unknown.entry(job.stream.clone()).or_insert(n);
             }
@@ -52,7 +52,7 @@ impl OpenedStreams {
     }
 }
 
-/// Opens the streams of these jobs where they are new, or refuses all of the call.
+/// Opens the new streams of these jobs, or refuses the whole call.
 pub(in crate::http) async fn open(call: &Call, jobs: &[NewJob], many: bool) -> Result<(), Refused> {
     let (server, now) = (&call.server, door::stop_watch());
     let unknown = server.opened.unknown(jobs, now);

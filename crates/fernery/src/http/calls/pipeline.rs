@@ -1,18 +1,17 @@
-//! What the pipeline has done and is doing: events, workorders, runs, pauses, claims, the journal, azollas. All of it is
-//! read; nothing here changes anything.
+//! Reads the pipeline: events, workorders, runs, pauses, claims, the journal, azollas. Nothing here changes anything.
 
 use super::export;
-use crate::http::problem::{Code, Refusal, Refused};
+use super::named::{named, unknown};
+use super::paging::Place;
+use crate::http::problem::{Code, Refusal};
 use crate::http::wire::answer::{Call, Replied, Reply};
-use crate::http::wire::cursor;
 use fernery_client::wire::{
     AzollaDetail, AzollaList, AzollaSummary, BlueprintDetail, ClaimList, EventPage, JournalEntry,
     JournalHead, JournalPage, JournalVerdict, PausePage, ReplayResponse, RunPage, VerdictView,
     WorkorderDetail, WorkorderPage,
 };
-use fernery_core::BadName;
 use fernery_core::artifact::{AzollaId, WorkorderId};
-use fernery_core::pipeline::scheduling::Premises;
+use fernery_core::pipeline::ground::Premises;
 use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
 use fernery_engine::pipeline::reading::{self, Below};
 use fernery_engine::pipeline::{Sql, claims, journal, judging};
@@ -21,15 +20,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
-/// Claims that one answer may hold. There are never more than workers times what each may hold at once.
+/// Claims in one answer. There are never more than workers times the claims that each may hold at once.
 const CLAIMS_MAX: usize = 10_000;
 /// Seals that are checked in one transaction.
 const SEALS_A_STEP: i64 = 1_000;
 
-/// What the workers of this process tell of themselves.
+/// What the workers of this process show to readers.
 #[derive(Clone, Default)]
 pub struct PipelineView {
     passes: Option<Arc<Passes>>,
@@ -41,8 +39,8 @@ type Passes = dyn Fn(&AzollaId) -> Vec<Value> + Send + Sync;
 type Logs = dyn Fn(&WorkorderId) -> PathBuf + Send + Sync;
 
 impl PipelineView {
-    /// Asks `passes` for the last pass of each worker of an azolla, and `logs` for the file that keeps what the executor of
-    /// a workorder writes. `premises` is what this process can start work on.
+    /// `passes` gives the last pass of each worker of an azolla, `logs` the file with the output of a workorder's executor.
+    /// `premises` is what this process can start work on.
     pub fn new(
         premises: Premises,
         passes: impl Fn(&AzollaId) -> Vec<Value> + Send + Sync + 'static,
@@ -71,45 +69,6 @@ impl PipelineView {
 impl fmt::Debug for PipelineView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.passes.is_some() { "PipelineView(workers)" } else { "PipelineView(none)" })
-    }
-}
-
-/// Where a page starts, and how much of the list it is to have.
-pub(in crate::http) struct Place {
-    pub(in crate::http) below: Below,
-    rows: usize,
-    list: String,
-}
-
-impl Place {
-    /// The place that the query names in the list that `list` describes.
-    pub(in crate::http) fn read(call: &Call, list: String) -> Result<Self, Refused> {
-        let below = match call.query.text("cursor") {
-            None => Below::newest(),
-            Some(text) => cursor::read::<Below>(text, &list)?,
-        };
-        // The checksum is no secret: a cursor that somebody made up must not carry what no database stores.
-        if below.id.contains('\0') {
-            return Err(cursor::foreign());
-        }
-        Ok(Self { below, rows: call.page_rows()?, list })
-    }
-
-    /// One row more than the page has: whether there is a next one.
-    pub(in crate::http) fn rows_and_one(&self) -> i64 {
-        self.rows as i64 + 1
-    }
-
-    /// The page, and where the next one starts.
-    pub(in crate::http) fn page<T>(
-        &self,
-        mut found: Vec<T>,
-        place: impl Fn(&T) -> Below,
-    ) -> (Vec<T>, Option<String>) {
-        let more = found.len() > self.rows;
-        found.truncate(self.rows);
-        let next = found.last().filter(|_| more).map(|last| cursor::write(&place(last), &self.list));
-        (found, next)
     }
 }
 
@@ -160,16 +119,6 @@ fn seal_view(head: journal::Head) -> JournalHead {
     JournalHead { place: head.place, hash: head.hash }
 }
 
-/// The id that the path names. What nothing can be called is not there.
-pub(in crate::http) fn named<T: FromStr<Err = BadName>>(call: &Call) -> Result<T, Refused> {
-    call.param.parse().map_err(|bad: BadName| Refusal::new(Code::NotFound, bad.to_string()))
-}
-
-pub(in crate::http) fn missing(what: &str) -> impl FnOnce() -> Refused {
-    let detail = format!("there is no {what} with this id");
-    move || Refusal::new(Code::NotFound, detail)
-}
-
 /// `GET /v1/workorders/{id}`
 pub async fn workorder(call: Call) -> Replied {
     let id: WorkorderId = named(&call)?;
@@ -187,7 +136,7 @@ pub async fn workorder(call: Call) -> Replied {
             attempts: Vec::new(),
         }))
     });
-    let detail = found.await?.ok_or_else(missing("workorder"))?;
+    let detail = found.await?.ok_or_else(unknown(&call, "workorder"))?;
     Reply::json(200, &WorkorderDetail { attempts: ended, ..detail })
 }
 
@@ -199,21 +148,21 @@ pub async fn context_snapshot(call: Call) -> Replied {
         let Some(workorder) = reading::workorder_by_id(sql, &id)? else { return Ok(None) };
         reading::snapshot(sql, &workorder.workorder.context_snapshot_id)
     });
-    Reply::json(200, &found.await?.ok_or_else(missing("workorder"))?)
+    Reply::json(200, &found.await?.ok_or_else(unknown(&call, "workorder"))?)
 }
 
 /// `GET /v1/workorders/{id}/output_bundle`
 pub async fn output_bundle(call: Call) -> Replied {
     let id = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| reading::bundle(sql, &id)).await?;
-    Reply::json(200, &found.ok_or_else(missing("output of a workorder"))?)
+    Reply::json(200, &found.ok_or_else(unknown(&call, "output of a workorder"))?)
 }
 
 /// `GET /v1/runs/{id}`
 pub async fn run(call: Call) -> Replied {
     let id = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| reading::run_by_id(sql, &id)).await?;
-    Reply::json(200, &found.ok_or_else(missing("run record"))?)
+    Reply::json(200, &found.ok_or_else(unknown(&call, "run record"))?)
 }
 
 /// `GET /v1/runs/{id}/replay`
@@ -224,7 +173,7 @@ pub async fn replay(call: Call) -> Replied {
         let Some(run) = reading::run_by_id(sql, &id)? else { return Ok(None) };
         judging::replay(sql, &run)
     });
-    let (record, verdict) = found.await?.ok_or_else(missing("run record"))?;
+    let (record, verdict) = found.await?.ok_or_else(unknown(&call, "run record"))?;
     let (again, reason) = verdict.recorded();
     let stored = VerdictView { gate_result: record.gate_result.to_string(), gate_reason: record.gate_reason };
     let again = VerdictView { gate_result: again.to_string(), gate_reason: reason };
@@ -245,7 +194,7 @@ pub async fn verify(call: Call) -> Replied {
     let wanted = call.query.number("place", 1..=i64::MAX as u64)?.map_or(0, |place| place as i64);
     let (mut from, mut at) = (None::<journal::Head>, None);
     loop {
-        // A step ends at the place that is asked for, so that its seal is seen.
+        // A step ends at the requested place, so that the seal there is read.
         let start = from.as_ref().map_or(0, |head| head.place);
         let step = if wanted > start { SEALS_A_STEP.min(wanted - start) } else { SEALS_A_STEP };
         let (verified, done) = substrate.read(move |sql| journal::verify(sql, from.clone(), step)).await?;
@@ -262,7 +211,7 @@ pub async fn verify(call: Call) -> Replied {
     }
 }
 
-/// An entry that lies beside the chain, if there is one.
+/// A journal entry that is not in the chain, if there is one.
 async fn stray(substrate: &Substrate) -> Result<Option<String>, StoreError> {
     let mut after = String::new();
     loop {
@@ -288,7 +237,7 @@ fn summary(registered: &Registered, hosting: &Hosting) -> AzollaSummary {
 
 /// `GET /v1/blueprints/{id}`
 pub async fn blueprint(call: Call) -> Replied {
-    let unknown = missing("blueprint");
+    let unknown = unknown(&call, "blueprint");
     let Ok(digest) = call.param.parse() else { return Err(unknown()) };
     let found = call.server.engine().substrate().read(move |sql| azollas::by_digest(sql, &digest)).await?;
     let Registered { digest, blueprint } = found.ok_or_else(unknown)?;
@@ -311,7 +260,7 @@ pub async fn azolla(call: Call) -> Replied {
     let substrate = call.server.engine().substrate();
     let (found, hosting) =
         substrate.read(move |sql| Ok((azollas::in_force(sql, &asked)?, azollas::hosting(sql)?))).await?;
-    let registered = found.ok_or_else(missing("azolla"))?;
+    let registered = found.ok_or_else(unknown(&call, "azolla"))?;
     let blueprint = serde_json::from_str(&registered.blueprint.to_json()).unwrap_or(Value::Null);
     let workers = call.server.settings.pipeline.passes(&id);
     Reply::json(200, &AzollaDetail { summary: summary(&registered, &hosting), blueprint, workers })

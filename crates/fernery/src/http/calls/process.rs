@@ -1,4 +1,4 @@
-//! The process itself: is it up, what does it count, what can it do, who is beside it, who are you.
+//! The process itself: health, metrics, the OpenAPI document, the other processes, and who the caller is.
 
 use super::ready::health;
 use crate::config::duration::millis;
@@ -26,7 +26,7 @@ pub async fn metrics(call: Call) -> Replied {
 /// `GET /openapi.json`
 pub async fn openapi(_: Call) -> Replied {
     static DOCUMENT: OnceCell<Bytes> = OnceCell::const_new();
-    // Written once, on a thread of its own: it takes long enough for every other call to notice.
+    // Written once, on another thread: it takes so long that other calls would notice.
     let written = || async { spawn_blocking(|| openapi::text().into()).await };
     let body = DOCUMENT.get_or_try_init(written).await;
     let body = body.map_err(|_| Refusal::new(Code::Internal, Code::Internal.title()))?.clone();

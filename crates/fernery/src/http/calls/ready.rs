@@ -1,4 +1,4 @@
-//! Whether this server can work: a write becomes durable in time. And what else somebody should look at.
+//! Whether this server can work: a write becomes durable in time. Also warnings that a person should look at.
 
 use crate::http::Server;
 use crate::http::problem::{Code, Refusal, Refused};
@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a write may take. Shorter than what waits for the answer, so that it is told why.
+/// How long a write may take. Shorter than the time-outs of those who ask, so that they get the reason.
 const WITHIN: Duration = Duration::from_secs(3);
-/// For this long an answer is given again: anybody may ask, and each try is a write.
+/// How long an answer is reused: anybody may ask, and each try is a write.
 const FRESH: Duration = Duration::from_secs(1);
 
 type Tried = Result<Option<Doubt>, StoreError>;
 
-/// The last try to write. There is never more than one under way: a disk that hangs does not collect them.
+/// The last try to write. There is never more than one at a time, so that tries do not pile up on a disk that hangs.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness(Arc<Inner>);
 
@@ -32,7 +32,7 @@ struct Inner {
 }
 
 impl Readiness {
-    /// Reads each time, and writes unless that was tried a moment ago.
+    /// Reads each time, and writes unless a write was tried within [`FRESH`].
     async fn tried(&self, engine: &Engine) -> Result<Option<Doubt>, Refused> {
         let both = async {
             engine.store().next_due().await?;
@@ -57,7 +57,7 @@ impl Readiness {
         if !self.0.under_way.swap(true, Ordering::AcqRel) {
             tokio::spawn(self.clone().try_once(engine.clone()));
         }
-        // The sender lives as long as this.
+        // The sender lives as long as `self`.
         let _ = seen.changed().await;
         seen.borrow().as_ref().map_or(Ok(None), |(_, tried)| tried.clone().map_err(Into::into))
     }
@@ -79,7 +79,7 @@ pub async fn readyz(call: Call) -> Replied {
         return Err(Refusal::new(Code::Unavailable, "the server is shutting down"));
     }
     let doubt = call.server.readiness.tried(call.server.engine()).await?;
-    // Jobs flow on with what is found here: still ready, and says so.
+    // None of these findings stops jobs: the server is still ready, and names them.
     health(&call, findings(&call.server, doubt))
 }
 
@@ -91,7 +91,7 @@ pub fn health(call: &Call, findings: Vec<HealthFinding>) -> Replied {
     Reply::json(200, &Health { status: status.to_string(), version, backend, findings })
 }
 
-/// Anybody may read these: they name no file, no address and nothing that a panic said.
+/// Anybody may read these, so they contain no file, no address and no text of a panic.
 fn findings(server: &Server, doubt: Option<Doubt>) -> Vec<HealthFinding> {
     let finding = |check: &str, detail: String, remedy: &str| HealthFinding {
         check: check.to_string(),

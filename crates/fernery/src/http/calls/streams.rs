@@ -8,13 +8,13 @@ use fernery_client::wire::{StreamDetail, StreamList};
 use fernery_core::{BadName, StreamName, Timestamp, limits};
 use fernery_engine::store::StreamView;
 
-/// What cursors of the list are bound to.
+/// The list that its cursors belong to.
 const LIST: &str = "streams";
 
 /// `GET /v1/streams`
 pub async fn list(call: Call) -> Replied {
     let after = call.query.text("cursor").map(|text| cursor::read::<StreamName>(text, LIST)).transpose()?;
-    // Whoever does not ask for pages gets as many as can be opened, as ever.
+    // Without `limit` the answer has as many streams as can be open.
     let rows = call.query.text("limit").map_or(Ok(limits::STREAMS_MAX), |_| call.page_rows())?;
     let store = call.server.engine().store();
     let (mut views, now) = (store.streams(after, rows + 1).await?, store.now().await?);

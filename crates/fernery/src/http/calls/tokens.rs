@@ -1,5 +1,6 @@
 //! Tokens: make, list, revoke.
 
+use super::named::missing;
 use crate::http::access::token::TokenText;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
@@ -12,7 +13,7 @@ use fernery_engine::store::TokenRow;
 use std::time::Duration;
 use tracing::info;
 
-/// Seconds that a token may live: ten years.
+/// The longest life of a token in seconds: ten years.
 const LIFE_MAX: u64 = 10 * 366 * 86_400;
 
 /// `GET /v1/tokens`
@@ -41,7 +42,7 @@ pub async fn make(call: Call) -> Replied {
     };
     let store = call.server.engine().store();
     if !store.add_token(row.clone()).await? {
-        // 48 random bits met a token that exists; the next try will not.
+        // 48 random bits gave the id of an existing token; the next try will give another.
         return Err(Refusal::new(Code::Busy, "try again"));
     }
     call.server.tokens.refresh(call.server.engine(), Duration::ZERO).await?;
@@ -54,7 +55,7 @@ pub async fn make(call: Call) -> Replied {
 pub async fn revoke(call: Call) -> Replied {
     let _writing = call.writing()?;
     let store = call.server.engine().store();
-    let unknown = || Refusal::new(Code::NotFound, "there is no token with this id");
+    let unknown = || missing("token", &call.param);
     if call.param.contains('\0') || !store.revoke_token(call.param.clone()).await? {
         return Err(unknown());
     }

@@ -1,4 +1,4 @@
-//! Why nothing happens to an objective, for whoever looks at it.
+//! Why an objective waits, for readers.
 
 use fernery_client::wire::WaitingView;
 use fernery_core::artifact::{ObjectiveStatus, WorkorderStatus};
@@ -7,14 +7,14 @@ use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
 use fernery_engine::pipeline::objectives::ObjectiveRow;
 use fernery_engine::pipeline::reading::{self, WorkorderView};
-use fernery_engine::pipeline::scheduling::{self, Room};
+use fernery_engine::pipeline::room::{self, Room};
 use fernery_engine::{Engine, Explanation, StoreError};
 
 fn view(waiting: &Waiting) -> WaitingView {
     WaitingView { code: waiting.code().to_string(), why: waiting.sentence() }
 }
 
-/// What a list tells: only what stands still because nobody runs the workers of its azolla.
+/// In a list, the only reason that is named: no process runs the workers of its azolla.
 pub(in crate::http) fn in_a_list(row: &ObjectiveRow, hosting: &Hosting) -> Option<WaitingView> {
     match row.objective.status {
         ObjectiveStatus::Todo | ObjectiveStatus::InProgress => {
@@ -24,7 +24,7 @@ pub(in crate::http) fn in_a_list(row: &ObjectiveRow, hosting: &Hosting) -> Optio
     }
 }
 
-/// What was read of an objective's surroundings, in one snapshot with it.
+/// What was read beside an objective, in the same snapshot.
 pub(in crate::http) struct Seen {
     not_hosted: Option<Waiting>,
     room: Option<Room>,
@@ -39,12 +39,12 @@ pub(in crate::http) fn look(
     let objective = &row.objective;
     Ok(Seen {
         not_hosted: azollas::hosting(sql)?.waiting(&objective.azolla_id),
-        room: in_force.map(|registered| scheduling::room(sql, registered)).transpose()?,
+        room: in_force.map(|registered| room::room(sql, registered)).transpose()?,
         active: reading::active_workorder(sql, &objective.objective_id)?,
     })
 }
 
-/// What the objective waits for, as far as anybody can tell.
+/// What the objective waits for; `None`: nothing, or nobody can tell.
 pub(in crate::http) async fn of(
     engine: &Engine,
     row: &ObjectiveRow,
@@ -57,7 +57,7 @@ pub(in crate::http) async fn of(
         }
         let Some(job_id) = work.workorder.work_order_id.job_id() else { return Ok(None) };
         let Some((job, why)) = engine.explain(job_id).await? else { return Ok(None) };
-        // An executor elsewhere may hold it all the same; nobody would judge what comes out.
+        // A remote executor may hold it nevertheless, but no process would judge its output.
         return Ok(Some(match (not_hosted, &why) {
             (Some(not_hosted), Explanation::NoWorker { .. }) => view(&not_hosted),
             _ => WaitingView { code: why.code().to_string(), why: why.sentence(&job.brief.stream) },

@@ -1,4 +1,5 @@
-//! Jobs that carry workorders belong to the scheduler: what operators may do to other jobs, they do here to the objective.
+//! Jobs that carry workorders belong to the scheduler. What an operator may do to any other job is refused here; the operator
+//! acts on the objective instead.
 
 use crate::http::Server;
 use crate::http::problem::{Code, Refusal, Refused};
@@ -38,7 +39,7 @@ pub(in crate::http) async fn refuse(
     }
 }
 
-/// Refuses a whole stream of workorders.
+/// The refusal for a whole stream of workorders.
 pub(in crate::http) fn stream_refused(stream: &fernery_core::StreamName) -> Refused {
     let detail = format!(
         "the jobs of {stream} carry workorders; use `fernery ticket unblock ID --all` or `fernery ticket cancel ID`"
@@ -46,8 +47,8 @@ pub(in crate::http) fn stream_refused(stream: &fernery_core::StreamName) -> Refu
     Refusal::new(Code::Conflict, detail)
 }
 
-/// Streams of workorders are open to executors elsewhere only where a blueprint in force says so: what somebody else would
-/// hand in for a program of the control plane is not what was approved.
+/// Remote executors may claim from a stream of workorders only if a blueprint in force says so: the approval was for the
+/// program that the blueprint names, and the output of anything else is not what was approved.
 pub(in crate::http) async fn may_be_claimed_elsewhere(
     server: &Server,
     streams: &[StreamName],
@@ -86,8 +87,8 @@ fn is_remote(blueprint: &Blueprint, of: &DiazotrophType) -> bool {
     blueprint.executor_of(of).is_some_and(|executor| executor.kind == ExecutorKind::Remote)
 }
 
-/// What may be handed out of what was claimed. A workorder counts as it was approved, whatever the blueprint in force says
-/// by now: one that was made for a program goes back, and its objective is told if nobody here would run it any more.
+/// The claimed jobs that a remote executor may have. The blueprint that a workorder was made under decides, not the one in
+/// force now: a workorder for a local program is released, and its objective is blocked if no executor here would run it.
 pub(in crate::http) async fn for_elsewhere(
     server: &Server,
     claimed: Vec<Claimed>,

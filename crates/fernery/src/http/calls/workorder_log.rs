@@ -1,7 +1,7 @@
-//! What the executor of a workorder writes while it works, in parts, for people to read. The log is a file of the process
-//! that ran it; the database says whether more may come.
+//! The output of a workorder's executor while it works, in parts, for people to read. The log is a file of the process that
+//! ran it; the database says whether more may come.
 
-use super::pipeline::{missing, named};
+use super::named::{named, unknown};
 use crate::http::access::repeats::LINES;
 use crate::http::wire::answer::{Call, Replied, Reply};
 use fernery_client::wire::WorkorderLog;
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Bytes of a log that one answer tells of.
+/// Bytes of a log in one answer.
 const PART_BYTES_MAX: u64 = 64 << 10;
 
 /// `GET /v1/workorders/{id}/log`
@@ -22,8 +22,8 @@ pub async fn read(call: Call) -> Replied {
     let asked = id.clone();
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| reading::workorder_by_id(sql, &asked)).await?;
-    let work = found.ok_or_else(missing("workorder"))?;
-    // Asked before the file is read: an executor has written its last before its workorder is executed.
+    let work = found.ok_or_else(unknown(&call, "workorder"))?;
+    // Read before the file: an executor writes its last line before its workorder is EXECUTED.
     let over = work.judged || work.workorder.status == WorkorderStatus::Executed;
     let file = call.server.settings.pipeline.log_file(&id);
     let reading = tokio::task::spawn_blocking(move || file.and_then(|file| part_of(&file, from, over)));
@@ -46,7 +46,7 @@ fn part_of(file: &Path, from: u64, over: bool) -> Option<WorkorderLog> {
     Some(part(&bytes, from, over))
 }
 
-/// One byte more than a part has: whether there is a next one.
+/// One byte more than a part has; it shows whether there is a next part.
 fn bytes_from(file: &Path, from: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(file)?;
     file.seek(SeekFrom::Start(from))?;
@@ -55,7 +55,7 @@ fn bytes_from(file: &Path, from: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is told of these bytes, which stand at `from`. A character that is not whole yet waits for its rest.
+/// The part for these bytes, which start at `from`. A character that is cut off at the end comes with the next part.
 fn part(bytes: &[u8], from: u64, over: bool) -> WorkorderLog {
     let room = usize::try_from(PART_BYTES_MAX).unwrap_or(usize::MAX);
     let more = bytes.len() > room;
@@ -66,7 +66,7 @@ fn part(bytes: &[u8], from: u64, over: bool) -> WorkorderLog {
     WorkorderLog { text, next: from + told.len() as u64, ended, here: true }
 }
 
-/// How many bytes at the end begin a character that does not end here.
+/// How many bytes at the end belong to a character that is cut off.
 fn unfinished(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     let begun = tail.iter().rposition(|byte| byte & 0b1100_0000 != 0b1000_0000);

@@ -1,4 +1,4 @@
-//! Which call can follow which, for programs that walk the OpenAPI document: a job's id leads to what can be asked of the
+//! Which call can follow which, for programs that read the OpenAPI document: the id of a job leads to the calls about the
 //! job, a lease to the reports of its holder.
 
 use super::operation_id;
@@ -6,7 +6,7 @@ use crate::http::routes::{ROUTES, Route};
 use http::Method;
 use serde_json::{Map, Value, json};
 
-/// One way on.
+/// One call that can follow.
 #[derive(Debug)]
 pub(super) struct Link {
     from: (Method, &'static str, u16),
@@ -14,10 +14,10 @@ pub(super) struct Link {
     gives: Gives,
 }
 
-/// What the next call is given of this one.
+/// What the next call gets from this answer.
 #[derive(Clone, Copy, Debug)]
 enum Gives {
-    /// `{id}`, found at this place of the answer.
+    /// `{id}`, from this place of the answer.
     Id(&'static str),
     /// The lease that was claimed, and these fields with it.
     Lease(fn() -> Value),

@@ -1,4 +1,4 @@
-//! The OpenAPI document, from the route table and the wire types. The copy in the repository is kept equal by a test.
+//! The OpenAPI document, from the route table and the wire types. A test compares it with the copy in the repository.
 
 mod links;
 
@@ -10,7 +10,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// How every route may refuse.
+/// The refusals that every route has.
 const ALWAYS: &[Code] = &[
     Code::BadRequest,
     Code::TokenInQuery,
@@ -150,7 +150,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     }
     match route.who {
         Who::Open => {}
-        // Without a token only on loopback, which the document cannot say.
+        // On loopback a token may not be needed; the document cannot say that.
         Who::Metrics => operation["security"] = json!([{ "token": [] }, {}]),
         _ => operation["security"] = json!([{ "token": [] }]),
     }

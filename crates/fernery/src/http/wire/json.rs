@@ -50,7 +50,20 @@ fn mistyped<T: DeserializeOwned>(text: &str) -> Refused {
     if detail.starts_with("missing field") || (code == Code::UnknownField && last != escaped(quoted)) {
         pointer = format!("{pointer}/{}", escaped(quoted));
     }
-    Refusal::field(code, pointer, detail)
+    Refusal::field(code, pointer, without_types(detail))
+}
+
+/// serde's message without the names of Rust types, which say nothing to the caller.
+fn without_types(detail: &str) -> String {
+    let Some((found, expected)) = detail.rsplit_once(", expected ") else { return detail.to_string() };
+    let expected = match expected.split_whitespace().next().unwrap_or_default() {
+        "struct" => "a JSON object",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        _ => expected,
+    };
+    format!("{found}, expected {expected}")
 }
 
 fn pointer(path: &Path) -> String {
@@ -97,6 +110,17 @@ mod tests {
             items(r#"{"worker_id":"w","items":[{"job_id":"x"}]}"#),
             at(Code::Invalid, "/items/0/job_id")
         );
+    }
+
+    #[test]
+    fn no_rust_type_is_named_to_the_caller() {
+        let said = |body: &str| match typed::<Vec<EnqueueRequest>>(body) {
+            Err(refused) => refused.detail.clone(),
+            Ok(_) => panic!("accepted: {body}"),
+        };
+        assert_eq!(said("[1]"), "invalid type: integer `1`, expected a JSON object");
+        let number = said(r#"[{"payload":{},"max_attempts":-1}]"#);
+        assert_eq!(number, "invalid value: integer `-1`, expected a whole number from 0 on");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod answer;
+pub(super) mod aside;
 pub mod bare;
 pub mod body;
 pub mod cursor;

@@ -16,7 +16,7 @@ mod trouble;
 pub use content::json_of;
 pub use trouble::Trouble;
 
-use crate::outgoing::address::{Standing, standing};
+use crate::outgoing::address::{Reach, reach};
 use crate::outgoing::{Broken, Target};
 use bytes::Bytes;
 pub use fernery_core::blueprint::Endpoint;
@@ -145,7 +145,7 @@ impl Question<'_> {
     /// Sends it once.
     async fn put(&self, manner: Manner) -> Result<Answer, Trouble> {
         let addresses = self.target.addresses().await.map_err(Trouble::Unreachable)?;
-        let far = |ip| !matches!(standing(ip), Standing::Nearby(_));
+        let far = |ip| !matches!(reach(ip), Reach::Nearby(_));
         if let (false, Some(far)) = (self.target.secure, addresses.iter().find(|address| far(address.ip()))) {
             let (host, far) = (&self.target.host, far.ip());
             return Err(Trouble::BadEndpoint(format!(

@@ -5,7 +5,7 @@
 //! means something else a moment later leads nowhere else.
 
 use super::Untold;
-use crate::outgoing::address::{Standing, standing};
+use crate::outgoing::address::{Reach, reach};
 use crate::outgoing::{Broken, Target};
 use bytes::Bytes;
 use fernery_core::Timestamp;
@@ -114,10 +114,10 @@ fn admitted(webhook: &Webhook, allowed: &Allowed) -> Result<Target, Untold> {
 /// Whether all addresses of a name may be called: one that may not speaks against the whole name.
 fn judge(target: &Target, addresses: &[SocketAddr], allowed: &Allowed) -> Result<(), Untold> {
     for address in addresses {
-        let kind = match standing(address.ip()) {
-            Standing::Public => continue,
-            Standing::Nearby(_) if allowed.private_addresses => continue,
-            Standing::Nearby(kind) | Standing::Nowhere(kind) => kind,
+        let kind = match reach(address.ip()) {
+            Reach::Public => continue,
+            Reach::Nearby(_) if allowed.private_addresses => continue,
+            Reach::Nearby(kind) | Reach::Nowhere(kind) => kind,
         };
         let (host, address) = (&target.host, address.ip());
         return Err(Untold::Refused(format!(

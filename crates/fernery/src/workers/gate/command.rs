@@ -2,8 +2,8 @@
 
 use super::trial::{PatchedTree, Trial, trouble};
 use fernery_core::artifact::GateResult;
-use fernery_core::pipeline::judging::Evidence;
-use fernery_engine::pipeline::judging::Docket;
+use fernery_core::pipeline::evidence::Evidence;
+use fernery_engine::pipeline::docket::Docket;
 use fernery_exec::agent::occupy;
 use fernery_exec::command::{Command, GRACE, cell};
 use fernery_exec::guard::{ATTEMPT_VARIABLE, NotRun, Ran};

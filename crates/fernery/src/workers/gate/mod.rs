@@ -7,7 +7,8 @@
 mod command;
 mod trial;
 
-use super::driver::{Pass, PollingWorker, alone_if_failed};
+use super::batches::alone_if_failed;
+use super::driver::{Pass, PollingWorker};
 use super::leftovers::gate_folder;
 use super::{Context, stop_watch};
 use crate::config::Repos;
@@ -17,10 +18,11 @@ use command::{Program, run_gate};
 use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
 use fernery_core::blueprint::Gate;
 use fernery_core::patch::protects::Relied;
-use fernery_core::pipeline::judging::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::protection::{Informing, Protected};
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
-use fernery_engine::pipeline::judging::{self, Docket, Heard, Judged};
+use fernery_engine::pipeline::docket::{self, Docket, Heard};
+use fernery_engine::pipeline::judging::{self, Judged};
 use fernery_engine::pipeline::{Stage, reading};
 use fernery_engine::{StoreError, Substrate, door};
 use fernery_exec::agent::remove_all;
@@ -60,7 +62,7 @@ struct Judge {
 
 impl Gates {
     pub(super) fn new(context: &Context) -> Self {
-        let by = Claimer { owner_id: context.owner.clone(), ttl: context.lease_ttl };
+        let by = context.claimer();
         let (substrate, work) = (context.engine.substrate(), context.work.clone());
         let (probing, programs) = (context.probing.clone(), Semaphore::new(PROGRAMS_MAX));
         let (private, repos) = (context.private.clone(), context.repos.clone());
@@ -80,7 +82,7 @@ impl PollingWorker for Gates {
         let room = BATCH - judging.len() as i64;
         let (of, by) = (azolla.clone(), self.judge.by.clone());
         let taken =
-            self.judge.substrate.transact(move |sql| claims::take_executed(sql, &of, &by, room)).await?;
+            self.judge.substrate.transact(move |sql| docket::take_executed(sql, &of, &by, room)).await?;
         if !taken.is_empty() {
             door::failpoint("gate-claimed");
         }
@@ -145,7 +147,7 @@ impl Judge {
         taken: Vec<(WorkorderId, HeldClaim)>,
     ) -> Result<(Vec<Judged>, Vec<(WorkorderId, HeldClaim)>), StoreError> {
         let ids: Vec<WorkorderId> = taken.iter().map(|(id, _)| id.clone()).collect();
-        let dockets = self.substrate.read(move |sql| judging::dockets(sql, &ids)).await?;
+        let dockets = self.substrate.read(move |sql| docket::dockets(sql, &ids)).await?;
         // Reading a patch takes time: do it neither in a transaction nor on a thread of the runtime.
         let hearing = tokio::task::spawn_blocking(move || {
             let (mut heard, mut others) = (Vec::new(), Vec::new());
@@ -167,7 +169,7 @@ impl Judge {
 
     async fn judge(&self, id: WorkorderId, held: HeldClaim) -> Result<Judged, StoreError> {
         let of = id.clone();
-        let Some(docket) = self.substrate.read(move |sql| judging::docket(sql, &of)).await? else {
+        let Some(docket) = self.substrate.read(move |sql| docket::docket(sql, &of)).await? else {
             self.substrate.transact(move |sql| claims::release(sql, &held)).await?;
             return Ok(Judged::Before);
         };
@@ -238,7 +240,7 @@ impl Judge {
         }
         let of = docket.workorder.workorder.context_snapshot_id.clone();
         let snapshot = self.substrate.read(move |sql| reading::snapshot(sql, &of)).await?;
-        let dir = gate_folder(&self.work, id.as_str(), "candidate.git", version);
+        let dir = gate_folder(&self.work, id.as_str(), "patch.git", version);
         Ok(Some(Trial::new(snapshot.as_ref(), &self.repos, dir)))
     }
 

@@ -6,11 +6,11 @@ use fernery_core::artifact::{ContextSnapshot, GateResult, OutputBundle, Workorde
 use fernery_core::names::showable;
 use fernery_core::patch;
 use fernery_core::patch::protects::{Relied, Touched, allowed_by, touched};
-use fernery_core::pipeline::judging::{BRANCH, Evidence, said};
+use fernery_core::pipeline::evidence::{BRANCH, Evidence, said};
 use fernery_core::pipeline::membrane::outcome;
 use fernery_core::pipeline::prompt::title_of;
+use fernery_exec::git::applied_patch::{AppliedPatch, NotApplied, Saying};
 use fernery_exec::git::call::GitError;
-use fernery_exec::git::candidate::{Candidate, NoCandidate, Saying};
 use fernery_exec::git::clone::Clone as PrivateClone;
 use fernery_exec::git::repository::{Repository, is_branch_name, is_object_id};
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub(super) struct Trial {
     allow: Vec<String>,
     /// The folder for git objects of the patch, until the trial is over.
     dir: PathBuf,
-    candidate: OnceCell<Candidate>,
+    applied: OnceCell<AppliedPatch>,
 }
 
 /// A tree with a patch applied, and the folders of its git objects.
@@ -59,52 +59,52 @@ impl Trial {
         let (base, base_branch) = (said("commit_sha"), said("base_branch"));
         // The snapshot holds the metadata as they were when the approval was checked.
         let allow = snapshot.and_then(|snapshot| allowed_by(&snapshot.metadata).ok()).unwrap_or_default();
-        Self { repository, base, base_branch, subject, allow, dir, candidate: OnceCell::new() }
+        Self { repository, base, base_branch, subject, allow, dir, applied: OnceCell::new() }
     }
 
     /// The protected files of a command that the patch touches. If no patch applies, none.
     pub(super) fn touched(&self, bundle: &OutputBundle, relied: Relied<'_>) -> Touched {
-        let patch = self.candidate.get().and_then(|_| patch::read(&bundle.content).ok());
+        let patch = self.applied.get().and_then(|_| patch::read(&bundle.content).ok());
         patch.map(|patch| touched(&patch, relied, &self.allow)).unwrap_or_default()
     }
 
     /// Whether the patch applies.
     pub(super) async fn applies(&self, bundle: &OutputBundle) -> Evidence {
-        let found = match self.candidate(bundle).await {
+        let found = match self.applied(bundle).await {
             Ok(_) => Ok(self.moved().await.unwrap_or_default()),
-            Err(NoCandidate::Unfit(why)) => Err(why),
-            Err(NoCandidate::Trouble(why)) => return trouble("applies", &why),
+            Err(NotApplied::Unfit(why)) => Err(why),
+            Err(NotApplied::Trouble(why)) => return trouble("applies", &why),
         };
         let result = Some(if found.is_ok() { GateResult::Pass } else { GateResult::Fail });
         let log_tail = said(&found.unwrap_or_else(|why| why));
         Evidence { result, log_tail, ..blank("applies") }
     }
 
-    async fn candidate(&self, bundle: &OutputBundle) -> Result<&Candidate, NoCandidate> {
-        self.candidate.get_or_try_init(|| self.apply(bundle)).await
+    async fn applied(&self, bundle: &OutputBundle) -> Result<&AppliedPatch, NotApplied> {
+        self.applied.get_or_try_init(|| self.apply(bundle)).await
     }
 
-    async fn apply(&self, bundle: &OutputBundle) -> Result<Candidate, NoCandidate> {
-        let repository = self.repository.as_ref().map_err(|why| NoCandidate::Trouble(why.clone()))?;
+    async fn apply(&self, bundle: &OutputBundle) -> Result<AppliedPatch, NotApplied> {
+        let repository = self.repository.as_ref().map_err(|why| NotApplied::Trouble(why.clone()))?;
         if !is_object_id(&self.base) {
-            return Err(NoCandidate::Trouble("its workorder names no commit that it started from".into()));
+            return Err(NotApplied::Trouble("its workorder names no commit that it started from".into()));
         }
         match repository.has_commit(&self.base).await {
             Ok(true) => {}
             Ok(false) => {
                 let why = format!("commit {}, which its work started from, is gone", self.base);
-                return Err(NoCandidate::Trouble(why));
+                return Err(NotApplied::Trouble(why));
             }
-            Err(error) => return Err(NoCandidate::Trouble(error.to_string())),
+            Err(error) => return Err(NotApplied::Trouble(error.to_string())),
         }
-        let read = patch::read(&bundle.content).map_err(|flaw| NoCandidate::Unfit(flaw.to_string()))?;
-        let candidate = Candidate::make(&self.dir, repository, &self.base, (&bundle.content, &read)).await?;
+        let read = patch::read(&bundle.content).map_err(|flaw| NotApplied::Unfit(flaw.to_string()))?;
+        let applied = AppliedPatch::make(&self.dir, repository, &self.base, (&bundle.content, &read)).await?;
         match bundle.metadata.get("tree").and_then(Value::as_str) {
-            Some(tree) if tree != candidate.tree => {
-                let why = format!("it makes the tree {}, and its executor captured {tree}", candidate.tree);
-                Err(NoCandidate::Unfit(showable(&why)))
+            Some(tree) if tree != applied.tree => {
+                let why = format!("it makes the tree {}, and its executor captured {tree}", applied.tree);
+                Err(NotApplied::Unfit(showable(&why)))
             }
-            _ => Ok(candidate),
+            _ => Ok(applied),
         }
     }
 
@@ -118,11 +118,11 @@ impl Trial {
 
     /// A fresh tree with the patch applied, except that the `kept` files are as in the base; `None`: no patch applies.
     pub(super) async fn tree(&self, place: &Path, kept: &[String]) -> Option<Result<PatchedTree, String>> {
-        let (candidate, repository) = (self.candidate.get()?, self.repository.as_ref().ok()?);
-        let objects = [candidate.objects()];
+        let (applied, repository) = (self.applied.get()?, self.repository.as_ref().ok()?);
+        let objects = [applied.objects()];
         let tree = match kept {
-            [] => candidate.tree.clone(),
-            kept => match candidate.tree_keeping(kept).await {
+            [] => applied.tree.clone(),
+            kept => match applied.tree_keeping(kept).await {
                 Ok(tree) => tree,
                 Err(error) => return Some(Err(error.to_string())),
             },
@@ -140,9 +140,9 @@ impl Trial {
 
     /// Makes the branch of a patch that has passed every gate; `None`: it makes no branch.
     pub(super) async fn branch(&self, workorder: &Workorder, bundle: &OutputBundle) -> Option<Evidence> {
-        let candidate = self.candidate.get().filter(|_| outcome(&bundle.metadata).is_success())?;
+        let applied = self.applied.get().filter(|_| outcome(&bundle.metadata).is_success())?;
         let name = workorder.branch_name.as_deref()?;
-        Some(match self.bring(candidate, name, workorder, bundle).await {
+        Some(match self.bring(applied, name, workorder, bundle).await {
             Ok((branch, commit)) => {
                 let log_tail = format!("{branch} at {commit}");
                 Evidence { result: Some(GateResult::Pass), log_tail, ..blank(BRANCH) }
@@ -153,10 +153,10 @@ impl Trial {
 
     /// Deletes the branch that an earlier run of the gates made from this very patch, if there is one.
     pub(super) async fn withdraw(&self, workorder: &Workorder, bundle: &OutputBundle) {
-        let (Some(candidate), Ok(repository)) = (self.candidate.get(), &self.repository) else { return };
+        let (Some(applied), Ok(repository)) = (self.applied.get(), &self.repository) else { return };
         let Some(name) = workorder.branch_name.as_deref().filter(|name| is_branch_name(name)) else { return };
-        let withdrawn = match self.commit(candidate, workorder, bundle).await {
-            Ok(commit) => candidate.withdraw(repository, &commit, name).await,
+        let withdrawn = match self.commit(applied, workorder, bundle).await {
+            Ok(commit) => applied.withdraw(repository, &commit, name).await,
             Err(error) => Err(error),
         };
         if let Err(error) = withdrawn {
@@ -166,7 +166,7 @@ impl Trial {
 
     async fn bring(
         &self,
-        candidate: &Candidate,
+        applied: &AppliedPatch,
         name: &str,
         workorder: &Workorder,
         bundle: &OutputBundle,
@@ -175,15 +175,15 @@ impl Trial {
             return Err(format!("{name} is no name of a branch"));
         }
         let repository = self.repository.as_ref().map_err(Clone::clone)?;
-        let commit = self.commit(candidate, workorder, bundle).await.map_err(|error| error.to_string())?;
-        let branch = candidate.bring(repository, &commit, name).await.map_err(|error| error.to_string())?;
+        let commit = self.commit(applied, workorder, bundle).await.map_err(|error| error.to_string())?;
+        let branch = applied.bring(repository, &commit, name).await.map_err(|error| error.to_string())?;
         Ok((branch, commit))
     }
 
     /// The commit of this bundle; the same bundle always gives the same commit.
     async fn commit(
         &self,
-        candidate: &Candidate,
+        applied: &AppliedPatch,
         workorder: &Workorder,
         bundle: &OutputBundle,
     ) -> Result<String, GitError> {
@@ -201,7 +201,7 @@ impl Trial {
             authored_at: workorder.created_at,
             committed_at: bundle.created_at,
         };
-        candidate.commit(&saying).await
+        applied.commit(&saying).await
     }
 }
 

@@ -9,7 +9,7 @@ use fernery_core::artifact::{AzollaId, EventType, SnapshotId};
 use fernery_core::blueprint::Blueprint;
 use fernery_engine::door;
 use fernery_engine::pipeline::claims::{self, Claimer};
-use fernery_engine::pipeline::inbox::{captures, tracks};
+use fernery_engine::pipeline::inbox::{capture_readiness, tracks};
 use fernery_engine::pipeline::scheduling::{ClaimedEvent, Ids};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -90,7 +90,7 @@ pub(crate) async fn fill_inbox(server: &TestServer) {
     done(server, "/v1/captures", json!({ "raw_content": "waits", "capture_id": "waits" })).await;
     let substrate = server.engine.substrate();
     let of = AzollaId::stored("task_management");
-    substrate.transact(move |sql| captures::emit(sql, &of, 100)).await.expect("emitted");
+    substrate.transact(move |sql| capture_readiness::emit(sql, &of, 100)).await.expect("emitted");
     seal(server).await;
 }
 
@@ -98,7 +98,7 @@ pub(crate) async fn fill_inbox(server: &TestServer) {
 async fn triage_begins(server: &TestServer) {
     let substrate = server.engine.substrate();
     let of = || AzollaId::stored("task_management");
-    substrate.transact(move |sql| captures::emit(sql, &of(), 100)).await.expect("emitted");
+    substrate.transact(move |sql| capture_readiness::emit(sql, &of(), 100)).await.expect("emitted");
     let by = Claimer { owner_id: "scheduler".into(), ttl: Duration::from_secs(60) };
     let ready = EventType::CaptureReady;
     let taken = substrate.transact(move |sql| claims::take_events(sql, &of(), ready, &by, 100)).await;

@@ -17,23 +17,23 @@ const NOTHING: &str = "0000000000000000000000000000000000000000";
 /// Branch names tried for one objective before an operator has to clean up.
 const BRANCHES_MAX: usize = 100;
 
-/// Why there is no candidate.
+/// Why a patch was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoCandidate {
+pub enum NotApplied {
     /// The patch is at fault: this is a verdict.
     Unfit(String),
     /// The environment is at fault: this says nothing about the patch.
     Trouble(String),
 }
 
-impl NoCandidate {
+impl NotApplied {
     fn trouble(error: impl ToString) -> Self {
         Self::Trouble(error.to_string())
     }
 }
 
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct AppliedPatch {
     /// Our git directory, with the objects that the patch adds.
     dir: PathBuf,
     /// The commit that it is for.
@@ -53,39 +53,39 @@ pub struct Saying<'a> {
     pub committed_at: Timestamp,
 }
 
-impl Candidate {
+impl AppliedPatch {
     /// Applies a patch to the tree of `base`; writes only objects in `dir`.
     pub async fn make(
         dir: &Path,
         repository: &Repository,
         base: &str,
         (text, patch): (&str, &Patch),
-    ) -> Result<Self, NoCandidate> {
-        fresh(dir).map_err(NoCandidate::trouble)?;
-        Ground { dir, repository, more_objects: &[], branch: None }.make().map_err(NoCandidate::trouble)?;
-        let git = Git::at(dir).index(&dir.join("candidate.index"));
-        git.call(&["read-tree", base], b"").await.map_err(NoCandidate::trouble)?;
+    ) -> Result<Self, NotApplied> {
+        fresh(dir).map_err(NotApplied::trouble)?;
+        Ground { dir, repository, more_objects: &[], branch: None }.make().map_err(NotApplied::trouble)?;
+        let git = Git::at(dir).index(&dir.join("patch.index"));
+        git.call(&["read-tree", base], b"").await.map_err(NotApplied::trouble)?;
         let apply = ["apply", "--cached", "--whitespace=nowarn", "-"];
         git.call(&apply, text.as_bytes()).await.map_err(|error| match error {
             // git exits with 1 if the patch does not apply; any other code is a problem of the environment.
             GitError::Refused { said, code: Some(1), .. } => {
-                NoCandidate::Unfit(format!("it does not apply to its base: {said}"))
+                NotApplied::Unfit(format!("it does not apply to its base: {said}"))
             }
-            other => NoCandidate::trouble(other),
+            other => NotApplied::trouble(other),
         })?;
-        let tree = git.line(&["write-tree"]).await.map_err(NoCandidate::trouble)?;
+        let tree = git.line(&["write-tree"]).await.map_err(NotApplied::trouble)?;
         let raw = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--end-of-options", base, &tree];
-        let raw = git.call(&raw, b"").await.map_err(NoCandidate::trouble)?;
+        let raw = git.call(&raw, b"").await.map_err(NotApplied::trouble)?;
         // Catches a hunk that matched elsewhere, a delta with another result, and a mode that git read differently.
         if done(&raw).as_ref() != Some(&said(patch)) {
-            return Err(NoCandidate::Unfit("what it makes of its base is not what it says".into()));
+            return Err(NotApplied::Unfit("what it makes of its base is not what it says".into()));
         }
         let mut again = DIFF.to_vec();
         again.extend([base, &tree]);
-        let again = git.call(&again, b"").await.map_err(NoCandidate::trouble)?;
+        let again = git.call(&again, b"").await.map_err(NotApplied::trouble)?;
         if !is_written_so(text.as_bytes(), &again) {
             let why = "it is not written as git writes what it does: the places of its hunks are others";
-            return Err(NoCandidate::Unfit(why.into()));
+            return Err(NotApplied::Unfit(why.into()));
         }
         Ok(Self { dir: dir.to_owned(), base: base.to_string(), tree })
     }

@@ -1,0 +1,198 @@
+//! Operators stop an objective and let it continue: block, unblock, cancel.
+
+use super::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
+use super::objectives::{self, ObjectiveRow, locked};
+use super::pauses::pause;
+use super::{Sql, Stage, azollas, decisions, reading};
+use fernery_core::artifact::{
+    BlockerId, BlockerKind, BlockerRef, ObjectiveId, ObjectiveStatus, PauseReason, RecordId,
+};
+use fernery_core::journal::Act;
+use fernery_core::limits;
+use fernery_core::pipeline::Violation;
+use fernery_core::pipeline::draft::blocker_fault;
+use fernery_core::pipeline::envelope::exhausted;
+use fernery_core::pipeline::lifecycle::{Step, after};
+use serde::Serialize;
+use serde_json::json;
+
+/// Why a cancelled objective is BLOCKED.
+const CANCELLED: &str = "cancelled";
+
+/// Adds a blocker. While a workorder is in progress, the objective cannot be blocked.
+pub fn block(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&ObjectiveId, &RecordId),
+    blocker_id: Option<BlockerId>,
+    kind: BlockerKind,
+    description: &str,
+) -> Answer<ObjectiveRow> {
+    if let Some(message) = blocker_fault(description) {
+        return Ok(Err(Refusal::Unfit(vec![Violation { path: "/description".into(), message }])));
+    }
+    let mut what = fields([("kind", json!(kind)), ("description", json!(description))]);
+    what.extend(blocker_id.as_ref().map(|named| ("blocker_id".to_string(), json!(named))));
+    let asked = Asked { actor, act: Act::Blocked, id: id.as_str(), record_id, what };
+    let mut row = accepted!(locked(sql, id)?);
+    if accepted!(asked.is_repeat(sql)?) {
+        return Ok(Ok(row));
+    }
+    let status = row.objective.status;
+    let blocked_already = status == ObjectiveStatus::Blocked;
+    if !blocked_already && after(row.objective.objective_type, status, Step::Block).is_none() {
+        return Ok(Err(Refusal::Status(status)));
+    }
+    let held = &row.objective.blocked_on;
+    if let Some(wanted) = &blocker_id
+        && let Some(known) = held.iter().find(|b| b.blocker_id == *wanted)
+    {
+        let same = known.kind == kind && known.description == description && !known.resolved;
+        return Ok(if same { Ok(row) } else { Err(Refusal::Taken) });
+    }
+    // The same blocker again, for example because the first answer was lost, is still one blocker.
+    let said = |b: &BlockerRef| !b.resolved && b.kind == kind && b.description == description;
+    if blocker_id.is_none() && blocked_already && held.iter().any(said) {
+        return Ok(Ok(row));
+    }
+    let open = held.iter().filter(|b| !b.resolved).count();
+    if open >= limits::BLOCKERS_MAX {
+        return Ok(Err(Refusal::Conflict(format!(
+            "it already has {open} open blockers, which is the limit"
+        ))));
+    }
+    let blocker_id = objectives::block_on(sql, &mut row, blocker_id, kind, description)?;
+    row.objective.status = ObjectiveStatus::Blocked;
+    row.objective.blocked_reason.get_or_insert_with(|| format!("blocked on {blocker_id}"));
+    row.objective.updated_at = sql.now();
+    objectives::update(sql, &row)?;
+    asked.done(sql, json!({"blocker_id": blocker_id}))?;
+    let actions =
+        vec![format!("Resolve {blocker_id}, then: fernery ticket unblock {id} --blocker {blocker_id}")];
+    let key = format!("block:{id}:{blocker_id}");
+    pause(sql, &key, &row.objective, PauseReason::GateFailed, actions)?;
+    Ok(Ok(row))
+}
+
+/// The blockers that an operator resolves.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolved {
+    /// These.
+    These(Vec<BlockerId>),
+    /// All of them.
+    All,
+}
+
+/// Resolves blockers. When none is open, a BLOCKED objective continues: as TODO if its approval still covers it, else
+/// as NEW. An approval whose envelope is used up covers nothing more; otherwise the rest of the envelope stays. An
+/// objective that is not BLOCKED yet (NEW or TODO with blockers from the start) keeps its status.
+pub fn unblock(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&ObjectiveId, &RecordId),
+    resolved: &Resolved,
+) -> Answer<ObjectiveRow> {
+    let asked = Asked {
+        actor,
+        act: Act::Unblocked,
+        id: id.as_str(),
+        record_id,
+        what: fields([("asked", json!(resolved))]),
+    };
+    let mut row = accepted!(locked(sql, id)?);
+    if accepted!(asked.is_repeat(sql)?) {
+        return Ok(Ok(row));
+    }
+    let status = row.objective.status;
+    let not_stopped_yet =
+        matches!(status, ObjectiveStatus::New | ObjectiveStatus::Todo) && row.objective.has_open_blockers();
+    if status != ObjectiveStatus::Blocked && !not_stopped_yet {
+        return Ok(Err(Refusal::Status(status)));
+    }
+    if reading::active_workorder(sql, id)?.is_some() {
+        return Ok(Err(Refusal::Conflict("its last run has not ended yet; try again in a moment".into())));
+    }
+    let open: Vec<BlockerId> =
+        row.objective.blocked_on.iter().filter(|b| !b.resolved).map(|b| b.blocker_id.clone()).collect();
+    let wanted = match resolved {
+        Resolved::All => open.clone(),
+        Resolved::These(ids) => ids.clone(),
+    };
+    for blocker in &wanted {
+        let Some(known) = row.objective.blocked_on.iter_mut().find(|b| b.blocker_id == *blocker) else {
+            return Ok(Err(Refusal::Conflict(format!("it has no blocker {blocker}"))));
+        };
+        known.resolved = true;
+    }
+    for blocker in &wanted {
+        let cells = [id.as_str().into(), blocker.as_str().into()];
+        sql.touched(include_str!("sql/blocker_resolve.sql"), &cells)?;
+    }
+    row.objective.updated_at = sql.now();
+    let mut spent = None;
+    if status == ObjectiveStatus::Blocked && !row.objective.has_open_blockers() {
+        let in_force = azollas::in_force(sql, &row.objective.azolla_id)?;
+        let digest = in_force.as_ref().map(|of| objectives::shown(&row.objective, &of.blueprint).digest);
+        let approval = decisions::current(sql, &row)?;
+        let approved = approval.is_some_and(|approval| Some(approval.digest) == digest);
+        spent = in_force.and_then(|of| exhausted(&of.blueprint.envelope, &row.spent));
+        if approved && spent.is_none() {
+            row.failures = 0;
+            row.enter_todo(sql.now());
+            sql.wakes(Stage::Readiness);
+        } else {
+            row.objective.status = ObjectiveStatus::New;
+            row.objective.blocked_reason = None;
+            row.approval = None;
+        }
+    }
+    objectives::update(sql, &row)?;
+    let status = row.objective.status;
+    asked.done(sql, json!({"resolved": wanted, "status": status, "envelope_spent": spent}))?;
+    Ok(Ok(row))
+}
+
+/// Cancels an objective: BLOCKED, "cancelled". A workorder in progress still ends with a bundle, a run record and a
+/// pause.
+pub fn cancel(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&ObjectiveId, &RecordId),
+    note: Option<&str>,
+) -> Answer<ObjectiveRow> {
+    accepted!(check_note(note));
+    let asked = Asked {
+        actor,
+        act: Act::Cancelled,
+        id: id.as_str(),
+        record_id,
+        what: fields([("note", json!(note))]),
+    };
+    let mut row = accepted!(locked(sql, id)?);
+    if accepted!(asked.is_repeat(sql)?) {
+        return Ok(Ok(row));
+    }
+    let status = row.objective.status;
+    if status == ObjectiveStatus::Blocked && row.objective.blocked_reason.as_deref() == Some(CANCELLED) {
+        return Ok(Ok(row));
+    }
+    let Some(next) = after(row.objective.objective_type, status, Step::Cancel) else {
+        return Ok(Err(Refusal::Status(status)));
+    };
+    row.objective.status = next;
+    row.objective.blocked_reason = Some(CANCELLED.to_string());
+    row.objective.updated_at = sql.now();
+    objectives::update(sql, &row)?;
+    asked.done(sql, json!({"was": status}))?;
+    let running = sql.touched(include_str!("sql/workorder_cancel.sql"), &[id.as_str().into()])?;
+    if running > 0 {
+        sql.wakes(Stage::Canceller);
+    } else {
+        let actions = vec![format!("To take it up again: fernery ticket unblock {id} --all")];
+        // It may be cancelled more than once, each time with a pause.
+        let key = format!("cancel:{id}:{record_id}");
+        pause(sql, &key, &row.objective, PauseReason::GateFailed, actions)?;
+    }
+    Ok(Ok(row))
+}

@@ -1,0 +1,39 @@
+//! Pauses: where an objective stopped, and what a person can do next. Each is also a notice.
+
+use super::inbox::notices;
+use super::{Cell, Sql};
+use crate::error::StoreResult;
+use fernery_core::artifact::{Objective, PauseReason, PauseState, WorkorderId};
+use fernery_core::canonical;
+
+/// Writes the pause of an objective.
+pub(super) fn pause(
+    sql: &mut dyn Sql,
+    key: &str,
+    objective: &Objective,
+    reason: PauseReason,
+    actions: Vec<String>,
+) -> StoreResult<()> {
+    let (id, azolla_id) = (objective.objective_id.clone(), objective.azolla_id.clone());
+    let pause = PauseState::new(id, azolla_id, reason, actions, sql.now());
+    write_pause(sql, key, &pause)
+}
+
+/// Writes a pause under a key; there is one pause for each key.
+pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> StoreResult<()> {
+    let document = canonical::text_of(pause);
+    let cells: [Cell<'_>; 5] = [
+        key.into(),
+        pause.objective_id.as_str().into(),
+        pause.azolla_id.as_str().into(),
+        pause.created_at.into(),
+        (&document).into(),
+    ];
+    sql.write_new(include_str!("sql/pause_insert.sql"), &cells)?;
+    notices::of_pause(sql, key)
+}
+
+/// The key of the pause of a run.
+pub(super) fn pause_key_of_run(work: &WorkorderId) -> String {
+    format!("run:{work}")
+}

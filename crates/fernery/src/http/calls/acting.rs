@@ -1,0 +1,129 @@
+//! What every act of an operator shares: who acts, under which record id, and how a refusal is answered. The refusal
+//! becomes a problem that says what to do instead.
+
+use super::named::missing;
+use crate::http::problem::{Code, Refusal, Refused};
+use crate::http::wire::answer::Call;
+use crate::http::wire::json;
+use fernery_client::wire::{Difference, FieldProblem};
+use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, ObjectiveType, RecordId};
+use fernery_core::pipeline::Violation;
+use fernery_core::pipeline::lifecycle::{Step, after};
+use fernery_engine::door;
+use fernery_engine::pipeline::acts::{Actor, Refusal as Refusing};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::fmt::Display;
+
+/// Who acts, as the record has it.
+pub(in crate::http) fn actor(call: &Call) -> Actor {
+    // The routes let nobody in without a token.
+    let token = call.caller.0.as_ref();
+    Actor(token.map_or_else(|| "nobody".into(), |t| format!("{} ({})", t.row.name, t.row.token_id)))
+}
+
+pub(in crate::http) fn optional<T: DeserializeOwned + Default>(call: &Call) -> Result<T, Refused> {
+    if call.body.is_empty() { Ok(T::default()) } else { json::read(&call.body) }
+}
+
+/// The id that the caller gave to the act, or a new one, which all tries of this call share.
+pub(in crate::http) fn record(given: Option<RecordId>) -> RecordId {
+    given.unwrap_or_else(|| RecordId::stored(&door::artifact_id()))
+}
+
+/// The answer to a refused act on an objective.
+pub(in crate::http) fn refused(refusal: Refusing, id: &ObjectiveId) -> Refused {
+    refused_on("objective", id, refusal)
+}
+
+/// The answer to a refused act. `what` is the kind of artifact that the act is about.
+pub(in crate::http) fn refused_on(what: &str, id: &impl Display, refusal: Refusing) -> Refused {
+    match refusal {
+        Refusing::Unknown => missing(what, id),
+        Refusing::UnknownAzolla { named, known } => {
+            let known: Vec<&str> = known.iter().map(|id| id.as_str()).collect();
+            let detail = match known.as_slice() {
+                [] => format!("there is no azolla {named}, and no other one yet"),
+                known => format!("there is no azolla {named}; there are: {}", known.join(", ")),
+            };
+            Refusal::field(Code::Invalid, "/azolla_id", detail)
+        }
+        Refusing::Status(status) => wrong_status(status, id),
+        Refusing::Taken => Refusal::new(Code::Conflict, "this id is already used for something else"),
+        Refusing::Changed { now, difference } => {
+            let detail =
+                format!("{id} changed after it was read; read it again, then approve {}", now.digest);
+            let mut refused = Refusal::new(Code::Changed, detail);
+            let change = |(path, before, now)| Difference { path, before, now };
+            refused.more.digest = Some(now.digest.to_string());
+            refused.more.shown = Some(now.content);
+            refused.more.difference = difference.into_iter().map(change).collect();
+            refused
+        }
+        Refusing::OtherRun(last) => {
+            let detail = format!(
+                "the last run of {id} is {}, not the one that was checked; check it, then confirm that one",
+                last.run_id
+            );
+            let mut refused = Refusal::new(Code::Changed, detail);
+            refused.more.shown = Some(json!({ "run_record": last }));
+            refused
+        }
+        Refusing::Conflict(why) => Refusal::new(Code::Conflict, why),
+        Refusing::NoRepository(why) => Refusal::new(Code::NoRepository, why),
+        Refusing::Nobody(why) => Refusal::new(Code::NotFound, why),
+        Refusing::Unfit(violations) => Refusal::fields(fields(violations)),
+    }
+}
+
+pub(in crate::http) fn fields(violations: Vec<Violation>) -> Vec<FieldProblem> {
+    violations.into_iter().map(|v| FieldProblem { pointer: v.path, detail: v.message }).collect()
+}
+
+fn wrong_status(status: ObjectiveStatus, id: &impl Display) -> Refused {
+    let possible = possible(status);
+    let detail = format!("{id} is {status}; possible actions: {}", possible.join(", "));
+    let mut refused = Refusal::new(Code::WrongStatus, detail);
+    refused.more.objective_status = Some(status.to_string());
+    refused.more.possible = possible.into_iter().map(str::to_string).collect();
+    refused
+}
+
+/// What an operator can do to an objective in this status.
+fn possible(status: ObjectiveStatus) -> Vec<&'static str> {
+    let leads = |step| after(ObjectiveType::Ticket, status, step).is_some();
+    let blocked = status == ObjectiveStatus::Blocked;
+    [
+        ("approve", leads(Step::Approve)),
+        ("edit", leads(Step::Edit)),
+        ("block", leads(Step::Block) || blocked),
+        ("unblock", blocked),
+        ("confirm", status == ObjectiveStatus::Done),
+        ("reopen", leads(Step::Reopen)),
+        ("cancel", leads(Step::Cancel)),
+    ]
+    .into_iter()
+    .filter_map(|(act, possible)| possible.then_some(act))
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_possible_is_what_the_lifecycle_allows() {
+        let table: Vec<String> =
+            ObjectiveStatus::ALL.iter().map(|s| format!("{s}: {}", possible(*s).join(" "))).collect();
+        assert_eq!(
+            table,
+            [
+                "NEW: approve edit block cancel",
+                "TODO: edit block cancel",
+                "IN_PROGRESS: cancel",
+                "BLOCKED: edit block unblock",
+                "DONE: confirm reopen",
+            ]
+        );
+    }
+}
