@@ -74,12 +74,12 @@ fn damaged(what: impl std::fmt::Display) -> StoreError {
 }
 
 /// A column of a row: by its name; by its place on the hot path, and where a statement has only one or two.
-pub(super) trait Column: RowIndex + std::fmt::Display + Copy {}
+pub(super) trait PostgresColumn: RowIndex + std::fmt::Display + Copy {}
 
-impl Column for usize {}
-impl Column for &str {}
+impl PostgresColumn for usize {}
+impl PostgresColumn for &str {}
 
-pub(super) fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: impl Column) -> StoreResult<T> {
+pub(super) fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: impl PostgresColumn) -> StoreResult<T> {
     row.try_get(column).map_err(damaged)
 }
 
@@ -93,11 +93,11 @@ pub(super) fn message_id(row: &Row, column: usize) -> StoreResult<Option<Message
     Ok(ms.zip(n).map(|(ms, n)| MessageId { ms, n }))
 }
 
-pub(super) fn job_id(row: &Row, column: impl Column) -> StoreResult<JobId> {
+pub(super) fn job_id(row: &Row, column: impl PostgresColumn) -> StoreResult<JobId> {
     cell::<Uuid>(row, column).map(JobId::from_uuid)
 }
 
-pub(super) fn attempt_id(row: &Row, column: impl Column) -> StoreResult<AttemptId> {
+pub(super) fn attempt_id(row: &Row, column: impl PostgresColumn) -> StoreResult<AttemptId> {
     cell::<Uuid>(row, column).map(AttemptId::from_uuid)
 }
 
@@ -105,32 +105,32 @@ pub(super) fn token_hash(row: &Row, column: usize) -> StoreResult<TokenHash> {
     cell::<&[u8]>(row, column)?.try_into().map(TokenHash).map_err(damaged)
 }
 
-pub(super) fn instant(row: &Row, column: impl Column) -> StoreResult<Timestamp> {
+pub(super) fn instant(row: &Row, column: impl PostgresColumn) -> StoreResult<Timestamp> {
     cell::<At>(row, column).map(|at| at.0)
 }
 
-pub(super) fn maybe_instant(row: &Row, column: impl Column) -> StoreResult<Option<Timestamp>> {
+pub(super) fn maybe_instant(row: &Row, column: impl PostgresColumn) -> StoreResult<Option<Timestamp>> {
     cell::<Option<At>>(row, column).map(|at| at.map(|at| at.0))
 }
 
-pub(super) fn stream(row: &Row, column: impl Column) -> StoreResult<StreamName> {
+pub(super) fn stream(row: &Row, column: impl PostgresColumn) -> StoreResult<StreamName> {
     cell::<&str>(row, column).map(StreamName::stored)
 }
 
-pub(super) fn json(row: &Row, column: impl Column) -> StoreResult<Box<RawValue>> {
+pub(super) fn json(row: &Row, column: impl PostgresColumn) -> StoreResult<Box<RawValue>> {
     cell::<JsonCell>(row, column).map(|cell| cell.0)
 }
 
-pub(super) fn maybe_json(row: &Row, column: impl Column) -> StoreResult<Option<Box<RawValue>>> {
+pub(super) fn maybe_json(row: &Row, column: impl PostgresColumn) -> StoreResult<Option<Box<RawValue>>> {
     cell::<Option<JsonCell>>(row, column).map(|cell| cell.map(|cell| cell.0))
 }
 
 /// A count that is never negative.
-pub(super) fn count(row: &Row, column: impl Column) -> StoreResult<u32> {
+pub(super) fn count(row: &Row, column: impl PostgresColumn) -> StoreResult<u32> {
     u32::try_from(cell::<i32>(row, column)?).map_err(damaged)
 }
 
-pub(super) fn word<T: FromStr<Err = String>>(row: &Row, column: impl Column) -> StoreResult<T> {
+pub(super) fn word<T: FromStr<Err = String>>(row: &Row, column: impl PostgresColumn) -> StoreResult<T> {
     let text: &str = cell(row, column)?;
     text.parse().map_err(|e| damaged(format!("{text:?}: {e}")))
 }

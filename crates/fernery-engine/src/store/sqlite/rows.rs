@@ -13,28 +13,28 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// A column of a row: by its name; by its place on the hot path, and where a statement has only one or two.
-pub(super) trait Column: RowIndex + Copy {}
+pub(super) trait SqliteColumn: RowIndex + Copy {}
 
-impl Column for usize {}
-impl Column for &str {}
+impl SqliteColumn for usize {}
+impl SqliteColumn for &str {}
 
-fn damaged(row: &Row<'_>, column: impl Column, kind: Type, why: impl std::fmt::Display) -> Error {
+fn damaged(row: &Row<'_>, column: impl SqliteColumn, kind: Type, why: impl std::fmt::Display) -> Error {
     match column.idx(row.as_ref()) {
         Ok(place) => Error::FromSqlConversionFailure(place, kind, why.to_string().into()),
         Err(unread) => unread,
     }
 }
 
-fn uuid(row: &Row<'_>, column: impl Column) -> Result<Uuid> {
+fn uuid(row: &Row<'_>, column: impl SqliteColumn) -> Result<Uuid> {
     let bytes = row.get_ref(column)?.as_blob().map_err(|e| damaged(row, column, Type::Blob, e))?;
     Uuid::from_slice(bytes).map_err(|e| damaged(row, column, Type::Blob, e))
 }
 
-pub(super) fn job_id(row: &Row<'_>, column: impl Column) -> Result<JobId> {
+pub(super) fn job_id(row: &Row<'_>, column: impl SqliteColumn) -> Result<JobId> {
     uuid(row, column).map(JobId::from_uuid)
 }
 
-pub(super) fn attempt_id(row: &Row<'_>, column: impl Column) -> Result<AttemptId> {
+pub(super) fn attempt_id(row: &Row<'_>, column: impl SqliteColumn) -> Result<AttemptId> {
     uuid(row, column).map(AttemptId::from_uuid)
 }
 
@@ -42,20 +42,20 @@ pub(super) fn token_hash(row: &Row<'_>, column: usize) -> Result<TokenHash> {
     row.get(column).map(TokenHash)
 }
 
-pub(super) fn instant(row: &Row<'_>, column: impl Column) -> Result<Timestamp> {
+pub(super) fn instant(row: &Row<'_>, column: impl SqliteColumn) -> Result<Timestamp> {
     row.get(column).map(Timestamp::from_millis)
 }
 
-pub(super) fn maybe_instant(row: &Row<'_>, column: impl Column) -> Result<Option<Timestamp>> {
+pub(super) fn maybe_instant(row: &Row<'_>, column: impl SqliteColumn) -> Result<Option<Timestamp>> {
     row.get::<_, Option<i64>>(column).map(|ms| ms.map(Timestamp::from_millis))
 }
 
-pub(super) fn stream(row: &Row<'_>, column: impl Column) -> Result<StreamName> {
+pub(super) fn stream(row: &Row<'_>, column: impl SqliteColumn) -> Result<StreamName> {
     let text = row.get_ref(column)?.as_str().map_err(|e| damaged(row, column, Type::Text, e))?;
     Ok(StreamName::stored(text))
 }
 
-pub(super) fn word<T: FromStr<Err = String>>(row: &Row<'_>, column: impl Column) -> Result<T> {
+pub(super) fn word<T: FromStr<Err = String>>(row: &Row<'_>, column: impl SqliteColumn) -> Result<T> {
     let text = row.get_ref(column)?.as_str().map_err(|e| damaged(row, column, Type::Text, e))?;
     text.parse().map_err(|e: String| damaged(row, column, Type::Text, format!("{text:?}: {e}")))
 }
@@ -67,11 +67,11 @@ pub(super) fn maybe_word<T: FromStr<Err = String>>(row: &Row<'_>, column: usize)
     }
 }
 
-pub(super) fn json(row: &Row<'_>, column: impl Column) -> Result<Box<RawValue>> {
+pub(super) fn json(row: &Row<'_>, column: impl SqliteColumn) -> Result<Box<RawValue>> {
     RawValue::from_string(row.get(column)?).map_err(|e| damaged(row, column, Type::Text, e))
 }
 
-fn maybe_json(row: &Row<'_>, column: impl Column) -> Result<Option<Box<RawValue>>> {
+fn maybe_json(row: &Row<'_>, column: impl SqliteColumn) -> Result<Option<Box<RawValue>>> {
     let text: Option<String> = row.get(column)?;
     text.map(RawValue::from_string).transpose().map_err(|e| damaged(row, column, Type::Text, e))
 }
