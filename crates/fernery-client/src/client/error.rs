@@ -135,11 +135,11 @@ impl fmt::Display for ClientError {
     }
 }
 
-/// A wrong field as people write it: `title`, not `/title`.
+/// A wrong field as people write it: `metadata.allow`, not `/metadata/allow`.
 fn in_words(field: &FieldProblem) -> String {
     match field.pointer.trim_start_matches('/') {
         "" => field.detail.clone(),
-        name => format!("{name}: {}", field.detail),
+        name => format!("{}: {}", name.replace('/', "."), field.detail),
     }
 }
 

@@ -50,11 +50,11 @@ impl Violation {
 }
 
 impl std::fmt::Display for Violation {
-    /// The field as people write it: `title`, not `/title`.
+    /// The field as people write it: `metadata.allow`, not `/metadata/allow`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.path.trim_start_matches('/') {
             "" => f.write_str(&self.message),
-            field => write!(f, "{field}: {}", self.message),
+            field => write!(f, "{}: {}", field.replace('/', "."), self.message),
         }
     }
 }
