@@ -116,7 +116,7 @@ async fn a_promotion_is_refused_where_nothing_can_come_of_it(server: TestServer)
         assert_eq!((refused.status, refused.code()), (409, "conflict".into()), "{body} {refused:?}");
     }
     let gone = server.post("/v1/candidates/nobody/promote", &json!({ "azolla_id": "mec" })).await;
-    assert_eq!((gone.status, &gone.json()["detail"]), (404, &json!("there is no candidate with this id")));
+    assert_eq!((gone.status, &gone.json()["detail"]), (404, &json!("there is no candidate nobody")));
     assert_eq!(server.get("/v1/objectives").await.json()["objectives"].as_array().map(Vec::len), Some(2));
     workers.stop().await;
     server.stop().await;

@@ -242,7 +242,7 @@ async fn captures_come_in_pages_and_by_id(server: TestServer) {
         assert!(matches!(answer.status, 400 | 404), "{id}: {answer:?}");
     }
     let none = server.get("/v1/candidates/nobody").await;
-    assert_eq!(none.json()["detail"], "there is no candidate with this id");
+    assert_eq!(none.json()["detail"], "there is no candidate nobody");
     server.stop().await;
 }
 

@@ -81,7 +81,7 @@ pub async fn read(call: Call) -> Replied {
         let Some(candidate) = candidates::by_id(sql, &id)? else { return Ok(None) };
         Ok(Some((candidate, candidates::captures_of(sql, &id)?)))
     });
-    Reply::json(200, &view(found.await?.ok_or_else(missing("candidate"))?))
+    Reply::json(200, &view(found.await?.ok_or_else(missing("candidate", &call.param))?))
 }
 
 /// `POST /v1/candidates/{id}/promote`

@@ -149,7 +149,7 @@ pub async fn list(call: Call) -> Replied {
 pub async fn one(call: Call) -> Replied {
     let id: CaptureId = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| captures::by_id(sql, &id)).await?;
-    Reply::json(200, &view(found.ok_or_else(missing("capture"))?))
+    Reply::json(200, &view(found.ok_or_else(missing("capture", &call.param))?))
 }
 
 /// `POST /v1/azollas/{id}/captures/release`
@@ -167,7 +167,7 @@ pub async fn release(call: Call) -> Replied {
     let released = match released.await? {
         Ok(released) => released,
         // It is the path that names it.
-        Err(Refusing::UnknownAzolla(_)) => return Err(missing("azolla")()),
+        Err(Refusing::UnknownAzolla(_)) => return Err(missing("azolla", &call.param)()),
         Err(refusal) => return Err(refused_on("inbox", &id, refusal)),
     };
     door::failpoint("act-durable");

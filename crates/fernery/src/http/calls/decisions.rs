@@ -165,7 +165,7 @@ pub(in crate::http) fn refused(refusal: Refusing, id: &ObjectiveId) -> Refused {
 /// A refusal of the substrate as the caller hears it, of an act on what is called so.
 pub(in crate::http) fn refused_on(what: &str, id: &impl Display, refusal: Refusing) -> Refused {
     match refusal {
-        Refusing::Unknown => missing(what)(),
+        Refusing::Unknown => missing(what, id)(),
         Refusing::UnknownAzolla(known) => {
             let known: Vec<&str> = known.iter().map(|id| id.as_str()).collect();
             let detail = match known.as_slice() {

@@ -217,8 +217,8 @@ fn job_id(call: &Call) -> Result<JobId, Refused> {
     call.param.parse().map_err(|bad: fernery_core::BadName| Refusal::new(Code::BadId, bad.to_string()))
 }
 
-fn no_such_job() -> Refused {
-    Refusal::new(Code::NotFound, "there is no job with this id")
+fn no_such_job(job_id: JobId) -> Refused {
+    Refusal::new(Code::NotFound, format!("there is no job {job_id}"))
 }
 
 /// `GET /v1/jobs/{id}`
@@ -230,12 +230,12 @@ pub async fn read(call: Call) -> Replied {
     // Look before waiting: a producer must not learn when somebody else's job ends.
     let owner = call.caller.only_own();
     let seen = call.server.engine().job(job_id, Duration::ZERO).await?;
-    let seen = seen.filter(|view| visible(&view.brief, owner)).ok_or_else(no_such_job)?;
+    let seen = seen.filter(|view| visible(&view.brief, owner)).ok_or_else(|| no_such_job(job_id))?;
     let view = if wait.is_zero() || seen.brief.status.is_final() {
         seen
     } else {
         drop(seen);
-        call.server.engine().job(job_id, wait).await?.ok_or_else(no_such_job)?
+        call.server.engine().job(job_id, wait).await?.ok_or_else(|| no_such_job(job_id))?
     };
     Reply::json(200, &detail(view))
 }
@@ -314,7 +314,7 @@ pub async fn explain(call: Call) -> Replied {
     let job_id = job_id(&call)?;
     let explained = call.server.engine().explain(job_id).await?;
     let explained = explained.filter(|(view, _)| visible(&view.brief, call.caller.only_own()));
-    let Some((view, explanation)) = explained else { return Err(no_such_job()) };
+    let Some((view, explanation)) = explained else { return Err(no_such_job(job_id)) };
     let mut response = ExplainResponse {
         job_id,
         status: view.brief.status,
@@ -356,7 +356,7 @@ pub async fn cancel(call: Call) -> Replied {
         CancelAnswer::Ended(status) => {
             return Err(Refusal::new(Code::Conflict, format!("the job has already ended: {status}")));
         }
-        CancelAnswer::Unknown => return Err(no_such_job()),
+        CancelAnswer::Unknown => return Err(no_such_job(job_id)),
     };
     Reply::json(200, &CancelResponse { job_id, outcome, status })
 }
@@ -374,6 +374,6 @@ pub async fn retry(call: Call) -> Replied {
             conflict(format!("only DEAD and CANCELLED jobs can be retried; this one is {status}"))
         }
         RetryAnswer::KeyTaken => conflict("its unique_key belongs to another unfinished job".to_string()),
-        RetryAnswer::Unknown => Err(no_such_job()),
+        RetryAnswer::Unknown => Err(no_such_job(job_id)),
     }
 }

@@ -45,7 +45,7 @@ pub async fn request(call: Call) -> Replied {
     match asked.await? {
         Ok(state) => Reply::json(202, &state_view(state)),
         // It is the path that names it.
-        Err(Refusing::UnknownAzolla(_)) => Err(missing("azolla")()),
+        Err(Refusing::UnknownAzolla(_)) => Err(missing("azolla", &call.param)()),
         Err(refusal) => Err(refused_on("manifest request", &id, refusal)),
     }
 }
@@ -57,13 +57,13 @@ pub async fn requested(call: Call) -> Replied {
     let _waiting = if wait.is_zero() { None } else { Some(call.waiting()?) };
     // A schedule makes ids that are longer than those of artifacts, so any text may be one; but no database stores NUL.
     if call.param.contains('\0') {
-        return Err(missing("manifest request")());
+        return Err(missing("manifest request", &call.param)());
     }
     let until = Instant::now() + wait;
     loop {
         let id = call.param.clone();
         let found = call.server.engine().substrate().read(move |sql| manifests::state_of(sql, &id)).await?;
-        let state = found.ok_or_else(missing("manifest request"))?;
+        let state = found.ok_or_else(missing("manifest request", &call.param))?;
         let left = until.saturating_duration_since(Instant::now());
         if state.manifest.is_some() || state.failed.is_some() || left.is_zero() {
             return Reply::json(200, &state_view(state));
@@ -84,7 +84,7 @@ pub async fn list(call: Call) -> Replied {
         }
         manifests::page(sql, &id, &below, rows).map(Some)
     });
-    let found = found.await?.ok_or_else(missing("azolla"))?;
+    let found = found.await?.ok_or_else(missing("azolla", &call.param))?;
     let (found, next_cursor) = place
         .page(found, |row| Below { at: row.manifest.created_at, id: row.manifest.manifest_id.to_string() });
     Reply::json(200, &ManifestPage { manifests: found.into_iter().map(view).collect(), next_cursor })
@@ -94,7 +94,7 @@ pub async fn list(call: Call) -> Replied {
 pub async fn read(call: Call) -> Replied {
     let id: ManifestId = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| manifests::by_id(sql, &id)).await?;
-    Reply::json(200, &view(found.ok_or_else(missing("manifest"))?))
+    Reply::json(200, &view(found.ok_or_else(missing("manifest", &call.param))?))
 }
 
 /// `POST /v1/azollas/{id}/query`
@@ -131,7 +131,7 @@ pub async fn queries(call: Call) -> Replied {
         }
         answers::page(sql, &id, &below, rows).map(Some)
     });
-    let found = found.await?.ok_or_else(missing("azolla"))?;
+    let found = found.await?.ok_or_else(missing("azolla", &call.param))?;
     let (found, next_cursor) =
         place.page(found, |row| Below { at: row.query.created_at, id: row.query.query_id.to_string() });
     Reply::json(200, &QueryPage { queries: found.into_iter().map(query_view).collect(), next_cursor })
@@ -141,7 +141,7 @@ pub async fn queries(call: Call) -> Replied {
 pub async fn read_query(call: Call) -> Replied {
     let id: QueryId = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| answers::by_id(sql, &id)).await?;
-    Reply::json(200, &query_view(found.ok_or_else(missing("query"))?))
+    Reply::json(200, &query_view(found.ok_or_else(missing("query", &call.param))?))
 }
 
 fn query_view(stored: answers::QueryView) -> QueryView {

@@ -120,7 +120,8 @@ pub async fn read(call: Call) -> Replied {
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         Ok(Some((row, in_force, seen, chain)))
     });
-    let (row, in_force, seen, chain) = found.await?.ok_or_else(pipeline::missing("objective"))?;
+    let (row, in_force, seen, chain) =
+        found.await?.ok_or_else(pipeline::missing("objective", &call.param))?;
     let waiting = waiting::of(call.server.engine(), &row, seen).await?;
     let mut progress = under_way(&call, std::slice::from_ref(&row)).await?;
     let progress = progress.remove(&row.objective.objective_id);

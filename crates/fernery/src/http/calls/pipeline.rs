@@ -20,6 +20,7 @@ use fernery_engine::{StoreError, Substrate};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fmt;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -165,9 +166,8 @@ pub(in crate::http) fn named<T: FromStr<Err = BadName>>(call: &Call) -> Result<T
     call.param.parse().map_err(|bad: BadName| Refusal::new(Code::NotFound, bad.to_string()))
 }
 
-pub(in crate::http) fn missing(what: &str) -> impl FnOnce() -> Refused {
-    let detail = format!("there is no {what} with this id");
-    move || Refusal::new(Code::NotFound, detail)
+pub(in crate::http) fn missing(what: &str, id: impl Display) -> impl FnOnce() -> Refused {
+    move || Refusal::new(Code::NotFound, format!("there is no {what} {id}"))
 }
 
 /// `GET /v1/workorders/{id}`
@@ -187,7 +187,7 @@ pub async fn workorder(call: Call) -> Replied {
             attempts: Vec::new(),
         }))
     });
-    let detail = found.await?.ok_or_else(missing("workorder"))?;
+    let detail = found.await?.ok_or_else(missing("workorder", &call.param))?;
     Reply::json(200, &WorkorderDetail { attempts: ended, ..detail })
 }
 
@@ -199,21 +199,21 @@ pub async fn context_snapshot(call: Call) -> Replied {
         let Some(workorder) = reading::workorder_by_id(sql, &id)? else { return Ok(None) };
         reading::snapshot(sql, &workorder.workorder.context_snapshot_id)
     });
-    Reply::json(200, &found.await?.ok_or_else(missing("workorder"))?)
+    Reply::json(200, &found.await?.ok_or_else(missing("workorder", &call.param))?)
 }
 
 /// `GET /v1/workorders/{id}/output_bundle`
 pub async fn output_bundle(call: Call) -> Replied {
     let id = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| reading::bundle(sql, &id)).await?;
-    Reply::json(200, &found.ok_or_else(missing("output of a workorder"))?)
+    Reply::json(200, &found.ok_or_else(missing("output of workorder", &call.param))?)
 }
 
 /// `GET /v1/runs/{id}`
 pub async fn run(call: Call) -> Replied {
     let id = named(&call)?;
     let found = call.server.engine().substrate().read(move |sql| reading::run_by_id(sql, &id)).await?;
-    Reply::json(200, &found.ok_or_else(missing("run record"))?)
+    Reply::json(200, &found.ok_or_else(missing("run record", &call.param))?)
 }
 
 /// `GET /v1/runs/{id}/replay`
@@ -224,7 +224,7 @@ pub async fn replay(call: Call) -> Replied {
         let Some(run) = reading::run_by_id(sql, &id)? else { return Ok(None) };
         judging::replay(sql, &run)
     });
-    let (record, verdict) = found.await?.ok_or_else(missing("run record"))?;
+    let (record, verdict) = found.await?.ok_or_else(missing("run record", &call.param))?;
     let (again, reason) = verdict.recorded();
     let stored = VerdictView { gate_result: record.gate_result.to_string(), gate_reason: record.gate_reason };
     let again = VerdictView { gate_result: again.to_string(), gate_reason: reason };
@@ -288,7 +288,7 @@ fn summary(registered: &Registered, hosting: &Hosting) -> AzollaSummary {
 
 /// `GET /v1/blueprints/{id}`
 pub async fn blueprint(call: Call) -> Replied {
-    let unknown = missing("blueprint");
+    let unknown = missing("blueprint", &call.param);
     let Ok(digest) = call.param.parse() else { return Err(unknown()) };
     let found = call.server.engine().substrate().read(move |sql| azollas::by_digest(sql, &digest)).await?;
     let Registered { digest, blueprint } = found.ok_or_else(unknown)?;
@@ -311,7 +311,7 @@ pub async fn azolla(call: Call) -> Replied {
     let substrate = call.server.engine().substrate();
     let (found, hosting) =
         substrate.read(move |sql| Ok((azollas::in_force(sql, &asked)?, azollas::hosting(sql)?))).await?;
-    let registered = found.ok_or_else(missing("azolla"))?;
+    let registered = found.ok_or_else(missing("azolla", &call.param))?;
     let blueprint = serde_json::from_str(&registered.blueprint.to_json()).unwrap_or(Value::Null);
     let workers = call.server.settings.pipeline.passes(&id);
     Reply::json(200, &AzollaDetail { summary: summary(&registered, &hosting), blueprint, workers })

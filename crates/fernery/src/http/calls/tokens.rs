@@ -54,7 +54,7 @@ pub async fn make(call: Call) -> Replied {
 pub async fn revoke(call: Call) -> Replied {
     let _writing = call.writing()?;
     let store = call.server.engine().store();
-    let unknown = || Refusal::new(Code::NotFound, "there is no token with this id");
+    let unknown = || Refusal::new(Code::NotFound, format!("there is no token {}", call.param));
     if call.param.contains('\0') || !store.revoke_token(call.param.clone()).await? {
         return Err(unknown());
     }

@@ -22,7 +22,7 @@ pub async fn read(call: Call) -> Replied {
     let asked = id.clone();
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| reading::workorder_by_id(sql, &asked)).await?;
-    let work = found.ok_or_else(missing("workorder"))?;
+    let work = found.ok_or_else(missing("workorder", &call.param))?;
     // Asked before the file is read: an executor has written its last before its workorder is executed.
     let over = work.judged || work.workorder.status == WorkorderStatus::Executed;
     let file = call.server.settings.pipeline.log_file(&id);
