@@ -206,14 +206,14 @@ impl InForce {
         Ok(self.path("data")?.unwrap_or_default())
     }
 
-    /// Checks everything, each value and how they fit together.
+    /// Checks everything, each value and how they fit together. Wrong values are told all at once.
     pub fn check(&self) -> Result<Settings, ConfigError> {
+        let wrong: Vec<String> = self.wrong_values().into_iter().flatten().map(|error| error.0).collect();
+        if !wrong.is_empty() {
+            return Err(ConfigError(wrong.join("\n")));
+        }
         let data = self.data()?;
-        let database = self.row("database");
-        let database = match database.values.first() {
-            None => Database::Sqlite(data.join("fernery.db")),
-            Some(text) => database::parse(text, self.base(database)).map_err(|why| database.refused(why))?,
-        };
+        let database = self.database()?;
         let (lease_ttl, heartbeat_interval, reap_interval) = self.intervals()?;
         let (cert, key) = (self.path("tls_cert")?, self.path("tls_key")?);
         let tls = match (cert, key) {
@@ -239,19 +239,54 @@ impl InForce {
             visitors: self.visitors()?,
             notice_hosts: self.row("notices.hosts").values.clone(),
             notice_private: self.switch("notices.private")?,
-            worker_auth: self
-                .row("worker_auth")
-                .choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])?,
+            worker_auth: self.worker_auth()?,
             requests_per_second: self.requests_per_second()?,
             tls,
             insecure_http: self.switch("insecure_http")?,
             log_level: self.log_level()?,
-            log_format: self
-                .row("log_format")
-                .choice(&[("human", LogFormat::Human), ("json", LogFormat::Json)])?,
+            log_format: self.log_format()?,
         };
         self.check_exposure(&settings)?;
         Ok(settings)
+    }
+
+    /// What is wrong with values that can be judged without the others, in the order of the table.
+    fn wrong_values(&self) -> [Option<ConfigError>; 17] {
+        [
+            self.listen().err(),
+            self.data().err(),
+            self.database().err(),
+            self.intervals().err(),
+            self.row("retention").duration().err(),
+            self.row("dead_letter_retention").maybe_duration().err(),
+            self.repos().err(),
+            self.registry().err(),
+            self.visitors().err(),
+            self.switch("notices.private").err(),
+            self.allowed_hosts().err(),
+            self.worker_auth().err(),
+            self.requests_per_second().err(),
+            self.path("tls_cert").and(self.path("tls_key")).err(),
+            self.switch("insecure_http").err(),
+            self.log_level().err(),
+            self.log_format().err(),
+        ]
+    }
+
+    fn database(&self) -> Result<Database, ConfigError> {
+        let row = self.row("database");
+        match row.values.first() {
+            None => Ok(Database::Sqlite(self.data()?.join("fernery.db"))),
+            Some(text) => database::parse(text, self.base(row)).map_err(|why| row.refused(why)),
+        }
+    }
+
+    fn worker_auth(&self) -> Result<WorkerAuth, ConfigError> {
+        self.row("worker_auth").choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])
+    }
+
+    fn log_format(&self) -> Result<LogFormat, ConfigError> {
+        self.row("log_format").choice(&[("human", LogFormat::Human), ("json", LogFormat::Json)])
     }
 
     fn listen(&self) -> Result<SocketAddr, ConfigError> {

@@ -1,6 +1,6 @@
 //! Why a call brought no answer, in terms of what the caller can do next.
 
-use crate::wire::Problem;
+use crate::wire::{FieldProblem, Problem};
 use bytes::Bytes;
 use fernery_core::JobId;
 use std::fmt;
@@ -117,8 +117,7 @@ impl fmt::Display for ClientError {
                     write!(f, "{}", problem.detail)?;
                     f.write_str(if problem.errors.is_empty() { "" } else { "; " })?;
                 }
-                let fields: Vec<_> =
-                    problem.errors.iter().map(|e| format!("{}: {}", e.pointer, e.detail)).collect();
+                let fields: Vec<_> = problem.errors.iter().map(in_words).collect();
                 f.write_str(&fields.join("; "))
             }
             Self::BadResult { job_id, why } => {
@@ -133,6 +132,14 @@ impl fmt::Display for ClientError {
                 )
             }
         }
+    }
+}
+
+/// A wrong field for people: `azolla_id: …` instead of `/azolla_id: …`.
+fn in_words(field: &FieldProblem) -> String {
+    match field.pointer.trim_start_matches(['/', '?']) {
+        "" => field.detail.clone(),
+        name => format!("{name}: {}", field.detail),
     }
 }
 

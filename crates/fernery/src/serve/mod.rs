@@ -132,6 +132,9 @@ async fn serve_with<E: From<Stopped>>(
     let refused = |error: std::io::Error| match error.kind() {
         // A certificate that does not fit, a broken rule: a retry does not help.
         ErrorKind::InvalidInput => Stopped::Config(ConfigError(error.to_string())),
+        ErrorKind::AddrInUse => {
+            Stopped::start(format!("{error}; choose another port with --listen (port 0 picks a free one)"))
+        }
         _ => Stopped::start(error),
     };
     let blueprints =
@@ -141,7 +144,14 @@ async fn serve_with<E: From<Stopped>>(
         Pipeline::start(engine.clone(), blueprints, settings.data.clone(), surroundings(settings)).await;
     let pipeline = started.map_err(Stopped::start)?;
     let serving = ServeSettings { pipeline: pipeline.view(), ..serve_settings(settings) };
-    let running = http::serve(serving, engine.clone()).await.map_err(refused)?;
+    let running = match http::serve(serving, engine.clone()).await {
+        Ok(running) => running,
+        Err(error) => {
+            // Otherwise the workers would log that the store closes under them, and bury the reason.
+            pipeline.stop().await;
+            return Err(refused(error).into());
+        }
+    };
     let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
     let presence = appear(settings, engine, &url).await;
