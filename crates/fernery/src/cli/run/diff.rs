@@ -19,8 +19,8 @@ const TAB_STOP: usize = 8;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  fernery run diff WEB-17                                    of the last run of a ticket
-  fernery run diff WEB-17 --stat                             which files, and how many lines
+  fernery run diff WEB-17           of the last run of a ticket
+  fernery run diff WEB-17 --stat    which files, and how many lines
   fernery run diff WEB-17 --json | jq -rj .patch | git apply --check")]
 pub(in crate::cli) struct Diff {
     /// The id of a ticket, a workorder or a run
@@ -137,7 +137,7 @@ fn stat(about: Value, patch: &str, screen: Screen) -> Outcome {
             change.into(),
         ]
     };
-    screen.table(&["COME", "GO", "FILE", ""], &files.iter().map(row).collect::<Vec<_>>())?;
+    screen.table(&["COME", "GO", "FILE", ""], files.iter().map(row).collect())?;
     let count = if files.len() == 1 { "1 file".to_string() } else { format!("{} files", files.len()) };
     screen.line(&format!("{count}, +{} −{}", total.0, total.1))
 }
