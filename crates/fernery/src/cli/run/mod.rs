@@ -177,8 +177,7 @@ fn branch(run: &Value) -> Option<&str> {
     found["trouble"].as_str().or_else(|| found["log_tail"].as_str())?.lines().next()
 }
 
-/// What the executor says about itself; what it does not say is not known, and never 0.
-/// What held a program; said aloud where that is not enough.
+/// The sandbox of a program, with a remark if it does not contain the program.
 fn held(tier: &str) -> String {
     match Sandbox::ALL.iter().find(|known| known.as_str() == tier) {
         Some(known) if !known.contains() => format!("{tier} (not contained)"),
@@ -186,6 +185,7 @@ fn held(tier: &str) -> String {
     }
 }
 
+/// What an executor did not report is unknown, not 0.
 fn reported(value: Option<String>) -> Cell {
     value.map_or_else(|| "not reported".into(), Cell::from)
 }

@@ -1,4 +1,4 @@
-//! Containment: what holds programs here, and what they would find open.
+//! The sandbox: which tiers work here, which programs run without one, and which open servers a program could reach.
 
 use super::super::finding::{Finding, Level};
 use fernery_exec::sandbox::{Obstacle, Probe, Tier};
@@ -7,15 +7,15 @@ const CHECK: &str = "sandbox";
 
 /// A program that a blueprint names.
 pub(crate) struct Program {
-    /// Whose it is.
+    /// Which executor or gate it belongs to.
     pub(crate) name: String,
-    /// The tier that it asks for; `None`: the best one.
+    /// The tier that the blueprint asks for; `None`: the best that works here.
     pub(crate) wanted: Option<Tier>,
-    /// Whether it reaches the network.
+    /// Whether it may use the network.
     pub(crate) network: bool,
 }
 
-/// What programs are contained by here.
+/// Which tiers work here, and whether they are enough for these programs.
 pub(crate) fn tiers(probe: &Probe, programs: &[Program]) -> Finding {
     let refused = programs.iter().find_map(|program| {
         let why = probe.choose(program.wanted).err()?;
@@ -46,7 +46,7 @@ pub(crate) fn tiers(probe: &Probe, programs: &[Program]) -> Finding {
     }
 }
 
-/// Programs that are not contained, by their blueprint's own word.
+/// Programs whose blueprint says that they run without containment.
 pub(crate) fn uncontained(programs: &[Program]) -> Vec<Finding> {
     let said = |tier: Tier, could: &str| {
         let free = programs.iter().filter(|program| program.wanted == Some(tier));
@@ -71,7 +71,7 @@ pub(crate) fn uncontained(programs: &[Program]) -> Vec<Finding> {
     nothing.into_iter().chain(partial).collect()
 }
 
-/// A server of Fernery's own that lets anybody in, in reach of a program.
+/// A database or Redis server that needs no password and that a program can reach.
 pub(crate) fn open(server: &str, program: &str) -> Finding {
     Finding::problem(
         "open_server",
