@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_time_may_mend_is_asked_again_and_a_refusal_is_not() {
+    fn transient_errors_are_retried_and_refusals_are_not() {
         for status in [408, 429, 500, 502, 503, 507] {
             assert!(!is_final(&refused(status)), "{status}");
         }

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_that_comes_near_later_is_told_by_a_heartbeat() {
+    fn a_heartbeat_tells_of_a_time_out_that_is_now_near() {
         let job = job_with_seconds(60);
         let mut held = holding(std::slice::from_ref(&job));
         let (beat, _) = held.beats(START).pop().unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_heartbeat_counts_from_before_it_was_sent() {
+    fn trust_counts_from_before_a_good_heartbeat_was_sent() {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
         let (beat, _) = held.beats(START).pop().unwrap();

@@ -243,7 +243,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_weightier_reason_takes_over_and_a_lighter_one_is_no_news() {
+    fn a_more_urgent_stop_reason_replaces_a_less_urgent_one() {
         let job = job(1);
         assert_eq!(job.stop_reason(), None);
         assert!(job.stop(StopReason::ShuttingDown));
@@ -254,7 +254,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_a_weighty_reason_sleeps_through_a_light_one() {
+    async fn waiting_for_an_urgent_stop_reason_ignores_lesser_ones() {
         let job = job(1);
         let waiting = tokio::spawn({
             let job = job.clone();
@@ -292,7 +292,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_payload_of_another_shape_is_given_up_at_once() {
+    fn a_payload_of_the_wrong_type_is_a_permanent_failure() {
         let failure = job(1).payload::<Vec<u8>>().unwrap_err();
         let report = failure.report().unwrap();
         assert_eq!((&*report.code, report.retryable), ("bad_payload", false));

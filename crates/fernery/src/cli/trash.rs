@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_name_leads_to_all_that_hold_it_and_a_misspelling_to_the_nearest() {
+    fn part_of_a_name_suggests_all_matches_and_a_typo_the_nearest() {
         let known = || ["17-work-a", "18-work-b", "19-other-a"].into_iter();
         assert_eq!(meant("work", known()), ["17-work-a", "18-work-b"]);
         assert_eq!(meant("18-wrok-b", known()), ["18-work-b"]);

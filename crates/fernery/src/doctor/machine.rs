@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trial_leaves_nothing_behind() {
+    fn the_sync_measurement_leaves_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let times = time_syncs(folder.path()).expect("measured");
         assert!(times.median <= times.worst);

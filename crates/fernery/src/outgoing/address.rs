@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_range_is_told_from_its_neighbours() {
+    fn every_address_range_ends_where_it_should() {
         let table = [
             ("0.0.0.0", "unspecified"),
             ("0.255.255.255", "unspecified"),

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_info_says_is_read_and_what_it_does_not_say_is_not_made_up() {
+    fn facts_are_read_from_info_and_missing_ones_stay_unknown() {
         let info = "# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.0.1\r\nredis_mode:standalone\r\n\
                     maxmemory:1048576\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\nrole:slave\r\n";
         let save =

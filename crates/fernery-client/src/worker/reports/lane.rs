@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_in_company_goes_alone() {
+    fn reports_of_a_refused_call_are_sent_alone() {
         let mut lane = lane(&["x"; 5]);
         lane.queue[1].alone = true;
         lane.queue[2].alone = true;

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_stands_where_a_terminal_would_put_it_and_moves_nothing() {
+    fn a_line_is_shown_as_on_a_terminal_without_control_characters() {
         assert_eq!(visible("+\tif x {\t// why"), "+       if x {  // why");
         assert_eq!(visible("-a\u{1b}[2J\r"), "-a\\u{1b}[2J\\u{d}");
     }

@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_good_unless_finished_work_is_known_to_nobody() {
+    fn the_exit_code_is_0_unless_results_were_lost() {
         let mut summary = Summary::default();
         summary.unreported = 3;
         assert!(verdict(&summary, None).is_ok(), "the spool has them");

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_that_is_slow_or_no_sync_is_told() {
+    fn a_slow_or_faked_sync_is_reported() {
         for (micros, medium, level) in [
             (500, Medium::Disk, Ok),
             (50_000, Medium::Disk, Ok),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_counts_is_the_servers_or_the_one_it_would_have() {
+    fn the_file_limit_is_that_of_the_running_or_the_next_server() {
         for (soft, hard, server, level) in [
             (1_024, 1_048_576, None, Ok),
             (1_024, 10_256, None, Ok),

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_work_is_bad_only_where_it_is_asked_for() {
+    fn a_sandbox_that_does_not_work_is_a_problem_only_if_it_is_asked_for() {
         let probe = Probe::found(broken("b"), broken("l"));
         let nobody_asks = tiers(&probe, &[program(Some(Tier::Unconfined))]);
         assert_eq!(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_contains_is_named() {
+    fn uncontained_programs_are_named() {
         assert!(uncontained(&[program(None), program(Some(Tier::Landlock))]).is_empty());
         for tier in [Tier::Unconfined, Tier::LandlockPartial] {
             let findings = uncontained(&[program(Some(tier))]);

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_this_programs_or_told() {
+    fn a_different_schema_version_is_reported() {
         for (found, known, served, level) in [
             (2, 2, true, Ok),
             (1, 2, false, Warning),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_beyond_its_limit_and_a_hollow_file_are_told() {
+    fn a_log_over_its_limit_and_a_file_of_free_pages_are_reported() {
         const LIMIT: u64 = 64 << 20;
         for (wal, level) in
             [(0, Ok), (LIMIT, Ok), (LIMIT + 1, Warning), (16 * LIMIT, Warning), (16 * LIMIT + 1, Problem)]

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_not_read() {
+    fn ambiguous_json_is_refused() {
         let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
         for (content, why) in [
             ("", "empty"),

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_what_was_told_and_never_nought() {
+    fn tokens_that_are_not_reported_are_unknown_and_not_0() {
         let choices = json!([{"message": {"content": "{}"}, "finish_reason": "stop"}]);
         for (usage, tokens) in [
             (json!({"total_tokens": 7}), Some(7)),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_none_says_what_it_is() {
+    fn a_reply_without_an_answer_says_why() {
         let one =
             |message: Value, end: &str| json!({"choices": [{"message": message, "finish_reason": end}]});
         for (reply, words) in [
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_read_in_seconds_and_nonsense_is_left() {
+    fn retry_after_is_read_in_seconds_and_nonsense_is_ignored() {
         let wait = |text: &str| {
             retry_after(&HeaderMap::from_iter([(header::RETRY_AFTER, text.parse().expect("a value"))]))
         };
