@@ -59,7 +59,7 @@ async fn a_problem_is_told_with_its_code_and_its_fields() {
         stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
     });
     let error = client.streams().await.unwrap_err();
-    assert_eq!(error.to_string(), "two fields are wrong; /a: too long; /b: too short");
+    assert_eq!(error.to_string(), "two fields are wrong; a: too long; b: too short");
     assert!(matches!(error, ClientError::Refused { problem, .. } if problem.code == "invalid"));
 }
 
