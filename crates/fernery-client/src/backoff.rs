@@ -4,9 +4,9 @@ use fernery_core::job::retry::RetryPolicy;
 use fernery_door::Chance;
 use std::time::Duration;
 
-/// The waits that are ours to choose.
+/// The waits if the server does not ask for one.
 const POLICY: RetryPolicy = RetryPolicy { base: Duration::from_millis(100), cap: Duration::from_secs(5) };
-/// The longest that a server may ask for: a typo there must not stop a worker for a day.
+/// Upper bound of a wait that the server asks for: a typo there must not stop a worker for a day.
 const ASKED_MAX: Duration = Duration::from_secs(60);
 
 /// Waits that double, with jitter, so that many clients do not come back at once.
@@ -23,7 +23,7 @@ impl Backoff {
         wait.max(asked.unwrap_or_default().min(ASKED_MAX))
     }
 
-    /// A call went through.
+    /// A call succeeded.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
@@ -33,13 +33,13 @@ impl Backoff {
         self.failures > 0
     }
 
-    /// Never less than half: a client that failed has no use for a call at once.
+    /// At least half of the full wait: an immediate retry would fail again.
     fn nth(failures: u32, fraction: f64) -> Duration {
         POLICY.wait(failures, 0.5 + fraction / 2.0)
     }
 }
 
-/// This long from now by tokio's clock, which tests of a program may stop; a time that no clock can name is as good as never.
+/// This long from now, by tokio's clock, which tests may stop. A time beyond the clock's range counts as never.
 pub(crate) fn later(by: Duration) -> tokio::time::Instant {
     let now = tokio::time::Instant::now();
     now.checked_add(by).unwrap_or_else(|| now + Duration::from_secs(30 * 365 * 86_400))

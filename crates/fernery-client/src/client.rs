@@ -1,8 +1,8 @@
 //! A client of Fernery's HTTP interface: connections are reused, every call is bounded in time and size, and an error
-//! says what the server said.
+//! contains the server's message.
 //!
-//! The server is authoritative. A call is sent once: whether it may be sent again is the caller's to know, for only the
-//! caller knows whether it carries an id that makes the repetition harmless.
+//! The server is authoritative. A call is sent once. Only the caller knows whether the call carries an id that makes a
+//! repetition harmless, so the caller decides whether to send it again.
 
 mod error;
 mod tls;
@@ -31,11 +31,11 @@ use std::time::Duration;
 
 /// How long to wait for a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// How long to wait for an answer, beside what the call itself asks the server to wait.
+/// How long to wait for an answer, in addition to the wait that the call asks the server for.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// How long a connection is kept for the next call; the server closes it after 75 s.
 const IDLE_FOR: Duration = Duration::from_secs(30);
-/// Bytes of an answer at most, where the caller sets no other limit: several times what a page or a claim of many jobs has.
+/// Maximum bytes of an answer if the caller sets no other limit: several times the size of a page or of a claim of many jobs.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// A client of one server. Cheap to clone; clones share their connections.
@@ -53,20 +53,20 @@ impl fmt::Debug for Client {
     }
 }
 
-/// The answer to one call, as it came and as what it means.
+/// The answer to one call.
 #[derive(Clone, Debug)]
 pub struct Reply<T> {
     /// The HTTP status.
     pub status: u16,
-    /// The body as it came: no number in it has lost a digit.
+    /// The body as it came, byte by byte.
     pub body: Bytes,
-    /// What the server calls itself.
+    /// The value of the `Server` header.
     pub server: Option<String>,
     meaning: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned> Reply<T> {
-    /// What it means.
+    /// Reads the body.
     pub fn read(&self) -> Result<T, ClientError> {
         serde_json::from_slice(&self.body).map_err(|error| ClientError::Unexpected {
             status: self.status,
@@ -77,7 +77,7 @@ impl<T: DeserializeOwned> Reply<T> {
 }
 
 impl Reply<BatchResponse> {
-    /// The answers, one for each of `jobs`, in order; anything else is an answer that cannot be trusted.
+    /// The answers, one for each of `jobs`, in order; an error if they do not match `jobs`.
     pub fn items_for(
         &self,
         jobs: impl ExactSizeIterator<Item = JobId>,
@@ -92,17 +92,17 @@ impl Reply<BatchResponse> {
     }
 }
 
-/// Which rows a list is asked for.
+/// The query parameters of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Query(Vec<(&'static str, String)>);
 
 impl Query {
-    /// Everything.
+    /// No parameters: everything.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With this parameter if there is one.
+    /// Adds a parameter, if it has a value.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
         self.0.extend(value.map(|v| (name, v.to_string())));
@@ -162,7 +162,7 @@ impl Client {
         Ok(Self { base, bearer, answer_bytes_max: ANSWER_BYTES_MAX, http })
     }
 
-    /// The same client that takes no answer of more than `bytes`. What is longer is refused while it is read, and never kept.
+    /// The same client with another limit on answers. A longer answer is refused while it is read.
     #[must_use]
     pub fn with_answers_up_to(self, bytes: usize) -> Self {
         Self { answer_bytes_max: bytes, ..self }
@@ -173,7 +173,7 @@ impl Client {
         &self.base
     }
 
-    /// Sends one call and takes its answer; `wait` is what the call itself asks the server to wait.
+    /// Sends one call and returns its answer; `wait` is how long the call asks the server to wait.
     async fn call<T>(
         &self,
         method: Method,
@@ -255,7 +255,7 @@ impl Client {
         self.call(Method::POST, path, body.into(), wait).await
     }
 
-    /// Changes what is at a path of the interface.
+    /// Sends a PATCH to a path of the interface.
     pub async fn patch<T>(&self, path: &str, body: &impl Serialize) -> Result<Reply<T>, ClientError> {
         let body = serde_json::to_vec(body).map_err(|e| ClientError::BadRequest(e.to_string()))?;
         self.call(Method::PATCH, path, body.into(), Duration::ZERO).await
@@ -265,7 +265,7 @@ impl Client {
         self.call(Method::POST, &path, Bytes::from_static(b"{}"), Duration::ZERO).await
     }
 
-    /// Who the server takes the caller for.
+    /// Who the caller is, according to the token.
     pub async fn whoami(&self) -> Result<Reply<WhoAmI>, ClientError> {
         self.get("/v1/whoami", &Query::new(), Duration::ZERO).await
     }
@@ -275,12 +275,13 @@ impl Client {
         self.get("/healthz", &Query::new(), Duration::ZERO).await
     }
 
-    /// Stores one job. [`Client::enqueue`] also repeats the call where that is safe.
+    /// Stores one job. Unlike [`Client::enqueue`], the call is not repeated.
     pub async fn post_job(&self, job: &EnqueueRequest) -> Result<Reply<EnqueuedJob>, ClientError> {
         self.post("/v1/jobs", job, Duration::ZERO).await
     }
 
-    /// Stores jobs; `jobs` is any array of them. [`Client::enqueue_all`] also cuts it and repeats calls where that is safe.
+    /// Stores jobs; `jobs` is any array of them. Unlike [`Client::enqueue_all`], the array is not split and the call is not
+    /// repeated.
     pub async fn post_jobs(&self, jobs: &impl Serialize) -> Result<Reply<EnqueueManyResponse>, ClientError> {
         self.post("/v1/jobs", jobs, Duration::ZERO).await
     }
@@ -356,8 +357,8 @@ impl Client {
         self.post("/v1/dlq/purge", which, ANSWER_WITHIN).await
     }
 
-    /// The streams, in one answer: as many as may be opened. There are more on a server that had them before there was a
-    /// limit; [`Client::streams_page`] goes through all of them.
+    /// The streams, in one answer, up to the number that the server allows. A server may have more from a time before this
+    /// limit; [`Client::streams_page`] lists all of them.
     pub async fn streams(&self) -> Result<Reply<StreamList>, ClientError> {
         self.streams_page(&Query::new()).await
     }

@@ -1,7 +1,7 @@
 //! The Rust client of Fernery: enqueues jobs, waits for them, and works on them.
 //!
-//! A producer describes a [`NewJob`] and hands it to [`Client::enqueue`]; the call repeats itself where an answer was
-//! lost, and never makes two jobs of one. A [`Worker`] claims jobs, keeps their leases and reports their ends; its
+//! A producer describes a [`NewJob`] and hands it to [`Client::enqueue`]; if an answer is lost, the call is
+//! repeated, and never stores a job twice. A [`Worker`] claims jobs, keeps their leases and reports their ends; its
 //! handlers are plain async functions from a [`Job`] to a result or a [`Failure`].
 //!
 //! With `fernery up` running in this folder (`cargo run --example mail` in a checkout):
@@ -10,8 +10,8 @@
 #![doc = include_str!("../examples/mail.rs")]
 //! ```
 //!
-//! [`wire`] has every request and response as the server writes and reads them; the calls of [`Client`] that take and
-//! give those are sent once.
+//! [`wire`] has every request and response as the server reads and writes them. Calls of [`Client`] with these types are
+//! sent once.
 #![warn(missing_docs)]
 
 mod backoff;

@@ -1,8 +1,7 @@
 //! Enqueues jobs and waits for their ends.
 //!
-//! Every job made here carries an id of its own from the moment it is described. The server knows a job by its id, so a
-//! call whose answer was lost is simply sent again: it finds the job that it stored. That is why these calls repeat
-//! themselves where [`Client`]'s other calls do not.
+//! A [`NewJob`] gets its id when it is created. The server knows a job by its id, so a call whose answer was lost can be sent
+//! again: it finds the job that it stored. That is why these calls are repeated and the other calls of [`Client`] are not.
 
 use crate::backoff::{Backoff, later};
 use crate::client::{Client, ClientError, Reply};
@@ -17,16 +16,16 @@ use serde_json::value::RawValue;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a call is repeated before its last error is passed on.
+/// How long a call is repeated before its last error is returned.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of payload in one call, about; the server takes four times as much.
+/// Approximate bytes of payload in one call; the server accepts four times as much.
 const CALL_BYTES_MAX: usize = limits::BODY_BYTES_MAX / 4;
-/// Jobs in one call: an array is answered as a whole, and a large one keeps everybody waiting.
+/// Jobs in one call. An array is answered as a whole, so a large one delays its first jobs.
 const CALL_JOBS_MAX: usize = limits::ENQUEUE_BATCH_MAX / 10;
 
-/// A job to enqueue. It has its id from the start, and a clone has the same: enqueued twice it is one job.
+/// A job to enqueue. Its id is fixed when it is created, and clones have the same id: enqueued twice, it is one job.
 ///
-/// What is wrong with it (a stream that is no name, a payload that is no JSON object) is told when it is enqueued.
+/// Mistakes (an invalid stream name, a payload that is not a JSON object) are reported when it is enqueued.
 #[derive(Clone, Debug)]
 #[must_use = "it is enqueued by `Client::enqueue`"]
 pub struct NewJob {
@@ -63,7 +62,7 @@ impl NewJob {
         Self { request, wrong }
     }
 
-    /// What the worker gets: anything that is written as a JSON object.
+    /// The payload for the worker: anything that serializes to a JSON object.
     pub fn payload<T: Serialize + ?Sized>(mut self, payload: &T) -> Self {
         match serde_json::value::to_raw_value(payload) {
             Ok(raw) if raw.get().starts_with('{') => self.request.payload = raw,
@@ -73,31 +72,31 @@ impl NewJob {
         self
     }
 
-    /// An id of the caller's own: the same job again, even from another process, is the job that exists.
+    /// An id chosen by the caller: if the same job is enqueued again, even by another process, the existing job is returned.
     pub fn id(mut self, id: JobId) -> Self {
         self.request.job_id = Some(id);
         self
     }
 
-    /// At most one unfinished job has this key; a second one finds the first.
+    /// Only one unfinished job may have this key; enqueuing a second one returns the first.
     pub fn unique(mut self, key: impl Into<String>) -> Self {
         self.request.unique_key = Some(key.into());
         self
     }
 
-    /// Start no earlier than this from when it is stored.
+    /// Start this long after it is stored at the earliest.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.request.delay_ms = Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
-    /// Start no earlier than this.
+    /// Start at this time at the earliest.
     pub fn run_at(mut self, instant: Timestamp) -> Self {
         self.request.run_at = Some(instant);
         self
     }
 
-    /// How often it may fail: 1 to 1000, 5 if nothing is said.
+    /// How often it may fail: 1 to 1000, by default 5.
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.request.max_attempts = Some(attempts.into());
         self
@@ -132,12 +131,12 @@ pub struct JobHandle {
 }
 
 impl JobHandle {
-    /// The job. With a unique key that was taken, the one that has it.
+    /// The job's id; if the unique key was taken, the id of the job that has it.
     pub fn id(&self) -> JobId {
         self.job_id
     }
 
-    /// Whether it was there before: under this id, or with this unique key.
+    /// Whether a job with this id or unique key already existed.
     pub fn was_there_before(&self) -> bool {
         self.duplicate
     }
@@ -151,18 +150,18 @@ impl JobHandle {
 /// What became of one job of many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enqueued {
-    /// The job; with a unique key that was taken, the one that has it; after a conflict, the one that was asked for.
+    /// The job; if the unique key was taken, the job that has it; after a conflict, the job that was to be stored.
     pub job_id: JobId,
     /// What became of it.
     pub outcome: EnqueueOutcome,
 }
 
-/// Where a job stands after somebody waited for it.
+/// The state of a job after waiting for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnd<R> {
     /// It succeeded.
     Succeeded(R),
-    /// It was given up, and why its last attempt did not succeed.
+    /// It is in the dead-letter queue; the error is that of its last failed attempt.
     Dead(JobError),
     /// Somebody cancelled it.
     Cancelled,
@@ -170,7 +169,7 @@ pub enum JobEnd<R> {
     StillRunning,
 }
 
-/// Why an attempt did not succeed, as far as it is known.
+/// The error of an attempt; fields that the worker did not report are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct JobError {
@@ -189,7 +188,7 @@ impl From<ErrorReport> for JobError {
 }
 
 impl Client {
-    /// Stores a job. The call is repeated for up to a minute where it may have been lost; that never makes two jobs.
+    /// Stores a job. If the call may have been lost, it is repeated for up to a minute; the job is stored only once.
     pub async fn enqueue(&self, job: NewJob) -> Result<JobHandle, ClientError> {
         let request = job.request()?;
         let mut patience = Patience::new();
@@ -202,7 +201,7 @@ impl Client {
         Ok(JobHandle { client: self.clone(), job_id: stored.job_id, duplicate: stored.duplicate })
     }
 
-    /// Stores any number of jobs, in calls of a bounded size, and answers for each in order.
+    /// Stores any number of jobs, in calls of bounded size; returns the outcome of each, in order.
     ///
     /// After an error some of them are stored. Calling again with the same jobs stores the rest, and none twice.
     pub async fn enqueue_all(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, ClientError> {
@@ -252,7 +251,7 @@ impl Client {
             let asked = self.job(job_id, wait).await.and_then(|reply| reply.read());
             match asked {
                 Ok(job) if job.status.is_final() || left.is_zero() => return end_of(job),
-                // Somebody who does not wait as asked is not asked again at once.
+                // A server that answers before the wait is over must not be asked again at once.
                 Ok(_) if asked_at.elapsed() < wait => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     tokio::time::sleep(backoff.next(None).min(left)).await;
@@ -281,7 +280,7 @@ fn call_size(requests: &[&EnqueueRequest]) -> usize {
     requests.iter().take(CALL_JOBS_MAX).take_while(fits).count().max(1)
 }
 
-/// How long a call that may be repeated is repeated.
+/// Limits how long a call is repeated.
 struct Patience {
     deadline: Instant,
     backoff: Backoff,
@@ -292,7 +291,7 @@ impl Patience {
         Self { deadline: Instant::now() + PATIENCE, backoff: Backoff::default() }
     }
 
-    /// Waits until the call that failed so is worth another try; passes the error on if it never will be.
+    /// Waits before the next try; returns the error if no further try makes sense.
     async fn outlast(&mut self, error: ClientError) -> Result<(), ClientError> {
         let again_at = Instant::now() + self.backoff.next(error.retry_after());
         if !error.is_transient() || again_at >= self.deadline {

@@ -48,7 +48,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A worker, being set up. [`Worker::run_until`] makes it work.
+/// The settings of a worker. [`Worker::run_until`] starts it.
 #[must_use = "a worker works only while it runs"]
 pub struct Worker {
     client: Client,
@@ -89,7 +89,7 @@ impl Worker {
         }
     }
 
-    /// What it calls itself, 1 to 200 characters; host and process if nothing is said. Recorded with each attempt.
+    /// Its name, 1 to 200 characters; by default host and process id. It is recorded with each attempt.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -101,47 +101,47 @@ impl Worker {
         self
     }
 
-    /// How many jobs one claim asks for at most: 1 to 1000, 100 if nothing is said. Where more handlers are free and
-    /// jobs wait, several claims are in flight.
+    /// How many jobs one claim asks for at most: 1 to 1000, by default 100. If more handlers are free and jobs wait, several
+    /// claims are in flight.
     pub fn batch(mut self, jobs: usize) -> Self {
         self.batch = Some(jobs);
         self
     }
 
-    /// Where reports are kept until the server has answered them: a directory of its own for each running worker and
-    /// server. Without one they live in memory only.
+    /// The directory that keeps reports until the server has answered them. Every running worker needs its own, for one server.
+    /// Without a spool, reports are in memory only.
     pub fn spool(mut self, directory: impl Into<PathBuf>) -> Self {
         self.spool = Some(directory.into());
         self
     }
 
-    /// How long running handlers may go on after the shutdown begins; 30 seconds if nothing is said.
+    /// How long running handlers may go on after the shutdown begins; by default 30 seconds.
     pub fn drain(mut self, time: Duration) -> Self {
         self.drain = time;
         self
     }
 
-    /// How long a handler that was told to stop may go on before it is dropped; 5 seconds if nothing is said.
+    /// How long a handler that was told to stop may go on before it is dropped; by default 5 seconds.
     pub fn grace(mut self, time: Duration) -> Self {
         self.grace = time;
         self
     }
 
-    /// How long the last reports are tried after all handlers have ended; 10 seconds if nothing is said.
+    /// How long the last reports are tried after all handlers have ended; by default 10 seconds.
     pub fn settle(mut self, time: Duration) -> Self {
         self.settle = time;
         self
     }
 
-    /// How long a claim waits at the server for a job, up to 30 seconds; 10 seconds if nothing is said.
+    /// How long a claim waits at the server for a job, up to 30 seconds; by default 10 seconds.
     pub fn claim_wait(mut self, time: Duration) -> Self {
         self.claim_wait = time;
         self
     }
 
-    /// What to do with the jobs of a stream. Of several streams, one that was named earlier goes first.
+    /// Sets the handler for the jobs of a stream. Streams that are named earlier are claimed first.
     ///
-    /// The handler answers any JSON result, or a [`Failure`], which every error becomes by `?`.
+    /// The handler returns any result that serializes to JSON, or a [`Failure`]; `?` turns every error into one.
     pub fn handle<F, Fut, R>(mut self, stream: impl Into<String>, handler: F) -> Self
     where
         F: Fn(Job) -> Fut + Send + Sync + 'static,
@@ -156,13 +156,13 @@ impl Worker {
         self
     }
 
-    /// Tells what happens, as it happens. The callback must not block: hand over what takes time.
+    /// Calls `observer` for every event. It must not block: move slow work elsewhere.
     pub fn on_event(mut self, observer: impl Fn(WorkerEvent) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
 
-    /// Works until `shutdown` is ready, and ends in order.
+    /// Works until `shutdown` is ready, then drains.
     pub async fn run_until(self, shutdown: impl Future) -> Result<Summary, WorkerError> {
         shift::Shift::begin(self)?.run(shutdown).await
     }

@@ -60,15 +60,15 @@ Environment:
 Exit codes: 0 ok, 1 failed, 2 called wrongly, 3 not found, 4 conflict.
 
 Examples:
-  fernery demo                                                 see it work, in a folder of its own
-  fernery init                                                 set this repository up for an agent
-  fernery up                                                   start the server in this directory
+  fernery demo                                   see it work in its own folder
+  fernery init                                   set up this repository
+  fernery up                                     start the server here
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job list --status QUEUED
-  fernery ticket new --title 'Fix the footer'                  then: fernery ticket approve ID
-  fernery capture buy milk tomorrow                            then: fernery triage
-  fernery orient                                               what needs you now
-  fernery config                                               every setting and its origin";
+  fernery ticket new --title 'Fix the footer'    then: fernery ticket approve ID
+  fernery capture buy milk tomorrow              then: fernery triage
+  fernery orient                                 what needs you now
+  fernery config                                 every setting and its origin";
 
 /// A durable job engine and control plane for tickets and agents, in one binary.
 #[derive(Debug, Parser)]
@@ -293,4 +293,36 @@ fn usage(error: &clap::Error) -> Failure {
     }
     let text = error.render().to_string();
     Failure::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn check_footers(command: &clap::Command, path: &str, wrong: &mut Vec<String>) {
+        let footers = [command.get_after_help(), command.get_after_long_help()];
+        for footer in footers.into_iter().flatten().map(ToString::to_string) {
+            let lines: Vec<&str> = footer.lines().collect();
+            for (line, next) in lines.iter().zip(lines.iter().skip(1).chain([&""])) {
+                let example = line.starts_with("  ");
+                if example && line.chars().count() > 80 {
+                    wrong.push(format!("{path}: an example wider than 80 columns: {line}"));
+                }
+                if !example && !line.is_empty() && !next.is_empty() && !next.starts_with("  ") {
+                    wrong.push(format!("{path}: a line break inside a paragraph: {line}"));
+                }
+            }
+        }
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            check_footers(inner, &format!("{path} {}", inner.get_name()), wrong);
+        }
+    }
+
+    #[test]
+    fn footers_of_help_fit_a_terminal_of_80_columns() {
+        let mut wrong = Vec::new();
+        check_footers(&Cli::command(), "fernery", &mut wrong);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }

@@ -1,7 +1,8 @@
-//! What is in force: flag before environment before file before default, checked as a whole before anything starts.
+//! Resolves and checks all settings before anything starts. A flag wins over the environment, the environment over the
+//! file, the file over the default.
 //!
-//! Every value goes through here as text with its source, so that a refusal can name the flag, the variable or the line
-//! that it came from, and `fernery config` shows exactly what `fernery up` would use.
+//! Every value is kept as text with its source. So a refusal can name the flag, the variable or the line, and
+//! `fernery config` shows exactly what `fernery up` would use.
 
 pub mod database;
 pub mod duration;
@@ -32,10 +33,10 @@ use table::{Form, SETTINGS, Setting};
 /// The commented file with every default in it.
 pub const DEFAULT_FILE: &str = include_str!("config/fernery.toml");
 
-/// Where the file is looked for when nobody names one.
+/// The file that is read if none is named.
 pub const DEFAULT_PATH: &str = "fernery.toml";
 
-/// Why the configuration was refused; it holds no secret.
+/// Why the configuration was refused, one mistake per line. It contains no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(pub String);
 
@@ -58,24 +59,22 @@ pub enum LogFormat {
 /// All settings, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where to serve.
     pub listen: SocketAddr,
     pub data: PathBuf,
-    /// Where jobs are kept.
     pub database: Database,
-    /// Who carries messages, if anybody.
+    /// How messages are sent through Redis; `None`: Redis is not used.
     pub transport: Option<TransportSettings>,
-    /// How long a claim holds.
+    /// How long a lease lasts without a heartbeat.
     pub lease_ttl: Duration,
-    /// How often workers report.
+    /// How often workers are told to send a heartbeat.
     pub heartbeat_interval: Duration,
-    /// How often expired leases are looked for.
+    /// How often the reaper looks for expired leases.
     pub reap_interval: Duration,
     /// How long finished jobs are kept.
     pub retention: Duration,
-    /// How long dead letters are kept; for good if `None`.
+    /// How long dead jobs are kept; `None`: forever.
     pub dead_letter_retention: Option<Duration>,
-    /// Names that requests may use.
+    /// Host names that requests may use.
     pub allowed_hosts: Vec<String>,
     pub azollas: Vec<PathBuf>,
     /// Repositories that tickets may name.
@@ -86,31 +85,31 @@ pub struct Settings {
     pub visitors: Visitors,
     /// Hosts that webhooks may go to.
     pub notice_hosts: Vec<String>,
-    /// Webhooks may go to private addresses.
+    /// Whether webhooks may go to private addresses.
     pub notice_private: bool,
-    /// Who may claim.
+    /// Whether workers need a token.
     pub worker_auth: WorkerAuth,
-    /// Requests a second of each token; no limit if `None`.
+    /// Requests per second for each token; `None`: no limit.
     pub requests_per_second: Option<NonZeroU32>,
-    /// Serve HTTPS with these.
+    /// Certificate and key for HTTPS; `None`: plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Plain HTTP off loopback is meant.
+    /// Plain HTTP is allowed on other addresses than loopback.
     pub insecure_http: bool,
-    /// What is logged: a level, or targets with theirs.
+    /// A level, or a list of `target=level`.
     pub log_level: String,
     pub log_format: LogFormat,
 }
 
-/// Everything that may set something.
+/// The sources of settings.
 pub struct Inputs<'a> {
-    /// What the command line says.
+    /// Settings from the command line.
     pub flags: Vec<Given>,
-    /// The file that the command line names.
+    /// The configuration file that the command line names.
     pub config: Option<PathBuf>,
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-/// What is in force and why.
+/// The value of every setting, with its source; not checked yet.
 #[derive(Debug)]
 pub struct InForce {
     /// The file that was read.
@@ -139,13 +138,13 @@ impl Inputs<'_> {
             Some((path, by)) => {
                 file::read(&path, &lookup).map(Some).map_err(|e| ConfigError(format!("{by}: {e}")))
             }
-            // A dangling link is a mistake to be told; only no entry at all means that there is no file.
+            // A dangling symlink is a mistake and is reported; only a missing entry means that there is no file.
             None if Path::new(DEFAULT_PATH).symlink_metadata().is_err() => Ok(None),
             None => file::read(Path::new(DEFAULT_PATH), &lookup).map(Some),
         }
     }
 
-    /// Picks the winner for every setting. Nothing is checked yet but the form of the file.
+    /// Picks the value of every setting. Only the form of the file is checked here.
     pub fn resolve(mut self) -> Result<InForce, ConfigError> {
         let file = self.file()?;
         let path = file.as_ref().map(|f| f.path.clone());
@@ -184,7 +183,7 @@ impl InForce {
         self.rows.iter().find(|row| row.setting.key == key).expect("every key of the table has a row")
     }
 
-    /// Where relative paths of this row start.
+    /// The folder that relative paths of this row start from.
     fn base(&self, row: &Given) -> &Path {
         match (&row.source, &self.file) {
             (Source::File { .. }, Some(file)) => file.parent().unwrap_or(Path::new("")),
@@ -206,14 +205,14 @@ impl InForce {
         Ok(self.path("data")?.unwrap_or_default())
     }
 
-    /// Checks everything, each value and how they fit together.
+    /// Checks each value, then how the values fit together. All wrong values are reported at once.
     pub fn check(&self) -> Result<Settings, ConfigError> {
+        let wrong: Vec<String> = self.wrong_values().into_iter().flatten().map(|error| error.0).collect();
+        if !wrong.is_empty() {
+            return Err(ConfigError(wrong.join("\n")));
+        }
         let data = self.data()?;
-        let database = self.row("database");
-        let database = match database.values.first() {
-            None => Database::Sqlite(data.join("fernery.db")),
-            Some(text) => database::parse(text, self.base(database)).map_err(|why| database.refused(why))?,
-        };
+        let database = self.database()?;
         let (lease_ttl, heartbeat_interval, reap_interval) = self.intervals()?;
         let (cert, key) = (self.path("tls_cert")?, self.path("tls_key")?);
         let tls = match (cert, key) {
@@ -239,19 +238,54 @@ impl InForce {
             visitors: self.visitors()?,
             notice_hosts: self.row("notices.hosts").values.clone(),
             notice_private: self.switch("notices.private")?,
-            worker_auth: self
-                .row("worker_auth")
-                .choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])?,
+            worker_auth: self.worker_auth()?,
             requests_per_second: self.requests_per_second()?,
             tls,
             insecure_http: self.switch("insecure_http")?,
             log_level: self.log_level()?,
-            log_format: self
-                .row("log_format")
-                .choice(&[("human", LogFormat::Human), ("json", LogFormat::Json)])?,
+            log_format: self.log_format()?,
         };
         self.check_exposure(&settings)?;
         Ok(settings)
+    }
+
+    /// The mistakes in values that can be checked one by one, in the order of the table.
+    fn wrong_values(&self) -> [Option<ConfigError>; 17] {
+        [
+            self.listen().err(),
+            self.data().err(),
+            self.database().err(),
+            self.intervals().err(),
+            self.row("retention").duration().err(),
+            self.row("dead_letter_retention").maybe_duration().err(),
+            self.repos().err(),
+            self.registry().err(),
+            self.visitors().err(),
+            self.switch("notices.private").err(),
+            self.allowed_hosts().err(),
+            self.worker_auth().err(),
+            self.requests_per_second().err(),
+            self.path("tls_cert").and(self.path("tls_key")).err(),
+            self.switch("insecure_http").err(),
+            self.log_level().err(),
+            self.log_format().err(),
+        ]
+    }
+
+    fn database(&self) -> Result<Database, ConfigError> {
+        let row = self.row("database");
+        match row.values.first() {
+            None => Ok(Database::Sqlite(self.data()?.join("fernery.db"))),
+            Some(text) => database::parse(text, self.base(row)).map_err(|why| row.refused(why)),
+        }
+    }
+
+    fn worker_auth(&self) -> Result<WorkerAuth, ConfigError> {
+        self.row("worker_auth").choice(&[("token", WorkerAuth::Token), ("none", WorkerAuth::None)])
+    }
+
+    fn log_format(&self) -> Result<LogFormat, ConfigError> {
+        self.row("log_format").choice(&[("human", LogFormat::Human), ("json", LogFormat::Json)])
     }
 
     fn listen(&self) -> Result<SocketAddr, ConfigError> {

@@ -1,4 +1,4 @@
-//! Why a call brought no answer, in terms of what the caller can do next.
+//! Why a call failed, by what the caller can do next.
 
 use crate::wire::{FieldProblem, Problem};
 use bytes::Bytes;
@@ -11,13 +11,13 @@ use std::time::Duration;
 pub enum ClientError {
     /// The server's URL cannot be used.
     BadUrl(String),
-    /// The token holds characters that no token has.
+    /// The token contains characters that are not allowed in a token.
     BadToken,
     /// The certificates to trust cannot be used.
     BadCa(String),
     /// The request cannot be written as JSON.
     BadRequest(String),
-    /// Nobody answered there: nothing was sent.
+    /// No server answered: nothing was sent.
     Unreachable {
         /// Where.
         url: String,
@@ -44,10 +44,10 @@ pub enum ClientError {
         problem: Box<Problem>,
         /// What it said, as it came.
         body: Bytes,
-        /// When it thinks that the same call is worth another try.
+        /// How long the server asks to wait before a retry.
         retry_after: Option<Duration>,
     },
-    /// The job succeeded, but its result is not what the caller reads it as.
+    /// The job succeeded, but its result cannot be read as the caller's type.
     BadResult {
         /// The job.
         job_id: JobId,
@@ -60,7 +60,7 @@ pub enum ClientError {
         status: u16,
         /// What could not be read.
         why: String,
-        /// What the server calls itself.
+        /// The value of the `Server` header.
         server: Option<String>,
     },
 }
@@ -83,7 +83,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the same call may fare better later. Whether it may be sent again at all is the caller's to know.
+    /// Whether a retry may succeed. Whether a retry is safe, only the caller knows.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Broken { .. } | Self::TimedOut { .. } => true,
@@ -112,7 +112,7 @@ impl fmt::Display for ClientError {
             }
             Self::TimedOut { url, after } => write!(f, "{url} did not answer within {} s", after.as_secs()),
             Self::Refused { problem, .. } => {
-                // With one wrong field the detail is often that field's own.
+                // If one field is wrong, the detail often repeats its message.
                 if !problem.errors.iter().any(|e| e.detail == problem.detail) {
                     write!(f, "{}", problem.detail)?;
                     f.write_str(if problem.errors.is_empty() { "" } else { "; " })?;
@@ -137,7 +137,7 @@ impl fmt::Display for ClientError {
 
 /// A wrong field as people write it: `metadata.allow`, not `/metadata/allow`.
 fn in_words(field: &FieldProblem) -> String {
-    match field.pointer.trim_start_matches('/') {
+    match field.pointer.trim_start_matches(['/', '?']) {
         "" => field.detail.clone(),
         name => format!("{}: {}", name.replace('/', "."), field.detail),
     }
@@ -145,7 +145,7 @@ fn in_words(field: &FieldProblem) -> String {
 
 impl std::error::Error for ClientError {}
 
-/// The cause that says most: the layers above it only say that they failed.
+/// The root cause: the layers above it only say that they failed.
 pub(super) fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {

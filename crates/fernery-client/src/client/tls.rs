@@ -1,4 +1,4 @@
-//! Whom to trust over HTTPS: the certificates that the caller names, else those of the system.
+//! Which certificates to trust over HTTPS: those that the caller names, otherwise those of the system.
 
 use super::ClientError;
 use rustls::pki_types::CertificateDer;
@@ -7,7 +7,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The configuration of a connection; roots are read only where they are needed.
+/// The configuration of a connection; certificates are read only for HTTPS.
 pub(super) fn config(secure: bool, ca: Option<&Path>) -> Result<ClientConfig, ClientError> {
     let mut roots = RootCertStore::empty();
     match ca {

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The trust in leases is looked at no less often: a machine that slept finds out this soon after it woke.
+/// Leases are checked at least this often, so that a machine notices soon after it wakes from sleep.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A heartbeat is given no less than this for its answer, however short the interval is.
+/// Minimum time for the answer to a heartbeat, however short the interval is.
 const ANSWER_WITHIN_MIN: Duration = Duration::from_millis(250);
 
 /// Runs until it is aborted.
@@ -46,7 +46,7 @@ pub(crate) async fn keep_leases(shared: Arc<Shared>) {
                 }
             }
             Err(error) => {
-                // A lease does not wait for a long back-off.
+                // A long back-off would cost the lease.
                 let after = backoff.next(error.retry_after()).min(interval);
                 shared.warn(WorkerEvent::Reconnecting { call: "heartbeat", error, after });
                 watching(&shared, interval, tokio::time::sleep(after)).await;
@@ -55,7 +55,7 @@ pub(crate) async fn keep_leases(shared: Arc<Shared>) {
     }
 }
 
-/// Does `what`, and meanwhile ends the trust in leases whose time is up, and the jobs that have reached their time-out.
+/// Awaits `what`. Meanwhile it stops jobs whose lease is no longer trusted and jobs that have reached their time-out.
 async fn watching<T>(shared: &Shared, interval: Duration, what: impl Future<Output = T>) -> T {
     tokio::pin!(what);
     let look_every = LOOK_EVERY.min(interval / 2);

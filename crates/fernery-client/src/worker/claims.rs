@@ -1,4 +1,4 @@
-//! One claim: asks for jobs, and makes sure that what comes back is still ours.
+//! One claim: asks for jobs, and makes sure that their leases are still valid when the answer arrives.
 
 use super::held::Call;
 use super::job::{Job, trusted_for};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// What came back.
+/// The result of a claim.
 pub(crate) struct Claimed {
     /// How many were asked for.
     pub(crate) asked: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Claimed {
     pub(crate) outcome: Result<Jobs, ClientError>,
 }
 
-/// Jobs, and the call that has given or confirmed their leases.
+/// Jobs, and the call that gave or confirmed their leases.
 #[derive(Default)]
 pub(crate) struct Jobs {
     pub(crate) jobs: Vec<Job>,
@@ -35,8 +35,8 @@ impl Jobs {
     }
 }
 
-/// Asks for up to `asked` jobs of `streams`, in that order. Once `hung_up` turns true it brings none if none have come, and
-/// does not find out whether those that have come are still ours.
+/// Asks for up to `asked` jobs of `streams`, in that order. Once `hung_up` is true, it stops waiting for jobs, and does not
+/// check the leases of jobs that have arrived.
 pub(crate) async fn claim(
     shared: Arc<Shared>,
     streams: Arc<[StreamName]>,
@@ -70,7 +70,7 @@ async fn ask(
     };
     let call = Call { sent_at, answered_at: door::since_boot() };
     let Some(trusted_for) = answer.jobs.iter().map(trusted_for).min() else { return Ok(Jobs::default()) };
-    // The lease began somewhere between question and answer. Where a claim has waited long, a heartbeat finds out.
+    // The lease began at some time between question and answer. If the claim waited long, a heartbeat checks it.
     if call.answered_at.saturating_sub(sent_at) <= trusted_for / 2 {
         let jobs = answer.jobs.into_iter().map(Job::new).collect();
         return Ok(Jobs { jobs, call, unsure: Vec::new() });
@@ -84,7 +84,7 @@ async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>, mut hung_up: watch::Re
         |job: &LeasedJob| HeartbeatItem { job_id: job.job_id, lease_token: job.lease_token, progress: None };
     let items = jobs.iter().map(item).collect();
     let batch = WorkerBatch { worker_id: shared.worker_id.clone(), items };
-    // The jobs are ours from here on, whoever hangs up: what is not known to be held is handed back.
+    // From here on the jobs are claimed, also after a hang-up: those without a confirmed lease are handed back.
     let answers = tokio::select! {
         biased;
         answers = shared.client.heartbeat(&batch) => Some(answers),
@@ -98,7 +98,7 @@ async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>, mut hung_up: watch::Re
     let held = jobs.into_iter().zip(answers).filter(|(_, answer)| answer.outcome == ItemOutcome::Accepted);
     let renewed = held.map(|(mut job, answer)| {
         if let Some(expires_at) = answer.lease_expires_at {
-            // A whole lease tells when it was renewed; one that a time-out cuts short does not.
+            // The end of a full lease says when it was renewed; a lease cut short by a time-out does not.
             let ttl = Duration::from_secs(job.lease_ttl_seconds.max(1));
             let is_whole = job.lease_expires_at.since(job.server_time) >= ttl;
             let told = answer.server_time.unwrap_or(job.server_time);
@@ -110,7 +110,7 @@ async fn confirmed(shared: &Shared, jobs: Vec<LeasedJob>, mut hung_up: watch::Re
     Jobs { jobs: renewed.collect(), call, unsure: Vec::new() }
 }
 
-/// Whether asking again is useless: the token or the question itself is refused.
+/// Whether a retry is useless: the token or the request itself is refused.
 pub(crate) fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::Refused { .. } => !error.is_transient(),
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn what_time_may_mend_is_asked_again_and_a_refusal_is_not() {
+    fn transient_errors_are_retried_and_refusals_are_not() {
         for status in [408, 429, 500, 502, 503, 507] {
             assert!(!is_final(&refused(status)), "{status}");
         }
         for status in [400, 401, 403, 404, 413, 421, 422] {
             assert!(is_final(&refused(status)), "{status}");
         }
-        // Somebody between us and the server.
+        // An answer from something between us and the server.
         let strange = |status| ClientError::Unexpected { status, why: String::new(), server: None };
         for (status, end) in [(200, false), (404, false), (502, false), (401, true), (403, true)] {
             assert_eq!(is_final(&strange(status)), end, "{status}");

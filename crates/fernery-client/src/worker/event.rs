@@ -1,4 +1,4 @@
-//! What a worker tells about itself while it runs, and when it has ended.
+//! The events of a worker while it runs, and its summary at the end.
 
 use super::job::{Job, StopReason};
 use crate::client::ClientError;
@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Something that happened. Told in order for each job; the worker does not wait for whoever listens.
+/// Something that happened. Events of one job come in order; the worker does not wait for the observer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WorkerEvent {
@@ -23,7 +23,7 @@ pub enum WorkerEvent {
         /// Where they are now.
         path: PathBuf,
     },
-    /// Reports cannot be written to the spool. They are sent all the same; no job is claimed meanwhile.
+    /// Reports cannot be written to the spool. They are still sent; no job is claimed meanwhile.
     SpoolFailed {
         /// Why.
         why: String,
@@ -61,7 +61,7 @@ pub enum WorkerEvent {
         /// The job.
         job: Job,
     },
-    /// The server refuses what was reported, and no repetition would change that. The lease runs out by itself.
+    /// The server refused a report, and a retry would not help. The lease will expire.
     ReportRefused {
         /// The job.
         job_id: fernery_core::JobId,
@@ -187,7 +187,7 @@ pub struct Summary {
     pub unreported: u64,
     /// How many of these the spool could not keep: their results are lost.
     pub unkept: u64,
-    /// Handlers that did not yield and run on. Their leases run out by themselves.
+    /// Handlers that did not yield and still run. Their leases will expire.
     pub abandoned: u64,
 }
 

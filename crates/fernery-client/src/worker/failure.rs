@@ -1,12 +1,12 @@
-//! Why an attempt did not succeed, as a handler says it.
+//! How a handler reports that an attempt did not succeed.
 
 use crate::wire::ErrorReport;
 use std::fmt;
 
 /// What a handler answers instead of a result: a failure to report, or the wish to hand the job back.
 ///
-/// Every [`std::error::Error`] becomes one by `?`, with the code `failed`, its causes in the message, and worth another
-/// attempt. It is no error type itself; that is what lets `?` take all others.
+/// `?` turns every [`std::error::Error`] into one, with the code `failed`, its causes in the message, and retryable. It does
+/// not implement `Error` itself: otherwise `?` could not convert all other errors.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub(crate) what: Ending,

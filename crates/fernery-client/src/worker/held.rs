@@ -1,4 +1,4 @@
-//! The jobs that this worker holds, and what follows from what the server says of their leases.
+//! The jobs that this worker holds, and what the server's answers about their leases mean.
 //!
 //! Nothing here waits or asks for the time: instants come in, decisions go out.
 
@@ -8,25 +8,25 @@ use fernery_core::AttemptId;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Where a held job stands.
+/// The state of a held job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Its handler runs.
     Running,
     /// Its report waits to be sent.
     Finished,
-    /// Its report is on its way, since then: a heartbeat could be refused only because the report was accepted.
+    /// Its report has been on its way since then: a heartbeat may be refused just because the report was accepted.
     Sending(Duration),
 }
 
 #[derive(Debug)]
 struct HeldJob {
     job: Job,
-    /// Before this call was sent the lease was surely ours: time since boot.
+    /// When the last successful call was sent (time since boot): then the lease was certainly valid.
     good_at: Duration,
-    /// Not before the instant that the server calls [`Job::claimed_at`]: a time-out is never told too early.
+    /// Never earlier than the server's [`Job::claimed_at`], so that a time-out is never signalled too early.
     claimed_at: Duration,
-    /// The attempt's time-out, if it is nearer than the end of the trust: no heartbeat moves it.
+    /// The attempt's time-out, if it comes before the trust ends; heartbeats do not move it.
     ends_at: Option<Duration>,
     phase: Phase,
 }
@@ -37,27 +37,27 @@ pub(crate) struct HeldJobs {
     jobs: HashMap<AttemptId, HeldJob>,
 }
 
-/// A call by this side's clock. What the server did for it lies between the two: a claim may have waited for its job.
+/// A call by this machine's clock. The server acted at some time between the two: a claim may have waited for its job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Call {
     pub(crate) sent_at: Duration,
     pub(crate) answered_at: Duration,
 }
 
-/// One sign of life to send.
+/// One heartbeat to send.
 #[derive(Debug)]
 pub(crate) struct Beat {
     pub(crate) job: Job,
-    /// The number of the progress that it tells.
+    /// The number of the progress that it carries.
     progress: Option<u64>,
 }
 
 /// What an answer to a heartbeat means.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Renewal {
-    /// The lease holds, and nothing else is new.
+    /// The lease is valid, and nothing else is new.
     Good,
-    /// The lease holds; the job is to be told that somebody cancelled it.
+    /// The lease is valid; the job is to be told that it was cancelled.
     Cancel,
     /// The lease is gone, and nothing may be reported any more.
     Lost,
@@ -66,7 +66,7 @@ pub(crate) enum Renewal {
 }
 
 impl HeldJobs {
-    /// Takes jobs whose leases this call has given or confirmed.
+    /// Adds jobs whose leases this call gave or confirmed.
     pub(crate) fn hold(&mut self, jobs: &[Job], call: Call) {
         let held = |job: &Job| HeldJob {
             job: job.clone(),
@@ -101,7 +101,7 @@ impl HeldJobs {
         }
     }
 
-    /// Lets go of a job. Answers whether it was held.
+    /// Removes a job; returns whether it was held.
     pub(crate) fn drop_job(&mut self, attempt: AttemptId) -> bool {
         self.jobs.remove(&attempt).is_some()
     }
@@ -111,7 +111,8 @@ impl HeldJobs {
         self.jobs.values().filter(|held| held.phase == Phase::Running).map(|held| &held.job)
     }
 
-    /// The signs of life to send now. A report that has been on its way for a whole interval may never arrive.
+    /// The heartbeats to send now. A job whose report has been on its way for a whole interval is included: the report may never
+    /// arrive.
     pub(crate) fn beats(&self, now: Duration) -> Vec<(Beat, HeartbeatItem)> {
         let alive = self.jobs.values().filter(|held| match held.phase {
             Phase::Running | Phase::Finished => true,
@@ -126,15 +127,15 @@ impl HeldJobs {
         alive.map(beat).collect()
     }
 
-    /// Takes the answer to a sign of life that was sent at `sent_at`.
+    /// Handles the answer to a heartbeat that was sent at `sent_at`.
     pub(crate) fn answered(&mut self, beat: &Beat, sent_at: Duration, answer: &ItemAnswer) -> Renewal {
         let attempt = beat.job.attempt_id();
         let Some(held) = self.jobs.get_mut(&attempt) else { return Renewal::Moot };
-        // A conflict is extended too: only its progress, which an earlier beat overtook, was not kept.
+        // A conflict also extends the lease; only its progress, which was older than the stored one, was not stored.
         if matches!(answer.outcome, ItemOutcome::Accepted | ItemOutcome::Conflict) {
             if sent_at >= held.good_at {
                 held.good_at = sent_at;
-                // Both instants are of the server's one clock; ours only measures how long it is since the claim.
+                // Both instants are of the server's clock; ours only measures the time since the claim.
                 if let Some(expires_at) = answer.lease_expires_at {
                     held.ends_at = Some(held.claimed_at + expires_at.since(held.job.claimed_at()));
                 }
@@ -149,7 +150,7 @@ impl HeldJobs {
                 Renewal::Good
             };
         }
-        // Marked even while its report is on the way: if that call breaks, it is not sent again.
+        // Also while its report is on the way: if that call breaks, the report is not sent again.
         beat.job.stop(StopReason::LeaseLost);
         if matches!(held.phase, Phase::Sending(_)) {
             return Renewal::Moot;
@@ -158,8 +159,8 @@ impl HeldJobs {
         Renewal::Lost
     }
 
-    /// Tells the running jobs to stop that have reached their time-out, or whose lease has not been confirmed for two
-    /// thirds of its time. Answers those that did not know it yet, and how long until the next one.
+    /// Stops running jobs that have reached their time-out, or whose lease has not been confirmed for two thirds of its time.
+    /// Returns those that were not stopped before, and how long until the next one.
     pub(crate) fn check(&self, now: Duration) -> (Vec<(Job, StopReason)>, Option<Duration>) {
         let (mut told, mut next) = (Vec::new(), None::<Duration>);
         for held in self.jobs.values().filter(|held| held.phase == Phase::Running) {
@@ -178,13 +179,13 @@ impl HeldJobs {
     }
 }
 
-/// How long a lease is trusted without news of it.
+/// How long a lease is trusted without a confirmation.
 fn trust(job: &Job) -> Duration {
     job.lease_ttl() * 2 / 3
 }
 
-/// When a job has to end whose lease had `left` at `at`. A lease that outlasts the trust in it is a whole one, or news of
-/// it comes before it matters.
+/// The time-out of a job whose lease had `left` at `at`. `None` if the lease is longer than the trust in it: then it is a full
+/// lease, or the next heartbeat comes before its end.
 fn end(job: &Job, at: Duration, left: Duration) -> Option<Duration> {
     (left < trust(job)).then(|| at + left)
 }
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_that_comes_near_later_is_told_by_a_heartbeat() {
+    fn a_heartbeat_tells_of_a_time_out_that_is_now_near() {
         let job = job_with_seconds(60);
         let mut held = holding(std::slice::from_ref(&job));
         let (beat, _) = held.beats(START).pop().unwrap();
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_heartbeat_counts_from_before_it_was_sent() {
+    fn trust_counts_from_before_a_good_heartbeat_was_sent() {
         let job = job(1);
         let mut held = holding(std::slice::from_ref(&job));
         let (beat, _) = held.beats(START).pop().unwrap();

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 const NOTE_CHARS_MAX: usize = fernery_core::limits::PROGRESS_NOTE_CHARS_MAX;
 
 words!(
-    /// Why a running job is told to stop. The later ones outweigh the earlier ones.
+    /// Why a running job is told to stop. Later reasons are more urgent than earlier ones.
     StopReason {
         /// Somebody cancelled the job. What the handler answers is still reported, and nothing forces it to end.
         CancelRequested = "cancel_requested",
@@ -41,13 +41,13 @@ pub struct Job {
 
 struct Held {
     leased: LeasedJob,
-    /// 0 while nothing stops it, else one more than the place of the reason.
+    /// 0 if it is not to stop, otherwise the index of the reason plus one.
     stop: AtomicU8,
     stopped: Notify,
     progress: Mutex<Told>,
 }
 
-/// How far the handler says it is, and how much of that the server knows.
+/// The progress that the handler reported, and how much of it the server knows.
 #[derive(Default)]
 struct Told {
     progress: Option<Progress>,
@@ -82,12 +82,12 @@ impl Job {
         self.held.leased.max_attempts
     }
 
-    /// Where it was found.
+    /// The stream that it was claimed from.
     pub fn stream(&self) -> &StreamName {
         &self.held.leased.stream
     }
 
-    /// The message it came by: `<ms>-<n>`.
+    /// The id of its message: `<ms>-<n>`.
     pub fn message_id(&self) -> &str {
         &self.held.leased.message_id
     }
@@ -97,13 +97,13 @@ impl Job {
         self.held.leased.server_time
     }
 
-    /// How long the lease holds without a heartbeat; the worker sends those.
+    /// How long the lease lasts without a heartbeat. The worker sends the heartbeats.
     pub fn lease_ttl(&self) -> Duration {
         Duration::from_secs(self.held.leased.lease_ttl_seconds.max(1))
     }
 
-    /// How long after the claim the work may go on without news of the lease: two thirds of its time, or until the
-    /// attempt's time-out where that is sooner.
+    /// How long after the claim the work may go on without a confirmed lease: two thirds of the lease, or until the attempt's
+    /// time-out if that is sooner.
     pub fn trusted_for(&self) -> Duration {
         trusted_for(&self.held.leased)
     }
@@ -113,19 +113,19 @@ impl Job {
         self.held.leased.timeout_at.map(|at| at.since(self.claimed_at()))
     }
 
-    /// What to do, as the producer wrote it.
+    /// The payload as the producer wrote it.
     pub fn raw_payload(&self) -> &RawValue {
         &self.held.leased.payload
     }
 
-    /// What to do. A payload that is no `T` is a permanent failure with the code `bad_payload`: it will not become one.
+    /// The payload. If it is not a `T`, this is a permanent failure with the code `bad_payload`: a retry would not help.
     pub fn payload<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         serde_json::from_str(self.raw_payload().get())
             .map_err(|error| Failure::new("bad_payload", error.to_string()).permanent())
     }
 
-    /// Says how far it is: `percent` up to 100 and a note of up to 200 characters, sent with the next heartbeat. It never
-    /// goes back: a smaller number leaves the greatest so far.
+    /// Reports progress: `percent` up to 100 and a note of up to 200 characters, sent with the next heartbeat. The percentage
+    /// never decreases: a smaller number is ignored.
     pub fn progress(&self, percent: u8, note: Option<&str>) {
         let line = |note: &str| {
             note.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).take(NOTE_CHARS_MAX).collect()
@@ -138,19 +138,19 @@ impl Job {
         told.changes += 1;
     }
 
-    /// Why it is to stop, if it is.
+    /// Why it is to stop; `None`: it is not to stop.
     pub fn stop_reason(&self) -> Option<StopReason> {
         let place = usize::from(self.held.stop.load(Ordering::Acquire)).checked_sub(1)?;
         StopReason::ALL.get(place).copied()
     }
 
-    /// Waits until it is to stop, for any reason; answers at once if it is already.
+    /// Waits until it is to stop, for any reason; returns at once if it already is.
     pub async fn cancelled(&self) -> StopReason {
         self.stopped_for(StopReason::CancelRequested).await
     }
 
-    /// Waits until it is to stop for this reason or a weightier one. A handler that winds down after a cancel learns by
-    /// `stopped_for(StopReason::LeaseUnsure)` when it has to be quick.
+    /// Waits until it is to stop for this reason or a more urgent one. A handler that winds down after a cancel can wait for
+    /// `stopped_for(StopReason::LeaseUnsure)` to know when it has to be quick.
     pub async fn stopped_for(&self, at_least: StopReason) -> StopReason {
         loop {
             // Made before looking, so that no change falls between the two.
@@ -162,7 +162,7 @@ impl Job {
         }
     }
 
-    /// Tells it to stop. Answers whether that is news.
+    /// Tells it to stop; returns whether the reason is new.
     pub(crate) fn stop(&self, reason: StopReason) -> bool {
         let place = reason as u8 + 1;
         let news = self.held.stop.fetch_max(place, Ordering::AcqRel) < place;
@@ -188,7 +188,7 @@ impl Job {
         }
     }
 
-    /// What the server does not know yet of its progress, and the number to acknowledge it by.
+    /// Progress that the server does not know yet, and the number to acknowledge it with.
     pub(crate) fn untold_progress(&self) -> Option<(Progress, u64)> {
         let told = self.told();
         if told.acknowledged == told.changes {
@@ -243,7 +243,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_weightier_reason_takes_over_and_a_lighter_one_is_no_news() {
+    fn a_more_urgent_stop_reason_replaces_a_less_urgent_one() {
         let job = job(1);
         assert_eq!(job.stop_reason(), None);
         assert!(job.stop(StopReason::ShuttingDown));
@@ -254,7 +254,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_a_weighty_reason_sleeps_through_a_light_one() {
+    async fn waiting_for_an_urgent_stop_reason_ignores_lesser_ones() {
         let job = job(1);
         let waiting = tokio::spawn({
             let job = job.clone();
@@ -292,7 +292,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_payload_of_another_shape_is_given_up_at_once() {
+    fn a_payload_of_the_wrong_type_is_a_permanent_failure() {
         let failure = job(1).payload::<Vec<u8>>().unwrap_err();
         let report = failure.report().unwrap();
         assert_eq!((&*report.code, report.retryable), ("bad_payload", false));

@@ -6,16 +6,16 @@ use fernery_core::{AttemptId, JobId, LeaseToken};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The end of one attempt, to be told to the server.
+/// The end of one attempt, to be reported to the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) proof: Proof,
     pub(crate) end: End,
-    /// The job, if this process claimed it; an earlier process's report comes out of the spool without one.
+    /// The job, if this process claimed it; a report of an earlier process, read from the spool, has none.
     pub(crate) job: Option<Job>,
 }
 
-/// What the server knows an attempt by.
+/// The fields by which the server identifies an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Proof {
     pub(crate) job_id: JobId,
@@ -32,7 +32,7 @@ pub(crate) enum End {
     Released,
 }
 
-/// The call that a report belongs into.
+/// The kind of call that carries a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Complete,
@@ -58,17 +58,17 @@ impl Report {
         }
     }
 
-    /// Whether it must outlive this process. A job handed back by nobody comes back by itself.
+    /// Whether the report must survive this process. A job that is not handed back becomes free when its lease expires.
     pub(crate) fn is_final(&self) -> bool {
         self.kind() != Kind::Release
     }
 
-    /// Whether the server has refused the lease: then nothing is written under it any more.
+    /// Whether the server has refused the lease: then nothing more is reported under it.
     pub(crate) fn is_lost(&self) -> bool {
         self.job.as_ref().is_some_and(Job::is_lost)
     }
 
-    /// Bytes that it adds to a call, about.
+    /// Approximate bytes that it adds to a call.
     pub(crate) fn weight(&self) -> usize {
         200 + match &self.end {
             End::Completed(result) => result.get().len(),
@@ -77,7 +77,7 @@ impl Report {
         }
     }
 
-    /// The same attempt, failed because the server does not take its result.
+    /// The same attempt as a failure, because the server does not accept its result.
     pub(crate) fn refused(self, why: String) -> Self {
         let error =
             ErrorReport { code: "result_refused".into(), message: why, stack: None, retryable: false };

@@ -30,11 +30,10 @@ const CALLS_MAX: usize = 4;
 /// Whether jobs may be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
-    /// Yes.
     Open,
     /// Not now: reports do not go through, or those of an earlier run are still to be sent.
     Waiting,
-    /// No: what is finished could not be kept. What an open claim brings is not started either.
+    /// No: finished work could not be kept. Jobs that an open claim still returns are not started either.
     Closed,
 }
 
@@ -42,14 +41,14 @@ pub(crate) struct Reporter {
     shared: Arc<Shared>,
     incoming: UnboundedReceiver<Report>,
     gate: watch::Sender<Gate>,
-    /// Until when to go on once the worker ends; `None` while it runs.
+    /// The deadline once the worker ends; `None` while it runs.
     until: watch::Receiver<Option<Instant>>,
-    /// Reports of one kind beyond which another call is opened.
+    /// With more reports of one kind than this, another call is opened.
     batch: usize,
     spool: SpoolState,
     /// The last write to the spool failed.
     spool_fails: bool,
-    /// When it is tried again.
+    /// When the spool is tried again.
     spool_again_at: Option<Instant>,
     /// Reports to write to the spool before they are sent.
     fresh: Vec<Report>,
@@ -57,11 +56,11 @@ pub(crate) struct Reporter {
     settled: Vec<AttemptId>,
     lanes: [Lane; 3],
     calls: JoinSet<Sent>,
-    /// Reports in these calls that the spool lacks.
+    /// Reports in flight that are not in the spool.
     unsafe_in_flight: HashMap<AttemptId, Report>,
     backoff: Backoff,
     calls_again_at: Option<Instant>,
-    /// The server refuses the caller. A claim finds out whether that is final.
+    /// The server refuses this caller. The next claim shows whether that is final.
     unwelcome: bool,
     /// Reports that are not settled.
     unsettled: usize,
@@ -107,7 +106,7 @@ impl Reporter {
         reporter
     }
 
-    /// Runs until no report can come in and none is left, or until the time for that is over.
+    /// Runs until no report can come in and none is left, or until the deadline.
     pub(crate) async fn run(mut self) {
         let (mut closed, mut arrived) = (false, Vec::new());
         loop {
@@ -115,7 +114,7 @@ impl Reporter {
             self.start_calls();
             self.move_gate();
             let until = *self.until.borrow_and_update();
-            // Once an end is set all handlers have ended; one that could not be stopped may hold the channel open.
+            // Once a deadline is set, all handlers have ended, except one that could not be stopped and keeps the channel open.
             if (closed || until.is_some()) && self.incoming.is_empty() && self.is_done() {
                 break;
             }
@@ -140,7 +139,7 @@ impl Reporter {
         self.keep_the_rest().await;
     }
 
-    /// The time is over: what is not settled stays in the spool for the next process, as far as there is one.
+    /// The deadline has passed: unsettled reports stay in the spool, if there is one, for the next process.
     async fn keep_the_rest(mut self) {
         // Later reports are refused.
         self.incoming.close();
@@ -152,7 +151,7 @@ impl Reporter {
         while let Some(Ok(sent)) = self.calls.try_join_next() {
             self.sent(sent);
         }
-        // What is on its way now may arrive or not; the next process asks.
+        // Calls in flight may arrive or not; the next process sends their reports again.
         self.calls.shutdown().await;
         if let SpoolState::Writing(_) = self.spool {
             let written = self.spool.written().await;
@@ -219,7 +218,7 @@ impl Reporter {
         }
     }
 
-    /// Opens one call with what waits in a lane. Answers whether it did.
+    /// Opens one call with the waiting reports of a lane; returns whether it did.
     fn start_call(&mut self, place: usize) -> bool {
         let lane = &mut self.lanes[place];
         let (reports, lost) = lane.next_call(&mut self.shared.held(), door::since_boot());
@@ -237,7 +236,7 @@ impl Reporter {
     /// Drops reports whose lease the server has refused.
     fn lose(&mut self, reports: &[Queued]) {
         for queued in reports {
-            // The refusal was already announced where it was received, unless the report was being sent then.
+            // The refusal was announced when it was received, unless the report was being sent at that time.
             if let Some(job) = &queued.report.job
                 && self.shared.held().drop_job(job.attempt_id())
             {
@@ -283,7 +282,7 @@ impl Reporter {
         }
     }
 
-    /// A result that the server's membrane does not let through becomes a failure that says why; the rest is answered.
+    /// Turns results that the server's membrane refused into failures that say why; the other reports are answered.
     fn without_unfit(
         &mut self,
         kind: Kind,
@@ -322,7 +321,7 @@ impl Reporter {
         }
     }
 
-    /// Nothing more is to be done for these.
+    /// Forgets reports that are settled.
     fn forget(&mut self, reports: &[Queued]) {
         if reports.is_empty() {
             return;
@@ -344,7 +343,7 @@ impl Reporter {
         }
     }
 
-    /// The server does not take the call as it is. One bad report must not hold up the others, so each goes alone; a
+    /// The server refused a call because of its content. One bad report must not hold up the others, so each is sent alone. A
     /// result that is refused alone becomes a failure that says why.
     fn refused(&mut self, reports: Vec<Queued>, error: ClientError) {
         let [one] = &reports[..] else {
@@ -379,7 +378,7 @@ impl Reporter {
     }
 }
 
-/// At this instant; never without one.
+/// Waits until this instant; forever without one.
 async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => tokio::time::sleep_until(instant).await,

@@ -1,4 +1,4 @@
-//! Runs one handler to its end, whatever that end is: an answer, a panic, or the end of the patience with it.
+//! Runs one handler to its end: an answer, a panic, or the end of its grace.
 
 use super::event::{JobEnding, WorkerEvent};
 use super::failure::{Ending, Failure};
@@ -25,7 +25,7 @@ pub(crate) async fn run(shared: Arc<Shared>, handler: Handler, job: Job, reports
     let started = tokio::time::Instant::now();
     let answer = answer(&shared, &handler, &job).await;
     let (ending, end) = match answer {
-        // Whatever it says, nobody is told.
+        // Its answer is not reported.
         _ if job.is_lost() => (JobEnding::Dropped(StopReason::LeaseLost), None),
         Ok(Ok(result)) => (JobEnding::Succeeded, Some(End::Completed(result))),
         Ok(Err(Failure { what: Ending::Failed(error) })) => {
@@ -46,7 +46,7 @@ pub(crate) async fn run(shared: Arc<Shared>, handler: Handler, job: Job, reports
     };
     shared.tell(|| WorkerEvent::Finished { job: job.clone(), ending, took: started.elapsed() });
     if let Some(end) = end {
-        // The other side ends only after all handlers have.
+        // Cannot fail: the receiver ends only after all handlers.
         let _ = reports.send(Report::of(&job, end));
     }
 }
@@ -76,7 +76,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
     Failure::new("panicked", text.unwrap_or("the handler panicked"))
 }
 
-/// Work whose panics, also those while it is dropped, end only itself.
+/// Catches the panics of a handler, also while it is dropped, so that they end only this job.
 struct CatchPanic(Option<Work>);
 
 impl Future for CatchPanic {

@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     pub(crate) grace: Duration,
     pub(crate) tally: Tally,
     held: Mutex<HeldJobs>,
-    /// Jobs came to be held.
+    /// Notified when jobs are added to the held ones.
     pub(crate) held_changed: Notify,
 }
 
@@ -34,19 +34,19 @@ impl Shared {
         Self { client, worker_id, observer, grace, tally, held, held_changed }
     }
 
-    /// The jobs held now. Never kept locked over a wait.
+    /// The jobs held now. Never keep the lock across an await.
     pub(crate) fn held(&self) -> MutexGuard<'_, HeldJobs> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells whoever listens; the event is made only if somebody does.
+    /// Sends an event to the observer; it is built only if there is one.
     pub(crate) fn tell(&self, event: impl FnOnce() -> WorkerEvent) {
         if let Some(observer) = &self.observer {
             observer(event());
         }
     }
 
-    /// Tells, and logs, what should not have happened.
+    /// Sends and logs an event that should not happen.
     pub(crate) fn warn(&self, event: WorkerEvent) {
         tracing::warn!(worker_id = self.worker_id.as_str(), "{event}");
         self.tell(|| event);

@@ -1,7 +1,7 @@
 //! One run of a worker: from the first claim to the last report.
 //!
 //! This task alone decides about claims and starts handlers, so the number of free places needs no lock. Leases are kept
-//! by `beats`, reports brought by `reports`.
+//! by `beats`, reports sent by `reports`.
 
 use super::claims::{self, Claimed, Jobs};
 use super::event::{Summary, WorkerError, WorkerEvent};
@@ -23,15 +23,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-/// Claims in flight at once, where there is a backlog: the server gives what many ask for in one commit. With 4 of 100 jobs
+/// Claims in flight at once if there is a backlog: the server serves many claims in one commit. With 4 claims of 100 jobs
 /// the loop reached 0.6 to 0.8 of what 16 bare connections did on SQLite.
 const CLAIMS_MAX: usize = 16;
-/// A claim that brought nothing sooner than this is followed by a pause: a server that shuts down does not let it wait.
+/// After a claim that returned nothing faster than this, the loop pauses: a server that shuts down answers at once.
 const EMPTY_PAUSE: Duration = Duration::from_millis(100);
-/// How long a claim waits for more free places where few are: handlers often end together.
+/// How long the next claim is delayed if few places are free: handlers often end together.
 const LINGER: Duration = Duration::from_millis(1);
-/// How long an open claim may still answer once the shutdown begins. After that it is hung up on, and the server takes
-/// back what it would have given.
+/// How long an open claim may still answer after the shutdown begins. Then the connection is closed, and the server keeps the
+/// jobs that it would have given.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How long after the grace a dropped handler may take to let go.
 const LET_GO: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub(super) struct Shift {
     claims: JoinSet<Claimed>,
     /// Whether claims that have no answer yet are to end.
     hang_up: watch::Sender<bool>,
-    /// How many may be in flight: more and more while they bring jobs, and one that waits while there are none.
+    /// How many claims may be in flight: it grows while they return jobs, and falls to one waiting claim when there are none.
     claims_max: usize,
     /// Places that claims in flight hold.
     reserved: usize,
@@ -161,7 +161,7 @@ impl Shift {
         self.concurrency.saturating_sub(self.running.len() + self.reserved)
     }
 
-    /// Opens claims for the places that are free: one in any case, more only for whole batches.
+    /// Opens claims for the free places: always one, more only for full batches.
     fn open_claims(&mut self) {
         if *self.gate.borrow_and_update() != Gate::Open {
             return;
@@ -239,7 +239,7 @@ impl Shift {
         self.shared.held_changed.notify_waiters();
         for job in jobs {
             let Some(handler) = self.handlers.get(job.stream()).cloned() else {
-                // A stream that nobody asked for: somebody else may know what to do with it.
+                // A stream that was not asked for: another worker may handle it.
                 self.hand_back(vec![job]);
                 continue;
             };
@@ -248,22 +248,22 @@ impl Shift {
         }
     }
 
-    /// Jobs that were claimed and are not started here.
+    /// Hands back jobs that were claimed and are not started.
     fn hand_back(&self, jobs: Vec<Job>) {
         for job in jobs {
             let _ = self.reports.send(Report::of(&job, End::Released));
         }
     }
 
-    /// What a claim brought and nobody starts.
+    /// Hands back everything that a claim returned.
     fn hand_back_all(&self, claimed: Jobs) {
         self.shared.tally.claimed.add(claimed.jobs.len() + claimed.unsure.len());
         self.hand_back(claimed.jobs);
         self.hand_back(claimed.unsure);
     }
 
-    /// Lets handlers finish within the drain time, then tells them to, then drops them. What an open claim still brings
-    /// is handed back.
+    /// Lets handlers finish within the drain time, then tells them to stop, then drops them. Jobs that an open claim still
+    /// returns are handed back.
     async fn finish_handlers(&mut self) {
         let within = later;
         let (drained_at, farewell_at) = (within(self.drain), within(FAREWELL));
@@ -304,7 +304,7 @@ impl Shift {
         }
     }
 
-    /// Brings the last reports to the server, as far as that is possible in time.
+    /// Sends the last reports, as far as time allows.
     async fn finish_reports(self) -> Summary {
         let Self { shared, reports, settle, settle_until, mut reporter, keeper, .. } = self;
         drop(reports);

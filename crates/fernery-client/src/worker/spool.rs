@@ -2,8 +2,8 @@
 //!
 //! A directory with a lock, numbered segments to which reports are appended, and what could not be read set aside. A
 //! report is durable when [`Spool::keep`] has returned: written and synced, the directory too where the segment is new.
-//! What is settled is noted without a sync: the worst that a lost note brings is a repeated report, and the server
-//! answers those alike. A segment with nothing left to tell is emptied or deleted.
+//! A settled report is noted without a sync: a lost note only causes a repeated report, to which the server gives the same
+//! answer. A segment without unsettled reports is emptied or deleted.
 //!
 //! The directory is private (mode 0700, files 0600): reports carry lease tokens.
 
@@ -33,12 +33,12 @@ const SEGMENT_SUFFIX: &str = ".spool";
 pub(crate) struct Spool {
     path: PathBuf,
     lock: File,
-    /// Where reports are appended; `None` after a failure, until a new one is made.
+    /// The segment that reports are appended to; `None` after a failure, until a new one is created.
     current: Option<Segment>,
     next_number: u64,
-    /// The segment in which each report lies that is not settled.
+    /// The segment of each unsettled report.
     unsettled: HashMap<AttemptId, u64>,
-    /// How many of those each segment holds.
+    /// How many unsettled reports each segment has.
     counts: BTreeMap<u64, usize>,
 }
 
@@ -104,7 +104,7 @@ impl Spool {
             }
             None
         } else {
-            // Written anew without the damage, so that it is found once.
+            // Rewritten without the damage, so that it is reported only once.
             let aside =
                 spool.set_aside(&damage).map_err(|e| failed("what cannot be read cannot be kept", e))?;
             spool.unsettled.clear();
@@ -121,7 +121,7 @@ impl Spool {
         Ok(Opened { spool, leftovers, damaged })
     }
 
-    /// Makes reports durable. With none it only finds out whether it could.
+    /// Makes reports durable. With no reports it only tests whether the spool is writable.
     pub(crate) fn keep(&mut self, reports: &[Report]) -> io::Result<()> {
         let mut text = Vec::new();
         for report in reports {
@@ -139,7 +139,7 @@ impl Spool {
         Ok(())
     }
 
-    /// These need not be told any more.
+    /// Notes that these attempts are settled.
     pub(crate) fn forget(&mut self, attempts: &[AttemptId]) {
         let mut noted = Vec::new();
         for attempt in attempts {
@@ -171,14 +171,14 @@ impl Spool {
         }
     }
 
-    /// A report in this segment need not be found there any more.
+    /// One report of this segment is settled.
     fn count_down(&mut self, number: Option<u64>) {
         if let Some(count) = number.and_then(|number| self.counts.get_mut(&number)) {
             *count -= 1;
         }
     }
 
-    /// Appends to the current segment, or to a new one. Answers which.
+    /// Appends to the current segment or to a new one; returns its number.
     fn append(&mut self, text: &[u8], durable: bool) -> io::Result<u64> {
         if self.current.as_ref().is_some_and(|segment| segment.bytes >= SEGMENT_BYTES_MAX) {
             self.current = None;

@@ -264,6 +264,14 @@ fn item_name(id: &ObjectiveId) -> &str {
     }
 }
 
+/// Whether the stop asks for a change of the ticket's text, and the ticket is unchanged since.
+fn wants_edit(objective: &Objective, blocker: &BlockerRef, pause: Option<&PauseState>) -> bool {
+    let edit = format!("fernery ticket edit {}", objective.objective_id);
+    let first = pause.and_then(|pause| pause.prioritized_actions.first());
+    let asked = blocker.description.contains(&edit) || first.is_some_and(|action| action.contains(&edit));
+    asked && pause.is_none_or(|pause| objective.updated_at <= pause.created_at)
+}
+
 fn item(
     asked: &Asked,
     objective: &Objective,
@@ -294,10 +302,13 @@ fn item(
         (ObjectiveStatus::Blocked, [blocker]) if foreign::has_foreign_blockers(objective) => {
             (format!("show {id}"), vec![format!("waits on {}", said(blocker))])
         }
-        (ObjectiveStatus::Blocked, [blocker]) => (
-            format!("unblock {id} --blocker {}", blocker.blocker_id),
-            vec![format!("waits on {}", said(blocker))],
-        ),
+        (ObjectiveStatus::Blocked, [blocker]) => {
+            let verb = match wants_edit(objective, blocker, pause) {
+                true => format!("edit {id}"),
+                false => format!("unblock {id} --blocker {}", blocker.blocker_id),
+            };
+            (verb, vec![format!("waits on {}", said(blocker))])
+        }
         (ObjectiveStatus::Blocked, blockers) => {
             let reason = objective.blocked_reason.as_deref().unwrap_or("nobody said why");
             let why = match blockers.len() {

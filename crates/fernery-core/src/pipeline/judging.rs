@@ -166,7 +166,7 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         Verdict::Fail(_) if outcome == Outcome::Blocked => {
             let asked =
                 if case.bundle.notes.trim().is_empty() { &case.bundle.title } else { &case.bundle.notes };
-            let first = format!("Answer the executor in the ticket: {}", first_line(asked));
+            let first = format!("Answer the executor (fernery ticket edit {id}): {}", first_line(asked));
             give_up(PauseReason::GateFailed, BlockerKind::UserInput, whole_line(asked), first)
         }
         Verdict::Fail(_) if outcome == Outcome::Infra => give_up(

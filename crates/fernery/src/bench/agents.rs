@@ -1,5 +1,5 @@
-//! Tickets on a repository, with a scripted agent: what is added to the agent's own time before it starts and after it ends,
-//! and whether a repository with much in its history makes that longer or has more copied.
+//! Tickets on a repository, with a scripted agent. Measures the time before the agent starts and after it ends, and whether
+//! a repository with a large history makes that time longer or copies more.
 
 use super::pipeline::approved_with;
 use super::{Bench, quantile};
@@ -22,14 +22,14 @@ const BLUEPRINT: &str = "extends = \"mec\"\nazolla_id = \"agents\"\n\
     gates = [{ kind = \"schema\" }, { kind = \"outcome\" }, { kind = \"patch\" }, { kind = \"applies\" }]\n\
     [executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"mock\"\n\
     [limits]\nconcurrency = 0\nreview_limit = 0\n";
-/// What the agent does first and last: the times of these files are when it began and ended.
+/// The agent writes one file first and one last: their times say when it began and ended.
 const SCRIPT: &str = "mock: write began.txt x\nmock: write ended.txt x";
 /// Bytes of one object of the large repository.
 const OBJECT_BYTES: usize = 4 << 20;
 /// The longest that one ticket may take.
 const TICKET_WITHIN: Duration = Duration::from_secs(60);
 
-/// What one ticket took, in milliseconds, and had copied.
+/// The times of one ticket in milliseconds, and how much was copied for it.
 struct Taken {
     start_ms: f64,
     end_ms: f64,
@@ -135,7 +135,7 @@ impl Agents {
                 bundle.notes
             );
         }
-        // Where the agent worked is there until it is handed in, and then in the trash.
+        // The agent's folder exists until its work is handed in; then it is in the trash.
         let run = loop {
             if let Some(run) = in_trash(&self.trash, &work) {
                 break run;
@@ -186,7 +186,7 @@ fn in_trash(trash: &Path, work_order_id: &str) -> Option<PathBuf> {
         .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(work_order_id)))
 }
 
-/// Bytes of all files in a folder. What is only linked to is not in it.
+/// Bytes of all files in a folder, without those that are only linked.
 fn bytes_in(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
@@ -197,7 +197,8 @@ fn bytes_in(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Makes a bare repository: so many megabytes of objects that do not compress, in one pack, of which the last commit has none.
+/// Makes a bare repository with this many megabytes of incompressible objects in one pack. The last commit contains none
+/// of them.
 fn repository(dir: &Path, megabytes: usize) -> Result<()> {
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
@@ -228,7 +229,7 @@ fn repository(dir: &Path, megabytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that no compression makes fewer, the same in every run.
+/// Incompressible bytes, the same in every run.
 struct Noise(u64);
 
 impl Noise {

@@ -41,7 +41,7 @@ pub(crate) struct BenchArgs {
     /// Claims that wait at once in the memory figure.
     #[arg(long, default_value_t = 10_000)]
     pub(super) polls: usize,
-    /// Objectives that lie in the database in the flatness figures of the pipeline; 0 leaves them out.
+    /// Objectives in the database for the flatness figures of the pipeline; 0 leaves these figures out.
     #[arg(long, default_value_t = 0)]
     pub(super) objectives: usize,
     /// Tickets in the figures of agents, for each repository.
@@ -50,7 +50,7 @@ pub(crate) struct BenchArgs {
     /// Megabytes of objects in the history of a second repository that agents work on; 0 leaves it out.
     #[arg(long, value_name = "MB", default_value_t = 500)]
     pub(super) objects_mb: usize,
-    /// Serve the echo side; the bench starts itself so.
+    /// Serve as the echo server; the bench starts itself with this flag.
     #[arg(long, hide = true)]
     pub(super) serve_echo: bool,
 }
@@ -77,8 +77,8 @@ pub(super) enum Group {
     Transport,
     /// Tickets from their approval through an executor that does nothing to their verdict.
     Pipeline,
-    /// What a run of an agent takes beside the agent's own time, and what it copies; needs git and a sandbox. Only where it is
-    /// named.
+    /// Time of an agent's run besides the agent's own time, and what is copied; needs git and a sandbox. Only measured if it
+    /// is named.
     Agents,
 }
 

@@ -1,4 +1,4 @@
-//! HTTP with nothing behind it: JSON in, the same JSON out. What the machine can do per request at best.
+//! HTTP with nothing behind it: JSON in, the same JSON out. This is the best that the machine can do per request.
 
 use anyhow::Result;
 use bytes::Bytes;

@@ -36,7 +36,7 @@ struct Held<'a> {
     lease_token: &'a str,
 }
 
-/// Runs `lanes` of the same work side by side and answers how many pieces a second they did in all.
+/// Runs `lanes` copies of the same work concurrently; returns how many pieces per second they did in total.
 async fn side_by_side<F>(lanes: usize, work: impl Fn(Arc<AtomicUsize>) -> F) -> Result<f64>
 where
     F: Future<Output = Result<()>> + Send + 'static,
@@ -133,7 +133,7 @@ pub(super) async fn drain_array(
     drain_from(&[server], stream, connections, per_call, None).await
 }
 
-/// As [`drain_array`], from several servers in turns; where `jobs` come meanwhile, until all of them are done.
+/// Like [`drain_array`], from several servers in turn. With `jobs`, which are enqueued meanwhile, until all of them are done.
 pub(super) async fn drain_from(
     servers: &[&Server],
     stream: &str,
@@ -240,7 +240,7 @@ pub(super) async fn claim_times(server: &Server, stream: &str, claims: usize) ->
     Ok(taken)
 }
 
-/// Opens `count` claims that wait, and answers the connections that keep them.
+/// Opens `count` waiting claims; returns their connections.
 pub(super) async fn park(server: &Server, count: usize) -> Result<Vec<tokio::task::JoinHandle<()>>> {
     let mut waiting = Vec::with_capacity(count);
     for chunk in 0..count.div_ceil(500) {

@@ -1,7 +1,8 @@
-//! `fernery bench`: how fast this machine runs Fernery, and how fast it runs the same without an engine.
+//! `fernery bench`: how fast this machine runs Fernery, and how fast it does the same work without an engine.
 //!
-//! Prints one JSON line per figure, and on stderr what is being measured. Both sides of a ratio are measured in the same run, because machines differ and are
-//! noisy. All servers are children of this process on loopback; the loads are bounded in count and end by themselves.
+//! Prints one JSON line per figure on stdout, and what is being measured on stderr. Both sides of a ratio are measured in the
+//! same run, because machines differ and are noisy. All servers are children of this process on loopback; the loads are
+//! bounded in count and end by themselves.
 
 mod agents;
 mod args;
@@ -44,7 +45,7 @@ struct Figure<'a> {
 /// Rounds of the throughput figures.
 const ROUNDS: usize = 5;
 
-/// One round of them.
+/// One round of the throughput figures.
 struct Round {
     echo: f64,
     raw: Raw,
@@ -60,7 +61,7 @@ struct Bench {
     missed: usize,
 }
 
-/// Runs what was asked for; answers whether every target was reached.
+/// Measures what was asked for; returns whether every target was reached.
 pub(crate) async fn run(args: BenchArgs) -> Result<bool> {
     if args.serve_echo {
         echo::serve().await?;
@@ -255,7 +256,7 @@ impl Bench {
         let waiting = load::park(&server, self.args.polls).await?;
         let mut probe = wire::Wire::connect(server.address, &server.operator).await?;
         let mut counted = 0.0;
-        // Until all of them wait, as the server itself counts them.
+        // Until all of them wait, by the server's own count.
         for _ in 0..1_000 {
             let (_, body) = probe.request("GET", "/metrics", b"").await?;
             let text = String::from_utf8_lossy(body);

@@ -1,5 +1,5 @@
-//! Tickets through the whole pipeline, with an executor that does nothing: how many a second, how soon after its approval
-//! one starts, and whether either depends on how many there are.
+//! Tickets through the whole pipeline, with an executor that does nothing: how many per second, how soon after its approval
+//! a ticket starts, and whether either depends on the number of tickets.
 
 use super::args::Backend;
 use super::{Bench, quantile};
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The azolla that is measured: no limits, gates that need no program, an executor elsewhere.
+/// The azolla that is measured: no limits, gates without programs, a remote executor.
 const BLUEPRINT: &str = "extends = \"mec\"\nazolla_id = \"bench\"\ndiazotroph_type = \"BENCH_DIAZOTROPH\"\n[limits]\nconcurrency = 0\nreview_limit = 0\n\
      [executors.BENCH_DIAZOTROPH]\nkind = \"remote\"\n";
 const OPERATORS: usize = 32;
@@ -34,7 +34,7 @@ const TAKEN_AT_ONCE: usize = 64;
 const SAMPLES: usize = 200;
 /// Objectives stored by one transaction when the database is filled.
 const FILL_BATCH: usize = 500;
-/// Entries of the journal that one transaction seals then.
+/// Journal entries sealed by one transaction when the database is filled.
 const SEAL_BATCH: i64 = 1_000;
 
 struct Azolla {
@@ -169,7 +169,7 @@ async fn approved(substrate: &Substrate, id: ObjectiveId) -> Result<()> {
     approved_with(substrate, id, AzollaId::stored("bench"), draft()).await.map(drop)
 }
 
-/// Writes a ticket down and approves it; answers when its approval was asked for.
+/// Creates a ticket and approves it; returns when the approval was sent.
 pub(super) async fn approved_with(
     substrate: &Substrate,
     id: ObjectiveId,
@@ -189,7 +189,7 @@ pub(super) async fn approved_with(
 }
 
 impl Azolla {
-    /// Tickets a second, from the first that is written down to the last that is judged.
+    /// Tickets per second, from the first creation to the last verdict.
     async fn tickets(&self, name: &str, count: usize) -> Result<f64> {
         let substrate = self.engine.substrate();
         let (before, since) = (self.executed.load(Ordering::Relaxed), door::stop_watch());
@@ -256,7 +256,7 @@ impl Azolla {
         Ok(taken)
     }
 
-    /// Objectives that only lie there.
+    /// Fills the database with objectives that nothing works on.
     async fn fill(&self, count: usize) -> Result<()> {
         let substrate = self.engine.substrate();
         for from in (0..count).step_by(FILL_BATCH) {
@@ -271,7 +271,7 @@ impl Azolla {
             });
             filled.await.map_err(|e| anyhow!("{e}")).context("filling the database")?;
         }
-        // What is measured is a long history, not how its last million entries are sealed beside it.
+        // Seal everything first: the figure is about a long history, not about sealing it at the same time.
         loop {
             let sealed = substrate.transact(|sql| journal::seal(sql, SEAL_BATCH)).await;
             if sealed.map_err(|e| anyhow!("{e}")).context("sealing the journal")?.0 == 0 {

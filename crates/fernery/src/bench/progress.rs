@@ -1,5 +1,5 @@
-//! What is being measured now, for whoever waits: a bar on a terminal, a line a step elsewhere. All of it on stderr, since
-//! stdout is for figures.
+//! Shows what is being measured: a bar on a terminal, otherwise a line per step. All of it goes to stderr, because stdout is
+//! for figures.
 
 use fernery_engine::door::stop_watch;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Nobody reads the figures any more.
+/// The reader of stdout is gone.
 #[derive(Debug)]
 pub(crate) struct ReaderLeft;
 
@@ -35,14 +35,14 @@ impl Progress {
             let style = ProgressStyle::with_template(template);
             let bar = ProgressBar::new(steps as u64)
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            // Often enough to be alive, too rarely to be measured.
+            // Often enough to look alive, too rarely to disturb the measurement.
             bar.enable_steady_tick(Duration::from_secs(1));
             bar
         });
         Self { bar, started: stop_watch(), begun: 0, steps }
     }
 
-    /// The next step, by the figure that it is for.
+    /// Begins the next step, for this figure.
     pub(super) fn step(&mut self, figure: &str) {
         self.begun += 1;
         match &self.bar {
@@ -57,7 +57,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line of the result between two looks of the bar.
+    /// Prints a line of the result; the bar is redrawn below it.
     pub(super) fn print(&self, line: &str) -> Result<(), ReaderLeft> {
         let print = || writeln!(std::io::stdout(), "{line}").map_err(|_| ReaderLeft);
         match &self.bar {

@@ -1,5 +1,5 @@
-//! What the databases can do with no engine at all: one table, claim by UPDATE, complete by UPDATE, the row kept. The
-//! other side of every ratio, measured in the same run.
+//! What the databases can do without an engine: one table, claim by UPDATE, complete by UPDATE, and the row is kept. This is
+//! the other side of every ratio, measured in the same run.
 
 use anyhow::{Context, Result};
 use fernery_engine::door::stop_watch;

@@ -1,4 +1,4 @@
-//! Servers under measurement: child processes of this very program, on free loopback ports, ended with the bench.
+//! The measured servers: child processes of this program, on free loopback ports, ended with the bench.
 
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ impl Server {
         command.args(["up", "--listen", "127.0.0.1:0", "--retention", "365d", "--log-level", "warn"]);
         command.args(["--database", database]);
         command.arg("--data").arg(data);
-        // Not as an argument: it holds a password.
+        // Not as an argument: other processes could read the password.
         match redis {
             Some(url) => command.env("FERNERY_REDIS", url),
             None => command.env_remove("FERNERY_REDIS"),
@@ -74,7 +74,7 @@ async fn start(mut command: Command) -> Result<(Child, SocketAddr)> {
     while let Some(line) = lines.next_line().await? {
         if let Some((_, address)) = line.split_once("listening on http://") {
             let address = address.trim().trim_end_matches('/').parse()?;
-            // Whatever else it prints must not block it.
+            // Read on, or a full pipe would block the server.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             return Ok((child, address));
         }

@@ -1,4 +1,4 @@
-//! Redis Streams as transport, beside the same PostgreSQL without; and three servers beside one.
+//! Compares Redis Streams as transport with the same PostgreSQL without Redis, and three servers with one.
 
 use super::server::Server;
 use super::{Bench, ROUNDS, load, quantile, wire};

@@ -1,5 +1,5 @@
-//! A lean HTTP client for measuring: one connection, one request at a time, no more work than the protocol needs, so that
-//! the generator takes as little as possible of the cores that it shares with the server.
+//! A minimal HTTP client for measuring: one connection, one request at a time. It does as little work as possible, because it
+//! shares the cores with the server.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ impl Wire {
         Ok(Self { stream, head, out: Vec::new(), read: Vec::with_capacity(16 << 10) })
     }
 
-    /// Sends a request and answers status and body. The body is valid until the next call.
+    /// Sends a request; returns status and body. The body is valid until the next call.
     pub(super) async fn post(&mut self, path: &str, body: &[u8]) -> Result<(u16, &[u8])> {
         self.request("POST", path, body).await
     }

@@ -1,4 +1,5 @@
-//! What workers add: the Rust loop beside bare array calls, and `fernery worker` beside starting the command by hand.
+//! The overhead of workers: the Rust loop compared with bare array calls, and `fernery worker` with starting the command by
+//! hand.
 
 use super::server::Server;
 use anyhow::{Context, Result, ensure};
@@ -46,7 +47,7 @@ pub(super) async fn drain_loop(
     Ok(jobs as f64 / taken.as_secs_f64())
 }
 
-/// Milliseconds of `true` started by hand, and through a worker's guard, in turns.
+/// Milliseconds of `true`, alternately started by hand and through a worker's guard.
 pub(super) async fn run_true(runs: usize) -> Result<(Vec<f64>, Vec<f64>)> {
     let guards = Guards::new(std::env::current_exe()?, vec!["true".into()], Duration::from_secs(5));
     guards.prepare().await?;

@@ -26,9 +26,11 @@ pub(super) enum Agent {
 /// profile replaces it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+With --json: name, from, description, program, version, usable and lacks of each.
+
 Examples:
   fernery agent list
-  fernery agent list --json | jq '.[] | select(.usable)'     name, from, description, program, version, usable, lacks")]
+  fernery agent list --json | jq '.[] | select(.usable)'")]
 pub(super) struct List {}
 
 /// Check whether agents can be used here
@@ -53,9 +55,11 @@ pub(super) struct Check {
 /// Print the file of a profile
 #[derive(Debug, Args)]
 #[command(after_help = "\
+To change a profile, write it into the folder profiles beside your blueprints: these blueprints then use it.
+
 Examples:
-  fernery agent show claude                                  how it is started, with comments
-  fernery agent show claude > profiles/claude.toml           then change it; blueprints next to that folder use it")]
+  fernery agent show claude
+  fernery agent show claude > profiles/claude.toml")]
 pub(super) struct Show {
     /// The profile
     #[arg(value_name = "NAME")]
@@ -157,7 +161,7 @@ fn list(found: Vec<(Sourced, Option<Usable>)>, screen: Screen) -> Outcome {
         vec![(&sourced.name).into(), state, Cell::maybe(version), from(sourced).into(), about.into()]
     };
     let rows: Vec<Vec<Cell>> = found.iter().map(row).collect();
-    screen.table(&["PROFILE", "STATE", "VERSION", "FROM", "WHAT IT IS"], &rows)?;
+    screen.table(&["PROFILE", "STATE", "VERSION", "FROM", "WHAT IT IS"], rows)?;
     screen.line("`fernery agent check NAME` says what is missing and how to get it")
 }
 

@@ -22,13 +22,15 @@ use std::path::PathBuf;
 /// Next to the database it writes one small file to measure a sync, and removes it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Levels: `ok`; `warning`: it works, but will cause trouble one day; `problem`: it does not work, or breaks a promise.
+Levels: `ok`; `warning`: it works, but will cause trouble one day; `problem`: it does not work, or breaks a promise. \
 Every warning and problem comes with a remedy. Exit code 1 if there is a problem, else 0.
+
+With --json: check, level, found and remedy of each.
 
 Examples:
   fernery doctor
   fernery doctor --database postgres://fernery@db/fernery
-  fernery doctor --json | jq '.[] | select(.level != \"ok\")'     check, level, found, remedy")]
+  fernery doctor --json | jq '.[] | select(.level != \"ok\")'")]
 pub(super) struct Doctor {
     #[command(flatten)]
     flags: SettingFlags,
@@ -67,7 +69,7 @@ fn show(findings: &[Finding], screen: Screen) -> Outcome {
             rows.push(vec!["".into(), "".into(), format!("→ {remedy}").into()]);
         }
     }
-    screen.table(&["LEVEL", "CHECK", "FOUND"], &rows)?;
+    screen.table(&["LEVEL", "CHECK", "FOUND"], rows)?;
     screen.line(&summary(findings))
 }
 

@@ -3,7 +3,7 @@
 //! This only collects the folder: regular files of bounded size. The server checks and decides.
 
 use super::failure::{Failure, Outcome};
-use super::screen::{Screen, plain};
+use super::screen::{Screen, counted, plain};
 use clap::Args;
 use fernery_client::Client;
 use fernery_client::client::Reply;
@@ -28,12 +28,12 @@ const DEPTH_MAX: usize = 4;
 /// starts no work: captures that waited for triage are held until `fernery triage release`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everything is checked before anything is written: each file against its schema and manifest.json, the references
-between artifacts, the journal's chain, every verdict. Either the whole folder is imported or nothing. Importing the
-same folder again changes nothing. As a request a folder has at most 64 MiB, a file 8 MiB; move larger data as a
+Everything is checked before anything is written: each file against its schema and manifest.json, the references \
+between artifacts, the journal's chain, every verdict. Either the whole folder is imported or nothing. Importing the \
+same folder again changes nothing. As a request a folder has at most 64 MiB, a file 8 MiB; move larger data as a \
 backup.
 
-Somebody who changes a folder can also compute all digests again. Only the digest that `fernery export` printed
+Somebody who changes a folder can also compute all digests again. Only the digest that `fernery export` printed \
 detects that, if you kept it somewhere else: give it with --digest.
 
 Exit codes: 0 imported, 1 refused, 4 this instance already has tickets.
@@ -78,8 +78,8 @@ pub(super) async fn run(import: Import, client: &Client, screen: Screen) -> Outc
     }
     if answer.held > 0 {
         screen.line(&format!(
-            "{} captures are held; to release them to triage: fernery triage release",
-            answer.held
+            "held: {}; to release to triage: fernery triage release",
+            counted(answer.held, "capture")
         ))?;
     }
     Ok(())

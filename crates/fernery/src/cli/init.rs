@@ -31,9 +31,9 @@ const SCRIPTS_MAX: usize = 200;
 Exit codes: 0 written, 2 this is not a git repository, 4 one of the files already exists.
 
 Examples:
-  fernery init                                               then: fernery up
-  fernery init --json                                        files, azolla_id, base, agent, logged_out
-  fernery azolla check azolla.toml                           after changing it")]
+  fernery init                        then: fernery up
+  fernery init --json                 files, azolla_id, base, agent, logged_out
+  fernery azolla check azolla.toml    after changing it")]
 pub(super) struct Init {}
 
 pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {

@@ -3,7 +3,7 @@
 use super::Global;
 use super::failure::{Failure, Outcome};
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen, plain};
+use super::screen::{Cell, Screen, counted, plain};
 use crate::workers::HEAD_FILE;
 use clap::{Args, Subcommand};
 use fernery_client::Client;
@@ -44,7 +44,7 @@ pub(super) struct Verify {}
 
 const ENTRIES: Listing<JournalPage> = Listing {
     key: "entries",
-    heads: &["AT", "WHO", "ACT", "SUBJECT"],
+    heads: &["AT", "WHO…", "ACT", "SUBJECT"],
     rows: |page| {
         let row = |e: JournalEntry| -> Vec<Cell> {
             vec![e.created_at.into(), e.actor.into(), e.act.into(), e.subject.into()]
@@ -87,7 +87,7 @@ pub(super) fn verify(_: &Verify, global: &Global, screen: Screen) -> Outcome {
         }
         None => {
             let with = if kept.is_some() { ", and it matches the saved head" } else { "" };
-            screen.line(&format!("the journal is intact: {} entries{with}", verdict.entries))
+            screen.line(&format!("the journal is intact: {}{with}", counted(verdict.entries, "entry")))
         }
     }
 }
@@ -111,8 +111,8 @@ fn against(kept: Option<&JournalHead>, verdict: &JournalVerdict) -> Option<Strin
     let kept = kept.filter(|kept| kept.place > 0)?;
     match &verdict.at {
         None => Some(format!(
-            "the chain was truncated: {} entries were sealed, {} exist",
-            kept.place,
+            "the chain was truncated: {} sealed, {} exist",
+            counted(kept.place, "entry"),
             verdict.head.as_ref().map_or(0, |head| head.place)
         )),
         Some(at) if at.hash != kept.hash => {

@@ -57,7 +57,7 @@ pub(super) async fn list<T: DeserializeOwned>(
 ) -> Outcome {
     let mut left = if paging.all { usize::MAX } else { paging.limit as usize };
     let mut cursor = paging.cursor.clone();
-    let mut widths = Vec::new();
+    let mut columns = Vec::new();
     let mut printed = 0;
     loop {
         let wanted = u32::try_from(left).unwrap_or(u32::MAX).min(limits::PAGE_ROWS_MAX);
@@ -66,7 +66,7 @@ pub(super) async fn list<T: DeserializeOwned>(
         if screen.json {
             print_items(listing.key, &items, printed)?;
         } else {
-            screen.more_rows(listing.heads, &(listing.rows)(reply.read()?), &mut widths)?;
+            screen.more_rows(listing.heads, (listing.rows)(reply.read()?), &mut columns)?;
         }
         printed += items.len();
         left = left.saturating_sub(items.len());

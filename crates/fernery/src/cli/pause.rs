@@ -25,7 +25,7 @@ Examples:
 
 const PAUSES: Listing<PausePage> = Listing {
     key: "pauses",
-    heads: &["STOPPED AT", "TICKET", "REASON", "NEXT"],
+    heads: &["STOPPED", "TICKET", "REASON", "NEXT"],
     rows: |page| {
         let row = |pause: PauseState| -> Vec<Cell> {
             let next = Cell::maybe(pause.prioritized_actions.first());

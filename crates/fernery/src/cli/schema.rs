@@ -25,11 +25,13 @@ pub(super) enum Schema {
 #[command(after_help = "\
 Exit codes: 0 all are valid, 1 one is not, 2 a file cannot be read.
 
+With --json: file, schema, valid and violations of each file.
+
 Examples:
   fernery schema check objective.json
-  fernery schema check exported/                             every .json file in a folder and below
+  fernery schema check exported/    every .json file in a folder and below
   my-executor | fernery schema check --as output_bundle -
-  fernery schema check exported/ --json | jq '.[] | select(.valid | not)'     file, schema, valid, violations")]
+  fernery schema check exported/ --json | jq '.[] | select(.valid | not)'")]
 pub(super) struct Check {
     /// Files to check, or folders to look for .json files in; - is stdin
     #[arg(required = true, value_name = "FILE")]
@@ -77,7 +79,7 @@ fn list(screen: Screen) -> Outcome {
         return screen.line(&Value::from(rows).to_string());
     }
     let rows: Vec<Vec<Cell>> = schemas.iter().map(|s| vec![s.name().into(), s.about().into()]).collect();
-    screen.table(&["SCHEMA", "WHAT IT IS"], &rows)
+    screen.table(&["SCHEMA", "WHAT IT IS"], rows)
 }
 
 /// What is told of one file.

@@ -1,10 +1,16 @@
 //! Output on stdout: tables for people, JSON for programs, without control characters for the terminal.
 
+mod fit;
+
 use super::failure::{Failure, Outcome};
+use fernery_core::Timestamp;
 use fernery_core::names::is_unprintable;
+use fernery_engine::door;
 use serde_json::value::RawValue;
 use std::io::{self, IsTerminal, Write};
 use unicode_width::UnicodeWidthStr;
+
+pub(super) use fit::Column;
 
 /// Where a command's answer goes.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +18,8 @@ pub(super) struct Screen {
     /// For programs.
     pub(super) json: bool,
     colour: bool,
+    /// Columns of the terminal; none if stdout is no terminal.
+    width: Option<usize>,
 }
 
 /// Foreign text with control characters made visible.
@@ -94,9 +102,11 @@ impl Cell {
 impl Screen {
     /// What stdout is fit for.
     pub(super) fn new(json: bool) -> Self {
-        let colour =
-            !json && io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-        Self { json, colour }
+        let terminal = !json && io::stdout().is_terminal();
+        let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        let size = terminal.then(|| rustix::termios::tcgetwinsize(io::stdout()).ok()).flatten();
+        let width = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        Self { json, colour, width }
     }
 
     /// One line, already fit for a terminal.
@@ -118,43 +128,58 @@ impl Screen {
         }
     }
 
-    /// A table. Columns are as wide as their widest cell; the last one is not padded.
-    pub(super) fn table(&self, heads: &[&str], rows: &[Vec<Cell>]) -> Outcome {
-        let mut widths = Vec::new();
-        self.more_rows(heads, rows, &mut widths)
+    /// A table. Columns are as wide as their widest cell. On a terminal that is too narrow instants are shortened,
+    /// columns whose head ends in `…` are cut, and the last column is wrapped.
+    pub(super) fn table(&self, heads: &[&'static str], rows: Vec<Vec<Cell>>) -> Outcome {
+        self.more_rows(heads, rows, &mut Vec::new())
     }
 
-    /// The next rows of a table; its heads stand over the first ones. `widths` starts empty and only grows.
-    pub(super) fn more_rows(&self, heads: &[&str], rows: &[Vec<Cell>], widths: &mut Vec<usize>) -> Outcome {
-        let first = widths.is_empty();
+    /// The next rows of a table; its heads stand over the first ones. `columns` starts empty, and columns only grow.
+    pub(super) fn more_rows(
+        &self,
+        heads: &[&'static str],
+        rows: Vec<Vec<Cell>>,
+        columns: &mut Vec<Column>,
+    ) -> Outcome {
+        self.rows_as_text(heads, rows, columns, door::wall_clock()).iter().try_for_each(|row| self.line(row))
+    }
+
+    fn rows_as_text(
+        &self,
+        heads: &[&'static str],
+        mut rows: Vec<Vec<Cell>>,
+        columns: &mut Vec<Column>,
+        now: Timestamp,
+    ) -> Vec<String> {
+        let first = columns.is_empty();
         if first {
-            widths.extend(heads.iter().map(|h| h.len()));
+            columns.extend(heads.iter().map(|head| Column::new(head)));
         }
-        for row in rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.width());
-            }
+        let mut widened = widened(columns, &rows);
+        if let Some(width) = self.width
+            && widened.iter().map(|column| column.width + fit::GAP).sum::<usize>() > width + fit::GAP
+        {
+            let short = |cell| fit::short_instant(cell, now);
+            rows = rows.into_iter().map(|row| row.into_iter().map(short).collect()).collect();
+            widened = self::widened(columns, &rows);
+            fit::narrow(&mut widened, width);
         }
-        if first {
-            let heads: Vec<_> = heads.iter().map(|h| Cell((*h).to_string(), Paint::Dim)).collect();
-            self.row(&heads, widths)?;
-        }
-        rows.iter().try_for_each(|row| self.row(row, widths))
+        *columns = widened;
+        let heads = columns.iter().map(|column| Cell(column.head.to_string(), Paint::Dim)).collect();
+        let heads = first.then_some(heads);
+        heads.iter().chain(&rows).map(|row| self.laid_out(row, columns)).collect()
     }
 
-    fn row(&self, row: &[Cell], widths: &[usize]) -> Outcome {
-        self.line(&self.laid_out(row, widths))
-    }
-
-    fn laid_out(&self, row: &[Cell], widths: &[usize]) -> String {
-        let mut line = String::new();
-        for (i, (cell, width)) in row.iter().zip(widths).enumerate() {
-            line.push_str(&self.painted(&cell.0, cell.1));
-            if i + 1 < row.len() {
-                line.extend(std::iter::repeat_n(' ', width - cell.width() + 2));
+    fn laid_out(&self, row: &[Cell], columns: &[Column]) -> String {
+        let mut text = String::new();
+        for piece in fit::pieces(row, columns, self.width.unwrap_or(usize::MAX)) {
+            if piece.new_line {
+                text.push('\n');
             }
+            text.extend(std::iter::repeat_n(' ', piece.spaces));
+            text.push_str(&self.painted(&piece.cell.0, piece.cell.1));
         }
-        line.trim_end().to_string()
+        text
     }
 
     /// Names and values below each other.
@@ -181,6 +206,27 @@ impl Screen {
     }
 }
 
+/// The columns, as wide as their widest cell.
+fn widened(columns: &[Column], rows: &[Vec<Cell>]) -> Vec<Column> {
+    let mut columns = columns.to_vec();
+    for row in rows {
+        for (column, cell) in columns.iter_mut().zip(row) {
+            column.width = column.width.max(cell.width());
+        }
+    }
+    columns
+}
+
+/// A number of things: `1 dead job`, `2 dead jobs`.
+pub(super) fn counted(n: impl std::fmt::Display, thing: &str) -> String {
+    let n = n.to_string();
+    match (n.as_str(), thing.strip_suffix('y')) {
+        ("1", _) => format!("1 {thing}"),
+        (_, Some(stem)) => format!("{n} {stem}ies"),
+        (_, None) => format!("{n} {thing}s"),
+    }
+}
+
 /// A remark beside the answer: it goes to stderr, so that stdout has only the answer.
 pub(super) fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "{}", plain(text));
@@ -200,16 +246,27 @@ mod tests {
         assert!(!inert.chars().any(is_unprintable), "{inert:?}");
         assert_eq!(serde_json::from_str::<String>(&inert).unwrap(), nasty);
     }
+
+    #[test]
+    fn one_thing_is_not_plural() {
+        for (n, thing, said) in [
+            (0, "dead job", "0 dead jobs"),
+            (1, "dead job", "1 dead job"),
+            (1, "entry", "1 entry"),
+            (2, "entry", "2 entries"),
+        ] {
+            assert_eq!(counted(n, thing), said);
+        }
+    }
+
     #[test]
     fn columns_begin_below_each_other_whatever_is_in_them() {
-        let screen = Screen { json: false, colour: false };
+        let screen = Screen { json: false, colour: false, width: None };
         let rows = [("plain", "a"), ("日本語", "b"), ("😀 ok", "c"), ("e\u{301}", "d")];
         let rows: Vec<Vec<Cell>> = rows.iter().map(|(one, two)| vec![(*one).into(), (*two).into()]).collect();
-        let width = rows.iter().map(|row| row[0].width()).max().unwrap();
-        assert_eq!(width, 6);
-        for row in &rows {
-            let line = screen.laid_out(row, &[width, 1]);
-            assert_eq!(line.width(), width + 2 + 1, "{line}");
+        let lines = screen.rows_as_text(&["ONE", "TWO"], rows, &mut Vec::new(), door::wall_clock());
+        for line in &lines[1..] {
+            assert_eq!(line.width(), 6 + 2 + 1, "{line}");
         }
     }
 }

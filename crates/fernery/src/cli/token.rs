@@ -13,11 +13,12 @@ use std::time::Duration;
 pub(super) enum Token {
     /// Create a token; its secret is printed only once
     #[command(after_help = "\
-Roles: operator (everything), worker (claims and reports jobs), producer (enqueues, reads its own jobs), viewer
+Roles: operator (everything), worker (claims and reports jobs), producer (enqueues, reads its own jobs), viewer \
 (reads), visitor (another server's azolla, which may read only what the setting `visitors` allows it).
 
 Examples:
-  fernery token new --role worker --name ci --streams 'build,deploy:*' --expires 30d
+  fernery token new --role worker --name ci --streams 'build,deploy:*'
+  fernery token new --role viewer --expires 30d
   fernery token new --role visitor --azolla task_management
   FERNERY_TOKEN=$(fernery token new --role producer)")]
     New {
@@ -99,7 +100,7 @@ pub(super) async fn run(token: Token, client: &Client, screen: Screen) -> Outcom
                 return screen.json_body(&reply.body);
             }
             let rows: Vec<_> = reply.read()?.tokens.into_iter().map(row).collect();
-            screen.table(&["TOKEN", "NAME", "ROLE", "FOR", "CREATED", "EXPIRES", "REVOKED"], &rows)
+            screen.table(&["TOKEN", "NAME…", "ROLE", "FOR…", "CREATED", "EXPIRES", "REVOKED"], rows)
         }
         Token::Revoke { id } => {
             let reply = client.revoke_token(&id).await?;

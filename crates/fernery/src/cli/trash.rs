@@ -3,7 +3,7 @@
 use super::Global;
 use super::failure::{Failure, Outcome};
 use super::input;
-use super::screen::{Cell, Screen, json_inert, plain, remark};
+use super::screen::{Cell, Screen, counted, json_inert, plain, remark};
 use clap::{Args, Subcommand};
 use fernery_core::names::nearest;
 use fernery_exec::agent::trash::{Discarded, Removal, Trash};
@@ -24,10 +24,11 @@ pub(super) enum TrashCommand {
 /// operator removes them: the run was killed or ended early, or its changes could not be captured.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+With --json: name, objective_id, work_order_id, attempt_id, discarded_at, captured, why, path and patch of each.
+
 Examples:
   fernery trash list
-  fernery trash list --json | jq '.[] | select(.captured | not)'     name, objective_id, work_order_id, attempt_id,
-                                                                     discarded_at, captured, why, path, patch")]
+  fernery trash list --json | jq '.[] | select(.captured | not)'")]
 pub(super) struct List {}
 
 /// Move a folder out of the trash
@@ -38,7 +39,7 @@ pub(super) struct List {}
 Exit codes: 3 there is no such folder in the trash, 4 DIR already exists.
 
 Example:
-  fernery trash restore 1790000000000-019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f-019a8c5e-8d10-7c11-8e55-3b2a1f6f0c12 --to work")]
+  fernery trash restore 1790000000000-019a…0c12 --to work    a listed name")]
 pub(super) struct Restore {
     /// The name in the list
     #[arg(value_name = "NAME")]
@@ -57,9 +58,10 @@ pub(super) struct Restore {
 Exit codes: 3 there is no such folder in the trash, 4 its run still uses it.
 
 Examples:
-  fernery trash remove 1790000000000-019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f-019a8c5e-8d10-7c11-8e55-3b2a1f6f0c12
-  fernery trash list --json | jq -r '.[] | select(.objective_id == \"TICKET\") | .name' |
-    xargs -r fernery trash remove --yes --json     name, captured, why, …")]
+  fernery trash remove 1790000000000-019a…0c12    a listed name
+  fernery trash list --json |
+    jq -r '.[] | select(.objective_id == \"TICKET\") | .name' |
+    xargs -r fernery trash remove --yes --json")]
 pub(super) struct Remove {
     /// The names in the list
     #[arg(value_name = "NAME", required = true)]
@@ -105,7 +107,7 @@ fn list(trash: &Trash, screen: Screen) -> Outcome {
         ]
     };
     let rows: Vec<Vec<Cell>> = all.into_iter().map(row).collect();
-    screen.table(&["NAME", "TICKET", "SINCE", "CAPTURED", "WHY"], &rows)
+    screen.table(&["NAME", "TICKET", "SINCE", "CAPTURED", "WHY"], rows)
 }
 
 fn take_out(trash: &Trash, Restore { name, to }: &Restore, screen: Screen) -> Outcome {
@@ -160,8 +162,8 @@ fn remove(trash: &Trash, Remove { names, yes }: &Remove, screen: Screen) -> Outc
     }
     if !yes {
         let lost = wanted.iter().filter(|discarded| !discarded.captured).count();
-        let question =
-            format!("permanently delete {} folders, {lost} of them not handed in? [y/N] ", wanted.len());
+        let folders = counted(wanted.len(), "folder");
+        let question = format!("permanently delete {folders}, {lost} not handed in? [y/N] ");
         input::confirmed(&question, "nothing was removed")?;
     }
     for (removal, discarded) in removals.into_iter().zip(&wanted) {
@@ -213,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_name_leads_to_all_that_hold_it_and_a_misspelling_to_the_nearest() {
+    fn part_of_a_name_suggests_all_matches_and_a_typo_the_nearest() {
         let known = || ["17-work-a", "18-work-b", "19-other-a"].into_iter();
         assert_eq!(meant("work", known()), ["17-work-a", "18-work-b"]);
         assert_eq!(meant("18-wrok-b", known()), ["18-work-b"]);

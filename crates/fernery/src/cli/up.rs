@@ -15,14 +15,15 @@ use serde_json::json;
 /// open requests and then exits. A second signal ends it at once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every flag can also be set as FERNERY_… in the environment or as a key in the configuration file: flag > environment >
-file > default. Every process on this machine can read a password in --database; put it into FERNERY_DATABASE or the
+Every flag can also be set as FERNERY_… in the environment or as a key in the configuration file: flag > environment > \
+file > default. Every process on this machine can read a password in --database; put it into FERNERY_DATABASE or the \
 file.
 
 Examples:
   fernery up
   fernery up --listen 127.0.0.1:0 --data /var/lib/fernery
-  FERNERY_DATABASE=postgres://fernery:…@db/fernery fernery up --listen 0.0.0.0:8443 --tls-cert s.crt --tls-key s.key")]
+  FERNERY_DATABASE=postgres://fernery:…@db/fernery fernery up \\
+    --listen 0.0.0.0:8443 --tls-cert s.crt --tls-key s.key")]
 pub(super) struct Up {
     #[command(flatten)]
     flags: SettingFlags,

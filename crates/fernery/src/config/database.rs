@@ -1,4 +1,4 @@
-//! The database URL: read, refused and shown without its password ever reaching an error, a log or a screen.
+//! Reads and shows the database URL. Its password never reaches an error, a log or a screen.
 
 use fernery_core::percent;
 use fernery_engine::Database;
@@ -20,7 +20,7 @@ pub fn parse(text: &str, base: &Path) -> Result<Database, String> {
     }
     let Some(rest) = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://")) else {
         return Err(match text.split_once(':') {
-            // Whatever stands before the colon is a scheme only if it looks like one.
+            // The text before the colon is a scheme only if it looks like one.
             Some((scheme, _)) if !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
                 format!(
                     "unknown scheme {scheme:?}; expected sqlite:PATH or postgres://user:password@host/name"
@@ -33,7 +33,7 @@ pub fn parse(text: &str, base: &Path) -> Result<Database, String> {
     Ok(Database::Postgres(text.to_string()))
 }
 
-/// Finds the mistakes that would make a driver report its own guess, often with the password in it.
+/// Finds mistakes that the driver would report in its own words, often with the password in them.
 fn check_postgres(rest: &str) -> Result<(), &'static str> {
     if rest.chars().any(|c| c.is_control() || c == ' ') {
         return Err("contains a space or a control character; percent-encode it");
@@ -72,13 +72,13 @@ fn check_postgres(rest: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The URL with every password replaced. It works on any text, a URL that was refused included.
+/// The URL with every password replaced. Works on any text, also on a URL that was refused.
 pub fn mask(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return if text.starts_with("sqlite:") { text.to_string() } else { "***".into() };
     };
     let (address, parameters) = match rest.rsplit_once('@') {
-        // A password may hold a raw ?, so the parameters start after the last @.
+        // A password may contain a raw `?`, so the parameters start after the last `@`.
         Some((user, after)) => {
             let (hosts, parameters) = split_parameters(after);
             let masked = match user.split_once(':') {
@@ -104,7 +104,7 @@ pub fn mask(text: &str) -> String {
     format!("{scheme}://{address}{mark}{parameters}")
 }
 
-/// The URL of somebody who knows all but the password.
+/// The URL with its password removed.
 pub fn without_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_string() };
     let (user, after) = rest.rsplit_once('@').unwrap_or(("", rest));
@@ -121,7 +121,7 @@ fn split_parameters(text: &str) -> (&str, &str) {
     text.split_once('?').unwrap_or((text, ""))
 }
 
-/// How a database that was read is shown to people.
+/// The database as people see it, without a password.
 pub fn show(database: &Database) -> String {
     match database {
         Database::Sqlite(path) => format!("sqlite:{}", path.display()),

@@ -1,5 +1,5 @@
-//! Who can reach a server, and what that asks of its settings: what others can reach is encrypted or said to be so; what needs no
-//! token is reached from this machine alone.
+//! Who can reach a server, and which settings that requires. A server that other machines can reach uses TLS, or the operator
+//! says that a proxy does. Workers without a token are accepted from this machine only.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,19 +7,18 @@ use std::path::PathBuf;
 /// Whether the worker endpoints ask for a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkerAuth {
-    /// They do.
     #[default]
     Token,
-    /// They do not; on loopback only, and never for the pipeline's streams.
+    /// Allowed on loopback only, and never for the streams of the pipeline.
     None,
 }
 
-/// Where certificate and key are.
+/// The files of the certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate and its chain, PEM, the server's own first.
+    /// The certificate chain as PEM, the server's certificate first.
     pub cert: PathBuf,
-    /// The private key, PEM; others must not be able to read it.
+    /// The private key as PEM; other users must not be able to read it.
     pub key: PathBuf,
 }
 
@@ -29,14 +28,14 @@ pub struct Exposure<'a> {
     pub listen: SocketAddr,
     /// Names that requests may use.
     pub allowed_hosts: &'a [String],
-    /// A proxy in front does TLS.
+    /// A proxy in front of the server does TLS.
     pub insecure_http: bool,
     pub has_tls: bool,
     /// Whether the worker endpoints ask for a token.
     pub worker_auth: WorkerAuth,
 }
 
-/// A setting that is not safe beside the others.
+/// A setting that is not safe in combination with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsafeSetting {
     pub setting: &'static str,
@@ -45,8 +44,8 @@ pub struct UnsafeSetting {
 }
 
 impl Exposure<'_> {
-    /// What lets others than this machine reach the server, in words; `None` if nothing does. Through a proxy, or under a name of
-    /// its own, a server on loopback is reached from elsewhere.
+    /// Why other machines can reach the server, in words; `None`: they cannot. A server on loopback can be reached through a proxy,
+    /// or under a host name that is allowed.
     pub fn opened_by(&self) -> Option<String> {
         let listen = self.listen;
         match self.allowed_hosts.first() {

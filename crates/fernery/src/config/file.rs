@@ -1,4 +1,4 @@
-//! The configuration file: TOML whose every mistake is answered with its place.
+//! Reads the configuration file (TOML). Every mistake is reported with its line and column.
 
 use super::table::{Form, SETTINGS, Setting, nearest};
 use super::{ConfigError, Given, Source, duration, registry, repos};
@@ -8,19 +8,18 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a configuration file at most: more is another file by mistake.
+/// Maximum size of a configuration file; a larger file was named by mistake.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A file that was read.
 #[derive(Debug)]
 pub struct ConfigFile {
-    /// Where it is.
     pub path: PathBuf,
-    /// What it sets.
+    /// The settings in it.
     pub given: Vec<Given>,
 }
 
-/// Reads a file. `lookup` answers `${NAME}`.
+/// Reads a file. `lookup` gives the values for `${NAME}`.
 pub fn read(path: &Path, lookup: &dyn Fn(&str) -> Option<String>) -> Result<ConfigFile, ConfigError> {
     let text = read_text(path)?;
     Ok(ConfigFile { path: path.to_path_buf(), given: parse(path, &text, lookup)? })
@@ -29,7 +28,7 @@ pub fn read(path: &Path, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Conf
 fn read_text(path: &Path) -> Result<String, ConfigError> {
     let refuse = |why: String| ConfigError(format!("cannot read {}: {why}", path.display()));
     let meta = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
-    // Opening a pipe would wait for a writer for ever.
+    // Opening a pipe would wait for a writer forever.
     if !meta.is_file() {
         return Err(refuse(if meta.is_dir() {
             "it is a directory".into()
@@ -50,14 +49,14 @@ fn read_text(path: &Path) -> Result<String, ConfigError> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text))
 }
 
-/// Reads the text of a file that is at `path`. Every mistake in its form is told, not only the first.
+/// Reads the text of the file at `path`. Reports every mistake in its form, not only the first.
 pub fn parse(
     path: &Path,
     text: &str,
     lookup: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Vec<Given>, ConfigError> {
     let (mut reader, mut file) = toml_file::open(text).map_err(|mut flaws| {
-        // Where the grammar is broken, what follows on the line is the same mistake.
+        // A syntax error causes follow-up errors on the same line: keep the first.
         flaws.dedup_by_key(|flaw| flaw.line);
         refused(path, &flaws)
     })?;
@@ -75,7 +74,7 @@ pub fn parse(
             None => file.entry(setting.key),
             Some(table) => {
                 let in_table = tables.get_mut(table).and_then(|fields| fields.entry(setting.key_in_table()));
-                // TOML also takes `"transport.ack" = …`, a name with a dot in it.
+                // TOML also accepts a quoted key with a dot: `"transport.ack" = …`.
                 in_table.or_else(|| file.entry(setting.key))
             }
         };
@@ -121,7 +120,7 @@ fn unknown_key(name: &str) -> String {
     }
 }
 
-/// What a value says in the form of flags and variables; `None` where it has a flaw.
+/// The value in the form of flags and variables; `None`: it has a flaw, which the reader has noted.
 fn texts_of(reader: &mut Reader, setting: &Setting, node: Node) -> Option<Vec<String>> {
     let Node { at, value } = node;
     let expected = |reader: &mut Reader, what: &str, value: &Shape| {
@@ -146,7 +145,7 @@ fn texts_of(reader: &mut Reader, setting: &Setting, node: Node) -> Option<Vec<St
         (Form::One, Shape::Whole(Some(number))) if setting.value_name == "NUMBER" => {
             Some(vec![number.to_string()])
         }
-        // A bare number gets the answer of a text without its unit: it says which forms there are.
+        // A bare number is refused like a text without a unit: that message lists the units.
         (Form::One, Shape::Whole(Some(number))) if setting.value_name == "DURATION" => {
             let text = number.to_string();
             let flaw = duration::parse(&text).map_err(|why| reader.flaw(at, setting.key, why));
@@ -157,16 +156,17 @@ fn texts_of(reader: &mut Reader, setting: &Setting, node: Node) -> Option<Vec<St
     }
 }
 
-/// The texts of a list; `None` where one of them has a flaw.
+/// The texts of a list; `None`: one of them has a flaw, which the reader has noted.
 pub(super) fn words_of(reader: &mut Reader, key: &str, items: Vec<Node>) -> Option<Vec<String>> {
     let texts =
         items.into_iter().enumerate().map(|(nth, item)| text_of(reader, format!("{key}[{nth}]"), item));
-    // All of them first: each flaw is told.
+    // Collected first, so that the reader notes every flaw.
     let texts: Vec<_> = texts.collect();
     texts.into_iter().map(|text| Some(text?.value)).collect()
 }
 
-/// Any text. Unlike in a blueprint, which a person approves by looking at it, it may hold what nobody can see: a path may.
+/// Any text, also with invisible characters: a path may contain them. A blueprint may not, because a person approves what is
+/// visible.
 pub(super) fn text_of(reader: &mut Reader, path: String, Node { at, value }: Node) -> Option<Found<String>> {
     match value {
         Shape::Text(value) => Some(Found { value, at, path }),
@@ -183,7 +183,7 @@ pub(super) fn text(reader: &mut Reader, fields: &mut Fields, key: &'static str) 
     fields.entry(key).and_then(|entry| text_of(reader, path, entry.node))
 }
 
-/// A text that must be there; `what` it says.
+/// A text that must be there; `what` describes it in the error.
 pub(super) fn required(
     reader: &mut Reader,
     fields: &mut Fields,
@@ -200,7 +200,7 @@ pub(super) fn required(
     }
 }
 
-/// Puts the environment's values for `${NAME}`; `$$` is a dollar sign. The value itself never reaches an error.
+/// Replaces `${NAME}` by the value from the environment, and `$$` by a dollar sign. No value is ever part of an error.
 fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! A value as somebody gave it: text with its source, so that a refusal can name both.
+//! A value as it was given: text with its source, so that a refusal can name both.
 
 use super::table::{Fallback, Setting};
 use super::{ConfigError, duration};
@@ -15,16 +15,15 @@ pub enum Source {
         /// `path:line:column`.
         place: String,
     },
-    /// Nobody said anything.
+    /// It was not set.
     Default,
 }
 
-/// A value as somebody gave it.
+/// A value as it was given, not checked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Of which setting.
     pub setting: &'static Setting,
-    /// One text, or several where the setting is a list.
+    /// One text; several if the setting is a list; none if it is not set.
     pub values: Vec<String>,
     pub source: Source,
 }
@@ -66,7 +65,7 @@ impl Given {
         duration::parse(self.text()).map_err(|why| self.refused(why))
     }
 
-    /// `None` where nobody says anything.
+    /// `None`: the setting is not set.
     pub(super) fn maybe_duration(&self) -> Result<Option<Duration>, ConfigError> {
         if self.values.is_empty() { Ok(None) } else { self.duration().map(Some) }
     }

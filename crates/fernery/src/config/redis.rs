@@ -1,25 +1,24 @@
-//! How Redis is used, and its address: read and refused without its password ever reaching an error, a log or a screen.
+//! The settings of Redis. Its password never reaches an error, a log or a screen.
 
 use super::database::mask;
 use std::fmt;
 
-/// Who tells Redis that a message is done with.
+/// Who acknowledges messages in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckBy {
     /// The server, once the outcome is durable.
     ControlPlane,
-    /// The worker, once it is told `ack: true`; the server sweeps up after it.
+    /// The worker, after an answer with `ack: true`. The server cleans up the messages of workers that died.
     Worker,
 }
 
-/// How the transport is set up.
+/// The settings of the transport.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TransportSettings {
     /// `redis://…`, `rediss://…` or `valkey://…`, with its password.
     pub url: String,
     /// The consumer group of all servers.
     pub group: String,
-    /// Who acknowledges.
     pub ack: AckBy,
 }
 
@@ -50,7 +49,7 @@ pub fn parse(text: &str) -> Result<String, String> {
     if !number.is_empty() && number.parse::<u16>().is_err() {
         return Err("the database must be a number, as in redis://host/0".into());
     }
-    // Whatever else is wrong; the driver's own words may repeat the password.
+    // The driver finds all other mistakes, but its message may contain the password.
     redis::Client::open(text)
         .map(|_| text.to_string())
         .map_err(|_| format!("is invalid; {expected}, with the password percent-encoded"))

@@ -1,5 +1,6 @@
-//! Azollas of other instances: which ones this instance asks, and which ones may ask here. In the file a table each, elsewhere
-//! `NAME=URL;azolla_id=…;token_env=…` and `SOURCE=AZOLLA+AZOLLA:ARTIFACT+ARTIFACT`.
+//! Azollas of other servers: those that this server queries (`registry`), and those that may query this server (`visitors`).
+//! Each is a table in the file; as a flag or variable it is `NAME=URL;azolla_id=…;token_env=…` or
+//! `SOURCE=AZOLLA+AZOLLA:ARTIFACT+ARTIFACT`.
 
 use super::file::{required, text, text_of, words_of};
 use crate::outgoing::Target;
@@ -9,25 +10,23 @@ use fernery_core::toml_file::{Entry, Fields, Found, Node, Reader, Shape};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// An azolla elsewhere that may be asked.
+/// An azolla of another server that this server may query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteAzolla {
-    /// What it is called here.
+    /// Its name on this server.
     pub name: AzollaId,
-    /// The server that has it.
+    /// The URL of its server.
     pub url: String,
-    /// What it is called there.
+    /// Its id on its own server.
     pub azolla_id: AzollaId,
-    /// Where its token is; `None`: it asks for none.
+    /// Where to read its token; `None`: it needs no token.
     pub token: Option<TokenAt>,
 }
 
 /// Where a token is read from, each time it is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenAt {
-    /// This variable of the environment.
     Env(String),
-    /// This file.
     File(PathBuf),
 }
 
@@ -50,9 +49,9 @@ impl TokenAt {
     }
 }
 
-/// Azollas elsewhere, by what they are called here.
+/// Azollas of other servers, by their names on this server.
 pub type Registry = BTreeMap<AzollaId, RemoteAzolla>;
-/// What azollas of other instances may read here, by what they call themselves.
+/// What azollas of other servers may read here, by their own names.
 pub type Visitors = BTreeMap<AzollaId, Reads>;
 
 /// Reads `NAME=URL;azolla_id=ID;token_env=NAME;token_file=PATH`; relative paths start at `from`.
@@ -131,7 +130,7 @@ pub fn parse_visitors(texts: &[String]) -> Result<Visitors, String> {
     Ok(all)
 }
 
-/// The table `registry` of the file in the form of the others; `None` where it has a flaw.
+/// The table `registry` of the file, written as flags are; `None`: it has a flaw.
 pub(super) fn texts_of(reader: &mut Reader, table: Node) -> Option<Vec<String>> {
     let mut registry = reader.fields("registry", table)?;
     let mut texts = Vec::new();
@@ -153,7 +152,7 @@ pub(super) fn texts_of(reader: &mut Reader, table: Node) -> Option<Vec<String>> 
     texts.into_iter().collect()
 }
 
-/// A semicolon parts the fields in the form of the others.
+/// Refuses a semicolon: in flags and variables it separates the fields.
 fn without_semicolon(reader: &mut Reader, found: Found<String>) -> Option<String> {
     if found.value.contains(';') {
         reader.flaw(found.at, &found.path, "must not contain a semicolon");
@@ -162,7 +161,7 @@ fn without_semicolon(reader: &mut Reader, found: Found<String>) -> Option<String
     Some(found.value)
 }
 
-/// The table `visitors` of the file in the form of the others; `None` where it has a flaw.
+/// The table `visitors` of the file, written as flags are; `None`: it has a flaw.
 pub(super) fn visitor_texts_of(reader: &mut Reader, table: Node) -> Option<Vec<String>> {
     let mut visitors = reader.fields("visitors", table)?;
     let mut texts = Vec::new();
@@ -178,7 +177,7 @@ pub(super) fn visitor_texts_of(reader: &mut Reader, table: Node) -> Option<Vec<S
     texts.into_iter().collect()
 }
 
-/// A text or a list of texts that must be there, joined as flags have them.
+/// A required text or list of texts, joined with `+` as in flags.
 fn one_or_many(reader: &mut Reader, fields: &mut Fields, key: &'static str, what: &str) -> Option<String> {
     let path = fields.path(key);
     match fields.entry(key) {

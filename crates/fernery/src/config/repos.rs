@@ -1,6 +1,6 @@
-//! Repositories that tickets may name: in the file a table each, elsewhere `NAME=PATH#BASE`.
+//! Repositories that tickets may name. Each is a table in the file; as a flag or variable it is `NAME=PATH#BASE`.
 //!
-//! A ticket says a name and never a path, so that nobody who writes one can point an agent at a folder of their choice.
+//! A ticket contains the name and never a path: its author cannot point an agent at a folder of their choice.
 
 use super::file::{required, text, text_of};
 use fernery_core::artifact::check_id;
@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The branch that work starts from where nobody says.
+/// The base branch if none is set.
 const BASE_DEFAULT: &str = "main";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoSettings {
-    /// What tickets call it.
+    /// The `repo_ref` of tickets.
     pub name: String,
     /// A work tree or a bare repository on this machine.
     pub path: PathBuf,
@@ -24,7 +24,7 @@ pub struct RepoSettings {
     pub base: String,
 }
 
-/// All of them by name.
+/// All repositories by name.
 pub type Repos = BTreeMap<String, RepoSettings>;
 
 impl fmt::Display for RepoSettings {
@@ -67,7 +67,7 @@ pub fn parse(texts: &[String], from: &Path) -> Result<Repos, String> {
     Ok(repos)
 }
 
-/// The table of the file in the form of the others; `None` where it has a flaw.
+/// The table of the file, written as flags are; `None`: it has a flaw.
 pub(super) fn texts_of(reader: &mut Reader, table: Node) -> Option<Vec<String>> {
     let mut repos = reader.fields("repos", table)?;
     let mut texts = Vec::new();

@@ -14,32 +14,30 @@ pub enum Form {
     Switch,
 }
 
-/// What holds when nobody says anything.
+/// The value of a setting that is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
     Value(&'static str),
-    /// It follows another setting, by this rule.
+    /// It is computed from another setting by this rule.
     Follows(&'static str),
     Unset,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its key in the file, of a table where it has a dot. The flag has hyphens for dots and underscores, the environment
-    /// `FERNERY_`, capitals, and underscores for dots.
+    /// Its key in the file; before a dot is the name of its table. The flag has hyphens instead of dots and underscores. The
+    /// variable has the prefix `FERNERY_`, capital letters, and underscores instead of dots.
     pub key: &'static str,
-    /// What stands for its value in `--help`.
+    /// The placeholder for its value in `--help`.
     pub value_name: &'static str,
-    /// How it is written.
     pub form: Form,
-    /// What holds when nobody says anything.
     pub fallback: Fallback,
     /// One line for people.
     pub help: &'static str,
 }
 
 impl Setting {
-    /// The table of the file that it belongs to, if it does not stand alone.
+    /// Its table in the file; `None`: it is at the top level.
     pub(super) fn table(&self) -> Option<&'static str> {
         self.key.split_once('.').map(|(table, _)| table)
     }
@@ -60,7 +58,7 @@ impl Setting {
     }
 }
 
-/// Names in the environment that are no settings: they tell the command line where to look, or are secrets.
+/// Variables that are not settings: they tell the command line where to look, or hold secrets.
 pub const OTHER_ENV: &[&str] =
     &["FERNERY_CONFIG", "FERNERY_URL", "FERNERY_TOKEN", "FERNERY_CA", "FERNERY_MOCK"];
 
@@ -68,7 +66,7 @@ const fn one(key: &'static str, value_name: &'static str, fallback: Fallback, he
     Setting { key, value_name, form: Form::One, fallback, help }
 }
 
-/// Every setting, in the order in which people meet them.
+/// Every setting, in the order of the documentation.
 pub static SETTINGS: &[Setting] = &[
     one(
         "listen",

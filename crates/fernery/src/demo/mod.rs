@@ -7,7 +7,7 @@ use fernery_exec::sandbox::Tier;
 pub(crate) const CONFIG: &str = include_str!("fernery.toml");
 const BLUEPRINT: &str = include_str!("azolla.toml");
 
-/// What the repository holds.
+/// The files of the repository.
 pub(crate) const REPOSITORY: [(&str, &str); 2] =
     [("greet.sh", include_str!("greet.sh")), ("test.sh", include_str!("test.sh"))];
 
@@ -18,7 +18,7 @@ pub(crate) const AZOLLA: &str = "demo";
 pub(crate) const REPO_REF: &str = "greeter";
 pub(crate) const TITLE: &str = "Greet everybody, also those without a name";
 
-/// How to tell that it is done. The first attempt forgets half of it, so that a gate has something to say.
+/// The acceptance criteria. The first attempt fulfils only half of them, so that a gate fails.
 pub(crate) const CRITERIA: &str = "\
 - `sh test.sh` passes
 
@@ -28,7 +28,7 @@ mock: first fix greet.sh Hello, $1 => Hello, $1!
 mock: again fix greet.sh Hello, $1 => Hello, ${1:-world}!
 ";
 
-/// The blueprint; what contains its programs is in it where a person has said so.
+/// The blueprint; it names a sandbox only if the caller chose one.
 pub(crate) fn blueprint(sandbox: Option<Tier>) -> String {
     let Some(tier) = sandbox else { return BLUEPRINT.to_string() };
     let mut text = String::new();

@@ -7,14 +7,13 @@ use std::time::Duration;
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
     Ok,
-    /// It works, and will hurt one day.
+    /// It works, but will cause trouble one day.
     Warning,
-    /// It does not work, or does not keep what it promises.
+    /// It does not work, or breaks a promise.
     Problem,
 }
 
 impl Level {
-    /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -24,7 +23,7 @@ impl Level {
     }
 }
 
-/// What one check found. Whatever is not ok comes with a remedy.
+/// What one check found. A warning or problem always has a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) check: &'static str,
@@ -38,17 +37,15 @@ impl Finding {
         Self { check, level: Level::Ok, found: found.into(), remedy: None }
     }
 
-    /// It works, and will hurt one day.
     pub(crate) fn warning(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { check, level: Level::Warning, found: found.into(), remedy: Some(remedy.into()) }
     }
 
-    /// It does not work, or does not keep what it promises.
     pub(crate) fn problem(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { check, level: Level::Problem, found: found.into(), remedy: Some(remedy.into()) }
     }
 
-    /// At this level: the remedy is left out where all is well.
+    /// A finding of this level; the remedy is dropped if the level is ok.
     pub(crate) fn at(
         level: Level,
         check: &'static str,

@@ -1,4 +1,4 @@
-//! Measures the machine: room, limits, modes, the kind of file system, and real syncs.
+//! Measures the machine: disk space, limits, file modes, the kind of file system, and the time of real syncs.
 
 use super::finding::Finding;
 use super::judge::machine::{self as judge, FileLimit, Left, Medium, Private, SyncTimes};
@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes of the trial; the median counts.
+/// Writes in the measurement; the median counts.
 const SYNC_WRITES: usize = 15;
 /// A page, as the database writes them.
 const SYNC_BYTES: usize = 4_096;
@@ -23,7 +23,7 @@ pub(super) fn nearest_folder(path: &Path) -> PathBuf {
     absolute.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/")).to_owned()
 }
 
-/// Room on the file systems of these folders, each told once.
+/// Free space on the file systems of these folders; each file system is reported once.
 pub(super) fn disk_space(folders: &[PathBuf]) -> Vec<Finding> {
     let mut seen = Vec::new();
     let mut findings = Vec::new();
@@ -99,7 +99,7 @@ fn kind(magic: u64) -> (String, Medium) {
     }
 }
 
-/// A file for the trial, gone with this.
+/// The file of the measurement; it is removed when this is dropped.
 struct Probe(PathBuf);
 
 impl Drop for Probe {
@@ -125,7 +125,7 @@ fn time_syncs(folder: &Path) -> io::Result<SyncTimes> {
     Ok(SyncTimes { median: times[SYNC_WRITES / 2], worst: times[SYNC_WRITES - 1] })
 }
 
-/// The limit of open files, of the server if one runs.
+/// The limit of open files: the running server's, or else this command's.
 pub(super) fn file_limit(server: Option<u32>) -> Finding {
     let of_server = server.and_then(|pid| {
         let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
@@ -139,7 +139,7 @@ pub(super) fn file_limit(server: Option<u32>) -> Finding {
     }))
 }
 
-/// Soft and hard limit out of the kernel's table.
+/// The soft and the hard limit, from the text of `/proc/PID/limits`.
 fn open_files(limits: &str) -> Option<(u64, u64)> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let mut numbers = line.split_whitespace().map(|word| match word {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trial_leaves_nothing_behind() {
+    fn the_sync_measurement_leaves_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let times = time_syncs(folder.path()).expect("measured");
         assert!(times.median <= times.worst);

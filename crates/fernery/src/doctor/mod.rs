@@ -1,8 +1,8 @@
-//! `fernery doctor`: finds out and tells the truth.
+//! `fernery doctor`: measures, then judges.
 //!
-//! Measuring (`machine`, `process`, `repositories`, `sandbox`, and `health` of the two stores and of the transport) is apart from judging (`judge`): numbers become
-//! findings in pure functions. Nothing here writes to a database, makes one, or takes a server's lock, so it can be asked
-//! at any time. A database that is away is a finding like any other.
+//! Measuring is in `machine`, `process`, `repositories`, `sandbox`, and in `health` of the two stores and of the transport.
+//! Judging is in `judge`: pure functions from numbers to findings. Nothing here writes to a database, creates one, or takes
+//! a server's lock, so it is safe at any time. A database that does not answer is a finding like any other.
 
 mod finding;
 mod judge;
@@ -29,7 +29,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Checks everything that `fernery up` would run with and on.
+/// Checks everything that `fernery up` needs.
 pub(crate) async fn examine(settings: &Settings, caller: &Caller) -> Vec<Finding> {
     let process = process::ask_own(settings, caller).await;
     let named = process::ask_named(&process, caller).await;
@@ -80,7 +80,7 @@ fn folders(settings: &Settings) -> Vec<PathBuf> {
     folders
 }
 
-/// What can be said of a file and of where it lies.
+/// Findings about the database file and its file system.
 fn sqlite(path: &Path, data: &Path, served: bool) -> Vec<Finding> {
     let mut findings =
         vec![Finding::ok("sqlite_version", format!("SQLite {}", file_health::sqlite_version()))];
@@ -125,7 +125,7 @@ fn damaged(path: &Path, why: &StoreError) -> Finding {
     )
 }
 
-/// Tokens without a database are what is left of one.
+/// There is no database file. Token files in the data directory mean that there was one.
 fn no_file(path: &Path, data: &Path) -> Finding {
     let found = format!("no database at {}", path.display());
     if token_path(data, Role::Operator).exists() {
@@ -162,7 +162,7 @@ fn sqlite_file(path: &Path, served: bool) -> Vec<Finding> {
     findings
 }
 
-/// What can be said of a PostgreSQL server. `shown` is its URL without the password.
+/// Findings about a PostgreSQL server. `shown` is its URL without the password.
 async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
     use judge::postgres as judge;
     let seen = match server_health::look(url).await {
@@ -180,11 +180,11 @@ async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
     if seen.server.version_num < server_health::SERVER_VERSION_MIN {
         return findings;
     }
-    // Without the right to see the sessions of others, none of what they hold can be told.
+    // Without the right to see other sessions, nothing can be said about what they hold.
     let sees_all = seen.server.sees_all;
     let standbys = seen.replication.as_ref().ok().copied().filter(|_| sees_all);
     findings.push(match seen.schema_version {
-        // What this command may not read, a server may not either.
+        // A server with the same user could not read it either.
         Err(StoreError::Refused(why)) => Finding::problem("schema", why, OWN_SCHEMA),
         version => {
             told("schema", version, |version| judge::schema(version, server_health::schema_version_known()))
@@ -230,7 +230,7 @@ async fn postgres(url: &str, shown: &str, lease_ttl: Duration) -> Vec<Finding> {
     findings
 }
 
-/// What can be said of the Redis server.
+/// Findings about the Redis server.
 async fn redis(url: &str) -> Vec<Finding> {
     let shown = database::mask(url);
     match redis_health::look(url).await {

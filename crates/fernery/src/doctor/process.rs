@@ -1,4 +1,4 @@
-//! Asks the server that runs, if one does, and the one that was named.
+//! Asks the running server, if there is one, and the server that was named.
 
 use super::judge::process::{Process, Reply, Server};
 use crate::config::Settings;
@@ -10,21 +10,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A server that is well answers at once.
+/// A healthy server answers at once.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How the command was told to find its server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
-    /// A server that was named, besides the one that runs on the data directory.
+    /// The named server, besides the one of the data directory.
     pub(crate) url: Option<String>,
     /// Certificates to trust instead of the system's.
     pub(crate) ca: Option<PathBuf>,
-    /// The file in which a server on the data directory leaves its URL.
+    /// The file in the data directory to which a server writes its URL.
     pub(crate) url_file: &'static str,
 }
 
-/// Whether a server runs on the data directory, and what it says of itself.
+/// Whether a server runs on the data directory, and what it says about itself.
 pub(super) async fn ask_own(settings: &Settings, caller: &Caller) -> Process {
     let left_behind = settings.data.join(caller.url_file);
     match std::fs::read_to_string(&left_behind) {
@@ -34,7 +34,7 @@ pub(super) async fn ask_own(settings: &Settings, caller: &Caller) -> Process {
     }
 }
 
-/// The server that the caller named, unless it is the one that runs on the data directory anyway.
+/// Asks the server that the caller named, unless it is the server of the data directory.
 pub(super) async fn ask_named(own: &Process, caller: &Caller) -> Option<Reply> {
     let named = caller.url.as_deref().map(|url| url.trim().trim_end_matches('/'))?;
     if let Process::Asked(Reply::Silent { url, .. } | Reply::Answered(Server { url, .. })) = own

@@ -1,5 +1,5 @@
-//! Looks at what contains programs: the tiers that work here, the blueprints that ask for them, and the servers that a program
-//! with a network would find open.
+//! Looks at the sandbox: the tiers that work here, the blueprints that ask for them, and the servers without a password that a
+//! program with a network could use.
 
 use super::finding::Finding;
 use super::judge::sandbox as judge;
@@ -11,7 +11,7 @@ use fernery_engine::Database;
 use fernery_engine::store::postgres::health as server_health;
 use fernery_exec::sandbox::{Probe, Tier};
 
-/// What can be said of containment.
+/// Findings about the sandbox.
 pub(super) async fn examine(settings: &Settings) -> Vec<Finding> {
     let blueprints = match workers::blueprints(&settings.azollas) {
         Ok(blueprints) => blueprints,
@@ -51,7 +51,7 @@ fn programs(blueprint: &Blueprint) -> Vec<judge::Program> {
     executors.chain(gates).collect()
 }
 
-/// The servers of Fernery's own that let anybody in.
+/// Servers that Fernery uses and that accept connections without a password.
 async fn open_servers(settings: &Settings) -> Vec<String> {
     let mut open = Vec::new();
     if let Database::Postgres(url) = &settings.database

@@ -1,10 +1,10 @@
-//! Which commands would judge a repository's patches, from what it says of itself.
+//! Suggests gate commands for a repository, from its own files.
 
 use fernery_core::patch::command_words::named_files;
 use fernery_core::patch::protects::Kind;
 use serde_json::Value;
 
-/// What of a repository's files tells how it is tested.
+/// The files of a repository that say how it is tested.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     /// There is a Cargo.toml.
@@ -42,7 +42,7 @@ impl Seen {
     }
 }
 
-/// A command that would judge.
+/// A suggested gate command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Suggested {
     pub(super) name: &'static str,
@@ -54,7 +54,7 @@ pub(super) struct Suggested {
     pub(super) why: &'static str,
 }
 
-/// Commands for all that was seen. A Makefile that can test knows best: it is the only one then.
+/// Commands for everything that was found. A Makefile with a target `test` is the only one: it knows best.
 pub(super) fn suggested(seen: &Seen) -> Vec<Suggested> {
     if seen.makefile.as_deref().is_some_and(has_test_target) {
         let why = "The Makefile has a target `test`.";
@@ -97,8 +97,8 @@ pub(super) fn suggested(seen: &Seen) -> Vec<Suggested> {
     gates
 }
 
-/// What a suggested command relies on, in groups: the whole default list and the scripts that it runs. `None`: the default list
-/// alone, which need not be written down.
+/// The protected files of a suggested command, in groups: the whole default list and the scripts that it runs. `None`: only the
+/// default list, which need not be written down.
 pub(super) fn protects(gate: &Suggested, seen: &Seen) -> Option<Vec<Vec<String>>> {
     let known: Vec<Vec<String>> =
         Kind::ALL.iter().map(|kind| kind.patterns().map(str::to_string).collect()).collect();
@@ -108,7 +108,7 @@ pub(super) fn protects(gate: &Suggested, seen: &Seen) -> Option<Vec<Vec<String>>
     (!scripts.is_empty()).then(|| [scripts].into_iter().chain(known).collect())
 }
 
-/// The targets of a line of a Makefile that begins a rule, and what follows them; `None`: it begins none.
+/// The targets of a Makefile rule, and the text after the colon; `None`: the line does not begin a rule.
 fn rule(line: &str) -> Option<(Vec<&str>, &str)> {
     let (targets, rest) = line.split_once(':')?;
     // A recipe is indented; `:=` sets a variable.
@@ -121,7 +121,7 @@ fn has_test_target(makefile: &str) -> bool {
     makefile.lines().filter_map(rule).any(|(targets, _)| targets.contains(&"test"))
 }
 
-/// What `test` depends on and its commands, and those of all that it depends on.
+/// The prerequisites and commands of `test`, and those of all targets that it depends on.
 fn test_recipes(makefile: &str) -> Vec<String> {
     let makefile = makefile.replace("\\\r\n", " ").replace("\\\n", " ");
     let (mut wanted, mut lines, mut done) = (vec!["test".to_string()], Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! What `fernery init` writes, decided from what it sees of a repository. Nothing here reads or writes a file.
+//! Decides what `fernery init` writes, from what was found in a repository. Nothing here reads or writes a file.
 
 mod gates;
 #[cfg(test)]
@@ -7,12 +7,12 @@ mod tests;
 pub(crate) use gates::Seen;
 use gates::{protects, suggested};
 
-/// Characters of a name made from a folder's.
+/// Maximum length of a name made from a folder's name.
 const NAME_CHARS_MAX: usize = 64;
-/// What the folder's name is taken for when nothing of it can be part of a name.
+/// The name if no character of the folder's name is allowed in one.
 const NAME_DEFAULT: &str = "repo";
 
-/// What is known of a repository.
+/// What is known about a repository.
 pub(crate) struct Repository<'a> {
     /// The name of its folder.
     pub(crate) folder: &'a str,
@@ -20,11 +20,11 @@ pub(crate) struct Repository<'a> {
     pub(crate) base: &'a str,
     /// The agent to use, if one is installed.
     pub(crate) agent: Option<&'a str>,
-    /// What of its files tells how it is tested.
+    /// The files that say how it is tested.
     pub(crate) seen: Seen,
 }
 
-/// A name for the repository and its azolla: of the folder's, what an id may hold.
+/// A name for the repository and its azolla: the characters of the folder's name that an id may have.
 pub(crate) fn name_of(folder: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '-' };
     let name: String = folder.chars().map(plain).collect();
@@ -32,7 +32,7 @@ pub(crate) fn name_of(folder: &str) -> String {
     let name = &name[..name.len().min(NAME_CHARS_MAX)];
     match name {
         "" => NAME_DEFAULT.to_string(),
-        // That one is built in, and waits for an executor elsewhere.
+        // `mec` is built in, and waits for a remote executor.
         "mec" => format!("{NAME_DEFAULT}-mec"),
         name => name.to_string(),
     }
@@ -41,7 +41,7 @@ pub(crate) fn name_of(folder: &str) -> String {
 /// Bytes of a line of a list.
 const LINE_BYTES_MAX: usize = 120;
 
-/// What `protects` is, said once.
+/// The explanation of `protects`, written once per file.
 const RELIES_ON: &str = "\
 # What the command relies on. Where a patch touches one of these files, the command runs with the version of the base, and
 # that decides; a ticket whose metadata has `allow = [\"tests/\"]` lets its patch change them. Left out, these are tests and

@@ -1,16 +1,16 @@
-//! What kind of address a name has led to. Whoever lets others say where a call goes must not lend them its own place in
-//! the network; whoever sends a key in the clear must not send it far.
+//! What kind of address a name resolves to. If somebody else chooses where a call goes, it must not reach this machine's own
+//! network. A key that is sent without TLS must not leave this machine's network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address is, seen from here.
+/// What kind of address it is, seen from this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// An address of the public network.
     Public,
-    /// This machine, a network around it, or a form that may lead there; with its name.
+    /// This machine, a private network, or a form that may lead there; with its name.
     Nearby(&'static str),
-    /// No single receiver has it; with its name.
+    /// An address of no single receiver; with its name.
     Nowhere(&'static str),
 }
 
@@ -25,12 +25,12 @@ pub(crate) fn reach(address: IpAddr) -> Reach {
 fn reach_v4(address: Ipv4Addr) -> Reach {
     use Reach::{Nearby, Nowhere, Public};
     match address.octets() {
-        // Linux takes 0.0.0.0 for itself.
+        // Linux treats 0.0.0.0 as this machine.
         [0, ..] => Nowhere("unspecified"),
         [127, ..] => Nearby("loopback"),
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Nearby("private"),
         [100, 64..=127, ..] => Nearby("carrier-grade NAT"),
-        // Among them what clouds tell their machines' credentials at.
+        // Among them the metadata services of clouds, which give out credentials.
         [169, 254, ..] => Nearby("link-local"),
         [192, 0, 0, _] => Nearby("protocol assignment"),
         [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Nowhere("documentation"),
@@ -61,7 +61,7 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
         [0xfe80..=0xfebf, ..] => Nearby("link-local"),
         [0xfec0..=0xfeff, ..] => Nearby("site-local"),
         [0xff00..=0xffff, ..] => Nowhere("multicast"),
-        // Only this eighth has been given to anybody so far.
+        // 2000::/3: the only part that has been assigned so far.
         [0x2000..=0x3fff, ..] => Public,
         _ => Nowhere("reserved"),
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_range_is_told_from_its_neighbours() {
+    fn every_address_range_ends_where_it_should() {
         let table = [
             ("0.0.0.0", "unspecified"),
             ("0.255.255.255", "unspecified"),

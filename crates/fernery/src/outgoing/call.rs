@@ -1,9 +1,9 @@
 //! Calls to the outside: one HTTP/1.1 request over one connection of its own.
 //!
-//! The caller decides. It sees the addresses of a name before a connection is made ([`address`](super::address) says what they are), the
-//! connection goes to those and no others, and certificates are checked for the name. Redirects are answers like any
-//! other, proxies of the environment are not used, and nothing is sent twice. How long it may take is the caller's too:
-//! a call that is dropped is over, with its connection.
+//! The caller decides. It sees the addresses of a name before a connection is made ([`address`](super::address) classifies them).
+//! The connection goes to those addresses only, and certificates are checked against the name. Redirects are not followed,
+//! proxies from the environment are not used, and nothing is sent twice. The caller also limits the time: dropping a call
+//! closes its connection.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, Uri, header};
@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-/// How long one address may take to answer, before the next is tried.
+/// How long to wait for a connection to one address before the next is tried.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 /// How many addresses of a name are tried.
 const ADDRESSES_MAX: usize = 4;
@@ -53,12 +53,12 @@ pub(crate) enum Broken {
 /// An answer whose body is still to be read.
 pub(crate) struct Call {
     pub(crate) response: Response<Incoming>,
-    /// Dropped with the call, it is closed.
+    /// The connection; it is closed when the call is dropped.
     _connection: JoinSet<()>,
 }
 
 impl Target {
-    /// Reads a URL. What is wrong with it is told without it: its path may be a secret.
+    /// Reads a URL. Errors do not contain it: its path may be a secret.
     pub(crate) fn parse(url: &str) -> Result<Self, &'static str> {
         let secure = match url.split_once("://") {
             Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => true,
@@ -76,7 +76,7 @@ impl Target {
         let host = uri.host().filter(|host| !host.is_empty()).ok_or("it names no host")?;
         let port = match authority.strip_prefix(host) {
             Some("") => Self::default_port(secure),
-            // A port that is none must not become the default one.
+            // An invalid port must not become the default port.
             Some(rest) => rest
                 .strip_prefix(':')
                 .and_then(|port| port.parse().ok())
@@ -93,13 +93,13 @@ impl Target {
         if secure { 443 } else { 80 }
     }
 
-    /// Whether the port is the one that the scheme has anyway.
+    /// Whether the port is the default port of the scheme.
     pub(crate) fn has_default_port(&self) -> bool {
         self.port == Self::default_port(self.secure)
     }
 
-    /// Whether the host is this machine by its spelling: `localhost` to the letter, or a loopback address. A name may lead
-    /// here as well, and anywhere else.
+    /// Whether the host is written as this machine: exactly `localhost`, or a loopback address. Other names are not resolved
+    /// here.
     pub(crate) fn is_this_machine(&self) -> bool {
         let host = self.bare_host();
         host.eq_ignore_ascii_case("localhost")
@@ -118,8 +118,7 @@ impl Target {
         if found.is_empty() { Err(format!("{} has no address", self.host)) } else { Ok(found) }
     }
 
-    /// Posts a body to the first of these addresses that takes a connection. `trusted` are the certificates that vouch for
-    /// the host, where they are not the system's.
+    /// Posts a body to the first of these addresses that accepts a connection. `trusted` replaces the system's certificates.
     pub(crate) async fn post(
         &self,
         addresses: &[SocketAddr],
@@ -208,7 +207,7 @@ async fn speak(
 }
 
 impl Call {
-    /// The body, if it has no more than `max` bytes; `None` if it has, which is known without reading all of it.
+    /// The body; `None` if it has more than `max` bytes. The rest is then not read.
     pub(crate) async fn body(&mut self, max: usize) -> Result<Option<Vec<u8>>, Broken> {
         let mut bytes = Vec::new();
         while let Some(frame) = self.response.body_mut().frame().await {
@@ -223,7 +222,7 @@ impl Call {
     }
 }
 
-/// What lies at the bottom of an error.
+/// The root cause of an error.
 fn innermost(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

@@ -1,8 +1,8 @@
-//! Whatever leaves this process for somewhere else.
+//! All calls from this process to other servers and programs.
 //!
-//! * `call`: one HTTP request, to addresses that its caller has seen before; `address`: what kind of address that is
+//! * `call`: one HTTP request, to addresses that the caller has checked; `address`: what kind of address it is
 //! * `queries`: questions to azollas, of this instance or another
-//! * [`notices`]: tells that there is something new, by webhook or program
+//! * [`notices`]: announces news, by webhook or program
 //! * [`model`]: asks a language model
 
 pub(crate) mod address;

@@ -1,5 +1,6 @@
-//! Questions of one azolla to others, of this instance or another. They are read-only, declared in the asker's blueprint, and
-//! judged by the one who is asked. Whoever cannot be reached is named as that, and keeps nobody else from answering.
+//! Queries of one azolla to others, on this server or another. They are read-only and declared in the blueprint of the asking
+//! azolla; the asked azolla decides whether to answer. An azolla that cannot be reached is reported as unavailable and does
+//! not hold up the others.
 
 use crate::config::Registry;
 use crate::config::registry::RemoteAzolla;
@@ -18,46 +19,46 @@ use std::task::Poll;
 use std::time::Duration;
 use tracing::warn;
 
-/// How long another instance may take to answer, and never more than a third of a lease: whoever asks holds one.
+/// How long another server may take to answer; at most a third of a lease, because the asker holds one.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Bytes of an answer of another instance.
+/// Maximum bytes of an answer of another server.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
-/// Who may be asked.
+/// An azolla that may be asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// What it is called here.
+    /// Its name on this server.
     pub(crate) azolla_id: AzollaId,
     remote: Option<RemoteAzolla>,
 }
 
 impl Target {
-    /// Where it is, if it is not here.
+    /// The URL of its server; `None`: it is on this server.
     pub(crate) fn server(&self) -> Option<&str> {
         self.remote.as_ref().map(|remote| remote.url.as_str())
     }
 }
 
-/// An azolla that asks, with what that needs of its process.
+/// An azolla that asks, with what it needs from its process.
 #[derive(Clone, Copy)]
 pub(crate) struct Asker<'a> {
     pub(crate) azolla_id: &'a AzollaId,
-    /// What its blueprint declares to read.
+    /// The reads that its blueprint declares.
     pub(crate) reads: Option<&'a Reads>,
     pub(crate) engine: &'a Engine,
-    /// Azollas elsewhere that may be asked.
+    /// Azollas of other servers that may be asked.
     pub(crate) registry: &'a Registry,
-    /// How long whoever asks holds what it asks for.
+    /// How long the lease of the asker lasts.
     pub(crate) lease_ttl: Duration,
 }
 
 impl Asker<'_> {
-    /// All whom it has declared to read, in the order of their names.
+    /// All azollas that it declares to read, ordered by name.
     pub(crate) async fn targets(&self) -> Result<Vec<Target>, StoreError> {
         let Some(reads) = self.reads else { return Ok(Vec::new()) };
         let mut here = self.engine.substrate().read(azollas::ids).await?;
-        // One that was hosted here once, and is elsewhere now.
+        // Leave out azollas that were hosted here once and are on another server now.
         here.retain(|id| !self.registry.contains_key(id));
         let mut all: Vec<Target> = self
             .registry
@@ -78,7 +79,7 @@ impl Asker<'_> {
         self.reads.is_some_and(|reads| reads.allows(&target.azolla_id, of))
     }
 
-    /// Asks one of them. Only this instance's own database is trouble; everything else is an answer.
+    /// Asks one azolla. Only a failure of this server's own database is an error; everything else is an answer.
     pub(crate) async fn ask(
         &self,
         target: &Target,
@@ -97,7 +98,7 @@ impl Asker<'_> {
         Ok(Answered { query, response, server: target.server().map(str::to_string) })
     }
 
-    /// A question that nobody answered in time.
+    /// The record of a query that was not answered in time.
     pub(crate) fn unanswered(&self, target: &Target, artifact_type: ReadableArtifact) -> Answered {
         let query = self.question(target, artifact_type, Metadata::new());
         let response = without(&query, QueryStatus::TargetUnavailable);
@@ -116,10 +117,10 @@ impl Asker<'_> {
     }
 }
 
-/// How many of them are asked at the same time.
+/// How many azollas are asked at the same time.
 pub(crate) const AT_ONCE: usize = 16;
 
-/// Does all of these at the same time, `AT_ONCE` at most; answers in their order.
+/// Runs all of these, at most `AT_ONCE` concurrently; returns the results in order.
 pub(crate) async fn at_once<F: Future>(all: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut all: Vec<_> = all.into_iter().map(|doing| (Box::pin(doing), None)).collect();
     std::future::poll_fn(|wakes| {
@@ -161,13 +162,13 @@ async fn elsewhere(remote: &RemoteAzolla, query: SubstrateQuery, within: Duratio
         let path = format!("/v1/azollas/{}/query", remote.azolla_id);
         let reply: Reply<SubstrateQueryResponse> =
             client.post(&path, &there, Duration::ZERO).await.map_err(|error| match &error {
-                // It is there, and does not take our token.
+                // The server answers, but refuses our token.
                 ClientError::Refused { problem, .. } if matches!(problem.status, 401 | 403) => {
                     (QueryStatus::Denied, error.to_string())
                 }
                 _ => unavailable(error.to_string()),
             })?;
-        // Even a bounded answer may take long to read: not on a thread that serves connections.
+        // Parsing even a bounded answer may take long, so not on a thread that serves connections.
         let read = tokio::task::spawn_blocking(move || reply.read()).await;
         let read = read.map_err(|error| unavailable(error.to_string()))?;
         let answer = read.map_err(|error| unavailable(error.to_string()))?;
@@ -189,8 +190,8 @@ async fn elsewhere(remote: &RemoteAzolla, query: SubstrateQuery, within: Duratio
     }
 }
 
-/// What came back, as it is kept here: under the name that its azolla has, with an id of this instance, not from later than
-/// now, and with results only where it is an answer.
+/// An answer as it is stored here: under the azolla's name on this server, with an id of this server, not dated later than now,
+/// and with results only if the query succeeded.
 fn named(answer: SubstrateQueryResponse, remote: &RemoteAzolla) -> SubstrateQueryResponse {
     let mut results = if answer.status == QueryStatus::Ok { answer.results } else { Vec::new() };
     results.truncate(queries::RESULTS_MAX as usize);

@@ -1,4 +1,4 @@
-//! A server that answers with exactly the bytes that a test wants, and tells what it was asked.
+//! A server for tests that answers with exact bytes and records the requests.
 
 use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -10,9 +10,9 @@ use tokio_rustls::TlsAcceptor;
 /// What happens to one connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
-    /// These bytes, then the end.
+    /// Send these bytes, then close.
     Say(Vec<u8>),
-    /// Nothing, for as long as the caller stays.
+    /// Send nothing until the caller leaves.
     Silence,
 }
 
@@ -33,7 +33,7 @@ impl Asked {
     }
 }
 
-/// The server. Dropped, it is gone.
+/// The server; it ends when this is dropped.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
     asked: mpsc::UnboundedReceiver<Asked>,
@@ -100,7 +100,7 @@ async fn follow(
         let _ = stream.write_all(&bytes).await;
         let _ = stream.shutdown().await;
     }
-    // Until the caller goes: closing first would take what it has not read yet with it.
+    // Wait for the caller to close: closing first could destroy bytes that it has not read yet.
     let _ = stream.read(&mut [0]).await;
 }
 

@@ -1,30 +1,29 @@
-//! What a Redis server says of itself, for `fernery doctor`. Nothing is written.
+//! What a Redis server says about itself, for `fernery doctor`. Nothing is written.
 
 use super::link::{self, Link};
 use fernery_engine::transport::Away;
 use redis::{Value, cmd};
 use std::collections::HashMap;
 
-/// What can be known of it.
+/// The facts about a Redis server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RedisFacts {
-    /// What it is called: Redis, or Valkey.
+    /// Redis or Valkey.
     pub(crate) name: &'static str,
     /// Its own version.
     pub(crate) version: String,
     /// Major and minor version of the Redis that it is compatible with.
     pub(crate) compatible: (u32, u32),
-    /// It is one of a cluster.
+    /// It is part of a cluster.
     pub(crate) is_cluster: bool,
-    /// It follows another one.
     pub(crate) is_replica: bool,
-    /// Bytes that it may use; `None` without a limit.
+    /// Maximum bytes; `None`: no limit.
     pub(crate) maxmemory: Option<u64>,
-    /// What it does beyond them.
+    /// What it does at the limit.
     pub(crate) maxmemory_policy: String,
-    /// It logs every write.
+    /// It keeps an append-only file (AOF).
     pub(crate) appends: bool,
-    /// When it makes copies; `None` if it does not say.
+    /// When it writes snapshots (RDB); `None` if it does not say.
     pub(crate) saves: Option<String>,
 }
 
@@ -34,7 +33,7 @@ pub(crate) async fn look(url: &str) -> Result<RedisFacts, String> {
     let mut connection = link.connect().await.map_err(|Away(why)| why)?;
     let mut commands = link::commands();
     commands.add_command(cmd("INFO").to_owned());
-    // Many a provider does not let anybody ask.
+    // Many providers forbid CONFIG.
     commands.add_command(cmd("CONFIG").arg("GET").arg("save").to_owned());
     let answers = link::answers(&mut connection, &commands).await.map_err(|Away(why)| why)?;
     let mut answers = answers.into_iter();
@@ -81,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_info_says_is_read_and_what_it_does_not_say_is_not_made_up() {
+    fn facts_are_read_from_info_and_missing_ones_stay_unknown() {
         let info = "# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.0.1\r\nredis_mode:standalone\r\n\
                     maxmemory:1048576\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\nrole:slave\r\n";
         let save =

@@ -1,4 +1,5 @@
-//! The connections to Redis: made when needed, given up when they do not answer in time, and not tried again for a moment.
+//! The connections to Redis: opened when needed, and closed when Redis does not answer in time. After a failure Redis is not
+//! tried again for a moment.
 
 use fernery_engine::transport::Away;
 use redis::aio::MultiplexedConnection;
@@ -7,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// No answer by then: whoever asks goes by the database.
+/// Without an answer in this time, the caller uses the database alone.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1_000);
 const CONNECT_WITHIN: Duration = Duration::from_millis(1_000);
-/// After a failure nobody waits for Redis again for so long.
+/// How long after a failure Redis is not asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -18,11 +19,11 @@ pub(super) struct Link {
     client: Client,
     state: Mutex<State>,
     refused: Mutex<Refused>,
-    /// One connects, the others go on without.
+    /// Held by the caller that connects; the others continue without Redis.
     connecting: tokio::sync::Mutex<()>,
 }
 
-/// What Redis does not do although it answers.
+/// What Redis refuses although it answers.
 #[derive(Debug, Default)]
 struct Refused {
     /// Why nothing can be sent.
@@ -54,7 +55,7 @@ impl Link {
         Ok(Self { client, state, refused, connecting: tokio::sync::Mutex::default() })
     }
 
-    /// Where it leads: server, port and database, without password.
+    /// Server, port and database, without the password.
     pub(super) fn place(&self) -> String {
         let info = self.client.get_connection_info();
         format!("{}/{}", info.addr(), info.redis_settings().db())
@@ -64,12 +65,12 @@ impl Link {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Messages can be sent, or not.
+    /// Notes whether messages can be sent; `trouble` says why not.
     pub(super) fn sends(&self, trouble: Option<String>) {
         self.refused().sending = trouble;
     }
 
-    /// Messages can be read, or not although Redis answers.
+    /// Notes whether messages can be read; `trouble` says why not, although Redis answers.
     pub(super) fn reads(&self, trouble: Option<String>) {
         self.refused().reading = trouble;
     }
@@ -78,14 +79,14 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection of one's own.
+    /// A connection that is not shared.
     pub(super) async fn connect(&self) -> Result<MultiplexedConnection, Away> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_WITHIN))
             .set_response_timeout(Some(ANSWER_WITHIN));
         let connection = self.client.get_multiplexed_async_connection_with_config(&config).await;
         let connection = connection.map_err(|error| self.down(error.to_string()))?;
-        // Whoever was told to go on without may ask again.
+        // The callers that continued without Redis may ask again.
         let mut state = self.state();
         if matches!(*state, State::Down { .. }) {
             *state = State::Unknown;
@@ -113,8 +114,8 @@ impl Link {
         Ok(connection)
     }
 
-    /// Sends commands and waits for their answers. A command that is refused has an error for an answer; one that means
-    /// that Redis cannot serve now fails them all.
+    /// Sends commands and waits for their answers. The answer to a refused command is an error; an error that means that
+    /// Redis cannot serve now fails the whole call.
     pub(super) async fn ask(&self, commands: &Pipeline) -> Result<Vec<Value>, Away> {
         if commands.is_empty() {
             return Ok(Vec::new());
@@ -136,14 +137,14 @@ impl Link {
     }
 }
 
-/// Commands to be sent together; one that is refused does not take the answers of the others with it.
+/// Commands to be sent together; a refused command does not hide the answers to the others.
 pub(super) fn commands() -> Pipeline {
     let mut commands = redis::pipe();
     commands.ignore_errors();
     commands
 }
 
-/// Sends commands over a connection, and gives each one's answer as it is.
+/// Sends commands over a connection; returns each answer unchanged.
 pub(super) async fn answers(
     connection: &mut MultiplexedConnection,
     commands: &Pipeline,
@@ -151,7 +152,7 @@ pub(super) async fn answers(
     commands.query_async(connection).await.map_err(|error| Away(error.to_string()))
 }
 
-/// Sends commands over a connection. One that means that Redis cannot serve now fails them all.
+/// Sends commands over a connection. An error that means that Redis cannot serve now fails the whole call.
 pub(super) async fn ask(
     connection: &mut MultiplexedConnection,
     commands: &Pipeline,
@@ -167,7 +168,7 @@ pub(super) async fn ask(
     Ok(answers)
 }
 
-/// Errors that are about Redis and not about the key that was named.
+/// Whether an error is about Redis as a whole and not about one key.
 pub(super) fn cannot_serve(code: &str) -> bool {
     matches!(
         code,

@@ -1,8 +1,8 @@
 //! Redis Streams as transport: the commands, the connections, and what is counted. What messages mean is the engine's
 //! business (`fernery_engine::transport`).
 //!
-//! Only commands of Redis 7.0 are used. Reads are made on demand and never block: a claim that waits is woken by whoever
-//! sends, so no connection is tied up and nothing is read that nobody has asked for.
+//! Only commands of Redis 7.0 are used. Reads happen on demand and never block. The sender of a message wakes the waiting
+//! claim, so no connection is blocked and no message is read before a claim wants it.
 
 pub(crate) mod health;
 mod link;
@@ -28,16 +28,16 @@ use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
 use tracing::{debug, warn};
 
-/// Messages taken away at once.
+/// Messages removed by one call.
 const REMOVE_BATCH: usize = 1_000;
-/// Messages that wait to be taken away; beyond that the sweep finds them.
+/// Messages that may wait for removal; the sweep finds the others.
 const REMOVE_QUEUE: usize = 1_000;
 
-/// Streams that are asked about in one go.
+/// Streams asked about by one call.
 const STREAMS_AT_ONCE: usize = 500;
 
-/// Deletes a stream that holds nothing, that nobody has anything of in hand, that has had no message since the time named, and
-/// that no other group reads; all looked at in one go.
+/// Atomically deletes a stream if it is empty, has no pending messages, has had no message since the given time, and no other
+/// group reads it.
 const FORGET: &str = r"
 local last = redis.pcall('XINFO', 'STREAM', KEYS[1])
 if last.err then return redis.call('EXISTS', KEYS[1]) == 0 and 1 or 0 end
@@ -55,7 +55,7 @@ redis.call('DEL', KEYS[1])
 return 1";
 
 impl TransportSettings {
-    /// What all processes should have in common, without the password: `redis host:port/number group ack`.
+    /// The transport settings that all processes should share, without the password: `redis host:port/number group ack`.
     pub(crate) fn identity(&self) -> String {
         let place = Link::new(&self.url).map_or_else(|_| "nowhere".into(), |link| link.place());
         let ack = match self.ack {
@@ -92,7 +92,7 @@ pub struct RedisTransport {
 type Removal = Vec<(StreamName, MessageId)>;
 
 impl RedisTransport {
-    /// Checks the address. Whether anybody is there is found out later, and again and again.
+    /// Checks the address only. Whether Redis answers is found out at each use.
     pub fn open(settings: &TransportSettings, loops: &Arc<Loops>) -> Result<Arc<Self>, String> {
         let link = Arc::new(Link::new(&settings.url)?);
         let (removals, queue) = mpsc::channel(REMOVE_QUEUE);
@@ -112,7 +112,7 @@ impl RedisTransport {
         Ok(transport)
     }
 
-    /// What can be read of these entries; the others are taken away at once.
+    /// The readable entries; the others are removed at once.
     fn hints(&self, stream: &StreamName, entries: Vec<Entry>) -> Vec<Hint> {
         let mut hints = Vec::with_capacity(entries.len());
         let mut malformed = Vec::new();
@@ -130,7 +130,7 @@ impl RedisTransport {
                 let ids: Vec<&str> = malformed.iter().map(String::as_str).collect();
                 let mut commands = link::commands();
                 removal(&mut commands, &group, key.as_str(), &ids);
-                // Another process may have seen the same ones: each is counted where it is deleted.
+                // Another process may have seen the same entries: each is counted by the process that deletes it.
                 if let Ok([_, Value::Int(gone)]) = link.ask(&commands).await.as_deref() {
                     counters.malformed.fetch_add(gone.unsigned_abs(), Ordering::Relaxed);
                 }
@@ -140,13 +140,13 @@ impl RedisTransport {
     }
 }
 
-/// Acknowledges and deletes, in one go.
+/// Acknowledges and deletes messages.
 fn removal(commands: &mut redis::Pipeline, group: &str, key: &str, ids: &[&str]) {
     commands.add_command(cmd("XACK").arg(key).arg(group).arg(ids).to_owned());
     commands.add_command(cmd("XDEL").arg(key).arg(ids).to_owned());
 }
 
-/// Takes away what has done its work, many messages at once. What is lost here the sweep finds.
+/// Removes messages that are done, many at once. The sweep finds those that are lost here.
 async fn remove(
     link: Arc<Link>,
     group: String,
@@ -202,7 +202,7 @@ impl Transport for RedisTransport {
         };
         counter.fetch_add(messages.len() as u64, Ordering::Relaxed);
         if self.ack == AckBy::ControlPlane || why != Reason::Settled {
-            // Full: the sweep finds them.
+            // If the queue is full, the sweep finds them.
             let _ = self.removals.try_send(messages);
         }
     }
@@ -274,7 +274,7 @@ impl Transport for RedisTransport {
                 .to_owned(),
         );
         let answers = self.link.ask(&commands).await?;
-        // No group, no readers, nothing abandoned; the next look, which makes one, starts at the front.
+        // Without a group nothing can be abandoned. The next read creates the group, and starts at the first message.
         let Some((next, entries)) = answers.into_iter().next().and_then(reply::claimed) else {
             return Ok(Abandoned::default());
         };

@@ -1,4 +1,4 @@
-//! Reading: the streams of a claim in order, none further than the claim still needs.
+//! Reads the streams of a claim in order, and no more messages than the claim still needs.
 
 use super::{RedisTransport, link, reply};
 use fernery_core::StreamName;
@@ -6,8 +6,8 @@ use fernery_engine::transport::{Away, DEAD_LETTERS, Mail};
 use redis::{Cmd, Value, cmd};
 use std::sync::atomic::Ordering;
 
-/// Reads the streams in order, each only as far as the claim still needs beyond what it has in hand. A stream that has lost
-/// its group is given one that starts at its first message; one that is not there stays so.
+/// Reads the streams in order, from each only as many messages as the claim still needs. A stream that has lost its group gets
+/// a new one that starts at its first message. A stream that does not exist is not created.
 const READ: &str = r"
 local found, anew, left = {}, {}, tonumber(ARGV[3])
 for i, key in ipairs(KEYS) do
@@ -69,7 +69,7 @@ impl RedisTransport {
         if let ([stream], [in_hand]) = (streams, in_hand)
             && max > *in_hand
         {
-            // Nearly always there is but one, and it has its group: no script is needed for that.
+            // Nearly always there is only one stream, and it has its group: that needs no script.
             let answer = self.answer(&self.read_one(stream, max - in_hand)).await?;
             if let Some(entries) = reply::read_one(answer)? {
                 self.link.reads(None);

@@ -1,17 +1,17 @@
-//! What Redis answers, taken apart. An answer that does not look as expected is nothing.
+//! Parses the answers of Redis. An answer of an unexpected form counts as empty.
 
 use fernery_core::StreamName;
 use fernery_engine::transport::{Away, Hint, MessageId, Note};
 use redis::Value;
 
-/// A message as it lies in a stream.
+/// A message of a stream.
 pub(super) struct Entry {
     pub(super) id: String,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Entry {
-    /// What it says, if it says what our messages say and nothing twice.
+    /// The hint in it; `None` if the message does not have exactly our fields, each once.
     pub(super) fn hint(&self, stream: &StreamName) -> Option<Hint> {
         let field = |name: &str| {
             let mut found = self.fields.iter().filter(|(key, _)| key == name.as_bytes());
@@ -65,10 +65,10 @@ pub(super) fn entries(value: Value) -> Vec<Entry> {
     array(value).unwrap_or_default().into_iter().filter_map(entry).collect()
 }
 
-/// What a read found in each stream, by its number, and which streams were set up anew.
+/// The entries found in each stream, by its index, and the streams whose group was created again.
 pub(super) type Found = (Vec<(usize, Vec<Entry>)>, Vec<usize>);
 
-/// The answer of the script that reads.
+/// The answer of the reading script.
 pub(super) fn read(answer: Option<Value>) -> Result<Found, Away> {
     if let Some(Value::ServerError(error)) = &answer {
         return Err(Away(error.to_string()));
@@ -86,8 +86,8 @@ pub(super) fn read(answer: Option<Value>) -> Result<Found, Away> {
     taken_apart().ok_or_else(|| Away("Redis answered a read with an unknown form".into()))
 }
 
-/// The answer of XREADGROUP for one stream: `[[stream, entries]]`, as a map in the newer protocol, or nil where there is nothing
-/// to read. `None` where it was refused: then nothing was read.
+/// The answer of XREADGROUP for one stream: `[[stream, entries]]`, as a map in the newer protocol, or nil if there is nothing to
+/// read. `None` if the command was refused; then nothing was read.
 pub(super) fn read_one(answer: Option<Value>) -> Result<Option<Vec<Entry>>, Away> {
     let taken_apart = match answer {
         Some(Value::Nil) => Some(Vec::new()),
@@ -107,7 +107,7 @@ pub(super) fn claimed(value: Value) -> Option<(String, Vec<Entry>)> {
     Some((text(parts.next()?)?, entries(parts.next()?)))
 }
 
-/// How many messages somebody has in hand, of XPENDING; `None` without a group.
+/// The number of pending messages, from XPENDING; `None` without a group.
 pub(super) fn pending(value: Value) -> Option<u64> {
     number(array(value)?.first()?)
 }

@@ -1,4 +1,4 @@
-//! Sending: pipelined, over a connection that is used for nothing else and never silently replaced.
+//! Sends messages, pipelined, over a connection of its own that is never silently replaced.
 
 use super::link::{self, Link};
 use super::{Counters, STREAMS_AT_ONCE, reply};
@@ -12,25 +12,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracing::warn;
 
-/// Messages sent in one go.
+/// Messages sent by one call.
 const SEND_BATCH: usize = 1_000;
-/// Messages about buried jobs that are kept: nobody has to read them.
+/// Messages about dead jobs that are kept; nobody has to read them.
 const DEAD_LETTERS_KEPT: usize = 100_000;
 
-/// A key that is no stream's: no stream has a space in its name.
+/// A key that no stream can have: stream names have no spaces.
 const NOBODYS: &str = "fernery probe";
 
 pub(super) struct RedisSender {
     connection: MultiplexedConnection,
     link: Arc<Link>,
     group: String,
-    /// Streams that had their group when this first sent to them.
+    /// Streams that are known to have had their group.
     grouped: HashSet<StreamName>,
     counters: Arc<Counters>,
 }
 
 impl RedisSender {
-    /// Fails if nothing could be sent over it.
+    /// Fails if Redis would refuse messages.
     pub(super) async fn new(link: Arc<Link>, group: String, counters: Arc<Counters>) -> Result<Self, Away> {
         let connection = match link.connect().await {
             Ok(connection) => connection,
@@ -47,8 +47,8 @@ impl RedisSender {
         answers.map_err(|away| failed(&self.link, &self.counters, away))
     }
 
-    /// A message to a stream that is not there writes nothing, and is refused where any other would be: Redis is full, or a
-    /// replica.
+    /// Tries to send to a stream that does not exist. This writes nothing, but is refused as any message would be if Redis is
+    /// full or a replica.
     async fn probe(&mut self) -> Result<(), Away> {
         let mut commands = link::commands();
         let mut add = cmd("XADD");
@@ -57,7 +57,7 @@ impl RedisSender {
         let answers = link::answers(&mut self.connection, &commands).await;
         let answers = answers.map_err(|away| failed(&self.link, &self.counters, away))?;
         match answers.first() {
-            // Who may not write to this key may write to others.
+            // The user may lack the right to this key but have it for others.
             Some(Value::ServerError(error))
                 if error.code() != "NOPERM" && link::cannot_serve(error.code()) =>
             {
@@ -68,7 +68,7 @@ impl RedisSender {
     }
 }
 
-/// Nothing can be sent: it is counted and said.
+/// Counts and reports that nothing can be sent.
 fn failed(link: &Link, counters: &Counters, away: Away) -> Away {
     counters.failures.fetch_add(1, Ordering::Relaxed);
     link.sends(Some(away.0.clone()));
@@ -91,7 +91,7 @@ impl Sender for RedisSender {
         Ok(newest)
     }
 
-    /// A stream gets its group before its first message, so that one that has none is known to have been lost.
+    /// Creates the group of a stream before its first message. So a stream without a group is one that Redis has lost.
     async fn prepare(&mut self, notes: &[Note]) -> Result<Vec<StreamName>, Away> {
         let unknown =
             |stream: &&StreamName| stream.as_str() != DEAD_LETTERS && !self.grouped.contains(*stream);
@@ -128,7 +128,7 @@ impl Sender for RedisSender {
                 if note.stream.as_str() == DEAD_LETTERS {
                     add.arg("MAXLEN").arg("~").arg(DEAD_LETTERS_KEPT);
                 } else {
-                    // One that is made by its message has no group, and nobody would know that it was gone.
+                    // A stream created by its message would have no group, and its loss would go unnoticed.
                     add.arg("NOMKSTREAM");
                 }
                 add.arg("*").arg("job_id").arg(note.job_id.to_string());
@@ -148,7 +148,7 @@ impl Sender for RedisSender {
                         self.grouped.remove(&note.stream);
                         None
                     }
-                    // Something else has this key. Its jobs are found in the database; the others must not wait for it.
+                    // The key holds something else. The jobs of this stream are found in the database; the other streams must not wait.
                     refused => {
                         if told.insert(&note.stream) {
                             warn!(

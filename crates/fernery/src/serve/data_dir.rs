@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn below_a_setgid_folder_it_is_its_owners_all_the_same() {
+    fn the_data_directory_drops_an_inherited_setgid_bit() {
         let parent = tempfile::tempdir().unwrap();
         fs::set_permissions(parent.path(), Permissions::from_mode(0o2775)).unwrap();
         let dir = parent.path().join("data");

@@ -28,7 +28,7 @@ const DRAIN_WITHIN: Duration = Duration::from_secs(10);
 /// Why a server did not start, or ended without being asked.
 #[derive(Debug)]
 pub(crate) enum Stopped {
-    /// A usage that can never work.
+    /// It was called in a way that cannot work.
     Usage(String),
     /// Settings, or files that they name, that cannot be used.
     Config(ConfigError),
@@ -46,7 +46,7 @@ impl Stopped {
     }
 }
 
-/// Serves until `work`, which gets the URL, is done, or until the server is asked to end.
+/// Serves until `work` is done or a signal asks the server to end. `work` gets the URL.
 pub(crate) fn host<E: From<Stopped>>(
     settings: &Settings,
     work: impl AsyncFnOnce(&str) -> Result<(), E>,
@@ -61,7 +61,7 @@ pub(crate) fn host<E: From<Stopped>>(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().event_interval(16).build();
     let runtime = runtime.map_err(Stopped::start)?;
     let outcome = runtime.block_on(serve(settings, work));
-    // Everything that still runs has had its time.
+    // Tasks that still run have had their time to end.
     runtime.shutdown_background();
     outcome
 }
@@ -130,8 +130,11 @@ async fn serve_with<E: From<Stopped>>(
     signals: &mut EndSignals,
 ) -> Result<(), E> {
     let refused = |error: std::io::Error| match error.kind() {
-        // A certificate that does not fit, a broken rule: a retry does not help.
+        // For example a certificate that does not fit its key: a retry does not help.
         ErrorKind::InvalidInput => Stopped::Config(ConfigError(error.to_string())),
+        ErrorKind::AddrInUse => {
+            Stopped::start(format!("{error}; choose another port with --listen (port 0 picks a free one)"))
+        }
         _ => Stopped::start(error),
     };
     let blueprints =
@@ -141,7 +144,14 @@ async fn serve_with<E: From<Stopped>>(
         Pipeline::start(engine.clone(), blueprints, settings.data.clone(), surroundings(settings)).await;
     let pipeline = started.map_err(Stopped::start)?;
     let serving = ServeSettings { pipeline: pipeline.view(), ..serve_settings(settings) };
-    let running = http::serve(serving, engine.clone()).await.map_err(refused)?;
+    let running = match http::serve(serving, engine.clone()).await {
+        Ok(running) => running,
+        Err(error) => {
+            // Otherwise its workers would log that the store is closed, and hide the reason.
+            pipeline.stop().await;
+            return Err(refused(error).into());
+        }
+    };
     let url = running.url();
     let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
     let presence = appear(settings, engine, &url).await;
@@ -199,8 +209,8 @@ async fn until_drained<E: From<Stopped>>(
     }
 }
 
-/// Registers this process for its peers, and logs where its settings differ from theirs. If the database is away, it
-/// serves all the same.
+/// Registers this process for its peers, and logs where its settings differ from theirs. Serves
+/// also if the database does not answer now.
 async fn appear(settings: &Settings, engine: &Engine, url: &str) -> Presence {
     let store = engine.store();
     let started_at = store.now().await.unwrap_or_else(|_| door::wall_clock());

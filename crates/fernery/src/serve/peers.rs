@@ -127,7 +127,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn where_messages_go_is_told_apart_by_place_group_and_who_acknowledges_and_never_with_the_password() {
+    fn the_identity_of_the_transport_has_place_group_and_ack_but_no_password() {
         use crate::config::{AckBy, TransportSettings};
         let identity =
             |url: &str, ack| TransportSettings { url: url.into(), group: "workers".into(), ack }.identity();

@@ -1,8 +1,8 @@
-//! Captures on disk, from before they are sent until they are answered for: one file each, named by the capture's id.
+//! Captures on disk, from before they are sent until the server has answered: one file each, named by the capture's id.
 //!
-//! A capture has its id and its time before it is written here, and the server stores an id once. So whoever finds a file may
-//! send it, however often, and also beside others: a lost answer, a killed command or a server that is away loses nothing and
-//! doubles nothing. What the server will never take goes to `refused/`. The directory is private (mode 0700, files 0600).
+//! A capture has its id and its time before it is written here, and the server stores an id once. So any process may send a
+//! file, also repeatedly and concurrently: a lost answer, a killed command or an absent server neither loses nor duplicates
+//! a capture. Captures that the server refuses for good go to `refused/`. The directory is private (mode 0700, files 0600).
 
 #[cfg(test)]
 mod tests;
@@ -20,21 +20,21 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Its place in a data directory.
+/// The spool's folder in a data directory.
 pub(crate) const DIR: &str = "captures";
-/// What the server will never take, within it.
+/// The folder inside it for captures that the server refused for good.
 const REFUSED: &str = "refused";
 const SUFFIX: &str = ".json";
-/// Begins the names of files that are not finished.
+/// Prefix of files that are still being written.
 const UNFINISHED: &str = ".new-";
-/// How long somebody may be at one.
+/// After this time an unfinished file counts as abandoned.
 const UNFINISHED_FOR: Duration = Duration::from_secs(3600);
-/// Bytes of one file: a capture whose every byte is escaped, and what stands around it.
+/// Maximum bytes of one file: a capture with every byte escaped, and the other fields.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Files that are synced one by one; more of them are synced with the whole file system at once.
+/// Up to so many files are synced one by one; for more, the whole file system is synced once.
 const SYNCED_SINGLY_MAX: usize = 8;
 
-/// A directory of captures that nobody has answered for.
+/// A directory of captures that no server has answered yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Spool {
     dir: PathBuf,
@@ -45,7 +45,7 @@ pub(crate) struct Spool {
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
     pub(crate) request: CaptureRequest,
-    /// Held by the command that is about to send it: others leave it alone meanwhile.
+    /// Locked by the command that is about to send it, so that others leave it alone.
     _held: Option<File>,
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct Kept {
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) kept: Vec<Kept>,
-    /// Files that hold no capture, and where they are now.
+    /// Files without a readable capture, at their new place.
     pub(crate) damaged: Vec<PathBuf>,
 }
 
-/// Captures by the azolla that they name.
+/// Groups captures by the azolla that they name.
 pub(crate) fn by_azolla(kept: Vec<Kept>) -> BTreeMap<Option<AzollaId>, Vec<Kept>> {
     let mut by_azolla: BTreeMap<Option<AzollaId>, Vec<Kept>> = BTreeMap::new();
     for kept in kept {
@@ -66,7 +66,7 @@ pub(crate) fn by_azolla(kept: Vec<Kept>) -> BTreeMap<Option<AzollaId>, Vec<Kept>
     by_azolla
 }
 
-/// Inboxes that take nothing now, and why; `None` is the one that a capture goes to that names none.
+/// Inboxes that accept nothing now, and why. `None` is the inbox of captures that name no azolla.
 pub(crate) type Hindered = BTreeMap<Option<AzollaId>, String>;
 
 impl Spool {
@@ -78,7 +78,7 @@ impl Spool {
         &self.dir
     }
 
-    /// Makes captures durable: all of them are there when this returns, or none is and it fails.
+    /// Makes captures durable: all of them, or none and an error.
     pub(crate) fn keep(&self, requests: Vec<CaptureRequest>) -> io::Result<Vec<Kept>> {
         make(&self.dir)?;
         let mut kept = Vec::with_capacity(requests.len());
@@ -104,7 +104,7 @@ impl Spool {
             file.write_all(&text)?;
             if one_by_one {
                 file.sync_all()?;
-                // A thousand open files are too many for some; being sent twice is harmless.
+                // Lock only a few: a thousand open files may exceed a limit, and sending twice is harmless.
                 if let (Ok(()), Some(last)) = (file.try_lock(), kept.last_mut()) {
                     last._held = Some(file);
                 }
@@ -131,7 +131,7 @@ impl Spool {
         self.left_behind_but(max, &BTreeMap::new())
     }
 
-    /// As [`Self::left_behind`], without those for these inboxes. Also sweeps away what nobody finished.
+    /// Like [`Self::left_behind`], without captures for these inboxes. Also removes abandoned unfinished files.
     pub(crate) fn left_behind_but(&self, max: usize, hindered: &Hindered) -> io::Result<Found> {
         let mut found = Found::default();
         let listed = match fs::read_dir(&self.dir) {
@@ -157,7 +157,7 @@ impl Spool {
             match read(&path) {
                 Ok(Some(request)) if hindered.contains_key(&request.azolla_id) => {}
                 Ok(Some(request)) => found.kept.push(Kept { path, request, _held: None }),
-                // Somebody is at it, or has just been.
+                // Another command is sending it, or has just sent it.
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -169,12 +169,12 @@ impl Spool {
         Ok(found)
     }
 
-    /// It is answered for. If it stays for want of a sync, it is sent again, and that changes nothing.
+    /// Removes a capture that was answered. If a crash undoes the removal, it is sent again, which changes nothing.
     pub(crate) fn forget(&self, kept: &Kept) {
         let _ = fs::remove_file(&kept.path);
     }
 
-    /// Puts aside what will never be taken; answers where it is.
+    /// Moves a capture that was refused for good aside; returns its new path.
     pub(crate) fn refuse(&self, path: &Path) -> io::Result<PathBuf> {
         let aside = self.dir.join(REFUSED);
         DirBuilder::new().recursive(true).mode(0o700).create(&aside)?;
@@ -184,7 +184,7 @@ impl Spool {
     }
 }
 
-/// Makes a directory, and those above it, so that they are there after a crash, too.
+/// Creates a directory and its parents durably.
 fn make(dir: &Path) -> io::Result<()> {
     let is_new = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
     let new: Vec<&Path> = dir.ancestors().take_while(is_new).collect();
@@ -196,8 +196,8 @@ fn make(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file that nobody finishes any more. What it was to hold was reported as not captured, or its command was killed
-/// before it reported anything.
+/// Removes an abandoned unfinished file. Its capture was reported as not captured, or its command was killed before it
+/// reported anything.
 fn sweep(path: &Path) {
     let changed = fs::metadata(path).and_then(|file| file.modified()).ok();
     let changed = changed.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -207,7 +207,7 @@ fn sweep(path: &Path) {
     }
 }
 
-/// A capture in a file; `None` while somebody is about to send it.
+/// The capture in a file; `None` while another command is about to send it.
 fn read(path: &Path) -> io::Result<Option<CaptureRequest>> {
     let file = File::open(path)?;
     if file.try_lock().is_err() {
@@ -224,7 +224,7 @@ fn read(path: &Path) -> io::Result<Option<CaptureRequest>> {
     Ok(Some(request))
 }
 
-/// Bytes as a request carries them.
+/// A request that carries these bytes.
 pub(crate) fn carried(raw: Vec<u8>) -> CaptureRequest {
     match String::from_utf8(raw) {
         Ok(text) => CaptureRequest { raw_content: Some(text), ..CaptureRequest::default() },

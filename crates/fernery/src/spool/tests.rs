@@ -11,7 +11,7 @@ fn spool() -> (tempfile::TempDir, Spool) {
 }
 
 #[test]
-fn what_is_kept_is_found_once_its_holder_is_gone() {
+fn a_kept_capture_is_found_after_its_command_has_ended() {
     let (_dir, spool) = spool();
     assert!(spool.left_behind(9).unwrap().kept.is_empty());
     let requests = vec![request(b"one"), request(b"\xff two")];
@@ -37,7 +37,7 @@ fn many_are_kept_with_one_sync() {
 }
 
 #[test]
-fn what_holds_no_capture_is_put_aside_and_what_is_unfinished_is_left() {
+fn damaged_files_are_set_aside_and_unfinished_ones_are_left() {
     let (_dir, spool) = spool();
     spool.keep(vec![request(b"good")]).unwrap();
     for (name, text) in [("a.json", "{"), ("b.json", "{}"), ("c.json", r#"{"capture_id":"c"}"#)] {
@@ -52,7 +52,7 @@ fn what_holds_no_capture_is_put_aside_and_what_is_unfinished_is_left() {
 }
 
 #[test]
-fn what_nobody_finished_for_an_hour_is_swept_away() {
+fn unfinished_files_are_removed_after_an_hour() {
     let (_dir, spool) = spool();
     spool.keep(vec![request(b"good")]).unwrap();
     for (name, minutes) in [(".new-old", 61), (".new-young", 59), ("other", 600)] {
@@ -66,7 +66,7 @@ fn what_nobody_finished_for_an_hour_is_swept_away() {
 }
 
 #[test]
-fn those_for_a_hindered_inbox_do_not_stand_in_the_way_of_others() {
+fn captures_for_a_hindered_inbox_do_not_hold_up_others() {
     let (_dir, spool) = spool();
     let of = |azolla: &str| CaptureRequest { azolla_id: azolla.parse().ok(), ..request(b"x") };
     spool.keep(vec![of("a"), of("a"), of("b")]).unwrap();

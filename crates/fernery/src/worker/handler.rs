@@ -1,4 +1,4 @@
-//! One job from claim to answer: its process is started, stopped for the reasons that the loop gives, and judged.
+//! One job from claim to answer: starts its process, stops it if the loop says so, and judges its end.
 //!
 //! | told to stop because | the process gets | reported |
 //! |---|---|---|
@@ -20,24 +20,23 @@ use tokio::sync::{mpsc, watch};
 
 /// Runs a command for each job.
 pub struct Handler {
-    /// Who starts it.
+    /// They start the command.
     pub guards: Guards,
-    /// By which rules its end is judged.
+    /// The rules by which its end is judged.
     pub rules: Rules,
     /// How long a process may take to end on TERM.
     pub kill_grace: Duration,
-    /// Turns true when everything has to end at once.
+    /// Becomes true when everything has to end at once.
     pub at_once: watch::Receiver<bool>,
     /// Why no job can be run here any more.
     pub broken: Broken,
-    /// Whoever wants to know what else happened.
     pub remarks: Remarks,
 }
 
-/// Whoever wants to know what else happened.
+/// Called with remarks about a job's processes.
 pub type Remarks = Box<dyn Fn(&Job, Remark) + Send + Sync>;
 
-/// Why no job can be run here any more; whoever waits for it is woken.
+/// Set once no job can be run here any more; wakes those that wait for it.
 #[derive(Clone, Debug, Default)]
 pub struct Broken(Arc<(OnceLock<String>, tokio::sync::Notify)>);
 
@@ -47,14 +46,14 @@ impl Broken {
         self.0.1.notify_one();
     }
 
-    /// Waits until it is so.
+    /// Waits until it is set.
     pub async fn wait(&self) {
         while self.get().is_none() {
             self.0.1.notified().await;
         }
     }
 
-    /// Why, if it is so.
+    /// The reason, if it is set.
     pub fn get(&self) -> Option<&str> {
         self.0.0.get().map(String::as_str)
     }
@@ -63,7 +62,7 @@ impl Broken {
 /// Something about a job's processes that its outcome does not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remark {
-    /// The command had ended, and so many processes that it left were ended after it.
+    /// The command left this many processes behind, which were ended.
     Leftovers(u32),
     /// These processes could not be ended, not even by KILL.
     Immortal(Vec<i32>),
@@ -89,7 +88,7 @@ impl Handler {
                 ran = &mut run => break ran,
                 weightier = weightier(&job, reason) => {
                     reason = Some(weightier);
-                    // The run may be over and not listen any more.
+                    // The run may be over, and its receiver gone.
                     let _ = orders.send(self.grace(&job, weightier));
                 }
                 changed = at_once.wait_for(|at_once| *at_once), if !hurried => {
@@ -106,7 +105,7 @@ impl Handler {
     fn grace(&self, job: &Job, reason: StopReason) -> Duration {
         match reason {
             StopReason::CancelRequested | StopReason::ShuttingDown | StopReason::TimedOut => self.kill_grace,
-            // A third of the lease is left when trust ends; half of that is for the way.
+            // A third of the lease is left when trust ends; half of that is kept for sending the report.
             StopReason::LeaseUnsure => self.kill_grace.min(job.lease_ttl() / 6),
             StopReason::LeaseLost => Duration::ZERO,
         }
@@ -121,7 +120,7 @@ impl Handler {
         let ran = match ran {
             Ok(ran) => ran,
             Err(NotRun::NoCommand(why)) => {
-                // The job is not at fault, and no other would fare better here.
+                // The job is not at fault, and every other job would fail here too.
                 self.broken.set(format!("the command does not start any more: {why}"));
                 return Err(Failure::release());
             }
@@ -152,7 +151,7 @@ impl Handler {
     }
 }
 
-/// Waits for a reason to stop that outweighs the one known.
+/// Waits for a reason to stop that is more urgent than the known one.
 pub(crate) async fn weightier(job: &Job, known: Option<StopReason>) -> StopReason {
     match known {
         None => job.cancelled().await,
@@ -164,7 +163,7 @@ pub(crate) async fn weightier(job: &Job, known: Option<StopReason>) -> StopReaso
     }
 }
 
-/// What a command is told about its job.
+/// The environment variables about the job.
 fn variables(job: &Job) -> Vec<(String, String)> {
     let pair = |name: &str, value: String| (name.to_string(), value);
     vec![

@@ -1,5 +1,5 @@
-//! `fernery worker`: claims jobs, has a guard run a command for each, or an agent make a patch, and reports what came of it. The
-//! loop that claims, heartbeats and reports is the client's; what is started and how it ends is `fernery-exec`'s.
+//! `fernery worker`: claims jobs, runs a command under a guard for each, or an agent that makes a patch, and reports the result.
+//! The loop that claims, heartbeats and reports is in `fernery-client`; starting and ending programs is in `fernery-exec`.
 
 pub mod exit_codes;
 pub mod handler;

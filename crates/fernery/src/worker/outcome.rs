@@ -1,17 +1,17 @@
-//! What a job's end means: its result, or its failure. Pure: from what was seen to what is reported.
+//! What the end of a job's command means: a result or a failure. Pure functions from what was seen to what is reported.
 //!
 //! | seen | reported |
 //! |---|---|
 //! | exit code 0, stdout is one JSON value | that value, to the byte |
 //! | exit code 0, stdout is other text | `{"text": "…"}`, without the last line break |
-//! | … that is not UTF-8 | the same with `"invalid_utf8": true` and U+FFFD where bytes were none |
+//! | … that is not UTF-8 | the same with `"invalid_utf8": true` and U+FFFD for invalid bytes |
 //! | exit code 0, nothing on stdout | `null` |
 //! | more on stdout than a result may hold | failure `output_too_large`, no retry; the job was stopped |
 //! | exit code N | failure `exit_N`; no retry where `--no-retry-exit` says so |
 //! | ended by signal N | failure `signal_N`, retry |
 //!
-//! A JSON value that the server would refuse (nested too deeply, a key that stands twice) is text: nothing is lost, and
-//! the report is taken.
+//! A JSON value that the server would refuse (nested too deeply, a duplicate key) is reported as text, so that nothing is lost
+//! and the report is accepted.
 
 use super::exit_codes::ExitCodes;
 use clap::ValueEnum;
@@ -20,9 +20,9 @@ use fernery_exec::guard::{Exit, Seen, Tail, Truncated};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// A result stands below the report, its list and its item.
+/// A result is three levels deep in a report: the report, its list, its item.
 const RESULT_DEPTH_MAX: usize = limits::JSON_DEPTH_MAX - 3;
-/// Bytes of a failure's message; all of stderr's end is in its stack.
+/// Maximum bytes of a failure's message; the whole kept end of stderr is in its stack.
 const MESSAGE_BYTES_MAX: usize = 1_000;
 
 /// How stdout is read.
@@ -36,7 +36,7 @@ pub enum OutputForm {
     Text,
 }
 
-/// By which rules an end is judged.
+/// The rules by which an end is judged.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// How stdout is read.
@@ -58,7 +58,7 @@ pub struct Failed {
     pub retryable: bool,
 }
 
-/// What an end means.
+/// Judges an end.
 pub fn judge(seen: Seen, rules: &Rules) -> Result<Box<RawValue>, Failed> {
     let failed = |code: String, message: String, retryable: bool| {
         let stack = Some(seen.stderr.text()).filter(|text| !text.trim().is_empty());
@@ -141,7 +141,7 @@ fn result(stdout: Vec<u8>, form: OutputForm) -> Result<Box<RawValue>, Unfit> {
     if value.get().len() > limits::PAYLOAD_BYTES_MAX { Err(Unfit::TooLarge) } else { Ok(value) }
 }
 
-/// The last line that says something.
+/// The last line that is not blank.
 fn last_line(stderr: &Tail) -> Option<String> {
     let text = stderr.text();
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?.trim();

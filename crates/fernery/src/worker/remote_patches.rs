@@ -1,5 +1,5 @@
-//! The same diazotroph on another machine: a worker that claims workorders for repositories that it has, and makes patches
-//! of them in clones of its own.
+//! The patch executor on another machine: a worker that claims workorders for its own repositories and makes patches in
+//! private clones of them.
 
 use super::handler::weightier;
 use crate::config::Repos;
@@ -29,28 +29,28 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(crate) struct RemotePatches {
     pub(crate) profile: Profile,
-    /// What contains it.
+    /// The sandbox of the agent.
     pub(crate) tier: Tier,
     /// The repositories that are here.
     pub(crate) repos: Repos,
     /// Where clones are made.
     pub(crate) work: PathBuf,
-    /// Where they go when a run is over.
+    /// Where clones go when a run is over.
     pub(crate) trash: Trash,
-    /// What no run may open to others.
+    /// Files whose modes no run may open to other users.
     pub(crate) private: Private,
-    /// Folders of the trash whose work the server has not yet said that it took, by their jobs.
+    /// Folders in the trash whose work the server has not yet accepted, by job.
     pub(crate) unanswered: Arc<Mutex<HashMap<JobId, PathBuf>>>,
 }
 
 impl RemotePatches {
-    /// Where its workorders are claimed: for no repository that is not here.
+    /// The streams to claim from: one for each repository of this worker.
     pub(crate) fn streams(&self, of: &DiazotrophType) -> Vec<StreamName> {
         let stream = |repo: &String| StreamName::stored(&format!("{RESERVED_STREAM_PREFIX}{of}:{repo}"));
         self.repos.keys().map(stream).collect()
     }
 
-    /// The server has answered a report about this job. What it took need not be kept here for ever.
+    /// The server has answered a report about this job. Work that it accepted need not be kept forever.
     pub(crate) fn answered(&self, job: JobId, taken: bool) {
         let kept = self.unanswered.lock().expect("not poisoned").remove(&job);
         if let Some(kept) = kept.filter(|_| taken)
@@ -63,7 +63,7 @@ impl RemotePatches {
     /// Carries one workorder out.
     pub(crate) async fn run(&self, job: Job) -> Result<Box<RawValue>, Failure> {
         let Payload { workorder, context_snapshot: snapshot } = job.payload()?;
-        // Of a budget that an earlier attempt has used, what is left.
+        // What earlier attempts have left of the budget.
         let whole = Duration::from_millis(workorder.budget_ms);
         let budget = job.time_out().map_or(whole, |left| left.min(whole));
         let run = self.agent_run(&job, workorder, snapshot)?;
@@ -96,7 +96,7 @@ impl RemotePatches {
         };
         match end {
             RunEnd::HandIn(parts) => {
-                // Until the server has said that it took it, it is nowhere else.
+                // Until the server has accepted the work, this folder is the only copy.
                 let kept =
                     folder.move_to_trash(Content::OnlyCopy, "the server has not acknowledged its work yet");
                 if let Some(kept) = kept {
@@ -132,12 +132,12 @@ impl RemotePatches {
     }
 }
 
-/// What the worker's loop says, as the run of an agent has it.
+/// Translates the loop's reason to stop for the run of an agent.
 fn stop_order(told: worker::StopReason) -> StopOrder {
     let (reason, grace) = match told {
         worker::StopReason::CancelRequested => (StopReason::Cancelled, GRACE),
         worker::StopReason::ShuttingDown => (StopReason::ShuttingDown, GRACE),
-        // Nobody knows whether it is still ours.
+        // The lease may be lost already.
         worker::StopReason::LeaseUnsure | worker::StopReason::TimedOut => (StopReason::LeaseLost, GRACE / 5),
         worker::StopReason::LeaseLost => (StopReason::LeaseLost, Duration::ZERO),
     };

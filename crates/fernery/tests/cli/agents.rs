@@ -146,7 +146,7 @@ fn signalled(child: &mut Child, signal: Signal) {
 }
 
 #[test]
-fn a_mock_agent_that_hangs_goes_when_asked_and_a_deaf_one_does_not() {
+fn a_hanging_mock_agent_ends_on_term_and_a_deaf_one_does_not() {
     let dir = repository();
     let mut hanging = started(dir.path(), &["hang"], "");
     heard(&mut hanging, "start");

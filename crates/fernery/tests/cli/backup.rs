@@ -68,7 +68,7 @@ fn a_stopped_database_is_copied_exactly_and_the_copy_is_one() {
 }
 
 #[test]
-fn a_file_that_is_there_is_replaced_by_force_alone() {
+fn an_existing_file_is_replaced_only_with_force() {
     let dir = stopped(1, 100);
     let copy = dir.path().join("copy.db");
     fs::write(&copy, "precious").unwrap();
@@ -95,7 +95,7 @@ fn a_file_that_is_there_is_replaced_by_force_alone() {
 
 /// SQLite would read a log that lies beside the copy as a part of it.
 #[test]
-fn a_copy_is_not_put_beside_the_log_of_another_file_nor_under_a_server() {
+fn a_backup_refuses_a_target_with_a_stale_log_or_a_running_server() {
     let dir = stopped(1, 100);
     for beside in ["copy.db-wal", "copy.db-shm", "copy.db-journal"] {
         fs::write(dir.path().join(beside), "of an earlier file").unwrap();

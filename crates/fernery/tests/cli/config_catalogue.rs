@@ -17,6 +17,16 @@ fn config_in(dir: &Path, change: impl FnOnce(&mut Command)) -> Answer {
     command.output().unwrap().into()
 }
 
+#[test]
+fn all_wrong_values_of_a_file_are_told_at_once() {
+    let file = "listen = \"here\"\nretention = \"7\"\nlog_level = \"loud\"\n";
+    let told = with_file(file, &["config"]).exits(2).stderr;
+    for place in ["fernery.toml:1:1: listen", "fernery.toml:2:1: retention", "fernery.toml:3:1: log_level"] {
+        assert!(told.contains(place), "{told}");
+    }
+    assert_eq!(told.lines().count(), 3, "{told}");
+}
+
 /// K2, K3, K4, K5, K7, K8, K15: what is wrong with a file is told with its place and the rule, before anything starts.
 #[test]
 fn a_bad_file_is_refused_with_its_place_and_the_rule() {

@@ -131,7 +131,7 @@ fn a_demo_that_comes_to_no_patch_says_why_and_what_to_do() {
 }
 
 #[test]
-fn a_folder_that_is_there_is_left_alone() {
+fn a_demo_leaves_an_existing_folder_unchanged() {
     let dir = empty();
     let demo = dir.path().join("fernery-demo");
     fs::create_dir(&demo).unwrap();

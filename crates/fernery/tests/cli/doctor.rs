@@ -279,7 +279,7 @@ fn a_server_that_was_killed_and_one_that_hangs_are_told_apart() {
 }
 
 #[test]
-fn a_url_that_nobody_answers_is_told_and_the_server_here_is_found_well() {
+fn an_unanswered_url_is_reported_beside_the_healthy_local_server() {
     let server = Server::start_in(folder(), &[]);
     let seen = findings(&server.run(["doctor", "--json", "--url", "http://127.0.0.1:9"]).exits(1));
     expect(&seen, "named_server", "problem", "no server answers at the URL you named");

@@ -66,7 +66,7 @@ const OF_A_HEALTHY_DATABASE: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn a_healthy_database_is_found_healthy_and_a_spoilt_one_spoilt() {
+async fn doctor_tells_a_healthy_database_from_a_damaged_one() {
     let mut cluster = cluster_with(&["max_connections = 20"]).await;
     let url = cluster.url();
     let nothing = tempfile::tempdir().unwrap();

@@ -87,7 +87,7 @@ async fn a_redis_is_found_healthy_spoilt_or_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redis_without_a_password_is_no_neighbour_of_a_program_with_a_network() {
+async fn a_redis_without_a_password_is_a_problem_beside_a_program_with_network() {
     let (_cluster, database) = closed_cluster().await;
     let mut redis = OwnRedis::start().await;
     let azolla = "extends = \"mec\"\nazolla_id = \"out\"\ndiazotroph_type = \"OUT_DIAZOTROPH\"\n[executors.OUT_DIAZOTROPH]\nkind = \"command\"\n\

@@ -269,7 +269,7 @@ fn an_inbox_that_is_exported_while_it_is_used_is_whole() {
     let said = brought(&two, &one.dir.path().join("out"), &[]).exits(0).stdout;
     if said.contains("are held") {
         let released = two.run(["triage", "release"]).exits(0).stdout;
-        assert!(released.contains("captures go to triage"), "{released}");
+        assert!(released.contains("released to triage"), "{released}");
     }
     two.run(["verify"]).exits(0);
     assert!(two.run(["triage", "release", "--json"]).exits(0).json()["released"] == 0);

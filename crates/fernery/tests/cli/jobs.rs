@@ -182,7 +182,7 @@ fn many_jobs_come_from_lines_and_lists_go_on_over_pages() {
     let clash = server.run_with_stdin(&["job", "enqueue", "--stream", "c", "--jsonl", "-"], &clash).exits(4);
     assert!(
         clash.stdout.starts_with("1 created")
-            && clash.stderr.contains("were not stored, because another job has their id or key: 2"),
+            && clash.stderr.contains("1 line not stored, because another job has the id or key: 2"),
         "{clash:?}"
     );
 }
@@ -200,17 +200,19 @@ fn dead_jobs_are_listed_redriven_and_purged() {
     assert_eq!((list.lines().count(), list.contains("not_retryable")), (4, true), "{list}");
     let listed = server.run(["dlq", "list", "--code", "E_B", "--json"]).exits(0).json();
     assert_eq!(listed["dead_letters"].as_array().unwrap().len(), 1);
+    let id = listed["dead_letters"][0]["job_id"].as_str().unwrap();
+    let explained = server.run(["job", "explain", id]).exits(0).stdout;
+    assert!(
+        explained.contains("E_B: ") && explained.contains(&format!("fernery dlq redrive {id}\n")),
+        "{explained}"
+    );
     let counted = server.run(["dlq", "redrive", "--code", "E_A", "--dry-run", "--json"]).exits(0).json();
     assert_eq!(counted["matched"], 2);
-    assert_eq!(
-        server.run(["dlq", "redrive", "--code", "E_A"]).exits(0).stdout,
-        "2 dead jobs are queued again\n"
-    );
-    let id = listed["dead_letters"][0]["job_id"].as_str().unwrap();
-    assert_eq!(server.run(["dlq", "redrive", id]).exits(0).stdout, "1 dead jobs are queued again\n");
+    assert_eq!(server.run(["dlq", "redrive", "--code", "E_A"]).exits(0).stdout, "2 dead jobs queued again\n");
+    assert_eq!(server.run(["dlq", "redrive", id]).exits(0).stdout, "1 dead job queued again\n");
     server.bury(&server.claim("d").unwrap(), "E_C");
-    assert_eq!(server.run(["dlq", "purge", "--dry-run"]).exits(0).stdout, "1 dead jobs would be deleted\n");
-    assert_eq!(server.run(["dlq", "purge", "--yes"]).exits(0).stdout, "1 dead jobs were deleted\n");
+    assert_eq!(server.run(["dlq", "purge", "--dry-run"]).exits(0).stdout, "1 dead job would be deleted\n");
+    assert_eq!(server.run(["dlq", "purge", "--yes"]).exits(0).stdout, "1 dead job deleted\n");
     assert_eq!(server.run(["dlq", "list", "--json"]).exits(0).json()["dead_letters"], json!([]));
 }
 

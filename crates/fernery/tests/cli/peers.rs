@@ -24,7 +24,7 @@ fn pid(server: &Server) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_server_lists_all_and_one_that_is_killed_for_fifteen_seconds() {
+async fn each_server_lists_all_servers_and_a_killed_one_for_15_seconds() {
     let database = fresh_database().await;
     let url = database.url();
     let one = Server::start(&["--database", &url]);

@@ -298,7 +298,7 @@ fn a_database_on_a_network_file_system_is_refused() {
 /// SQLite is quiet about both of these: it answers that it has a write-ahead log before that is written, and it does not
 /// mind a folder that cannot be synced, from which a power cut would then take the names of the files.
 #[test]
-fn a_disk_that_fails_while_the_database_is_made_is_not_served_from() {
+fn a_server_does_not_start_if_the_disk_fails_while_the_database_is_created() {
     for (path, inject, said) in [
         (".fernery/fernery.db", "inject=pwrite64:error=ENOSPC:when=1", "disk is full"),
         (".fernery", "inject=fsync:error=EIO", "Input/output error"),

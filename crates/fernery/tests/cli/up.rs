@@ -262,7 +262,9 @@ fn an_address_in_use_is_told() {
     let address = server.url.strip_prefix("http://").unwrap();
     let dir = tempfile::tempdir().unwrap();
     let answer = run_in(dir.path(), ["up", "--listen", address]).exits(1);
-    assert!(answer.stderr.contains(address), "{answer:?}");
+    let said: Vec<&str> = answer.stderr.lines().collect();
+    let clear = |line: &str| line.contains(address) && line.contains("--listen");
+    assert!(matches!(said[..], [line] if clear(line)), "one line and nothing before it: {answer:?}");
     assert!(!dir.path().join(".fernery/url").exists());
 }
 

@@ -308,9 +308,7 @@ async fn a_run_is_read_with_all_that_led_to_it(server: TestServer) {
     {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    assert!(
-        command(&server, &["run", "replay", "--all"]).await.contains("1 runs: all verdicts are the same")
-    );
+    assert!(command(&server, &["run", "replay", "--all"]).await.contains("1 run: all verdicts are the same"));
     let out = server.folder.path().join("out");
     command(&server, &["export", out.to_str().expect("UTF-8")]).await;
     let stored = |folder: &str, id: &Value| {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of reports in one call, about; the server takes four times as much.
+/// Approximate bytes of reports in one call; the server accepts four times as much.
 const CALL_BYTES_MAX: usize = limits::BODY_BYTES_MAX / 4;
 
 /// The reports of one kind.
@@ -26,7 +26,7 @@ pub(super) struct Queued {
     pub(super) report: Report,
     /// It is in the spool, or need not be.
     pub(super) safe: bool,
-    /// The server refused a call that it was part of: the next one is its own.
+    /// The server refused a call with this report: send it alone next time.
     pub(super) alone: bool,
 }
 
@@ -42,8 +42,8 @@ impl Lane {
         Self { kind, queue: VecDeque::new(), in_flight: 0 }
     }
 
-    /// What goes into the next call, and what is not sent because its lease is lost. The table of held jobs is locked from
-    /// the look at each lease to its mark: after a refused renewal no report of it leaves (invariant 11).
+    /// The reports of the next call, and those that are not sent because their lease is lost. The table of held jobs stays
+    /// locked from checking each lease to marking it as being sent: after a refused renewal no report leaves (invariant 11).
     pub(super) fn next_call(&mut self, held: &mut HeldJobs, now: Duration) -> (Vec<Queued>, Vec<Queued>) {
         let (mut reports, mut lost, mut bytes) = (Vec::<Queued>::new(), Vec::new(), 0);
         while let Some(next) = self.queue.pop_front() {
@@ -84,7 +84,7 @@ pub(super) async fn call(shared: Arc<Shared>, kind: Kind, reports: Vec<Queued>) 
     Sent { kind, reports, answer }
 }
 
-/// Whether the server refused what the call says, and not the caller or the moment.
+/// Whether the server refused the content of the call, and not the caller or the time.
 pub(super) fn is_about_the_reports(error: &ClientError) -> bool {
     match error {
         ClientError::Refused { problem, .. } => matches!(problem.status, 400 | 413 | 422),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_in_company_goes_alone() {
+    fn reports_of_a_refused_call_are_sent_alone() {
         let mut lane = lane(&["x"; 5]);
         lane.queue[1].alone = true;
         lane.queue[2].alone = true;

@@ -1,5 +1,5 @@
-//! The spool between two writes, or in the middle of one, and what a write means for the reports in it. Disks are slow, so
-//! writes have a thread of their own.
+//! Writes to the spool, one at a time, and what the end of a write means for its reports. Disks are slow, so writes run on a
+//! thread of their own.
 
 use super::super::event::WorkerEvent;
 use super::super::report::Report;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 const SPOOL_AGAIN: Duration = Duration::from_millis(500);
 
 pub(super) enum SpoolState {
-    /// Reports live in memory only.
+    /// There is no spool: reports are in memory only.
     None,
     Idle(Box<Spool>),
     Writing(JoinHandle<Written>),
@@ -31,14 +31,14 @@ pub(super) struct Written {
 }
 
 impl SpoolState {
-    /// The write under way, when it has ended.
+    /// Waits for the end of the current write.
     pub(super) async fn written(&mut self) -> Written {
         match self {
             Self::Writing(task) => match task.await {
                 Ok(written) => written,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
-                    // The runtime ends, and this task with it.
+                    // The runtime is shutting down, and this task with it.
                     Err(_) => std::future::pending().await,
                 },
             },
@@ -51,8 +51,8 @@ impl SpoolState {
         matches!(self, Self::Idle(_))
     }
 
-    /// Begins a write, if none is under way: forgets what is settled, keeps the reports. `again` with nothing to keep
-    /// still finds out whether it could.
+    /// Begins a write, if none is in progress: forgets settled attempts and keeps reports. With `again` and no reports it still
+    /// tests whether the spool is writable.
     pub(super) fn write(&mut self, settled: Vec<AttemptId>, reports: Vec<Report>, again: bool) {
         *self = match std::mem::replace(self, Self::None) {
             Self::Idle(mut spool) => Self::Writing(tokio::task::spawn_blocking(move || {
@@ -67,7 +67,7 @@ impl SpoolState {
 }
 
 impl Reporter {
-    /// Writes what is fresh and forgets what is settled, if no write is under way.
+    /// Writes new reports and forgets settled ones, if no write is in progress.
     pub(super) fn start_writing(&mut self) {
         let something = !self.fresh.is_empty() || !self.settled.is_empty();
         if something && self.spool.is_idle() && !self.spool_fails {
@@ -75,7 +75,7 @@ impl Reporter {
         }
     }
 
-    /// Tries a spool that could not be written, with all that it lacks.
+    /// Tries a spool that could not be written again, with all reports that are missing in it.
     pub(super) fn try_spool_again(&mut self) {
         self.spool_again_at = None;
         if self.spool.is_idle() {
@@ -86,7 +86,7 @@ impl Reporter {
         }
     }
 
-    /// Takes notice of how a write has ended, and lets its reports be sent.
+    /// Handles the end of a write, and releases its reports to be sent.
     pub(super) fn written(&mut self, written: Written) {
         let Written { spool, reports, again, outcome } = written;
         self.spool = SpoolState::Idle(spool);
@@ -103,7 +103,7 @@ impl Reporter {
             }
         }
         if !again {
-            // What could not be written is sent all the same: the work is done.
+            // Reports that could not be written are still sent: the work is done.
             self.enqueue(reports, safe);
             let waiting = if safe { Vec::new() } else { std::mem::take(&mut self.fresh) };
             self.enqueue(waiting, false);

@@ -36,7 +36,7 @@ pub(super) fn write_report(out: &mut Vec<u8>, report: &Report) {
     write(out, &EntryRef::Report { proof: &report.proof, end: &report.end });
 }
 
-/// Appends that these attempts need not be told any more.
+/// Appends a note that these attempts are settled.
 pub(super) fn write_settled(out: &mut Vec<u8>, attempts: &[AttemptId]) {
     write(out, &EntryRef::Settled(attempts));
 }
@@ -87,7 +87,7 @@ fn entry(bytes: &[u8]) -> Option<Entry> {
     serde_json::from_slice(json).ok()
 }
 
-/// FNV-1a: finds what a disk or a cut write does to an entry; it need not withstand an enemy.
+/// FNV-1a: detects damage by a disk or a cut write; it need not withstand an attacker.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes
         .iter()

@@ -1,4 +1,4 @@
-//! Reports of a worker that does not come back, taken over by another one.
+//! Takes over the reports of a worker that does not come back.
 
 use super::super::event::WorkerError;
 use super::{Opened, SEGMENT_PREFIX, Spool};
@@ -15,8 +15,8 @@ pub struct Gathered {
     pub damaged: Option<(usize, PathBuf)>,
 }
 
-/// Moves the reports that wait in one spool into another; no worker may be using either. Dying on the way leaves some in
-/// both, which does no harm: a report that is repeated counts once.
+/// Moves the waiting reports of one spool into another; no worker may be using either. A crash leaves some reports in both,
+/// which does no harm: a repeated report counts once.
 pub fn gather_reports(from: &Path, into: &Path) -> Result<Gathered, WorkerError> {
     let unusable = |path: &Path, why: String| WorkerError::Spool { path: path.to_path_buf(), why };
     if !holds_reports(from) {
@@ -33,7 +33,7 @@ pub fn gather_reports(from: &Path, into: &Path) -> Result<Gathered, WorkerError>
     Ok(Gathered { reports: leftovers.len(), damaged })
 }
 
-/// Looks without opening it: that would make one where there is none.
+/// Looks without opening the spool: opening would create one.
 fn holds_reports(path: &Path) -> bool {
     let Ok(files) = fs::read_dir(path) else { return false };
     files.flatten().any(|file| {

@@ -109,7 +109,7 @@ fn a_long_spool_is_cut_into_segments_that_go_when_they_are_settled() {
 
 /// A write that the power cut anywhere: whole entries are read, the rest is set aside, nothing panics.
 #[test]
-fn a_write_cut_at_any_byte_loses_only_what_was_never_promised() {
+fn a_write_cut_at_any_byte_loses_only_unacknowledged_entries() {
     let (_folder, path) = folder();
     let mut spool = open(&path).spool;
     spool.keep(&[success(1)]).unwrap();
@@ -148,7 +148,7 @@ fn a_write_cut_at_any_byte_loses_only_what_was_never_promised() {
 }
 
 #[test]
-fn a_damaged_entry_is_set_aside_and_those_around_it_are_told() {
+fn a_damaged_entry_is_set_aside_and_its_neighbours_are_still_reported() {
     let (_folder, path) = folder();
     open(&path).spool.keep(&[success(1), success(2), success(3)]).unwrap();
     let segment = files(&path, SEGMENT_PREFIX)[0].clone();
@@ -206,7 +206,7 @@ fn a_report_in_two_segments_is_told_once() {
 
 /// A report that is kept again lies in the newer segment, and that one goes only with the last of its reports.
 #[test]
-fn a_report_that_is_kept_again_takes_no_other_with_it() {
+fn keeping_a_report_again_loses_no_other_report() {
     let (_folder, path) = folder();
     let mut spool = open(&path).spool;
     spool.keep(&[success(1)]).unwrap();

@@ -130,6 +130,27 @@ fn each_state_that_needs_a_person_has_its_command_and_the_others_have_no_item() 
 }
 
 #[test]
+fn a_ticket_whose_text_must_change_is_to_be_edited_before_it_is_unblocked() {
+    let command = |blocker: BlockerRef, first: &str, changed_at: Timestamp| {
+        let objective = objective("T-1", ObjectiveStatus::Blocked);
+        let blocked = Objective { blocked_on: vec![blocker], updated_at: changed_at, ..objective };
+        let stop =
+            PauseState { prioritized_actions: vec![first.into()], ..pause("T-1", PauseReason::GateFailed) };
+        facts(&[told(vec![blocked], vec![stop])], &own(0), &URGENCY, now()).items[0].command.clone()
+    };
+    let named = BlockerRef {
+        description: "no such repository. Name one: fernery ticket edit T-1 --meta repo_ref=NAME".into(),
+        ..blocker("b", false)
+    };
+    let asks = "Answer the executor (fernery ticket edit T-1): which colour?";
+    assert_eq!(command(named.clone(), "Fix this", now()), "fernery ticket edit T-1");
+    assert_eq!(command(blocker("b", false), asks, now()), "fernery ticket edit T-1");
+    let unblock = "fernery ticket unblock T-1 --blocker b";
+    assert_eq!(command(blocker("b", false), "look", now()), unblock);
+    assert_eq!(command(named, "Fix this", now().after(HOUR)), unblock, "it was edited since");
+}
+
+#[test]
 fn candidates_are_one_item_and_captures_that_wait_for_triage_are_none() {
     assert_eq!(facts(&[], &own(0), &URGENCY, now()).items, []);
     let found = facts(&[], &own(2), &URGENCY, now());

@@ -37,7 +37,7 @@ pub(in crate::cli) async fn run(azolla: Hosted, client: &Client, screen: Screen)
                     ]
                 })
                 .collect();
-            screen.table(&["AZOLLA", "HOSTED", "CATEGORY", "BLUEPRINT", "DESCRIPTION"], &rows)
+            screen.table(&["AZOLLA", "HOSTED", "CATEGORY", "BLUEPRINT…", "DESCRIPTION"], rows)
         }
         Hosted::Show { id } => {
             let reply: Reply<AzollaDetail> =

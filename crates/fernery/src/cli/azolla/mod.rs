@@ -4,7 +4,7 @@ pub(super) mod list;
 
 use super::documents::{self, Unread};
 use super::failure::{Failure, Outcome};
-use super::screen::{Cell, Screen, json_inert, plain};
+use super::screen::{Cell, Screen, counted, json_inert, plain};
 use clap::{Args, Subcommand};
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::{BUILTIN, Blueprint, Envelope, Executor, Flaw, Neighbours};
@@ -47,10 +47,12 @@ impl Azolla {
 #[command(after_help = "\
 Exit codes: 0 all are right, 1 one is wrong, 2 a file cannot be read. A warning does not change the exit code.
 
+With --json: file, valid, azolla_id, digest, flaws and warnings of each file.
+
 Examples:
   fernery azolla check azollas/docs.toml
-  fernery azolla check azollas/                              every .toml file in a folder and below
-  fernery azolla check azollas/ --json                       file, valid, azolla_id, digest, flaws, warnings")]
+  fernery azolla check azollas/    every .toml file in a folder and below
+  fernery azolla check azollas/ --json")]
 pub(super) struct Check {
     /// Files to check, or folders to look for .toml files in; - is stdin
     #[arg(required = true, value_name = "FILE")]
@@ -63,11 +65,11 @@ pub(super) struct Check {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  fernery azolla show                                        the built-in one
-  fernery azolla show mec                                    the current one, and what its workers did last
-  fernery azolla show --default > azollas/own.toml           start a file from the commented default
-  fernery azolla show task_management --default              the commented file of the inbox
-  fernery azolla show --json | jq .decisive                  what an approval covers")]
+  fernery azolla show                                 the built-in one
+  fernery azolla show mec                             also what its workers did
+  fernery azolla show --default > azollas/own.toml    with comments, to change
+  fernery azolla show task_management --default       the file of the inbox
+  fernery azolla show --json | jq .decisive           what an approval covers")]
 pub(super) struct Show {
     /// An azolla that the server hosts; with --default, one that is built in
     id: Option<AzollaId>,
@@ -240,7 +242,7 @@ fn described(of: &str, executor: &Executor) -> String {
 
 fn envelope(envelope: &Envelope) -> String {
     let parts = [
-        envelope.attempts.map(|n| format!("{n} workorders")),
+        envelope.attempts.map(|n| counted(n, "workorder")),
         envelope.wall_time.map(duration::show),
         envelope.tokens.map(|n| format!("{n} tokens")),
         envelope

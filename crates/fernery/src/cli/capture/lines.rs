@@ -5,7 +5,7 @@ use super::deliver::{self, Tally, Unstored};
 use crate::cli::Global;
 use crate::cli::capture;
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::screen::{Screen, json_inert, remark};
+use crate::cli::screen::{Screen, counted, json_inert, remark};
 use fernery_client::wire::CaptureRequest;
 use fernery_core::limits;
 use serde_json::json;
@@ -66,7 +66,8 @@ pub(super) async fn run(
                 _ => why,
             };
             let dir = place.spool.dir().display();
-            why.hint(format_args!("{waiting} captures are kept in {dir} until they are delivered"))
+            let kept = counted(waiting, "capture");
+            why.hint(format_args!("{kept} kept in {dir} until delivered"))
         }
         (_, Some((path, why)), _) => {
             why.context("refused").hint(format_args!("it is kept in {}", path.display()))

@@ -30,9 +30,8 @@ use std::path::PathBuf;
 /// once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Flags come before the text: everything from its first word on is text. Triage reads marks at the beginning \
-    or end of a line:
-(A) or p1, +project, @context, #label, due:fri, tomorrow 5pm; the rest is the title. When in doubt, words stay text.
+Flags come before the text: everything from its first word on is text. Triage reads marks at the beginning or \
+end of a line: (A) or p1, +project, @context, #label, due:fri, tomorrow 5pm; the rest is the title. When in doubt, words stay text.
 
 Examples:
   fernery capture buy milk tomorrow

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 Examples:
   fernery config
   fernery config --lease-ttl 10s --json      with this flag
-  fernery config --default > fernery.toml    a file with all defaults and comments")]
+  fernery config --default > fernery.toml    all defaults, with comments")]
 pub(super) struct Config {
     /// Print a commented configuration file with all defaults
     #[arg(long)]
@@ -75,7 +75,7 @@ pub(super) fn run(config: Config, global: &Global, screen: Screen) -> Outcome {
             vec![row.setting.key.into(), shown, row.origin().into()]
         })
         .collect();
-    screen.table(&["SETTING", "VALUE", "FROM"], &rows)
+    screen.table(&["SETTING", "VALUE", "FROM"], rows)
 }
 
 /// The current value, as a person or a program may see it.

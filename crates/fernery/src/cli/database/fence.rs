@@ -5,7 +5,7 @@ use crate::cli::Global;
 use crate::cli::config::flags::DatabaseFlag;
 use crate::cli::config::in_force;
 use crate::cli::failure::Outcome;
-use crate::cli::screen::Screen;
+use crate::cli::screen::{Screen, counted};
 use crate::config::database;
 use clap::Args;
 use serde_json::json;
@@ -19,7 +19,8 @@ use serde_json::json;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cp backup.db .fernery/fernery.db && rm -f .fernery/fernery.db-wal .fernery/fernery.db-shm
+  cp backup.db .fernery/fernery.db
+  rm -f .fernery/fernery.db-wal .fernery/fernery.db-shm
   fernery fence && fernery up")]
 pub(in crate::cli) struct Fence {
     #[command(flatten)]
@@ -33,5 +34,6 @@ pub(in crate::cli) fn run(fence: Fence, global: &Global, screen: Screen) -> Outc
     if screen.json {
         return screen.line(&json!({ "database": shown.to_string(), "leases_freed": freed }).to_string());
     }
-    screen.line(&format!("fenced {shown}: {freed} leases revoked, every claim_version raised"))
+    let revoked = counted(freed, "lease");
+    screen.line(&format!("fenced {shown}: {revoked} revoked, every claim_version raised"))
 }

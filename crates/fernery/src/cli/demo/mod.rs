@@ -27,13 +27,13 @@ use story::Story;
 /// needs no network.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 the patch passed, 1 it did not, 2 there is no terminal to ask on or no sandbox works here, 4 \
-    the folder exists.
+Exit codes: 0 the patch passed, 1 it did not, 2 there is no terminal to ask on or no sandbox works here, 4 the \
+folder exists.
 
 Examples:
   fernery demo
-  fernery demo --yes --dir /tmp/fernery-demo      where nobody can be asked
-  fernery demo --yes --json                       ticket, runs with evidence, patch, branch, export")]
+  fernery demo --yes --dir /tmp/fernery-demo    where nobody can be asked
+  fernery demo --yes --json    ticket, runs with evidence, patch, branch, export")]
 pub(super) struct Demo {
     /// Approve the ticket without asking
     #[arg(long)]

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_without_an_entry_is_a_hole() {
+    fn a_missing_journal_entry_is_detected() {
         let head = |place| Head { place, hash: Digest::of_bytes(b"") };
         let mut journal = Journal::default();
         assert!(journal.is_whole(None));

@@ -42,10 +42,10 @@ const ROUNDS: u32 = 1_000;
 /// Write all artifacts of tickets and of the inbox to a folder, as JSON
 #[derive(Debug, Args)]
 #[command(after_help = "\
-One file per artifact, with exactly the fields of its schema; additional data of the control plane is in beside/.
-manifest.json has the SHA-256 of every file. The printed digest covers the whole folder: keep it somewhere else, and
-`fernery import --digest` detects every change. The folder has tickets, captures, candidates, manifests, queries
-between azollas and their answers, standing objectives, overdue pauses and the attempts of workorders. It does not
+One file per artifact, with exactly the fields of its schema; additional data of the control plane is in beside/. \
+manifest.json has the SHA-256 of every file. The printed digest covers the whole folder: keep it somewhere else, and \
+`fernery import --digest` detects every change. The folder has tickets, captures, candidates, manifests, queries \
+between azollas and their answers, standing objectives, overdue pauses and the attempts of workorders. It does not \
 have plain jobs, tokens and logs: use a backup for them (`fernery backup`).
 
 Examples:

@@ -3,7 +3,7 @@
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
 use crate::cli::pages::{self, Listing, Paging};
-use crate::cli::screen::{Cell, Screen};
+use crate::cli::screen::{Cell, Screen, counted};
 use clap::{Args, Subcommand};
 use fernery_client::Client;
 use fernery_client::client::Query;
@@ -26,7 +26,7 @@ Examples:
     /// Start dead jobs over, with counters at zero; without a filter, all of them
     #[command(after_help = "\
 Examples:
-  fernery dlq redrive --stream build --code E_TIMEOUT --dry-run    how many would it be?
+  fernery dlq redrive --stream build --code E_TIMEOUT --dry-run    how many?
   fernery dlq redrive --stream build --code E_TIMEOUT
   fernery dlq redrive 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
     Redrive(Which),
@@ -89,7 +89,7 @@ impl Which {
 
 const DEAD_LETTERS: Listing<DeadLetterPage> = Listing {
     key: "dead_letters",
-    heads: &["JOB", "STREAM", "BURIED AT", "REASON", "CODE"],
+    heads: &["JOB", "STREAM…", "BURIED", "REASON…", "CODE"],
     rows: |page| {
         let row = |d: fernery_client::wire::DeadLetterInfo| -> Vec<Cell> {
             vec![d.job_id.into(), d.stream.into(), d.buried_at.into(), d.reason.into(), d.code.into()]
@@ -115,8 +115,10 @@ pub(in crate::cli) async fn run(dlq: Dlq, client: &Client, screen: Screen) -> Ou
             let answer = reply.read()?;
             match answer.matched {
                 _ if screen.json => screen.json_body(&reply.body),
-                Some(n) => screen.line(&format!("{n} dead jobs would be started over")),
-                None => screen.line(&format!("{} dead jobs are queued again", answer.moved.unwrap_or(0))),
+                Some(n) => screen.line(&format!("{} would be started over", counted(n, "dead job"))),
+                None => {
+                    screen.line(&format!("{} queued again", counted(answer.moved.unwrap_or(0), "dead job")))
+                }
             }
         }
         Dlq::Purge { which, yes } => {
@@ -128,8 +130,8 @@ pub(in crate::cli) async fn run(dlq: Dlq, client: &Client, screen: Screen) -> Ou
             let answer = reply.read()?;
             match answer.matched {
                 _ if screen.json => screen.json_body(&reply.body),
-                Some(n) => screen.line(&format!("{n} dead jobs would be deleted")),
-                None => screen.line(&format!("{} dead jobs were deleted", answer.moved.unwrap_or(0))),
+                Some(n) => screen.line(&format!("{} would be deleted", counted(n, "dead job"))),
+                None => screen.line(&format!("{} deleted", counted(answer.moved.unwrap_or(0), "dead job"))),
             }
         }
     }
@@ -141,8 +143,8 @@ async fn confirm_purge(request: &DeadLetterRequest, client: &Client) -> Outcome 
             "purging deletes jobs permanently, and there is no terminal to ask on: pass --yes",
         ));
     }
-    let counted = client.purge(&DeadLetterRequest { dry_run: true, ..request.clone() }).await?.read()?;
-    let matched = counted.matched.unwrap_or(0).min(request.limit.unwrap_or(u64::MAX));
-    let question = format!("permanently delete {matched} dead jobs and their history? [y/N] ");
+    let found = client.purge(&DeadLetterRequest { dry_run: true, ..request.clone() }).await?.read()?;
+    let matched = found.matched.unwrap_or(0).min(request.limit.unwrap_or(u64::MAX));
+    let question = format!("permanently delete {} with all history? [y/N] ", counted(matched, "dead job"));
     input::confirmed(&question, "nothing was deleted")
 }

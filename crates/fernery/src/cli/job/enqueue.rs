@@ -15,14 +15,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(super) const EXAMPLES: &str = "\
-The payload is a JSON object; the worker gets it byte by byte. Without --payload and --payload-file it is read from
+The payload is a JSON object; the worker gets it byte by byte. Without --payload and --payload-file it is read from \
 stdin if that is a pipe or a file, and is {} otherwise.
 
 Examples:
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job enqueue --priority high --payload-file job.json --wait 30s
-  echo '{\"to\":\"ada\"}' | fernery job enqueue --stream mail --delay 5m --unique-key mail:ada
-  fernery job enqueue --stream build --jsonl jobs.jsonl      one job per line: {\"payload\":{…},\"unique_key\":…}";
+  echo '{\"to\":\"ada\"}' | fernery job enqueue --stream mail --delay 5m
+  fernery job enqueue --stream build --jsonl jobs.jsonl
+
+A line of jobs.jsonl: {\"payload\":{…},\"unique_key\":…}";
 
 /// Enqueue one job, or many from a JSON Lines file.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use super::enqueue::LineDefaults;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
-use crate::cli::screen::Screen;
+use crate::cli::screen::{Screen, counted};
 use fernery_client::wire::{EnqueueOutcome, EnqueueRequest};
 use fernery_client::{Client, ClientError};
 use fernery_core::limits;
@@ -38,7 +38,7 @@ pub(super) async fn run(path: &Path, defaults: &LineDefaults, client: &Client, s
     let result = send_all(&mut lines, defaults, client, &progress, &mut tally).await;
     progress.finish_and_clear();
     let stored = tally.created + tally.there_before;
-    result.map_err(|failure| failure.hint(format_args!("the {stored} jobs before it are stored")))?;
+    result.map_err(|failure| failure.hint(format_args!("stored before it: {}", counted(stored, "job"))))?;
     if screen.json {
         let answer = json!({
             "created": tally.created, "there_before": tally.there_before,
@@ -55,7 +55,8 @@ pub(super) async fn run(path: &Path, defaults: &LineDefaults, client: &Client, s
             let named: Vec<_> = tally.conflicts.iter().map(u64::to_string).collect();
             let more = if n as usize > named.len() { " and more" } else { "" };
             Err(Failure::conflict(format!(
-                "{n} lines were not stored, because another job has their id or key: {}{more}",
+                "{} not stored, because another job has the id or key: {}{more}",
+                counted(n, "line"),
                 named.join(", ")
             )))
         }
@@ -96,7 +97,7 @@ async fn send_all(
             }
         }
         progress.set_position(lines.read);
-        progress.set_message(format!("{} jobs", tally.created + tally.there_before));
+        progress.set_message(counted(tally.created + tally.there_before, "job"));
     }
 }
 

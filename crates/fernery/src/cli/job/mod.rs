@@ -8,11 +8,11 @@ pub(super) mod stream;
 use super::failure::Outcome;
 use super::input;
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen};
+use super::screen::{Cell, Screen, counted};
 use clap::Subcommand;
 use enqueue::Enqueue;
 use fernery_client::client::{Query, Reply};
-use fernery_client::wire::{CancelOutcome, ExplainResponse, JobDetail, JobPage, JobSummary};
+use fernery_client::wire::{CancelOutcome, ErrorReport, ExplainResponse, JobDetail, JobPage, JobSummary};
 use fernery_client::{Client, ClientError};
 use fernery_core::{JobId, JobStatus, StreamName};
 use std::time::Duration;
@@ -42,7 +42,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   fernery job show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
-  fernery job show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --wait 30s    first wait for its end")]
+  fernery job show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --wait 30s")]
     Show {
         /// The job's id
         id: JobId,
@@ -62,7 +62,7 @@ Example:
     #[command(after_help = "\
 Examples:
   fernery job cancel 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
-  fernery job cancel --force 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f    do not wait for its holder")]
+  fernery job cancel --force 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
     Cancel {
         /// The job's id
         id: JobId,
@@ -98,7 +98,11 @@ pub(super) async fn run(job: Job, client: &Client, screen: Screen) -> Outcome {
         Job::Show { id, wait } => show(screen, &wait_for_end(client, id, wait.unwrap_or_default()).await?),
         Job::Explain { id } => {
             let reply = client.explain(id).await?;
-            if screen.json { screen.json_body(&reply.body) } else { explain(screen, &reply.read()?) }
+            if screen.json {
+                screen.json_body(&reply.body)
+            } else {
+                explain(client, screen, &reply.read()?).await
+            }
         }
         Job::Cancel { id, force } => {
             let reply = client.cancel(id, force).await?;
@@ -141,7 +145,7 @@ pub(super) async fn wait_for_end(
 
 const JOBS: Listing<JobPage> = Listing {
     key: "jobs",
-    heads: &["JOB", "STREAM", "STATUS", "RUN AT", "FINISHED AT"],
+    heads: &["JOB", "STREAM…", "STATUS", "RUN AT", "ENDED"],
     rows: |page| {
         let row = |job: JobSummary| {
             vec![
@@ -169,7 +173,7 @@ pub(super) fn show(screen: Screen, reply: &Reply<JobDetail>) -> Outcome {
         ("created", job.created_at.into()),
         ("run at", job.run_at.into()),
         ("finished", Cell::maybe(job.finished_at)),
-        ("attempts", format!("{} so far; {} may fail", job.attempts.len(), job.max_attempts).into()),
+        ("attempts", attempts(job.attempts.len(), job.max_attempts).into()),
     ];
     facts.extend(job.unique_key.map(|key| ("unique key", key.into())));
     facts.extend(job.timeout_seconds.map(|s| ("timeout", format!("{s}s").into())));
@@ -195,14 +199,47 @@ pub(super) fn show(screen: Screen, reply: &Reply<JobDetail>) -> Outcome {
             ]
         })
         .collect();
-    screen.table(&["NO", "WORKER", "STARTED", "FINISHED", "OUTCOME"], &rows)
+    screen.table(&["NO", "WORKER", "STARTED", "FINISHED", "OUTCOME"], rows)
 }
 
-fn explain(screen: Screen, answer: &ExplainResponse) -> Outcome {
-    screen.facts(&[
-        ("job", answer.job_id.into()),
+fn attempts(so_far: usize, max: u32) -> String {
+    let may_fail = counted(max, "time");
+    // A redrive sets the count of failures to zero and keeps the attempts.
+    let anew = if so_far > max as usize { ", counted from its last redrive or retry" } else { "" };
+    format!("{so_far} so far; it may fail {may_fail}{anew}")
+}
+
+async fn explain(client: &Client, screen: Screen, answer: &ExplainResponse) -> Outcome {
+    let id = answer.job_id;
+    let mut facts = vec![
+        ("job", id.into()),
         ("stream", (&answer.stream).into()),
         ("status", Cell::state(answer.status.as_str())),
         ("why", (&answer.sentence).into()),
-    ])
+    ];
+    if answer.status == JobStatus::Dead {
+        let job = client.job(id, Duration::ZERO).await?.read()?;
+        facts.extend(job.error.map(|error| ("error", last_error(error.get()).into())));
+        facts.push(("next", format!("fernery dlq redrive {id}").into()));
+    }
+    screen.facts(&facts)
+}
+
+/// Code and message of a report; any other error as it is.
+fn last_error(json: &str) -> String {
+    match serde_json::from_str::<ErrorReport>(json) {
+        Ok(error) => format!("{}: {}", error.code, error.message),
+        Err(_) => json.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_before_a_redrive_do_not_count_against_the_maximum() {
+        assert_eq!(attempts(1, 3), "1 so far; it may fail 3 times");
+        assert_eq!(attempts(2, 1), "2 so far; it may fail 1 time, counted from its last redrive or retry");
+    }
 }

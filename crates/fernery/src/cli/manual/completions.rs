@@ -12,9 +12,11 @@ use serde_json::json;
 #[command(after_help = "\
 Examples:
   fernery completions bash > ~/.local/share/bash-completion/completions/fernery
-  fernery completions zsh > ~/.zfunc/_fernery                        with ~/.zfunc in fpath before compinit
+  fernery completions zsh > ~/.zfunc/_fernery
   fernery completions fish > ~/.config/fish/completions/fernery.fish
-  source <(fernery completions bash)                                 for this shell only")]
+  source <(fernery completions bash)             for this shell only
+
+zsh finds the script if ~/.zfunc is in fpath before compinit runs.")]
 pub(in crate::cli) struct Completions {
     /// The shell
     shell: Shell,

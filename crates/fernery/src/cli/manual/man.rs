@@ -13,8 +13,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  fernery man | man -l -                                        read it now
-  fernery man --dir ~/.local/share/man/man1                     then: man fernery, man fernery-job-enqueue")]
+  fernery man | man -l -                       read it now
+  fernery man --dir ~/.local/share/man/man1    then: man fernery-job-enqueue")]
 pub(in crate::cli) struct ManArgs {
     /// Write fernery.1, fernery-up.1, fernery-job-enqueue.1 and so on into this directory, which is made if needed
     #[arg(long, value_name = "DIR")]

@@ -30,9 +30,9 @@ const LOOK_FOR: Duration = Duration::from_secs(1);
 #[command(after_help = "\
 Examples:
   fernery orient
-  fernery orient --why               how the order was computed
-  fernery orient --last              the newest page, without making a new one
-  fernery orient --asked             which azollas were asked, and what they answered
+  fernery orient --why      how the order was computed
+  fernery orient --last     the newest page, without making a new one
+  fernery orient --asked    which azollas were asked, and what they answered
   fernery orient --json | jq -r '.manifest.prioritized_orientation[]'
 
 Exit codes: 0 also if nothing needs you; 1 if the page is not ready in time; 3 if --last finds none.")]
@@ -107,7 +107,7 @@ async fn asked(client: &Client, azolla: &AzollaId, screen: Screen) -> Outcome {
         ]
     };
     let rows: Vec<_> = reply.read()?.queries.into_iter().map(row).collect();
-    screen.table(&["ASKED", "AZOLLA", "FOR", "ANSWER", "RESULTS", "QUERY"], &rows)
+    screen.table(&["ASKED", "AZOLLA", "FOR", "ANSWER", "RESULTS", "QUERY"], rows)
 }
 
 /// The azolla that makes manifests, if there is one.

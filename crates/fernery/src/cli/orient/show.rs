@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_taken_apart_by_the_command_of_its_item() {
+    fn a_manifest_line_is_split_at_the_command_of_its_item() {
         let items = vec![item("T-1", "fernery ticket show T-1"), item("T-10", "fernery ticket show T-10")];
         let facts = Facts { asked: Vec::new(), items, more: 7, pending_captures: 0 };
         let texts = [
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_of_when_each_answer_is() {
+    fn the_age_of_each_answer_is_shown() {
         let now = Timestamp::from_millis(1_800_000_000_000);
         let mut asked = Asked {
             azolla_id: AzollaId::stored("mec"),

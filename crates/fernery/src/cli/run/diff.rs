@@ -19,8 +19,8 @@ const TAB_STOP: usize = 8;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  fernery run diff WEB-17                                    of the last run of a ticket
-  fernery run diff WEB-17 --stat                             which files, and how many lines
+  fernery run diff WEB-17           of the last run of a ticket
+  fernery run diff WEB-17 --stat    which files, and how many lines
   fernery run diff WEB-17 --json | jq -rj .patch | git apply --check")]
 pub(in crate::cli) struct Diff {
     /// The id of a ticket, a workorder or a run
@@ -137,7 +137,7 @@ fn stat(about: Value, patch: &str, screen: Screen) -> Outcome {
             change.into(),
         ]
     };
-    screen.table(&["COME", "GO", "FILE", ""], &files.iter().map(row).collect::<Vec<_>>())?;
+    screen.table(&["COME", "GO", "FILE", ""], files.iter().map(row).collect())?;
     let count = if files.len() == 1 { "1 file".to_string() } else { format!("{} files", files.len()) };
     screen.line(&format!("{count}, +{} −{}", total.0, total.1))
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_stands_where_a_terminal_would_put_it_and_moves_nothing() {
+    fn a_line_is_shown_as_on_a_terminal_without_control_characters() {
         assert_eq!(visible("+\tif x {\t// why"), "+       if x {  // why");
         assert_eq!(visible("-a\u{1b}[2J\r"), "-a\\u{1b}[2J\\u{d}");
     }

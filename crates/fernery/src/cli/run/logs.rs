@@ -22,11 +22,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// ran the agent keeps the log of all attempts at the workorder, at most 8 MiB of each.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+With --json: work_order_id, lines (line, says), here and ended.
+
 Examples:
-  fernery run logs WEB-17                                    of the last run of a ticket
-  fernery run logs WEB-17 -f                                 follow it until the run ends
+  fernery run logs WEB-17       of the last run of a ticket
+  fernery run logs WEB-17 -f    follow it until the run ends
   fernery run logs 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --raw
-  fernery run logs WEB-17 --json | jq -r '.lines[].says'     work_order_id, lines (line, says), here, ended")]
+  fernery run logs WEB-17 --json | jq -r '.lines[].says'")]
 pub(in crate::cli) struct Logs {
     /// The id of a ticket, a workorder or a run
     #[arg(value_name = "ID")]

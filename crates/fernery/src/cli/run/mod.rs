@@ -7,7 +7,7 @@ mod logs;
 
 use super::failure::{Failure, Outcome};
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen, json_inert, plain, remark};
+use super::screen::{Cell, Screen, counted, json_inert, plain, remark};
 use clap::Subcommand;
 use diff::Diff;
 use evidence::evidence;
@@ -36,9 +36,9 @@ Examples:
     /// Show a run: its verdict, executor and cost, and the evidence of every gate
     #[command(after_help = "\
 Examples:
-  fernery run show WEB-17                                    the last run of a ticket
+  fernery run show WEB-17                              the last run of a ticket
   fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
-  fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --json | jq .output_metadata     what its executor reported")]
+  fernery run show WEB-17 --json | jq .output_metadata   the executor's report")]
     Show {
         /// The id of a ticket, a workorder or a run
         id: ObjectiveId,
@@ -66,7 +66,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 
 const RUNS: Listing<RunPage> = Listing {
     key: "runs",
-    heads: &["RUN", "TICKET", "RESULT", "JUDGED AT", "REASON"],
+    heads: &["RUN", "TICKET", "RESULT", "JUDGED", "REASON"],
     rows: |page| {
         let row = |run: &Value| -> Vec<Cell> {
             vec![
@@ -162,8 +162,10 @@ async fn replay_all(client: &Client, screen: Screen) -> Outcome {
     let count = differ.len();
     match screen.json {
         true => screen.line(&json!({ "runs": runs, "differ": differ }).to_string())?,
-        false if count == 0 => screen.line(&format!("{runs} runs: all verdicts are the same"))?,
-        false => remark(&format!("{count} of {runs} runs have another verdict now")),
+        false if count == 0 => {
+            screen.line(&format!("{}: all verdicts are the same", counted(runs, "run")))?
+        }
+        false => remark(&format!("{count} of {} judged differently now", counted(runs, "run"))),
     }
     if count == 0 { Ok(()) } else { Err(Failure::told()) }
 }
@@ -175,8 +177,7 @@ fn branch(run: &Value) -> Option<&str> {
     found["trouble"].as_str().or_else(|| found["log_tail"].as_str())?.lines().next()
 }
 
-/// What the executor says about itself; what it does not say is not known, and never 0.
-/// What held a program; said aloud where that is not enough.
+/// The sandbox of a program, with a remark if it does not contain the program.
 fn held(tier: &str) -> String {
     match Sandbox::ALL.iter().find(|known| known.as_str() == tier) {
         Some(known) if !known.contains() => format!("{tier} (not contained)"),
@@ -184,6 +185,7 @@ fn held(tier: &str) -> String {
     }
 }
 
+/// What an executor did not report is unknown, not 0.
 fn reported(value: Option<String>) -> Cell {
     value.map_or_else(|| "not reported".into(), Cell::from)
 }

@@ -33,16 +33,18 @@ use text::{Written, blocker, degree, kind, meta};
 pub(super) enum Ticket {
     /// Create a ticket; nothing runs before it is approved
     #[command(after_help = "\
-Without flags on a terminal, $EDITOR opens. The form is Markdown: `key: value` lines between --- (title, importance,
-urgency, azolla, id, and blocked_on once per blocker; other keys are metadata), the first `# heading` is the title,
-the rest the acceptance criteria. A ticket with an open blocker can be approved: it becomes BLOCKED, and continues
+Without flags on a terminal, $EDITOR opens. The form is Markdown: `key: value` lines between --- (title, importance, \
+urgency, azolla, id, and blocked_on once per blocker; other keys are metadata), the first `# heading` is the title, \
+the rest the acceptance criteria. A ticket with an open blocker can be approved: it becomes BLOCKED, and continues \
 after `ticket unblock`.
 
 Examples:
-  fernery ticket new --title 'Name the field that is wrong' --criteria '- the message names it' --meta repo_ref=web
+  fernery ticket new --title 'Name the field that is wrong' \\
+    --criteria '- the message names it' --meta repo_ref=web
   fernery ticket new - < ticket.md
   fernery ticket new --id WEB-17 --importance 1 --title 'Fix the footer'
-  fernery ticket new --title 'Paint it' --blocked-on 'DESIGN_DECISION: which colour?'")]
+  fernery ticket new --title 'Paint it' \\
+    --blocked-on 'DESIGN_DECISION: which colour?'")]
     New(Text),
     /// List tickets, newest first; for those in progress, with the spent budget and the agent's last line
     #[command(after_help = "\
@@ -84,13 +86,13 @@ Examples:
     },
     /// Approve a ticket exactly as shown, so that work can start
     #[command(after_help = "\
-It shows what the approval covers: the ticket, and the parts of the blueprint that decide what runs and how it is
+It shows what the approval covers: the ticket, and the parts of the blueprint that decide what runs and how it is \
 judged. If any of that changes before the approval arrives, the approval is refused.
 
 Examples:
   fernery ticket approve WEB-17
   fernery ticket approve WEB-17 --yes
-  fernery ticket approve WEB-17 --digest 3c5e…    exactly what you read elsewhere")]
+  fernery ticket approve WEB-17 --digest 3c5e…    what you read elsewhere")]
     Approve {
         /// The ticket's id
         id: ObjectiveId,
@@ -109,7 +111,7 @@ Examples:
 Kinds: USER_INPUT, EXTERNAL_SYSTEM, DEPENDENCY_CHANGE, DESIGN_DECISION, ENVIRONMENT_ACCESS
 
 Example:
-  fernery ticket block WEB-17 --kind DESIGN_DECISION --description 'Which colour?'")]
+  fernery ticket block WEB-17 --kind DESIGN_DECISION --description 'Colour?'")]
     Block {
         /// The ticket's id
         id: ObjectiveId,
@@ -142,7 +144,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   fernery ticket confirm WEB-17 --note 'works on my phone'
-  fernery ticket confirm WEB-17 --run 0190…    only if this is still its last run")]
+  fernery ticket confirm WEB-17 --run 0190…    only if this is its last run")]
     Confirm {
         /// The ticket's id
         id: ObjectiveId,
@@ -156,7 +158,7 @@ Examples:
     /// Reopen a finished ticket: it is worked on again
     #[command(after_help = "\
 Example:
-  fernery ticket reopen WEB-17 --note 'the footer still overlaps on small screens'")]
+  fernery ticket reopen WEB-17 --note 'the footer overlaps on small screens'")]
     Reopen {
         /// The ticket's id
         id: ObjectiveId,
@@ -292,7 +294,7 @@ pub(super) async fn run(ticket: Ticket, client: &Client, screen: Screen) -> Outc
 
 const TICKETS: Listing<ObjectivePage> = Listing {
     key: "objectives",
-    heads: &["TICKET", "STATUS", "AGE", "TITLE", "NOW"],
+    heads: &["TICKET", "STATUS", "AGE", "TITLE…", "NOW"],
     rows: |page| {
         let now = door::wall_clock();
         let row = |view: ObjectiveView| {

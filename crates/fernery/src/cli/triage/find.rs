@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_candidate_is_meant_by_an_end_or_a_beginning_that_no_other_has() {
+    fn a_candidate_is_named_by_a_unique_prefix_or_suffix() {
         let ids: Vec<CandidateId> =
             ["0190aaaa-1", "0190aaaa-2", "abcd"].into_iter().map(CandidateId::stored).collect();
         assert_eq!(meant("aa-2", &ids), [&ids[1]]);

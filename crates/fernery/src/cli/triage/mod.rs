@@ -9,7 +9,7 @@ mod terminal;
 use super::failure::{Failure, Outcome};
 use super::job::stream;
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen, remark};
+use super::screen::{Cell, Screen, counted, remark};
 use super::ticket::text::{degree, meta};
 use clap::{Args, Subcommand};
 use fernery_client::Client;
@@ -30,12 +30,12 @@ use std::time::Duration;
 Name a candidate by its id, or by a unique beginning or end of it: lists show the last 8 characters.
 
 Examples:
-  fernery triage                                     one at a time, with single keys
+  fernery triage                            one at a time, with single keys
   fernery triage list
-  fernery triage promote 0c07398f --azolla mec       a NEW ticket; then: fernery ticket approve ID
+  fernery triage promote 0c07398f           then: fernery ticket approve ID
   fernery triage discard 0c07398f 5e21aa90 --note 'done already'
-  fernery triage merge 0c07398f 5e21aa90             the second is merged into the first
-  fernery triage release                             imported captures go to triage")]
+  fernery triage merge 0c07398f 5e21aa90    the second is merged into the first
+  fernery triage release                    imported captures go to triage")]
 pub(super) struct Triage {
     #[command(subcommand)]
     act: Option<Act>,
@@ -50,7 +50,7 @@ enum Act {
     #[command(after_help = "\
 Examples:
   fernery triage list
-  fernery triage list --all          also promoted, merged and discarded ones, newest first
+  fernery triage list --all    also decided ones, newest first
   fernery triage list --json")]
     List {
         /// Only from the inbox of this azolla
@@ -103,7 +103,7 @@ Examples:
     /// Merge candidates into another one, with their captures
     #[command(after_help = "\
 Example:
-  fernery triage merge 0c07398f 5e21aa90 77d1f0c2     the last two are merged into the first")]
+  fernery triage merge 0c07398f 5e21aa90 77d1f0c2    the first one stays")]
     Merge {
         /// The candidate that stays
         into: String,
@@ -224,7 +224,8 @@ pub(super) async fn run(triage: Triage, client: &Client, screen: Screen) -> Outc
             if screen.json {
                 return screen.json_body(&reply.body);
             }
-            screen.line(&format!("{count} candidates were merged into {}", show::short(into.as_str())))
+            let merged = counted(count, "candidate");
+            screen.line(&format!("{merged} merged into {}", show::short(into.as_str())))
         }
         Act::Release { azolla, note } => {
             let azolla = match azolla {
@@ -235,7 +236,7 @@ pub(super) async fn run(triage: Triage, client: &Client, screen: Screen) -> Outc
             if screen.json {
                 return screen.json_body(&reply.body);
             }
-            screen.line(&format!("{} captures go to triage", reply.read()?.released))
+            screen.line(&format!("{} released to triage", counted(reply.read()?.released, "capture")))
         }
         Act::Discard { ids, note } => {
             each(&ids, client, async |id| {

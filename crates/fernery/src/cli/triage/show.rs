@@ -1,7 +1,7 @@
 //! A candidate for people: what was captured, and below it the ticket that it would become.
 
 use crate::cli::job::stream;
-use crate::cli::screen::plain;
+use crate::cli::screen::{counted, plain};
 use fernery_client::wire::CandidateView;
 use fernery_core::inbox::CandidateStatus;
 use fernery_engine::door;
@@ -57,9 +57,9 @@ pub(super) fn card(candidate: &CandidateView, width: Option<usize>, lines_max: u
         lines.push(format!("captured {ago} ago from {}:", plain(&captured.source_label)));
         let mut text = indented(&captured.raw_content, width);
         if text.len() > lines_max {
-            let more = text.len() - lines_max;
+            let more = counted(text.len() - lines_max, "more line");
             text.truncate(lines_max);
-            text.push(format!("  … {more} more lines: fernery triage show {id}"));
+            text.push(format!("  … {more}: fernery triage show {id}"));
         }
         lines.extend(text);
     }

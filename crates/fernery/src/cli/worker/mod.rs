@@ -65,15 +65,17 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 Environment:
   FERNERY_TOKEN  token to use instead of worker.token in the data directory
 
-Exit codes: 0 drained (unanswered reports stay in the spool, and the next worker sends them), 1 the server refused, or
+Exit codes: 0 drained (unanswered reports stay in the spool, and the next worker sends them), 1 the server refused, or \
 the command does not exist any more, or a result could be neither reported nor kept, 2 called wrongly.
 
 Examples:
   fernery worker --stream mail -- ./send-mail
-  fernery worker --stream urgent --stream build --concurrency 4 -- make -C /src all
-  fernery worker --stream thumbs --no-retry-exit 2,64-78 -- sh -c 'jq -r .url | xargs curl -fsS | convert - thumb.jpg'
+  fernery worker --stream urgent --stream build --concurrency 4 -- make all
+  fernery worker --stream thumbs --no-retry-exit 2,64-78 -- \\
+    sh -c 'jq -r .url | xargs curl -fsS | convert - thumb.jpg'
   fernery worker --diazotroph PATCH_DIAZOTROPH --profile claude
-  FERNERY_URL=https://fernery.example:8443 FERNERY_TOKEN=… fernery worker --stream gpu -- python3 train.py")]
+  FERNERY_URL=https://fernery.example:8443 FERNERY_TOKEN=… \\
+    fernery worker --stream gpu -- python3 train.py")]
 pub(super) struct WorkerArgs {
     /// Stream to claim from; repeatable, earlier streams have priority
     #[arg(
@@ -359,9 +361,8 @@ fn verdict(summary: &Summary, broken: Option<&str>) -> Outcome {
         (0, None) => Ok(()),
         (0, Some(why)) => Err(Failure::failed("no_command", why)),
         (n, _) => {
-            let why = format!(
-                "the results of {n} finished jobs could be neither reported nor kept; the jobs will run again"
-            );
+            let results = super::screen::counted(n, "result");
+            let why = format!("{results} could be neither reported nor kept; those jobs will run again");
             Err(Failure::failed("not_kept", why))
         }
     }
@@ -372,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_good_unless_finished_work_is_known_to_nobody() {
+    fn the_exit_code_is_0_unless_results_were_lost() {
         let mut summary = Summary::default();
         summary.unreported = 3;
         assert!(verdict(&summary, None).is_ok(), "the spool has them");

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leaves_its_folder_and_none_meets_another() {
+    fn file_names_neither_escape_their_folder_nor_collide() {
         assert_eq!(file_name("host.example-1"), "host.example-1");
         assert_eq!(file_name("../a/b"), "%2e.%2fa%2fb");
         assert_eq!(file_name("."), "%2e");

@@ -1,6 +1,6 @@
 //! The output of a running worker: live lines on a terminal, one line per event elsewhere, objects for programs.
 
-use crate::cli::screen::{Screen, json_inert, plain, remark};
+use crate::cli::screen::{Screen, counted, json_inert, plain, remark};
 use crate::config::duration;
 use crate::worker::handler::Remark;
 use fernery_client::worker::{Gathered, Job, JobEnding, Summary, WorkerError, WorkerEvent};
@@ -104,7 +104,7 @@ impl Show {
         self.tell(Told::Line(match remark {
             Remark::Leftovers(count) => Line {
                 object: json!({"event": "leftovers_ended", "job_id": id, "stream": stream, "processes": count}),
-                text: format!("ended     {id} {stream}: {count} processes that had outlived the command"),
+                text: format!("ended     {id} {stream}: processes that had outlived the command: {count}"),
                 news: true,
             },
             Remark::Immortal(pids) => Line {
@@ -123,7 +123,10 @@ impl Show {
             Ok(Gathered { reports, damaged, .. }) => {
                 line(
                     json!({"event": "spool_gathered", "reports": reports, "path": path}),
-                    format!("spool     also sending {reports} reports that another worker left in {path}"),
+                    format!(
+                        "spool     also sending {} that another worker left in {path}",
+                        counted(reports, "report")
+                    ),
                 );
                 if let Some((entries, path)) = damaged {
                     self.event(WorkerEvent::SpoolDamaged { entries: *entries, path: path.clone() });
@@ -269,6 +272,11 @@ fn ended(summary: &Summary) -> Line {
     Line { object, text: format!("ended: {summary}"), news: true }
 }
 
+/// Attempts are numbered through; what counts against the maximum begins anew after a redrive.
+fn attempt(number: u32, max: u32) -> String {
+    if number <= max { format!("attempt {number} of {max}") } else { format!("attempt {number}") }
+}
+
 fn describe(event: &WorkerEvent) -> Option<Line> {
     let of = |name: &str, job: &Job| {
         json!({"event": name, "job_id": job.id(), "attempt_id": job.attempt_id(), "stream": job.stream(),
@@ -278,8 +286,7 @@ fn describe(event: &WorkerEvent) -> Option<Line> {
     let line = |object: Value, text: String, news: bool| Some(Line { object, text, news });
     match event {
         WorkerEvent::Claimed { job } => {
-            let text =
-                format!("claimed   {} attempt {} of {}", named(job), job.attempt_no(), job.max_attempts());
+            let text = format!("claimed   {} {}", named(job), attempt(job.attempt_no(), job.max_attempts()));
             line(of("claimed", job), text, false)
         }
         WorkerEvent::Stopping { job, reason } => {
@@ -313,14 +320,15 @@ fn describe(event: &WorkerEvent) -> Option<Line> {
         ),
         WorkerEvent::LeftoversFound { reports } => line(
             json!({"event": "spool_found", "reports": reports}),
-            format!("spool     sending {reports} reports of an earlier run first"),
+            format!("spool     sending {} of an earlier run first", counted(reports, "report")),
             true,
         ),
         WorkerEvent::SpoolDamaged { entries, path } => line(
             json!({"event": "spool_damaged", "entries": entries, "path": path.display().to_string()}),
             format!(
-                "warning   {entries} entries of the spool are unreadable; they are kept in {}",
-                path.display()
+                "warning   unreadable in the spool, and kept in {}: {}",
+                path.display(),
+                counted(entries, "entry")
             ),
             true,
         ),
@@ -334,7 +342,10 @@ fn describe(event: &WorkerEvent) -> Option<Line> {
         }
         WorkerEvent::Draining { running } => line(
             json!({"event": "draining", "running": running}),
-            format!("draining: no new jobs; {running} running jobs may finish; a second signal ends them"),
+            format!(
+                "draining: no new jobs; {} may finish; a second signal ends them",
+                counted(running, "running job")
+            ),
             true,
         ),
         _ => None,

@@ -1,4 +1,4 @@
-//! The machine: room, limits, modes, and whether a sync is one.
+//! The machine: disk space, limits, file modes, and whether a sync really reaches the disk.
 
 use super::super::finding::{Finding, Level, bytes, span};
 use fernery_exec::sandbox::modes::Mended;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// Less than this, and the next burst of jobs meets a full disk.
+/// With less free space, the next burst of jobs may fill the disk.
 const ROOM_MIN: u64 = 256 * MIB;
-/// Waiting claims that a server should be able to hold, each of them one connection and one file.
+/// Waiting claims that a server should be able to hold; each needs one connection, and so one open file.
 const WAITING_CLAIMS: u64 = 10_000;
-/// Files beside the connections: the database, its readers, logs.
+/// Open files besides the connections: the database, its readers, logs.
 const OTHER_FILES: u64 = 256;
 
-/// What is left of something that runs out.
+/// What is left of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) free: u64,
@@ -27,12 +27,12 @@ impl Left {
     }
 }
 
-/// Room on the file system of `folder`.
+/// Free space and inodes on the file system of `folder`.
 pub(crate) fn disk_space(folder: &Path, room: Left, inodes: Left) -> Finding {
     const CHECK: &str = "disk_space";
     let place = folder.display();
     let mut found = format!("{place}: {} free ({} %)", bytes(room.free), room.percent());
-    // A file system that makes inodes as it needs them counts none.
+    // A file system that creates inodes on demand reports a total of 0.
     let inodes_level = match inodes {
         Left { total: 0, .. } => Level::Ok,
         Left { free: 0..1_000, .. } => Level::Problem,
@@ -60,19 +60,18 @@ pub(crate) fn disk_space(folder: &Path, room: Left, inodes: Left) -> Finding {
 /// What kind of file system holds the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// One that keeps what was synced.
+    /// It keeps what was synced.
     Disk,
-    /// One that lives in memory.
+    /// It is in memory, and lost at a restart.
     Memory,
-    /// The topmost layer of a container.
+    /// The top layer of a container (overlayfs), lost with the container.
     Layer,
-    /// A program stands behind it.
+    /// A program serves it (FUSE).
     Program,
-    /// One that this program does not know.
     Unknown,
 }
 
-/// Whether a file there outlives the machine's next start.
+/// Whether a file there survives a restart of the machine.
 pub(crate) fn file_system(folder: &Path, name: &str, medium: Medium) -> Finding {
     const CHECK: &str = "file_system";
     let found = format!("{} is on {name}", folder.display());
@@ -104,9 +103,9 @@ pub(crate) struct SyncTimes {
     pub(crate) worst: Duration,
 }
 
-/// A commit waits for one sync, and shares it with whatever arrived meanwhile.
+/// Every commit waits for one sync, which it shares with the commits that arrive meanwhile.
 const SYNC_SLOW: Duration = Duration::from_millis(50);
-/// No device that keeps what it was given answers this fast; something on the way answers for it.
+/// No durable device is this fast: something in between acknowledges the sync without doing it.
 const SYNC_TOO_FAST: Duration = Duration::from_micros(8);
 
 /// Whether syncs are quick enough, and slow enough to be real.
@@ -127,12 +126,12 @@ pub(crate) fn sync_time(folder: &Path, times: SyncTimes, medium: Medium) -> Find
     Finding::ok(CHECK, found)
 }
 
-/// The files that a process may have open.
+/// How many files a process may have open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileLimit {
     pub(crate) soft: u64,
     pub(crate) hard: u64,
-    /// Of the server that runs, or else of this command.
+    /// The process id of the running server; `None`: these are the limits of this command.
     pub(crate) server: Option<u32>,
 }
 
@@ -140,7 +139,7 @@ pub(crate) struct FileLimit {
 pub(crate) fn file_limit(limit: FileLimit) -> Finding {
     const CHECK: &str = "file_limit";
     let shown = |n: u64| if n == u64::MAX { "unlimited".to_string() } else { n.to_string() };
-    // A server raises its own limit as far as it may when it starts.
+    // A server raises its soft limit to the hard limit when it starts.
     let (counts, whose) = match limit.server {
         Some(pid) => (limit.soft, format!("process {pid} may open {} files", shown(limit.soft))),
         None => (
@@ -167,7 +166,7 @@ pub(crate) enum Private {
     Token,
 }
 
-/// Whether others can read what is not theirs.
+/// Whether other users can read a private file or folder.
 pub(crate) fn mode(path: &Path, mode: u32, what: Private) -> Finding {
     let (check, wanted) = match what {
         Private::Directory => ("data_directory", 0o700),
@@ -197,7 +196,8 @@ pub(crate) fn mode(path: &Path, mode: u32, what: Private) -> Finding {
     }
 }
 
-/// Modes that the server put back after a run: what it closed may have been read before. `noted` is where it says so.
+/// File modes that the server restored after a run. The files may have been read before that. `noted` is the file with the
+/// server's notes about it.
 pub(crate) fn mended(mended: &[Mended], noted: &Path) -> Option<Finding> {
     let last = mended.last()?;
     let file = last.file.display();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_that_is_slow_or_no_sync_is_told() {
+    fn a_slow_or_faked_sync_is_reported() {
         for (micros, medium, level) in [
             (500, Medium::Disk, Ok),
             (50_000, Medium::Disk, Ok),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_counts_is_the_servers_or_the_one_it_would_have() {
+    fn the_file_limit_is_that_of_the_running_or_the_next_server() {
         for (soft, hard, server, level) in [
             (1_024, 1_048_576, None, Ok),
             (1_024, 10_256, None, Ok),

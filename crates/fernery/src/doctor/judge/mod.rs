@@ -1,4 +1,4 @@
-//! What numbers mean: pure functions from what was measured to a finding.
+//! Judges what was measured: pure functions from numbers to findings.
 
 pub(super) mod clock;
 pub(super) mod machine;

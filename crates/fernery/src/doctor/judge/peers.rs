@@ -1,11 +1,11 @@
-//! The processes that serve one database: who is alive, and who is not set up as the others.
+//! The processes that serve one database: which are alive, and whether their settings differ.
 
 use super::super::finding::Finding;
 use crate::config::duration::show;
 use crate::serve::peers::{Common, Difference, differences};
 use fernery_engine::store::{LivingProcess, Process};
 
-/// One finding for each that is alive, then whether they are set up alike.
+/// One finding for each living process, then one on whether their settings are equal.
 pub(crate) fn judged(alive: &[LivingProcess]) -> Vec<Finding> {
     const CHECK: &str = "processes";
     if alive.is_empty() {

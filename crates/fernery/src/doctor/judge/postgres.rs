@@ -6,14 +6,14 @@ use fernery_engine::store::postgres::health::{
 };
 use std::time::Duration;
 
-/// Transactions as old as this many leases keep so many dead rows that claims slow down for good.
+/// A transaction older than this many leases keeps so many dead rows that claims become slow.
 const LEASES_TOO_OLD: u32 = 15;
-/// Dead rows that a claim has to pass over without anybody noticing.
+/// So many dead rows do not slow down claims noticeably.
 const DEAD_FEW: i64 = 20_000;
-/// Dead rows that make a claim slow.
+/// So many dead rows make claims slow.
 const DEAD_MANY: i64 = 200_000;
 
-/// Whether all statements run there.
+/// Whether this version runs all statements.
 pub(crate) fn version(facts: &ServerFacts) -> Finding {
     let found = format!("PostgreSQL {}", facts.version);
     let level = if facts.version_num < SERVER_VERSION_MIN { Level::Problem } else { Level::Ok };
@@ -21,7 +21,7 @@ pub(crate) fn version(facts: &ServerFacts) -> Finding {
     Finding::at(level, "postgres_version", found, remedy)
 }
 
-/// Whether this program and the database know the same tables.
+/// Whether the database has the schema version of this program.
 pub(crate) fn schema(found: Option<i32>, known: i32) -> Finding {
     const CHECK: &str = "schema";
     match found {
@@ -40,7 +40,7 @@ pub(crate) fn schema(found: Option<i32>, known: i32) -> Finding {
     }
 }
 
-/// What a commit has survived when it is answered. `None`: the standbys cannot be seen.
+/// What an acknowledged commit survives. `standbys` is `None` if this user may not see them.
 pub(crate) fn durability(facts: &ServerFacts, standbys: Option<Replication>) -> Finding {
     const CHECK: &str = "durability";
     let names = &facts.synchronous_standby_names;
@@ -126,13 +126,13 @@ fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// How far the database's clock is from this machine's. The database's decides.
+/// How far the database's clock is from this machine's clock. The database's clock is authoritative.
 pub(crate) fn clock(reading: ClockReading) -> Finding {
     let half = reading.round_trip / 2;
     let half_ms = i64::try_from(half.as_millis()).unwrap_or(i64::MAX);
     let local = reading.asked_at.as_millis().saturating_add(half_ms);
     let apart = reading.database_at.as_millis().saturating_sub(local);
-    // What the way there and back may hide is nobody's fault.
+    // The round trip makes the reading uncertain by half its duration.
     let sure = apart.unsigned_abs().saturating_sub(half.as_millis() as u64);
     let level = match sure {
         0..1_000 => Level::Ok,
@@ -150,7 +150,7 @@ pub(crate) fn clock(reading: ClockReading) -> Finding {
     Finding::at(level, "clock", found, remedy)
 }
 
-/// How old something is that should be over soon.
+/// The level of a transaction of this age; it should be short.
 fn age_level(age: Duration, lease_ttl: Duration) -> Level {
     match age {
         _ if age > lease_ttl * LEASES_TOO_OLD => Level::Problem,
@@ -159,7 +159,8 @@ fn age_level(age: Duration, lease_ttl: Duration) -> Level {
     }
 }
 
-/// Whether a transaction holds back vacuum. A lease is renewed three times in its life: whatever is older keeps all of it.
+/// Whether a transaction holds back vacuum. Every renewal of a lease leaves a dead row, and vacuum removes none that is
+/// younger than the oldest transaction.
 pub(crate) fn oldest_transaction(sessions: &Sessions, lease_ttl: Duration) -> Finding {
     const CHECK: &str = "oldest_transaction";
     let Some(pid) = sessions.oldest_pid else {
@@ -173,7 +174,7 @@ pub(crate) fn oldest_transaction(sessions: &Sessions, lease_ttl: Duration) -> Fi
     Finding::at(age_level(sessions.oldest_transaction, lease_ttl), CHECK, found, remedy)
 }
 
-/// Whether a session sits in a transaction and does nothing.
+/// Whether a session is idle inside a transaction.
 pub(crate) fn idle_in_transaction(sessions: &Sessions, lease_ttl: Duration) -> Finding {
     const CHECK: &str = "idle_in_transaction";
     if sessions.idle_in_transaction == 0 {
@@ -188,7 +189,7 @@ pub(crate) fn idle_in_transaction(sessions: &Sessions, lease_ttl: Duration) -> F
     Finding::at(age_level(sessions.idle_longest, lease_ttl), CHECK, found, remedy)
 }
 
-/// Whether prepared transactions were left.
+/// Whether prepared transactions were left behind.
 pub(crate) fn prepared(prepared: Prepared, lease_ttl: Duration) -> Finding {
     const CHECK: &str = "prepared_transactions";
     if prepared.count == 0 {
@@ -208,7 +209,7 @@ fn count(n: i64, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
-/// Whether vacuum keeps up with a table that every job passes through.
+/// Whether vacuum keeps up with a table that every job uses.
 pub(crate) fn dead_rows(table: &TableRows) -> Finding {
     let TableRows { name, live, dead } = table;
     let level = match *dead {
@@ -236,7 +237,7 @@ pub(crate) fn connections(used: i64, max: i64) -> Finding {
     Finding::at(level, "connections", format!("{used} of {max} connections in use"), remedy)
 }
 
-/// Whether a slot keeps what nobody reads.
+/// Whether a replication slot that nobody reads keeps the write-ahead log.
 pub(crate) fn slots(inactive: i64) -> Finding {
     const CHECK: &str = "replication_slots";
     if inactive == 0 {

@@ -1,26 +1,26 @@
-//! The server that runs, if one does: is it well, and is it the one that these settings mean?
+//! The running server, if there is one: whether it is healthy, and whether it is the one that these settings mean.
 
 use super::super::finding::Finding;
 
-/// What is known of the server on a data directory.
+/// What is known about the server of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Process {
-    /// Nothing says that one runs.
+    /// There is no sign of a running server.
     None,
-    /// Whether one runs could not be looked up.
+    /// The check itself failed.
     Unknown { why: String },
-    /// One has said where it listens.
+    /// A server wrote its URL, and was asked there.
     Asked(Reply),
 }
 
-/// What became of the question to a server.
+/// The result of asking a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Silent { url: String, why: String },
     Answered(Server),
 }
 
-/// What a server says of itself.
+/// What a server says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) url: String,
@@ -28,7 +28,7 @@ pub(crate) struct Server {
     pub(crate) backend: String,
     /// Why it is not ready.
     pub(crate) unready: Option<String>,
-    /// What it should be looked at for, and what to do.
+    /// Its own findings, each with a remedy.
     pub(crate) degraded: Vec<(String, String)>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Holder {
     Many,
     Nobody,
     Process(u32),
-    /// It could not be looked up.
+    /// The check failed.
     Unknown(String),
 }
 
@@ -52,7 +52,7 @@ impl Holder {
     }
 }
 
-/// What this program and the database's lock know.
+/// What to compare a server's answer with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected<'a> {
     pub(crate) version: &'a str,
@@ -60,7 +60,7 @@ pub(crate) struct Expected<'a> {
     pub(crate) holder: &'a Holder,
 }
 
-/// Whether the server on the data directory, if one runs, is well and the one that is meant.
+/// Whether the server of the data directory, if one runs, is healthy and the one that is meant.
 pub(crate) fn own(process: &Process, expected: Expected<'_>) -> Finding {
     const CHECK: &str = "server";
     match (process, expected.holder) {
@@ -89,8 +89,8 @@ pub(crate) fn own(process: &Process, expected: Expected<'_>) -> Finding {
     }
 }
 
-/// Whether the server that the caller named is there, well and the one that is meant. Nothing is said about the process
-/// that holds the database: the name may be wrong, and that process well.
+/// Whether the server that the caller named answers, is healthy and is the one that is meant. Says nothing about the process
+/// that holds the database: the named URL may be wrong while that process is healthy.
 pub(crate) fn named(reply: &Reply, expected: Expected<'_>) -> Finding {
     const CHECK: &str = "named_server";
     match reply {

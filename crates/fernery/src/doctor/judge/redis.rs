@@ -1,15 +1,15 @@
-//! The Redis server. Whatever it loses costs time and no job, so little about it is a problem.
+//! The Redis server. If it loses data, jobs are delayed but not lost, so few findings about it are problems.
 
 use super::super::finding::{Finding, Level, bytes};
 use crate::redis::health::RedisFacts;
 
 const CHECK: &str = "redis";
-/// Below this, commands are missing.
+/// Older versions lack commands that are needed.
 const NEEDED: (u32, u32) = (6, 2);
-/// Below this, nobody has tried.
+/// Older versions are not tested.
 const TRIED: (u32, u32) = (7, 0);
 
-/// It cannot be asked.
+/// Redis does not answer.
 pub(crate) fn away(shown: &str, why: &str) -> Finding {
     Finding::problem(
         CHECK,
@@ -62,7 +62,7 @@ fn eviction(facts: &RedisFacts) -> Finding {
     Finding::at(level, "redis_eviction", found, "set maxmemory-policy noeviction")
 }
 
-/// Only a note: without it nothing but time is lost.
+/// Never more than a note: without persistence only time is lost.
 fn persistence(facts: &RedisFacts) -> Finding {
     let copies = match facts.saves.as_deref() {
         Some("") => "no copies",

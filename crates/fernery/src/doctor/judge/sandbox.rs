@@ -1,4 +1,4 @@
-//! Containment: what holds programs here, and what they would find open.
+//! The sandbox: which tiers work here, which programs run without one, and which open servers a program could reach.
 
 use super::super::finding::{Finding, Level};
 use fernery_exec::sandbox::{Obstacle, Probe, Tier};
@@ -7,15 +7,15 @@ const CHECK: &str = "sandbox";
 
 /// A program that a blueprint names.
 pub(crate) struct Program {
-    /// Whose it is.
+    /// Which executor or gate it belongs to.
     pub(crate) name: String,
-    /// The tier that it asks for; `None`: the best one.
+    /// The tier that the blueprint asks for; `None`: the best that works here.
     pub(crate) wanted: Option<Tier>,
-    /// Whether it reaches the network.
+    /// Whether it may use the network.
     pub(crate) network: bool,
 }
 
-/// What programs are contained by here.
+/// Which tiers work here, and whether they are enough for these programs.
 pub(crate) fn tiers(probe: &Probe, programs: &[Program]) -> Finding {
     let refused = programs.iter().find_map(|program| {
         let why = probe.choose(program.wanted).err()?;
@@ -46,7 +46,7 @@ pub(crate) fn tiers(probe: &Probe, programs: &[Program]) -> Finding {
     }
 }
 
-/// Programs that are not contained, by their blueprint's own word.
+/// Programs whose blueprint says that they run without containment.
 pub(crate) fn uncontained(programs: &[Program]) -> Vec<Finding> {
     let said = |tier: Tier, could: &str| {
         let free = programs.iter().filter(|program| program.wanted == Some(tier));
@@ -71,7 +71,7 @@ pub(crate) fn uncontained(programs: &[Program]) -> Vec<Finding> {
     nothing.into_iter().chain(partial).collect()
 }
 
-/// A server of Fernery's own that lets anybody in, in reach of a program.
+/// A database or Redis server that needs no password and that a program can reach.
 pub(crate) fn open(server: &str, program: &str) -> Finding {
     Finding::problem(
         "open_server",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_work_is_bad_only_where_it_is_asked_for() {
+    fn a_sandbox_that_does_not_work_is_a_problem_only_if_it_is_asked_for() {
         let probe = Probe::found(broken("b"), broken("l"));
         let nobody_asks = tiers(&probe, &[program(Some(Tier::Unconfined))]);
         assert_eq!(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_contains_is_named() {
+    fn uncontained_programs_are_named() {
         assert!(uncontained(&[program(None), program(Some(Tier::Landlock))]).is_empty());
         for tier in [Tier::Unconfined, Tier::LandlockPartial] {
             let findings = uncontained(&[program(Some(tier))]);

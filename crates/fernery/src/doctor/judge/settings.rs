@@ -1,12 +1,12 @@
-//! Settings that are allowed and would hurt.
+//! Settings that are allowed but harmful.
 
 use super::super::finding::Finding;
 use crate::config::duration::show;
 use std::time::Duration;
 
-/// Below this, an ordinary pause (a collection of garbage, a slow disk) costs a lease.
+/// With shorter leases, an ordinary pause (garbage collection, a slow disk) costs a lease.
 const TTL_COMFORTABLE: Duration = Duration::from_secs(5);
-/// Above this, a worker that died blocks its job for longer than anybody waits.
+/// With longer leases, a dead worker blocks its job for too long.
 const TTL_PATIENT: Duration = Duration::from_secs(300);
 
 /// The three intervals of a lease.
@@ -17,7 +17,7 @@ pub(crate) struct Intervals {
     pub(crate) reap: Duration,
 }
 
-/// Whether they fit each other and the world.
+/// Whether the intervals fit each other and are reasonable.
 pub(crate) fn leases(set: Intervals) -> Finding {
     const CHECK: &str = "lease_settings";
     let Intervals { lease_ttl, heartbeat, reap } = set;

@@ -6,22 +6,22 @@ use std::time::Duration;
 
 /// SQLite's number for `synchronous = FULL`.
 const FULL: i64 = 2;
-/// Room in the file that is worth a thought.
+/// With less free space in the file, VACUUM is not worth it.
 const FREE_MIN: u64 = 256 << 20;
-/// A write-ahead log of this many times its limit is not on its way back by itself.
+/// A write-ahead log this many times over its limit will not shrink by itself.
 const WAL_RUNAWAY: u64 = 16;
 
-/// How the file is kept.
+/// The durability settings of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept<'a> {
     pub(crate) journal_mode: &'a str,
-    /// What a server of this program sets.
+    /// The value that a server of this version sets.
     pub(crate) synchronous: i64,
     /// Whether a server has it open.
     pub(crate) served: bool,
 }
 
-/// Whether an answer of success means that it was synced.
+/// Whether every acknowledged commit was synced.
 pub(crate) fn durability(kept: Kept<'_>) -> Finding {
     const CHECK: &str = "durability";
     let sync = if kept.synchronous == FULL { "FULL".to_string() } else { kept.synchronous.to_string() };
@@ -44,7 +44,7 @@ pub(crate) fn durability(kept: Kept<'_>) -> Finding {
     }
 }
 
-/// Whether this program and the file know the same tables.
+/// Whether the file has the schema version of this program.
 pub(crate) fn schema(found: usize, known: usize, served: bool) -> Finding {
     const CHECK: &str = "schema";
     let text = format!("schema version {found}, this program makes {known}");
@@ -68,7 +68,7 @@ pub(crate) fn schema(found: usize, known: usize, served: bool) -> Finding {
     }
 }
 
-/// Whether the wall clock is behind what the file has seen.
+/// Whether the clock is behind the newest timestamp in the file.
 pub(crate) fn clock(newest_at: Timestamp, wall: Timestamp) -> Finding {
     const CHECK: &str = "clock";
     let ahead = u64::try_from(newest_at.as_millis() - wall.as_millis()).unwrap_or(0);
@@ -90,7 +90,7 @@ pub(crate) fn clock(newest_at: Timestamp, wall: Timestamp) -> Finding {
     Finding::at(level, CHECK, found, remedy)
 }
 
-/// Whether the write-ahead log is cut back as it should be.
+/// Whether checkpoints keep the write-ahead log within its limit.
 pub(crate) fn wal_size(wal: u64, limit: u64, served: bool) -> Finding {
     const CHECK: &str = "wal_size";
     let found = format!("the write-ahead log has {}, its limit is {}", bytes(wal), bytes(limit));
@@ -108,7 +108,7 @@ pub(crate) fn wal_size(wal: u64, limit: u64, served: bool) -> Finding {
     Finding::at(level, CHECK, found, remedy)
 }
 
-/// Whether much of the file holds nothing.
+/// Whether much of the file is free pages.
 pub(crate) fn free_pages(file: u64, free: u64) -> Finding {
     const CHECK: &str = "free_pages";
     let found = format!("the database file has {}; {} of it are free pages", bytes(file), bytes(free));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_this_programs_or_told() {
+    fn a_different_schema_version_is_reported() {
         for (found, known, served, level) in [
             (2, 2, true, Ok),
             (1, 2, false, Warning),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_beyond_its_limit_and_a_hollow_file_are_told() {
+    fn a_log_over_its_limit_and_a_file_of_free_pages_are_reported() {
         const LIMIT: u64 = 64 << 20;
         for (wal, level) in
             [(0, Ok), (LIMIT, Ok), (LIMIT + 1, Warning), (16 * LIMIT, Warning), (16 * LIMIT + 1, Problem)]

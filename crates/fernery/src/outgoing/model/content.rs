@@ -1,5 +1,5 @@
-//! Finds the JSON in what a model has written. Models put it into fences and sentences; what could be read in two ways is
-//! not read at all, for a guess would look like an answer.
+//! Finds the JSON in the text of a model. Models put it into fences and sentences. Ambiguous text is refused, because a guess
+//! would look like an answer.
 
 use fernery_core::{json_strict, limits};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Characters of a text that an error shows.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// The JSON that a text is; or that stands in a fence and is all there is; or the one object that stands among other words.
+/// The JSON in a text: the whole text, or the content of a single fence, or the only object among other words.
 pub fn json_of(content: &str) -> Result<Value, String> {
     let text = content.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let text = after_thoughts(text);
@@ -36,26 +36,26 @@ pub fn json_of(content: &str) -> Result<Value, String> {
     parse(object).map_err(|why| format!("the object in the answer is not JSON: {why}"))
 }
 
-/// Strictly: a key that stands twice says two things.
+/// Strict: a duplicate key is refused, because it is ambiguous.
 fn parse(text: &str) -> Result<Value, String> {
     json_strict::scan(text, limits::JSON_DEPTH_MAX).map_err(|bad| bad.detail)?;
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// What follows the thoughts that some models put before their answer.
+/// The text after the thoughts that some models write before their answer.
 fn after_thoughts(text: &str) -> &str {
     let thoughts = text.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
     thoughts.map_or(text, |(_, answer)| answer.trim())
 }
 
-/// What is in a fence, if the text is one.
+/// The content of the fence, if the whole text is one.
 fn unfenced(text: &str) -> &str {
     let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let Some((language, inside)) = inside.and_then(|inside| inside.split_once('\n')) else { return text };
     if language.trim().chars().all(char::is_alphanumeric) { inside.trim() } else { text }
 }
 
-/// The bytes from an opening brace to the one that closes it; `None` if it is never closed.
+/// Length from an opening brace to its closing brace in bytes; `None` if it is not closed.
 fn object_length(text: &str) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (place, byte) in text.bytes().enumerate() {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_not_read() {
+    fn ambiguous_json_is_refused() {
         let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
         for (content, why) in [
             ("", "empty"),

@@ -26,26 +26,26 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// How often a question is sent while the trouble may pass.
+/// How often a question is sent if the failure is transient.
 const TRIES_MAX: u32 = 3;
 /// The first wait between two tries; it doubles, with jitter.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// The longest that anybody waits for an answer, whatever was asked for.
+/// Upper bound of every deadline.
 const DEADLINE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a reply.
 const REPLY_BYTES_MAX: usize = 2 << 20;
 
-/// What a model has said.
+/// The answer of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub content: String,
-    /// What question and answer have taken; `None` where the endpoint does not tell.
+    /// Tokens used by question and answer; `None` if the endpoint does not say.
     pub tokens: Option<u64>,
-    /// The model that has answered, as the endpoint names it.
+    /// The model that answered, as the endpoint names it.
     pub model: String,
 }
 
-/// How an answer of a certain form is asked for.
+/// How the endpoint is asked for an answer in a certain form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Schema,
@@ -54,16 +54,16 @@ enum Form {
     Words,
 }
 
-/// What an endpoint has turned out not to know.
+/// How a question is written for an endpoint, given what it turned out not to support.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
     form: Form,
-    /// Newer models take the limit under this name, and older servers only under the other.
+    /// The name of the token limit: newer models accept one name, older servers only the other.
     limit: &'static str,
 }
 
 impl Manner {
-    /// What is left to try after a request was refused with these words.
+    /// What to try next after a request was refused with this message.
     fn after(self, said: &str) -> Option<Self> {
         let said = said.to_lowercase();
         if self.limit == "max_tokens" && said.contains("max_completion_tokens") {
@@ -82,7 +82,7 @@ impl Manner {
     }
 }
 
-/// Asks a model for JSON that fits `schema`. What comes back has been asked for in that form, and may have another.
+/// Asks a model for JSON that fits `schema`. The answer may have another form: the caller has to check it.
 pub async fn ask(
     endpoint: &Endpoint,
     key: Option<&str>,
@@ -113,7 +113,7 @@ pub async fn ask(
         tries += 1;
         let asked = trouble.retry_after().unwrap_or_default().min(DEADLINE_MAX);
         let next_at = Instant::now() + Chance::default().jittered(wait).max(asked);
-        // Whoever asks again after the end waits for nothing: the trouble that is known says more than a time-out.
+        // No time is left for another try: return the known failure, which says more than a time-out.
         if !trouble.is_transient() || tries == TRIES_MAX || next_at >= ends_at {
             return Err(trouble);
         }
@@ -142,7 +142,7 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Sends it once.
+    /// Sends the question once.
     async fn put(&self, manner: Manner) -> Result<Answer, Trouble> {
         let addresses = self.target.addresses().await.map_err(Trouble::Unreachable)?;
         let far = |ip| !matches!(reach(ip), Reach::Nearby(_));
@@ -158,7 +158,7 @@ impl Question<'_> {
         let status = call.response.status().as_u16();
         let retry_after = reply::retry_after(call.response.headers());
         let body = call.body(REPLY_BYTES_MAX).await.map_err(|broken| self.broken(broken))?;
-        // Even a bounded reply may take long to read: not on a thread that serves connections.
+        // Parsing even a bounded reply may take long, so not on a thread that serves connections.
         let (endpoint, key) = (self.endpoint.clone(), self.key.map(str::to_string));
         let read = move || match status {
             200..=299 => {

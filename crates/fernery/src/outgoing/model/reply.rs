@@ -1,4 +1,4 @@
-//! Reads what a chat endpoint sends back. Pure: from bytes to an answer, or to what is wrong with them.
+//! Reads the reply of a chat endpoint. Pure functions from bytes to an answer or an error.
 
 use super::{Answer, Endpoint, Trouble};
 use fernery_core::names::showable;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Characters of what an endpoint says that are shown.
+/// Characters of an endpoint's message that are shown.
 const SAID_CHARS_MAX: usize = 400;
 /// Characters of the name of a model.
 const NAME_CHARS_MAX: usize = 200;
@@ -17,7 +17,7 @@ struct Reply {
     #[serde(default)]
     choices: Vec<Choice>,
     model: Option<String>,
-    /// Not everybody who has it gives it the form that it should have.
+    /// Any JSON: some endpoints write it in another form.
     usage: Option<Value>,
 }
 
@@ -33,7 +33,7 @@ struct Message {
     refusal: Option<String>,
 }
 
-/// Reads the reply to a question that was taken.
+/// Reads the reply to a question that the endpoint accepted.
 pub(super) fn read(body: &[u8], endpoint: &Endpoint, key: Option<&str>) -> Result<Answer, Trouble> {
     let reply: Reply = serde_json::from_slice(body).map_err(|error| {
         let (error, said) = (cleared(&error.to_string(), key), said(body, key));
@@ -65,13 +65,13 @@ pub(super) fn read(body: &[u8], endpoint: &Endpoint, key: Option<&str>) -> Resul
     }
 }
 
-/// What an endpoint says is wrong, as a sentence that can be shown.
+/// The error message of an endpoint, fit to be shown.
 pub(super) fn said(body: &[u8], key: Option<&str>) -> String {
     let text = String::from_utf8_lossy(body);
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return shown(&text, key) };
     let places = ["/error/message", "/error", "/message", "/detail"];
     let sentence = places.iter().find_map(|place| value.pointer(place)?.as_str());
-    // Names of parameters are often told beside the sentence, not in it.
+    // The name of the wrong parameter is often in its own field.
     let about = value.pointer("/error/param").and_then(Value::as_str);
     match (sentence, about) {
         (Some(sentence), Some(about)) if !sentence.contains(about) => {
@@ -82,13 +82,13 @@ pub(super) fn said(body: &[u8], key: Option<&str>) -> String {
     }
 }
 
-/// In seconds, whole or not; a date is not read, and the wait is our own then.
+/// `Retry-After` in seconds, also fractions. A date is ignored; the caller then uses its own wait.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: f64 = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// On one line, without the key, and not too long. The key goes first: half of it would not be found any more.
+/// One line, without the key, and bounded. The key is removed first: after cutting, half a key would not be found.
 fn shown(text: &str, key: Option<&str>) -> String {
     let clear = showable(&cleared(text, key));
     let line = clear.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_what_was_told_and_never_nought() {
+    fn tokens_that_are_not_reported_are_unknown_and_not_0() {
         let choices = json!([{"message": {"content": "{}"}, "finish_reason": "stop"}]);
         for (usage, tokens) in [
             (json!({"total_tokens": 7}), Some(7)),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_none_says_what_it_is() {
+    fn a_reply_without_an_answer_says_why() {
         let one =
             |message: Value, end: &str| json!({"choices": [{"message": message, "finish_reason": end}]});
         for (reply, words) in [
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_read_in_seconds_and_nonsense_is_left() {
+    fn retry_after_is_read_in_seconds_and_nonsense_is_ignored() {
         let wait = |text: &str| {
             retry_after(&HeaderMap::from_iter([(header::RETRY_AFTER, text.parse().expect("a value"))]))
         };

@@ -96,7 +96,7 @@ async fn an_endpoint_that_does_not_know_the_form_is_asked_more_simply() {
 }
 
 #[tokio::test]
-async fn a_model_that_has_another_name_for_the_limit_is_given_that() {
+async fn the_token_limit_is_sent_under_the_name_that_the_endpoint_knows() {
     let said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
     let refusal = answer(400, "", &json!({"error": {"message": said}}).to_string());
     let (answer, requests) = asked(vec![refusal, chat("{}", "stop")], PATIENCE).await;
@@ -107,7 +107,7 @@ async fn a_model_that_has_another_name_for_the_limit_is_given_that() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_is_about_something_else_is_final() {
+async fn a_refusal_that_is_not_about_the_form_is_final() {
     let trouble = trouble(answer(400, "", "{\"error\":\"context length exceeded\"}")).await;
     assert!(trouble.to_string().ends_with("(400): context length exceeded"), "{trouble}");
 }
@@ -137,7 +137,7 @@ async fn a_limit_beyond_the_deadline_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn trouble_that_may_pass_is_tried_three_times() {
+async fn transient_failures_are_tried_three_times() {
     let cut = b"HTTP/1.1 200 X\r\ncontent-length: 1000\r\n\r\n{\"choices\": [".to_vec();
     for act in [answer(500, "", ""), answer(503, "", "busy"), Act::Say(cut), Act::Say(Vec::new())] {
         let (answer, requests) = asked(vec![act.clone()], PATIENCE).await;
@@ -150,7 +150,7 @@ async fn trouble_that_may_pass_is_tried_three_times() {
 }
 
 #[tokio::test]
-async fn nobody_is_waited_for_beyond_the_deadline() {
+async fn a_model_is_not_waited_for_beyond_the_deadline() {
     let deadline = Duration::from_secs(1);
     let (answer, requests) = asked(vec![Act::Silence], deadline).await;
     assert_eq!(answer, Err(Trouble::TimedOut { after: deadline, before: None }));

@@ -1,13 +1,13 @@
-//! Why a model has not answered, in terms of what can be done about it.
+//! Why a model did not answer, by what can be done about it.
 
 use super::Endpoint;
 use std::fmt;
 use std::time::Duration;
 
-/// Why there is no answer. No text here has the key.
+/// Why there is no answer. No text here contains the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The endpoint cannot be used as it is written down.
+    /// The configured endpoint cannot be used.
     BadEndpoint(String),
     /// Nobody answered there: nothing was sent.
     Unreachable(String),
@@ -17,7 +17,7 @@ pub enum Trouble {
     TimedOut {
         /// After how long.
         after: Duration,
-        /// What was in the way of an earlier try.
+        /// The failure of an earlier try.
         before: Option<String>,
     },
     /// The key is missing or not good enough (401, 403).
@@ -36,14 +36,14 @@ pub enum Trouble {
     /// Too many questions, or no credit (429).
     RateLimited {
         said: String,
-        /// How long it wants to be left alone.
+        /// How long the endpoint asks to wait.
         retry_after: Option<Duration>,
     },
     /// The endpoint has trouble of its own (408, 5xx).
     ServerTrouble {
         status: u16,
         said: String,
-        /// How long it wants to be left alone.
+        /// How long the endpoint asks to wait.
         retry_after: Option<Duration>,
     },
     /// A redirect, which is not followed (3xx).
@@ -52,14 +52,14 @@ pub enum Trouble {
     Rejected { status: u16, said: String },
     /// The model declines to answer.
     Declined(String),
-    /// The answer came to its largest length before it came to its end.
+    /// The answer reached its maximum length before its end.
     CutOff {
-        /// That length, in tokens.
+        /// The maximum, in tokens.
         max_tokens: u32,
     },
     /// The reply has more bytes than are read.
     TooLarge {
-        /// As many.
+        /// The limit.
         max: usize,
     },
     /// The reply is not one of a chat endpoint.
@@ -83,7 +83,7 @@ impl Trouble {
         }
     }
 
-    /// Whether the same question may be answered later, with nothing changed.
+    /// Whether the same question may succeed later without any change.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable(_)
@@ -103,7 +103,7 @@ impl Trouble {
         }
     }
 
-    /// How long the endpoint wants to be left alone, where it says so.
+    /// How long the endpoint asks to wait, if it says so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::ServerTrouble { retry_after, .. } => *retry_after,

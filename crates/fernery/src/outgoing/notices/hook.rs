@@ -1,7 +1,7 @@
-//! A notice for a program of the operator's: the JSON on its stdin, and nothing else that it did not bring itself.
+//! Sends a notice to a program of the operator: the JSON on its stdin.
 //!
-//! It runs under a guard, so that its end is certain, also that of whatever it starts. It is the operator's own program and
-//! runs with the operator's rights; what it is kept from is the secrets in this process's environment.
+//! The program runs under a guard, so that it and everything that it starts certainly end. It runs with the operator's rights,
+//! but does not see the secrets in this process's environment.
 
 use super::Untold;
 use fernery_core::names::showable;
@@ -10,23 +10,23 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// What it sees of the environment.
+/// The variables that the program sees.
 const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
 /// How long it may take to end on TERM.
 const GRACE: Duration = Duration::from_secs(1);
 /// If this process hangs for so long, the program is killed.
 const HANG_MAX: Duration = Duration::from_secs(60);
-/// The end of what it wrote that an error shows.
+/// Bytes from the end of its output that an error shows.
 const SHOWN_BYTES_MAX: usize = 1_000;
 
-/// Runs a program with a notice on its stdin. One that has not ended after `timeout` is ended, with all that it started.
+/// Runs a program with a notice on its stdin. After `timeout` it is ended, with everything that it started.
 pub async fn run_hook(argv: &[String], notice: &[u8], timeout: Duration) -> Result<(), Untold> {
     let fernery = std::env::current_exe()
         .map_err(|error| Untold::Later(format!("this program cannot tell where it is: {error}")))?;
     run_hook_under(&fernery, argv, notice, timeout).await
 }
 
-/// The same, with the program that is `fernery` where this process is another.
+/// The same, for a process that is not `fernery` itself: `fernery` is the path of that program.
 pub async fn run_hook_under(
     fernery: &Path,
     argv: &[String],
@@ -65,7 +65,7 @@ pub async fn run_hook_under(
 
 fn judge(program: &str, ran: &Ran, timed_out: Option<Duration>) -> Result<(), Untold> {
     let end = match (&ran.seen.exit, timed_out) {
-        // One that had the last word has ended in time.
+        // A program that ended by itself while its time ran out was not stopped: it ended in time.
         (_, Some(after)) if ran.stopped.is_some() => format!("was ended after {after:?}"),
         _ if ran.stopped.is_some() => "was ended".to_string(),
         (Exit::Code(0), _) => return Ok(()),

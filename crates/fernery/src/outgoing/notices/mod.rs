@@ -35,9 +35,9 @@ use std::fmt;
 /// Why a notice could not be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Untold {
-    /// The same again would end the same: somebody has to change something first.
+    /// A retry would fail again: somebody has to change something first.
     Refused(String),
-    /// It may go through later.
+    /// A later retry may succeed.
     Later(String),
 }
 

@@ -1,8 +1,8 @@
-//! A notice as a signed call to a URL. The operator of the server decides which hosts may be called at all; whoever names a
-//! URL has no say in that.
+//! Sends a notice as a signed call to a URL. The operator of the server decides which hosts may be called; the author of a
+//! blueprint, who chooses the URL, does not.
 //!
-//! A name is resolved once. All of its addresses are judged, and the connection goes to one of them, so that a name that
-//! means something else a moment later leads nowhere else.
+//! A name is resolved once. All of its addresses are checked, and the connection goes to one of them: a name that resolves
+//! differently a moment later has no effect.
 
 use super::Untold;
 use crate::outgoing::address::{Reach, reach};
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio_rustls::rustls::RootCertStore;
 
-/// How long a call may take, from the name to the end of the answer.
+/// How long a call may take, from resolving the name to the end of the answer.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
 /// Bytes of an answer that are read, so that a receiver is not cut off in the middle of an ordinary one.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -26,9 +26,9 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Who is told.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// Where. Its path may be a secret: no error has it.
+    /// Its path may be a secret: no error contains it.
     pub url: String,
-    /// What calls are signed with.
+    /// The secret that calls are signed with.
     pub secret: String,
 }
 
@@ -38,25 +38,25 @@ impl fmt::Debug for Webhook {
     }
 }
 
-/// Whom the operator of the server allows to be told. The default is nobody.
+/// The hosts that the operator of the server allows. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// Hosts, each `host` (on the port of the scheme) or `host:port`; an IPv6 address in brackets. A name covers itself
-    /// alone, and nothing below it.
+    /// Hosts, each `host` (on the port of the scheme) or `host:port`; an IPv6 address in brackets. A name does
+    /// not cover its subdomains.
     pub hosts: Vec<String>,
-    /// Whether they may be in a network of this machine's, and be called without TLS.
+    /// Whether private and loopback addresses, and calls without TLS, are allowed.
     pub private_addresses: bool,
 }
 
-/// What a test may have otherwise.
+/// What a test may replace.
 struct Means {
     within: Duration,
     now: Timestamp,
-    /// The certificates that vouch for receivers, if not the system's.
+    /// Certificates to trust instead of the system's.
     trusted: Option<RootCertStore>,
 }
 
-/// Tells `body` to a webhook.
+/// Sends `body` to a webhook.
 pub async fn send(webhook: &Webhook, allowed: &Allowed, notice_id: &str, body: &[u8]) -> Result<(), Untold> {
     let means = Means { within: TOLD_WITHIN, now: door::wall_clock(), trusted: None };
     send_by(means, webhook, allowed, notice_id, body).await
@@ -85,12 +85,12 @@ async fn send_by(
         let within = means.within;
         Err(Untold::Later(format!("{} has not answered within {within:?}", target.host)))
     })?;
-    // The status has said it all: whatever becomes of the rest, a notice that was taken is not told again.
+    // The status alone decides: even if the rest of the answer is lost, an accepted notice is not sent again.
     let _ = tokio::time::timeout_at(ends_at, call.body(ANSWER_BYTES_MAX)).await;
     meaning(&target.host, call.response.status())
 }
 
-/// Where the call goes, if it may go there by its name.
+/// The target of the call, if its host name is allowed.
 fn admitted(webhook: &Webhook, allowed: &Allowed) -> Result<Target, Untold> {
     let refused = |why: String| Err(Untold::Refused(why));
     let target = match Target::parse(&webhook.url) {
@@ -111,7 +111,7 @@ fn admitted(webhook: &Webhook, allowed: &Allowed) -> Result<Target, Untold> {
     Ok(target)
 }
 
-/// Whether all addresses of a name may be called: one that may not speaks against the whole name.
+/// Whether all addresses of a name may be called; one forbidden address forbids the whole name.
 fn judge(target: &Target, addresses: &[SocketAddr], allowed: &Allowed) -> Result<(), Untold> {
     for address in addresses {
         let kind = match reach(address.ip()) {

@@ -72,7 +72,7 @@ fn captures_for_a_server_elsewhere_are_kept_for_it_and_go_with_the_next() {
 }
 
 #[test]
-fn a_command_that_is_killed_before_or_after_it_sends_loses_and_doubles_nothing() {
+fn killing_a_capture_command_neither_loses_nor_duplicates_captures() {
     let server = Server::start(&[]);
     for (n, place) in ["capture_kept", "capture_answered"].into_iter().enumerate() {
         let mut command = fernery();

@@ -63,7 +63,7 @@ fn candidates_are_listed_promoted_edited_merged_and_discarded() {
 
     let merged =
         server.run(["triage", "merge", &id(&there[1]), &short(&there[2]), &short(&there[3])]).exits(0);
-    assert!(merged.stdout.contains("2 candidates were merged into"), "{merged:?}");
+    assert!(merged.stdout.contains("2 candidates merged into"), "{merged:?}");
     assert_eq!(show(&server, &there[1])["captures"].as_array().unwrap().len(), 3);
     let gone = server.run(["triage", "discard", &short(&there[2])]).exits(4);
     assert!(gone.stderr.contains("already merged"), "{gone:?}");

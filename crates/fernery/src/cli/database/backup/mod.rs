@@ -39,15 +39,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A PostgreSQL database is backed up with PostgreSQL's own tools; the command prints how.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-To restore: stop the server, delete fernery.db-wal and fernery.db-shm beside the database (they belong to the old file),
-copy FILE over fernery.db, run `fernery fence`, and start the server. `fernery fence` revokes all leases that were
+To restore: stop the server, delete fernery.db-wal and fernery.db-shm beside the database (they belong to the old file), \
+copy FILE over fernery.db, run `fernery fence`, and start the server. `fernery fence` revokes all leases that were \
 given after the backup: without it, a worker from before the restore could finish a job that is waiting again.
 
 Examples:
   fernery backup /backup/fernery-$(date +%F).db
-  fernery backup --force latest.db                           replaces latest.db when the new copy is complete
+  fernery backup --force latest.db            replaced when the copy is complete
   fernery backup --database sqlite:/srv/jobs.db copy.db
-  fernery doctor --database sqlite:copy.db                   check that a copy can be opened")]
+  fernery doctor --database sqlite:copy.db    check that a copy can be opened")]
 pub(in crate::cli) struct Backup {
     /// File for the copy
     #[arg(value_name = "FILE")]

@@ -75,7 +75,7 @@ fn an_old_server_and_another_schema_are_told() {
 }
 
 #[test]
-fn a_clock_is_apart_only_beyond_what_the_way_may_hide() {
+fn a_clock_difference_within_the_round_trip_is_not_reported() {
     for (asked, database, round_trip, level) in [
         (100_000, 100_000, 0, Ok),
         (100_000, 100_999, 0, Ok),
@@ -98,7 +98,7 @@ fn a_clock_is_apart_only_beyond_what_the_way_may_hide() {
 }
 
 #[test]
-fn what_should_be_over_soon_is_told_by_its_age() {
+fn transactions_are_judged_by_their_age() {
     let ttl = Duration::from_secs(60);
     for (age_s, level) in [(0, Ok), (60, Ok), (61, Warning), (900, Warning), (901, Problem)] {
         let age = Duration::from_secs(age_s);

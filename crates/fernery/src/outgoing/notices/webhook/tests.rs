@@ -89,7 +89,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_does_not_answer_is_left() {
+async fn a_webhook_that_does_not_answer_times_out() {
     let (told, asked) = told(Act::Silence, Duration::from_secs(1)).await;
     let why = later(told);
     assert!(why.contains("has not answered within 1s"), "{why}");
@@ -97,7 +97,7 @@ async fn a_receiver_that_does_not_answer_is_left() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_took_it_is_believed_whatever_follows() {
+async fn a_notice_with_a_good_status_is_delivered_whatever_follows() {
     let cut = Act::Say(b"HTTP/1.1 200 X\r\ncontent-length: 100\r\n\r\nhalf".to_vec());
     assert_eq!(told(cut, TOLD_WITHIN).await.0, Ok(()));
     let long = answer(200, "", &"x".repeat(4 << 20));
@@ -105,7 +105,7 @@ async fn a_receiver_that_took_it_is_believed_whatever_follows() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_not_there_or_talks_nonsense_is_tried_later() {
+async fn an_unreachable_or_invalid_webhook_is_retried_later() {
     for bytes in ["", "HTTP/1.1 2", "SSH-2.0-OpenSSH\r\n\r\n"] {
         later(told(Act::Say(bytes.into()), TOLD_WITHIN).await.0);
     }
@@ -168,7 +168,7 @@ async fn a_private_address_is_not_called_whatever_it_is_named() {
 }
 
 #[test]
-fn one_bad_address_speaks_against_the_whole_name() {
+fn one_forbidden_address_forbids_the_whole_name() {
     let target = Target::parse("https://hooks.example/").expect("a URL");
     let judged = |addresses: &[&str], private| {
         let addresses: Vec<SocketAddr> = addresses.iter().map(|a| a.parse().expect("an address")).collect();
