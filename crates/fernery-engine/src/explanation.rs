@@ -70,7 +70,8 @@ impl Explanation {
                 format!("no worker polls stream {stream} since {at}")
             }
             Self::Waiting { ready } => {
-                format!("it waits for its turn: {ready} jobs of stream {stream} can be claimed")
+                let jobs = if *ready == 1 { "1 job".to_string() } else { format!("{ready} jobs") };
+                format!("it waits for its turn: {jobs} of stream {stream} can be claimed")
             }
         }
     }

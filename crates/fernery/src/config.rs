@@ -207,7 +207,9 @@ impl InForce {
 
     /// Checks each value, then how the values fit together. All wrong values are reported at once.
     pub fn check(&self) -> Result<Settings, ConfigError> {
-        let wrong: Vec<String> = self.wrong_values().into_iter().flatten().map(|error| error.0).collect();
+        let mut wrong: Vec<String> = self.wrong_values().into_iter().flatten().map(|error| error.0).collect();
+        // The default of `database` is a file in `data`.
+        wrong.dedup();
         if !wrong.is_empty() {
             return Err(ConfigError(wrong.join("\n")));
         }
@@ -250,12 +252,20 @@ impl InForce {
     }
 
     /// The mistakes in values that can be checked one by one, in the order of the table.
-    fn wrong_values(&self) -> [Option<ConfigError>; 17] {
+    fn wrong_values(&self) -> [Option<ConfigError>; 23] {
+        let lease_ttl = self.lease_ttl();
+        // With a wrong one, the others can only be checked against the longest.
+        let ttl = *lease_ttl.as_ref().unwrap_or(&limits::LEASE_TTL_MAX);
         [
             self.listen().err(),
             self.data().err(),
             self.database().err(),
-            self.intervals().err(),
+            self.redis_url().err(),
+            self.transport_group().err(),
+            self.transport_ack().err(),
+            lease_ttl.err(),
+            self.heartbeat_interval(ttl).err(),
+            self.reap_interval(ttl).err(),
             self.row("retention").duration().err(),
             self.row("dead_letter_retention").maybe_duration().err(),
             self.repos().err(),
@@ -265,7 +275,8 @@ impl InForce {
             self.allowed_hosts().err(),
             self.worker_auth().err(),
             self.requests_per_second().err(),
-            self.path("tls_cert").and(self.path("tls_key")).err(),
+            self.path("tls_cert").err(),
+            self.path("tls_key").err(),
             self.switch("insecure_http").err(),
             self.log_level().err(),
             self.log_format().err(),
@@ -303,54 +314,74 @@ impl InForce {
     }
 
     fn transport(&self, database: &Database) -> Result<Option<TransportSettings>, ConfigError> {
-        let ack = self
-            .row("transport.ack")
-            .choice(&[("control-plane", AckBy::ControlPlane), ("worker", AckBy::Worker)])?;
-        let group = self.row("transport.group");
-        if group.text().is_empty()
-            || group.text().len() > 100
-            || !group.text().bytes().all(|b| b.is_ascii_graphic())
-        {
-            return Err(group.refused("expected 1 to 100 visible ASCII characters"));
-        }
-        let row = self.row("redis");
-        let Some(text) = row.values.first() else { return Ok(None) };
-        let url = redis::parse(text).map_err(|why| row.refused(why))?;
+        let (ack, group, url) = (self.transport_ack()?, self.transport_group()?, self.redis_url()?);
+        let Some(url) = url else { return Ok(None) };
         if matches!(database, Database::Sqlite(_)) {
-            return Err(row.refused(
+            return Err(self.row("redis").refused(
                 "Redis works only with PostgreSQL: set database to postgres://…, or remove this setting (a \
                 server on SQLite needs no Redis)",
             ));
         }
-        Ok(Some(TransportSettings { url, group: group.text().to_string(), ack }))
+        Ok(Some(TransportSettings { url, group, ack }))
+    }
+
+    fn transport_ack(&self) -> Result<AckBy, ConfigError> {
+        self.row("transport.ack").choice(&[("control-plane", AckBy::ControlPlane), ("worker", AckBy::Worker)])
+    }
+
+    fn transport_group(&self) -> Result<String, ConfigError> {
+        let row = self.row("transport.group");
+        let name = row.text();
+        match (1..=100).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic()) {
+            true => Ok(name.to_string()),
+            false => Err(row.refused("expected 1 to 100 visible ASCII characters")),
+        }
+    }
+
+    fn redis_url(&self) -> Result<Option<String>, ConfigError> {
+        let row = self.row("redis");
+        row.values.first().map(|text| redis::parse(text).map_err(|why| row.refused(why))).transpose()
     }
 
     fn intervals(&self) -> Result<(Duration, Duration, Duration), ConfigError> {
+        let ttl = self.lease_ttl()?;
+        Ok((ttl, self.heartbeat_interval(ttl)?, self.reap_interval(ttl)?))
+    }
+
+    fn lease_ttl(&self) -> Result<Duration, ConfigError> {
         let row = self.row("lease_ttl");
         let ttl = row.duration()?;
-        if !(limits::LEASE_TTL_MIN..=limits::LEASE_TTL_MAX).contains(&ttl) {
-            let shown = duration::show(ttl);
-            return Err(row.refused(format_args!("must be 1s to 600s, not {shown}")));
+        match (limits::LEASE_TTL_MIN..=limits::LEASE_TTL_MAX).contains(&ttl) {
+            true => Ok(ttl),
+            false => Err(row.refused(format_args!("must be 1s to 600s, not {}", duration::show(ttl)))),
         }
-        let shown_ttl = duration::show(ttl);
+    }
+
+    fn heartbeat_interval(&self, ttl: Duration) -> Result<Duration, ConfigError> {
         let row = self.row("heartbeat_interval");
         let heartbeat = if row.values.is_empty() { ttl / 3 } else { row.duration()? };
         if heartbeat > ttl / 2 {
             return Err(row.refused(format_args!(
-                "{} is more than half of lease_ttl ({shown_ttl}): one lost heartbeat would cost the lease",
-                duration::show(heartbeat)
+                "{} is more than half of lease_ttl ({}): one lost heartbeat would cost the lease",
+                duration::show(heartbeat),
+                duration::show(ttl)
             )));
         }
+        Ok(heartbeat)
+    }
+
+    fn reap_interval(&self, ttl: Duration) -> Result<Duration, ConfigError> {
         let row = self.row("reap_interval");
         let reap =
             if row.values.is_empty() { EngineSettings::default_reap_interval(ttl) } else { row.duration()? };
         if reap > ttl {
             return Err(row.refused(format_args!(
-                "{} is longer than lease_ttl ({shown_ttl}): the reaper would find expired leases too late",
-                duration::show(reap)
+                "{} is longer than lease_ttl ({}): the reaper would find expired leases too late",
+                duration::show(reap),
+                duration::show(ttl)
             )));
         }
-        Ok((ttl, heartbeat, reap))
+        Ok(reap)
     }
 
     fn azollas(&self) -> Result<Vec<PathBuf>, ConfigError> {

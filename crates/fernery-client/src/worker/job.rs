@@ -44,12 +44,12 @@ struct Held {
     /// 0 if it is not to stop, otherwise the index of the reason plus one.
     stop: AtomicU8,
     stopped: Notify,
-    progress: Mutex<Told>,
+    progress: Mutex<SentProgress>,
 }
 
 /// The progress that the handler reported, and how much of it the server knows.
 #[derive(Default)]
-struct Told {
+struct SentProgress {
     progress: Option<Progress>,
     changes: u64,
     acknowledged: u64,
@@ -202,7 +202,7 @@ impl Job {
         told.acknowledged = told.acknowledged.max(change);
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+    fn told(&self) -> std::sync::MutexGuard<'_, SentProgress> {
         self.held.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

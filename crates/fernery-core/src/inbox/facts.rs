@@ -56,7 +56,7 @@ impl Asked {
 
 /// What one azolla answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct AzollaAnswer {
     /// Who was asked, and whether there was an answer.
     pub asked: Asked,
     /// Its objectives that are not DONE, or DONE and not confirmed.
@@ -134,7 +134,7 @@ const WHY_CHARS: usize = 200;
 
 /// Finds what needs a person. Of an objective that its azolla does not tell, a pause is what is known; that one was asked and did
 /// not answer is kept.
-pub fn facts(told: &[Told], own: &Own, urgency: &[Option<Duration>; 5], now: Timestamp) -> Facts {
+pub fn facts(told: &[AzollaAnswer], own: &Own, urgency: &[Option<Duration>; 5], now: Timestamp) -> Facts {
     let mut items: Vec<_> = candidates(own, now).into_iter().chain(held(own, now)).collect();
     let mut seen = BTreeSet::new();
     for told in told {

@@ -3,7 +3,7 @@
 //! Items and commands come only from [`facts`]. A program or a model that replaces the built-in rules may choose,
 //! reorder and rephrase; it can neither invent an item nor give a command.
 
-pub use super::facts::{Asked, Facts, Item, Own, Told, facts};
+pub use super::facts::{Asked, AzollaAnswer, Facts, Item, Own, facts};
 use super::one_line;
 use super::triage::bounded;
 use super::wording::{foreign_commands, tidy};
@@ -211,6 +211,7 @@ fn unseen(facts: &Facts) -> Option<String> {
             format!("{} told of {} that cannot be read", asked.azolla_id, asked.unread)
         }
         QueryStatus::Ok => format!("{} may have more than one answer takes", asked.azolla_id),
+        QueryStatus::Denied if asked.as_of.is_some() => format!("{} denied a part of it", asked.azolla_id),
         QueryStatus::Denied => format!("{} denied it", asked.azolla_id),
         QueryStatus::TargetUnavailable => format!("{} did not answer", asked.azolla_id),
     };

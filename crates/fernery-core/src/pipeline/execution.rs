@@ -41,7 +41,15 @@ pub fn bundle(output_id: OutputId, objective_id: ObjectiveId, ended: Ended, now:
             let outcome = parts.outcome();
             let mut metadata = parts.metadata;
             metadata.insert("outcome".into(), outcome.as_str().into());
-            (parts.title, parts.content, parts.notes, metadata)
+            // An executor of somebody else's may not say what happened.
+            let notes = match (outcome, parts.notes.trim(), parts.content.len()) {
+                (Outcome::Budget, "", 0) => notes_of_spent_budget(None, "nothing", ""),
+                (Outcome::Budget, "", bytes) => {
+                    notes_of_spent_budget(None, &format!("{bytes} bytes of output"), "")
+                }
+                _ => parts.notes,
+            };
+            (parts.title, parts.content, notes, metadata)
         }
         Ended::Without { status, last, error } => without(status, last, error),
     };
@@ -105,6 +113,25 @@ mod tests {
                 bundle.notes.contains("budget was spent") && bundle.notes.contains("Captured: nothing");
             assert_eq!(of_budget, wanted == Outcome::Budget, "{}", bundle.notes);
             assert_eq!(bundle.metadata["error_code"], "c");
+        }
+    }
+
+    #[test]
+    fn a_bundle_of_a_spent_budget_says_so_although_its_executor_does_not() {
+        for (outcome, content, said, wanted) in [
+            ("BUDGET", "half", " ", "Captured: 4 bytes of output."),
+            ("BUDGET", "", "", "Captured: nothing."),
+            ("BUDGET", "half", "I was slow", "I was slow"),
+            ("INFRA", "", "", ""),
+        ] {
+            let parts = Parts {
+                title: "t".into(),
+                content: content.into(),
+                notes: said.into(),
+                metadata: [("outcome".to_string(), json!(outcome))].into(),
+            };
+            let notes = of(Ended::Completed(parts)).notes;
+            assert!(notes.ends_with(wanted) && wanted.is_empty() == notes.is_empty(), "{outcome}: {notes}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::membrane::{self, Outcome};
 use crate::artifact::{Metadata, OutputBundle};
-use crate::profile::{Dialect, Finish, Told};
+use crate::profile::{AgentReport, Dialect, Finish};
 use crate::words;
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ pub struct Seen<'a> {
     /// Why it was ended, if it was.
     pub cut: Option<Cut>,
     /// What its output said.
-    pub told: &'a Told,
+    pub told: &'a AgentReport,
     /// What it left.
     pub left: Left<'a>,
 }
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn success_needs_the_last_word_and_something_to_show() {
-        let told = |finished| Told { finished, ..Told::default() };
+        let told = |finished| AgentReport { finished, ..AgentReport::default() };
         let good = told(Some(Finish::Success));
         let seen =
             Seen { dialect: Dialect::Claude, exit: Some(0), cut: None, told: &good, left: Left::Change };
@@ -183,7 +183,10 @@ mod tests {
         assert_eq!(of(Seen { told: &told(Some(Finish::Error("x".into()))), ..seen }), Outcome::Failed);
         assert_eq!(of(Seen { exit: Some(1), ..seen }), Outcome::Failed);
         assert_eq!(of(Seen { exit: None, ..seen }), Outcome::Failed);
-        assert_eq!(of(Seen { told: &Told { question: true, ..good.clone() }, ..seen }), Outcome::Blocked);
+        assert_eq!(
+            of(Seen { told: &AgentReport { question: true, ..good.clone() }, ..seen }),
+            Outcome::Blocked
+        );
         assert_eq!(of(Seen { cut: Some(Cut::Budget), ..seen }), Outcome::Budget);
         assert_eq!(of(Seen { cut: Some(Cut::Cancelled), ..seen }), Outcome::Cancelled);
         assert_eq!(of(Seen { cut: Some(Cut::Flood), ..seen }), Outcome::Protocol);

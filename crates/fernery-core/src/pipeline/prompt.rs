@@ -34,7 +34,7 @@ const ON_A_REPOSITORY: &str = "
 
 /// The inputs of a prompt.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct PromptParts<'a> {
     pub objective: &'a Objective,
     /// What the operator said when they approved it.
     pub note: Option<&'a str>,
@@ -49,7 +49,7 @@ pub struct Told<'a> {
 
 /// The whole prompt: from the blueprint's own template, or the default. The rules for work on a repository are always
 /// added.
-pub fn full_text(told: &Told<'_>, template: Option<&str>) -> String {
+pub fn full_text(told: &PromptParts<'_>, template: Option<&str>) -> String {
     let text = match template {
         Some(template) => template::fill(template, |name| value(told, name)),
         None => ticket(told),
@@ -68,7 +68,7 @@ pub fn title_of(snapshot: &ContextSnapshot) -> String {
     said.unwrap_or_else(heading).trim().to_string()
 }
 
-fn value(told: &Told<'_>, name: &str) -> String {
+fn value(told: &PromptParts<'_>, name: &str) -> String {
     let objective = told.objective;
     let line = |text: Option<&str>| unfencing(&heading(text.unwrap_or_default()));
     match name {
@@ -88,19 +88,19 @@ fn value(told: &Told<'_>, name: &str) -> String {
     }
 }
 
-fn ticket(told: &Told<'_>) -> String {
+fn ticket(told: &PromptParts<'_>) -> String {
     let mut text = format!("# {}\n", told.objective.title.trim());
     section(&mut text, "Done when", &told.objective.acceptance_criteria);
     text + &note(told) + &failure(told)
 }
 
-fn note(told: &Told<'_>) -> String {
+fn note(told: &PromptParts<'_>) -> String {
     let mut text = String::new();
     section(&mut text, "Note of the operator", told.note.unwrap_or_default());
     text
 }
 
-fn failure(told: &Told<'_>) -> String {
+fn failure(told: &PromptParts<'_>) -> String {
     let mut text = String::new();
     if let Some(run) = told.earlier {
         section(&mut text, "The attempt before this one failed", &run.gate_reason);
@@ -185,7 +185,7 @@ mod tests {
         let evidence = Evidence { gate: "tests".into(), log_tail: "1 failed".into(), ..Evidence::default() };
         let earlier =
             EarlierRun { output_id: "o".into(), gate_reason: "gate tests".into(), evidence: vec![evidence] };
-        let told = Told {
+        let told = PromptParts {
             objective: &objective,
             note: Some("be careful"),
             earlier: Some(&earlier),
@@ -209,7 +209,7 @@ mod tests {
             assert_eq!((text.matches(part).count(), plain.matches(part).count()), (1, 1), "{part}: {text}");
         }
         assert_eq!(full_text(&told, Some("Be brief.\n\n{ticket}")), format!("Be brief.\n\n{plain}"));
-        let bare = Told { note: None, earlier: None, base: None, branch_name: None, ..told };
+        let bare = PromptParts { note: None, earlier: None, base: None, branch_name: None, ..told };
         assert_eq!(
             full_text(
                 &bare,

@@ -15,7 +15,7 @@ mod tests;
 use crate::blueprint::{Flaw, Sandbox, millis};
 use crate::limits;
 use crate::words;
-pub use dialect::{Dialect, Finish, Hearing, Told, Usage};
+pub use dialect::{AgentReport, Dialect, Finish, OutputParser, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -3,6 +3,7 @@
 use super::inbox::notices;
 use super::{Cell, Sql, journal, objectives};
 use crate::error::{StoreError, StoreResult};
+use crate::supervise::lock;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, Metadata, Objective, ObjectiveStatus, ObjectiveType};
 use fernery_core::blueprint::Blueprint;
@@ -13,7 +14,7 @@ use fernery_core::pipeline::waiting::HOSTED_FOR;
 use fernery_core::pipeline::waiting::{self, Waiting};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// A blueprint with its digest.
 #[derive(Clone, Debug)]
@@ -164,7 +165,7 @@ pub fn in_force(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<Option<R
 
 /// A blueprint that is or was in force.
 pub fn by_digest(sql: &mut dyn Sql, digest: &Digest) -> StoreResult<Option<Registered>> {
-    let known = READ.lock().unwrap_or_else(PoisonError::into_inner).get(digest).cloned();
+    let known = lock(&READ).get(digest).cloned();
     if let Some(blueprint) = known {
         return Ok(Some(Registered { digest: *digest, blueprint }));
     }
@@ -173,7 +174,7 @@ pub fn by_digest(sql: &mut dyn Sql, digest: &Digest) -> StoreResult<Option<Regis
     let Some(row) = row else { return Ok(None) };
     let damaged = |e| StoreError::Corrupt(format!("a stored blueprint: {e}"));
     let blueprint = Arc::new(Blueprint::from_json(row.text(0)?).map_err(damaged)?);
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut read = lock(&READ);
     if read.len() >= READ_MAX {
         read.clear();
     }

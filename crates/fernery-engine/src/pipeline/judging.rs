@@ -5,7 +5,7 @@
 //! claim was taken over or a run record is there.
 
 use super::claims::{self, HeldClaim};
-use super::docket::{Heard, docket};
+use super::gate_input::{Evaluated, gate_input};
 use super::inbox::verdict;
 use super::objectives::{self, ObjectiveRow};
 use super::pauses::{pause, pause_key_of_run};
@@ -46,39 +46,39 @@ pub enum Judged {
 /// Writes the verdict over `evidence`.
 pub fn conclude(sql: &mut dyn Sql, held: &HeldClaim, evidence: &[Evidence]) -> StoreResult<Judged> {
     let id = WorkorderId::stored(&held.resource_id);
-    let Some(docket) = docket(sql, &id)? else { return Ok(Judged::ClaimLost) };
-    let heard = Heard { held: held.clone(), docket, evidence: evidence.to_vec() };
-    let judged = conclude_all(sql, &[heard])?.pop();
+    let Some(gate_input) = gate_input(sql, &id)? else { return Ok(Judged::ClaimLost) };
+    let evaluated = Evaluated { held: held.clone(), gate_input, evidence: evidence.to_vec() };
+    let judged = conclude_all(sql, &[evaluated])?.pop();
     judged.ok_or_else(|| StoreError::Corrupt(format!("workorder {id} got no answer")))
 }
 
 /// Writes the verdicts over these workorders, each of another objective; answers for each, in their order.
-pub fn conclude_all(sql: &mut dyn Sql, heard: &[Heard]) -> StoreResult<Vec<Judged>> {
+pub fn conclude_all(sql: &mut dyn Sql, evaluated: &[Evaluated]) -> StoreResult<Vec<Judged>> {
     // Lock order everywhere: objective, workorder, claim; a cancel starts from the objective. Batches lock in the order of ids.
-    let mut order: Vec<usize> = (0..heard.len()).collect();
-    order.sort_by_key(|n| &heard[*n].docket.workorder.workorder.objective_id);
-    let mut asked: Vec<Statement<'_>> = Vec::with_capacity(heard.len() * 5);
-    let works = || order.iter().map(|n| &heard[*n].docket.workorder.workorder);
+    let mut order: Vec<usize> = (0..evaluated.len()).collect();
+    order.sort_by_key(|n| &evaluated[*n].gate_input.workorder.workorder.objective_id);
+    let mut asked: Vec<Statement<'_>> = Vec::with_capacity(evaluated.len() * 5);
+    let works = || order.iter().map(|n| &evaluated[*n].gate_input.workorder.workorder);
     asked.extend(works().flat_map(|work| objectives::locking(work.objective_id.as_str())));
     for (n, work) in order.iter().zip(works()) {
         asked.push((include_str!("sql/workorder_lock.sql"), vec![work.work_order_id.as_str().into()]));
-        asked.push(claims::releasing(&heard[*n].held));
+        asked.push(claims::releasing(&evaluated[*n].held));
         asked.push((include_str!("sql/snapshot_by_id.sql"), vec![work.context_snapshot_id.as_str().into()]));
     }
     let mut answers = sql.query_all(&asked)?.into_iter();
-    let mut objective_rows = Vec::with_capacity(heard.len());
+    let mut objective_rows = Vec::with_capacity(evaluated.len());
     for n in &order {
-        let id = &heard[*n].held.resource_id;
+        let id = &evaluated[*n].held.resource_id;
         let gone = || StoreError::Corrupt(format!("the objective of workorder {id} is gone"));
         objective_rows.push(objectives::loaded(&mut answers)?.ok_or_else(gone)?);
     }
-    let mut judged = vec![Judged::ClaimLost; heard.len()];
+    let mut judged = vec![Judged::ClaimLost; evaluated.len()];
     for (n, row) in order.into_iter().zip(objective_rows) {
         let mut next = || answers.next().unwrap_or_default().into_iter().next();
         let (work, released, snapshot) = (next(), next(), next());
         let (Some(work), Some(_)) = (work, released) else { continue };
         let (work, snapshot) = (reading::workorder(&work)?, snapshot.map(|row| row.json(0)).transpose()?);
-        judged[n] = conclude_one(sql, &heard[n], &work, row, snapshot)?;
+        judged[n] = conclude_one(sql, &evaluated[n], &work, row, snapshot)?;
     }
     Ok(judged)
 }
@@ -86,19 +86,19 @@ pub fn conclude_all(sql: &mut dyn Sql, heard: &[Heard]) -> StoreResult<Vec<Judge
 /// Writes the verdict over one workorder. Its claim was still held, and its rows are locked.
 fn conclude_one(
     sql: &mut dyn Sql,
-    heard: &Heard,
+    evaluated: &Evaluated,
     work: &WorkorderView,
     mut row: ObjectiveRow,
     snapshot: Option<ContextSnapshot>,
 ) -> StoreResult<Judged> {
-    let Heard { docket, evidence, .. } = heard;
+    let Evaluated { gate_input, evidence, .. } = evaluated;
     let id = &work.workorder.work_order_id;
     if work.judged {
         return Ok(Judged::Before);
     }
     let tries = work.gate_tries + 1;
-    let verdict = verdict(&docket.blueprint.gates, evidence, &docket.bundle);
-    let again = tries < docket.blueprint.retry.infrastructure.max(1);
+    let verdict = verdict(&gate_input.blueprint.gates, evidence, &gate_input.bundle);
+    let again = tries < gate_input.blueprint.retry.infrastructure.max(1);
     // For a cancelled workorder the verdict decides nothing, so the gates are not tried again.
     if matches!(verdict, Verdict::Trouble(_)) && again && !work.cancelled {
         let cells = [id.as_str().into(), sql.now().after(GATE_AGAIN.ceiling(tries)).into()];
@@ -106,16 +106,16 @@ fn conclude_one(
         return Ok(Judged::Later);
     }
     if row.objective.objective_type == ObjectiveType::Standing {
-        row.spent.charge(work.spent_ms, &docket.bundle.metadata);
+        row.spent.charge(work.spent_ms, &gate_input.bundle.metadata);
         objectives::update(sql, &row)?;
-        return verdict::conclude(sql, heard, work, &verdict, snapshot.as_ref());
+        return verdict::conclude(sql, evaluated, work, &verdict, snapshot.as_ref());
     }
-    let repeats = repeats(sql, heard, &row, &verdict, snapshot.as_ref())?;
-    row.spent.charge(work.spent_ms, &docket.bundle.metadata);
+    let repeats = repeats(sql, evaluated, &row, &verdict, snapshot.as_ref())?;
+    row.spent.charge(work.spent_ms, &gate_input.bundle.metadata);
     let case = Case {
         objective: &row.objective,
-        bundle: &docket.bundle,
-        blueprint: &docket.blueprint,
+        bundle: &gate_input.bundle,
+        blueprint: &gate_input.blueprint,
         spent: row.spent,
         failures: row.failures,
         repeats,
@@ -125,7 +125,7 @@ fn conclude_one(
         run_id: RunId::stored(&door::artifact_id()),
         work_order_id: id.clone(),
         objective_id: row.objective.objective_id.clone(),
-        output_id: docket.bundle.output_id.clone(),
+        output_id: gate_input.bundle.output_id.clone(),
         gate_result: judgement.result,
         gate_reason: judgement.reason.clone(),
         created_at: sql.now(),
@@ -135,7 +135,7 @@ fn conclude_one(
     let key = pause_key_of_run(id);
     pause(sql, &key, &row.objective, judgement.pause, judgement.actions.clone())?;
     let workorder = &work.workorder;
-    let exhibits = Exhibits { workorder, snapshot: snapshot.as_ref(), bundle: &docket.bundle, evidence };
+    let exhibits = Exhibits { workorder, snapshot: snapshot.as_ref(), bundle: &gate_input.bundle, evidence };
     let why = json!({"run_id": record.run_id, "work_order_id": id, "gate_result": record.gate_result,
                      "gate_reason": record.gate_reason, "status": row.objective.status,
                      "by": exhibits.digests()});
@@ -149,7 +149,7 @@ fn conclude_one(
 /// the second one there is nothing to compare with, and before any later one the last run of the objective is of this approval.
 fn repeats(
     sql: &mut dyn Sql,
-    Heard { docket, evidence, .. }: &Heard,
+    Evaluated { gate_input, evidence, .. }: &Evaluated,
     row: &ObjectiveRow,
     verdict: &Verdict,
     snapshot: Option<&ContextSnapshot>,
@@ -167,7 +167,7 @@ fn repeats(
     let (reason_then, evidence_then) = (&last.record.gate_reason, &last.evidence);
     let before =
         Attempt { bundle: &bundle, base: base(asked.as_ref()), reason: reason_then, evidence: evidence_then };
-    let now = Attempt { bundle: &docket.bundle, base: base(snapshot), reason, evidence };
+    let now = Attempt { bundle: &gate_input.bundle, base: base(snapshot), reason, evidence };
     Ok(repetition(&before, &now))
 }
 
@@ -228,8 +228,8 @@ fn move_objective(sql: &mut dyn Sql, row: &mut ObjectiveRow, judgement: &Judgeme
 
 /// Judges a stored run again from its artifacts: the same verdict, or what differs.
 pub fn replay(sql: &mut dyn Sql, run: &reading::Run) -> StoreResult<Option<(RunRecord, Verdict)>> {
-    let Some(docket) = docket(sql, &run.record.work_order_id)? else { return Ok(None) };
-    let gates = docket.blueprint.gates_of(run.evidence.iter().map(|found| found.gate.as_str()));
-    let again = verdict_again(&gates, &run.evidence, &docket.bundle);
+    let Some(gate_input) = gate_input(sql, &run.record.work_order_id)? else { return Ok(None) };
+    let gates = gate_input.blueprint.gates_of(run.evidence.iter().map(|found| found.gate.as_str()));
+    let again = verdict_again(&gates, &run.evidence, &gate_input.bundle);
     Ok(Some((run.record.clone(), again)))
 }

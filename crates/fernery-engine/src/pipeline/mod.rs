@@ -40,9 +40,9 @@ pub mod blockers;
 pub mod claims;
 pub mod decisions;
 mod difference;
-pub mod docket;
 pub(crate) mod execution;
 pub mod exporting;
+pub mod gate_input;
 pub mod importing;
 pub mod inbox;
 mod issuing;
@@ -63,8 +63,9 @@ pub(crate) use sql::{Names, Value, check_written};
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
 use crate::store::Store;
+use crate::supervise::lock;
 use fernery_core::artifact::ObjectiveId;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The workers that are woken after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -162,24 +163,24 @@ impl Substrate {
 }
 
 /// Where a verb leaves its answer. It may run more than once; the last answer counts.
-pub(crate) struct Told<T>(Arc<Mutex<Option<T>>>);
+pub(crate) struct VerbAnswer<T>(Arc<Mutex<Option<T>>>);
 
-impl<T> Told<T> {
+impl<T> VerbAnswer<T> {
     pub(crate) fn told(self) -> StoreResult<T> {
-        let answer = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let answer = lock(&self.0).take();
         answer.ok_or_else(|| StoreError::Corrupt("a transaction got no answer".into()))
     }
 }
 
 pub(crate) fn answering<T: Send + 'static>(
     mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
-) -> (Work, Told<T>) {
+) -> (Work, VerbAnswer<T>) {
     let answer = Arc::new(Mutex::new(None));
     let told = answer.clone();
     let work = move |sql: &mut dyn Sql| {
         let done = verb(sql)?;
-        *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        *lock(&told) = Some(done);
         Ok(())
     };
-    (Box::new(work), Told(answer))
+    (Box::new(work), VerbAnswer(answer))
 }

@@ -1,4 +1,4 @@
-//! Pauses: where an objective stopped, and what a person can do next. Each is also a notice.
+//! Pauses: where an objective stopped, and what a person can do next. Each is also a notice where the azolla sends them.
 
 use super::inbox::notices;
 use super::{Cell, Sql};

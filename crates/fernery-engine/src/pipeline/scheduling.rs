@@ -21,7 +21,7 @@ use fernery_core::blueprint::Limits;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::envelope;
 use fernery_core::pipeline::ground::{Ground, groundless, repo_ref};
-use fernery_core::pipeline::prompt::{self, EarlierRun, TITLE, Told};
+use fernery_core::pipeline::prompt::{self, EarlierRun, PromptParts, TITLE};
 use fernery_core::pipeline::scheduling::{self, Scheduling, Stop, decide};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -349,7 +349,7 @@ fn make(
         metadata.insert("commit_sha".into(), json!(commit));
     }
     let branch_name = blueprint.branch_name(&objective.objective_id);
-    let told = Told {
+    let told = PromptParts {
         objective,
         note,
         earlier: earlier.as_ref(),

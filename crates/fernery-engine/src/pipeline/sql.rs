@@ -91,7 +91,7 @@ pub struct Row {
 /// The names of a statement's columns, one list for all of its rows.
 pub(crate) type Names = Arc<[Box<str>]>;
 
-/// A column of a row: by its name, or by its place where the statement has only one or two.
+/// A column of a row: by its name, or by its place in statements that are short or run often.
 pub trait Column: Copy + fmt::Display {
     /// Its place in the row; `None`: the statement does not read it.
     fn place(self, row: &Row) -> Option<usize>;

@@ -2,7 +2,7 @@
 //! azollas whose gates no process runs.
 
 use super::claims::{self, Claimer, HeldClaim};
-use super::{Cell, Sql, Stage, azollas, docket, judging, objectives, reading, scheduling};
+use super::{Cell, Sql, Stage, azollas, gate_input, judging, objectives, reading, scheduling};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
     AzollaId, ObjectiveStatus, ObjectiveType, ResourceType, WorkorderId, WorkorderStatus,
@@ -84,14 +84,14 @@ pub fn take_unwanted(
 /// Writes the verdict over such a workorder. Gates that run a program run only where the azolla is hosted; they do not run
 /// here, and the verdict says so.
 pub fn close(sql: &mut dyn Sql, held: &HeldClaim) -> StoreResult<judging::Judged> {
-    let Some(docket) = docket::docket(sql, &WorkorderId::stored(&held.resource_id))? else {
+    let Some(gate_input) = gate_input::gate_input(sql, &WorkorderId::stored(&held.resource_id))? else {
         claims::release(sql, held)?;
         return Ok(judging::Judged::Before);
     };
-    let gates = &docket.blueprint.gates;
+    let gates = &gate_input.blueprint.gates;
     let evidence: Vec<Evidence> = gates
         .iter()
-        .map_while(|gate| plain_evidence(gate, &docket.bundle, docket.snapshot.as_ref()))
+        .map_while(|gate| plain_evidence(gate, &gate_input.bundle, gate_input.snapshot.as_ref()))
         .collect();
     judging::conclude(sql, held, &evidence)
 }

@@ -295,7 +295,7 @@ pub trait Processes: Send + Sync {
 pub trait Transactions: Send + Sync {
     /// Runs work of the pipeline in one transaction. See [`Work`] for what it must bear.
     async fn transact(&self, _work: Work) -> StoreResult<()> {
-        Err(StoreError::Refused("this store has no substrate".into()))
+        Err(StoreError::Refused("this store has no pipeline".into()))
     }
     /// Like `transact`, for work on one objective. It may share its transaction with the work on other objectives; a
     /// failure rolls back only this call. It must not lock rows of another objective.
@@ -304,12 +304,12 @@ pub trait Transactions: Send + Sync {
     }
     /// Runs work of the pipeline that only reads, in one snapshot.
     async fn read(&self, _work: Work) -> StoreResult<()> {
-        Err(StoreError::Refused("this store has no substrate".into()))
+        Err(StoreError::Refused("this store has no pipeline".into()))
     }
-    /// Runs one statement that only reads and has no parameters. On PostgreSQL it is one round trip where `consult` takes
+    /// Runs one statement that only reads and has no parameters. On PostgreSQL it is one round trip where `read` takes
     /// three.
     async fn select(&self, _statement: &'static str) -> StoreResult<Vec<Row>> {
-        Err(StoreError::Refused("this store has no substrate".into()))
+        Err(StoreError::Refused("this store has no pipeline".into()))
     }
 }
 

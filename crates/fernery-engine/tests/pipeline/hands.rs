@@ -13,7 +13,7 @@ use fernery_core::{StreamName, TokenHash};
 use fernery_engine::pipeline::acts::{self, Actor, Refusal};
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
 use fernery_engine::pipeline::decisions::{self, Deciding};
-use fernery_engine::pipeline::docket::{self, Heard};
+use fernery_engine::pipeline::gate_input::{self, Evaluated};
 use fernery_engine::pipeline::judging::{self, Judged};
 use fernery_engine::pipeline::objectives::{self, NewObjective, ObjectiveRow};
 use fernery_engine::pipeline::reading::{self, Chain, Decision, chain};
@@ -197,7 +197,7 @@ impl Hands {
         let (azolla, by) = (self.azolla.clone(), Claimer { owner_id: owner.into(), ttl: LEASE });
         let taken = self
             .substrate
-            .transact(move |sql| docket::take_executed(sql, &azolla, &by, 100))
+            .transact(move |sql| gate_input::take_executed(sql, &azolla, &by, 100))
             .await
             .expect("claims");
         taken.into_iter().map(|(_, held)| held).collect()
@@ -214,11 +214,12 @@ impl Hands {
 
     pub(crate) async fn judge_one(&self, held: HeldClaim) -> Judged {
         let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
-        let docket = self.substrate.read(move |sql| docket::docket(sql, &id)).await.expect("read");
-        let docket = docket.expect("a docket");
+        let gate_input =
+            self.substrate.read(move |sql| gate_input::gate_input(sql, &id)).await.expect("read");
+        let gate_input = gate_input.expect("a gate_input");
         let mut evidence: Vec<Evidence> = Vec::new();
-        for gate in &docket.blueprint.gates {
-            let found = plain_evidence(gate, &docket.bundle, docket.snapshot.as_ref())
+        for gate in &gate_input.blueprint.gates {
+            let found = plain_evidence(gate, &gate_input.bundle, gate_input.snapshot.as_ref())
                 .expect("a gate without a program");
             let stop = found.result != Some(fernery_core::artifact::GateResult::Pass);
             evidence.push(found);
@@ -232,8 +233,9 @@ impl Hands {
     /// As [`Self::judge_one`], where somebody may have been faster.
     pub(crate) async fn judge_if_there(&self, held: HeldClaim) -> Option<Judged> {
         let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
-        let docket = self.substrate.read(move |sql| docket::docket(sql, &id)).await.expect("read");
-        match docket {
+        let gate_input =
+            self.substrate.read(move |sql| gate_input::gate_input(sql, &id)).await.expect("read");
+        match gate_input {
             Some(_) => Some(self.judge_one(held).await),
             None => None,
         }
@@ -243,13 +245,16 @@ impl Hands {
     pub(crate) async fn judge_all(&self, held: Vec<HeldClaim>) -> Vec<Judged> {
         let ids: Vec<_> =
             held.iter().map(|held| fernery_core::artifact::WorkorderId::stored(&held.resource_id)).collect();
-        let dockets = self.substrate.read(move |sql| docket::dockets(sql, &ids)).await.expect("read");
-        let heard: Vec<Heard> = held
+        let gate_inputs =
+            self.substrate.read(move |sql| gate_input::gate_inputs(sql, &ids)).await.expect("read");
+        let evaluated: Vec<Evaluated> = held
             .iter()
-            .zip(dockets)
-            .map(|(held, docket)| Heard::plainly(held, docket.expect("a docket")).expect("plain gates"))
+            .zip(gate_inputs)
+            .map(|(held, gate_input)| {
+                Evaluated::plainly(held, gate_input.expect("a gate_input")).expect("plain gates")
+            })
             .collect();
-        self.insist(move |sql| judging::conclude_all(sql, &heard)).await
+        self.insist(move |sql| judging::conclude_all(sql, &evaluated)).await
     }
 
     /// As [`Self::judge_one`], by a gate that cannot run.

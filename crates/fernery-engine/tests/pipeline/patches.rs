@@ -11,7 +11,7 @@ use fernery_core::pipeline::ground::{Ground, Premises};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal;
 use fernery_engine::pipeline::decisions;
-use fernery_engine::pipeline::docket::{self, Heard};
+use fernery_engine::pipeline::gate_input::{self, Evaluated};
 use fernery_engine::pipeline::judging::{self, Judged};
 use fernery_engine::pipeline::objectives::{self, NewObjective};
 use fernery_engine::pipeline::scheduling::{self, ClaimedEvent, Ids, Scheduled};
@@ -117,17 +117,18 @@ async fn what_is_no_patch_never_becomes_done<B: Backend>() {
         world.hand_in(&job, result).await;
         let held = world.take_executed("gate").await.pop().expect("executed");
         let of = WorkorderId::stored(&held.resource_id);
-        let docket = world.substrate.read(move |sql| docket::docket(sql, &of)).await.expect("read");
-        let heard = Heard::plainly(&held, docket.expect("a docket"));
+        let gate_input =
+            world.substrate.read(move |sql| gate_input::gate_input(sql, &of)).await.expect("read");
+        let evaluated = Evaluated::plainly(&held, gate_input.expect("a gate_input"));
         if reason.is_empty() {
             // Nothing is wrong with it by itself: whether it applies is found out in a clone.
-            assert!(heard.is_none());
+            assert!(evaluated.is_none());
             continue;
         }
-        let heard = heard.expect("it fails before anything has to run");
+        let evaluated = evaluated.expect("it fails before anything has to run");
         let judged = world
             .substrate
-            .transact(move |sql| judging::conclude_all(sql, std::slice::from_ref(&heard)))
+            .transact(move |sql| judging::conclude_all(sql, std::slice::from_ref(&evaluated)))
             .await;
         let [Judged::Recorded(run)] = &judged.expect("judged")[..] else { panic!("{name} was not judged") };
         assert_eq!(run.gate_result, GateResult::Fail, "{name}");

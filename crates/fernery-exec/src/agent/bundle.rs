@@ -10,7 +10,7 @@ use fernery_core::pipeline::execution::notes_of_spent_budget;
 use fernery_core::pipeline::membrane::Outcome;
 use fernery_core::pipeline::patching::{self, Cut, Left, Seen, Unready};
 use fernery_core::pipeline::prompt::title_of;
-use fernery_core::profile::Told;
+use fernery_core::profile::AgentReport;
 use fernery_core::{Digest, limits};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ const MESSAGE_BYTES_MAX: usize = 16 << 10;
 pub(super) struct Evidence {
     pub(super) ran: Ran,
     pub(super) cut: Option<Cut>,
-    pub(super) told: Told,
+    pub(super) told: AgentReport,
     pub(super) found: Result<TakenPatch, NoPatch>,
     pub(super) wall_ms: u64,
     /// The folder that is kept, if no patch could be taken from it.

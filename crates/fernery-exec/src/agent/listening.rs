@@ -2,8 +2,8 @@
 //! what it is doing. The secrets that it was given are removed first.
 
 use super::redaction::Redaction;
-use crate::guard::Heard;
-use fernery_core::profile::{Dialect, Hearing, Told};
+use crate::guard::OutputStream;
+use fernery_core::profile::{AgentReport, Dialect, OutputParser};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(super) struct Listening(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    hearing: Hearing,
+    parser: OutputParser,
     log: Option<File>,
     /// One for standard output, one for standard error.
     redactions: [Redaction; 2],
@@ -44,12 +44,12 @@ impl Listening {
     pub(super) fn new(dialect: Dialect, log: &Path, secrets: &[String]) -> Self {
         let log = OpenOptions::new().create(true).append(true).open(log).ok();
         let redactions = [Redaction::new(secrets), Redaction::new(secrets)];
-        let (hearing, heard_at) = (Hearing::new(dialect), Instant::now());
-        Self(Mutex::new(State { hearing, log, redactions, bytes: 0, logged: 0, heard_at }))
+        let (parser, heard_at) = (OutputParser::new(dialect), Instant::now());
+        Self(Mutex::new(State { parser, log, redactions, bytes: 0, logged: 0, heard_at }))
     }
 
     /// Takes a piece of its output.
-    pub(super) fn take(&self, from: Heard, bytes: &[u8]) {
+    pub(super) fn take(&self, from: OutputStream, bytes: &[u8]) {
         let mut state = self.0.lock().expect("not poisoned");
         state.heard_at = Instant::now();
         state.bytes += bytes.len() as u64;
@@ -59,22 +59,22 @@ impl Listening {
 
     pub(super) fn so_far(&self) -> SoFar {
         let state = self.0.lock().expect("not poisoned");
-        SoFar { bytes: state.bytes, heard_at: state.heard_at, note: state.hearing.note().map(str::to_string) }
+        SoFar { bytes: state.bytes, heard_at: state.heard_at, note: state.parser.note().map(str::to_string) }
     }
 
     /// Its output has ended.
-    pub(super) fn finish(self) -> Told {
+    pub(super) fn finish(self) -> AgentReport {
         let mut state = self.0.into_inner().expect("not poisoned");
-        for from in [Heard::Stdout, Heard::Stderr] {
+        for from in [OutputStream::Stdout, OutputStream::Stderr] {
             let rest = state.redactions[from as usize].finish();
             state.pass_on(from, &rest);
         }
-        state.hearing.finish()
+        state.parser.finish()
     }
 }
 
 impl State {
-    fn pass_on(&mut self, from: Heard, shown: &[u8]) {
+    fn pass_on(&mut self, from: OutputStream, shown: &[u8]) {
         let room = LOG_BYTES_MAX.saturating_sub(self.logged).min(shown.len() as u64) as usize;
         let cut = self.logged < LOG_BYTES_MAX && room < shown.len();
         self.logged += shown.len() as u64;
@@ -84,8 +84,8 @@ impl State {
                 let _ = log.write_all(b"\n[the rest of the output is not kept]\n");
             }
         }
-        if from == Heard::Stdout {
-            self.hearing.feed(shown);
+        if from == OutputStream::Stdout {
+            self.parser.feed(shown);
         }
     }
 }
@@ -100,10 +100,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let log = folder.path().join("log");
         let listening = Listening::new(Dialect::Text, &log, &["sk-0123456789".to_string()]);
-        listening.take(Heard::Stdout, b"my key is sk-0123");
-        listening.take(Heard::Stderr, b"oh: sk-01");
-        listening.take(Heard::Stdout, b"456789!\n");
-        listening.take(Heard::Stderr, b"23456789\n");
+        listening.take(OutputStream::Stdout, b"my key is sk-0123");
+        listening.take(OutputStream::Stderr, b"oh: sk-01");
+        listening.take(OutputStream::Stdout, b"456789!\n");
+        listening.take(OutputStream::Stderr, b"23456789\n");
         let told = listening.finish();
         let kept = fs::read_to_string(&log).expect("a log");
         assert!(kept.contains(" [secret]!\n") && kept.contains("[secret]\n"), "{kept}");

@@ -67,13 +67,13 @@ struct Busy<'g> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum OutputStream {
     Stdout,
     Stderr,
 }
 
 /// Hears what a job writes.
-pub type Listener<'a> = dyn Fn(Heard, &[u8]) + Send + Sync + 'a;
+pub type Listener<'a> = dyn Fn(OutputStream, &[u8]) + Send + Sync + 'a;
 
 /// One job to run.
 pub struct Input<'a> {

@@ -17,5 +17,5 @@ pub(crate) mod tree;
 pub use bounded_output::{Head, Tail, Truncated};
 pub use guard_process::main;
 pub(crate) use guards::bears;
-pub use guards::{ATTEMPT_VARIABLE, GUARD_COMMAND, Guards, Heard, Input, Listener, NotRun, Ran, Seen};
+pub use guards::{ATTEMPT_VARIABLE, GUARD_COMMAND, Guards, Input, Listener, NotRun, OutputStream, Ran, Seen};
 pub use link::{Exit, Stopped};

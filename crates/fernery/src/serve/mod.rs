@@ -144,8 +144,13 @@ async fn serve_with<E: From<Stopped>>(
         Pipeline::start(engine.clone(), blueprints, settings.data.clone(), surroundings(settings)).await;
     let pipeline = started.map_err(Stopped::start)?;
     let serving = ServeSettings { pipeline: pipeline.view(), ..serve_settings(settings) };
-    let running = match http::serve(serving, engine.clone()).await {
-        Ok(running) => running,
+    let serving = http::serve(serving, engine.clone()).await;
+    let serving = serving.and_then(|running| {
+        let url_file = UrlFile::write(&settings.data, &reachable(&running.url()))?;
+        Ok((running, url_file))
+    });
+    let (running, url_file) = match serving {
+        Ok(serving) => serving,
         Err(error) => {
             // Otherwise its workers would log that the store is closed, and hide the reason.
             pipeline.stop().await;
@@ -153,7 +158,6 @@ async fn serve_with<E: From<Stopped>>(
         }
     };
     let url = running.url();
-    let url_file = UrlFile::write(&settings.data, &reachable(&url)).map_err(refused)?;
     let presence = appear(settings, engine, &url).await;
     let captures = engine.loops().run("spool", {
         let (engine, data) = (engine.clone(), settings.data.clone());

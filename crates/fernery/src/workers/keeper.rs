@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use fernery_core::JobStatus;
 use fernery_core::artifact::{AzollaId, WorkorderId};
 use fernery_engine::StoreError;
+use fernery_engine::clock_step::STEP_MAX;
 use fernery_engine::pipeline::stranding;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
@@ -44,8 +45,7 @@ impl PollingWorker for Keeper {
         // The first pass removes nothing: whoever restarts a server may want to look first. But folders of earlier
         // versions or of a dead process lose the file modes that they may not keep.
         if self.began.swap(true, Ordering::Relaxed) {
-            // Everything is old by a clock that is far ahead.
-            if context.engine.store().clock_doubt().await?.is_none() {
+            if is_clock_plausible(context).await? {
                 empty_trash(context, &mut pass).await;
             }
         } else {
@@ -56,6 +56,14 @@ impl PollingWorker for Keeper {
         pass.count("folders_removed", removed);
         Ok(pass)
     }
+}
+
+/// Whether the age of a folder can be told by the clock of this machine. By one that is far ahead everything is old. On
+/// PostgreSQL that may be this machine's clock or the database's.
+async fn is_clock_plausible(context: &Context) -> Result<bool, StoreError> {
+    let store = context.engine.store();
+    let ahead = fernery_engine::door::wall_clock().since(store.now().await?);
+    Ok(ahead <= STEP_MAX && store.clock_doubt().await?.is_none())
 }
 
 async fn empty_trash(context: &Context, pass: &mut Pass) {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use fernery_core::WorkerId;
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::{Blueprint, Notices};
-use fernery_engine::pipeline::inbox::notices::{self as noted, Channel, Errand};
+use fernery_engine::pipeline::inbox::notices::{self as noted, Channel, NoticeJob};
 use fernery_engine::store::{Ask, Cause, Claimed, Completion, Failure, Proof};
 use fernery_engine::{StoreError, door};
 use serde_json::json;
@@ -84,8 +84,8 @@ async fn tell_all(context: Arc<Context>, ask: Ask) {
 
 async fn tell(context: &Context, job: &Claimed) -> Result<(), StoreError> {
     let proof = Proof { job_id: job.job_id, attempt_id: job.attempt_id, token_hash: job.lease_token.hash() };
-    let told = match serde_json::from_str::<Errand>(job.payload.get()) {
-        Ok(errand) => told(context, &errand).await,
+    let told = match serde_json::from_str::<NoticeJob>(job.payload.get()) {
+        Ok(notice_job) => told(context, &notice_job).await,
         Err(error) => Err(Untold::Refused(format!("this is no notice: {error}"))),
     };
     door::failpoint("notice-told");
@@ -106,14 +106,14 @@ async fn tell(context: &Context, job: &Claimed) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn told(context: &Context, errand: &Errand) -> Result<(), Untold> {
+async fn told(context: &Context, notice_job: &NoticeJob) -> Result<(), Untold> {
     let refused = |why: &str| Err(Untold::Refused(why.to_string()));
-    let of = context.blueprints.iter().find(|blueprint| blueprint.azolla_id == errand.notice.azolla_id);
+    let of = context.blueprints.iter().find(|blueprint| blueprint.azolla_id == notice_job.notice.azolla_id);
     let Some(Notices { webhook, secret_env, command, .. }) = of.and_then(|of| of.notices.as_ref()) else {
         return refused("its azolla sends no notices any more");
     };
-    let body = serde_json::to_vec(&errand.notice).map_err(|error| Untold::Refused(error.to_string()))?;
-    match (errand.channel, webhook) {
+    let body = serde_json::to_vec(&notice_job.notice).map_err(|error| Untold::Refused(error.to_string()))?;
+    match (notice_job.channel, webhook) {
         (Channel::Webhook, Some(url)) => {
             let name = secret_env.as_deref().unwrap_or_default();
             let Ok(secret) = std::env::var(name) else {
@@ -122,7 +122,7 @@ async fn told(context: &Context, errand: &Errand) -> Result<(), Untold> {
                 ));
             };
             let webhook = Webhook { url: url.clone(), secret };
-            notices::send(&webhook, &context.allowed, &errand.notice.notice_id, &body).await
+            notices::send(&webhook, &context.allowed, &notice_job.notice.notice_id, &body).await
         }
         (Channel::Command, _) if !command.is_empty() => {
             // The lease outlasts the program, so that no second one is started for the same notice.

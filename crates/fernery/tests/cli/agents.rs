@@ -1,7 +1,7 @@
 //! Coding agents on the command line: which there are, setting a repository up for one, and the scripted one as a process.
 
 use crate::program::{Answer, fernery, run_in};
-use fernery_core::profile::{Dialect, Finish, Hearing, Told};
+use fernery_core::profile::{AgentReport, Dialect, Finish, OutputParser};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -37,11 +37,11 @@ fn started(folder: &Path, steps: &[&str], prompt: &str) -> Child {
 }
 
 /// What a mock agent with this prompt told, and its exit code; `None` if a signal ended it.
-fn ran(folder: &Path, prompt: &str) -> (Told, Option<i32>) {
+fn ran(folder: &Path, prompt: &str) -> (AgentReport, Option<i32>) {
     let output = started(folder, &[], prompt).wait_with_output().unwrap();
-    let mut hearing = Hearing::new(Dialect::Mock);
-    hearing.feed(&output.stdout);
-    (hearing.finish(), output.status.code())
+    let mut parser = OutputParser::new(Dialect::Mock);
+    parser.feed(&output.stdout);
+    (parser.finish(), output.status.code())
 }
 
 fn changes(folder: &Path) -> String {

@@ -25,6 +25,10 @@ fn all_wrong_values_of_a_file_are_told_at_once() {
         assert!(told.contains(place), "{told}");
     }
     assert_eq!(told.lines().count(), 3, "{told}");
+    let file = "lease_ttl = \"1h\"\nheartbeat_interval = \"x\"\nreap_interval = \"y\"\nredis = \"http://h\"\n\
+                tls_cert = \"\"\ntls_key = \"\"\ndata = \"\"\n[transport]\nack = \"nobody\"\ngroup = \"a b\"\n";
+    let told = with_file(file, &["config"]).exits(2).stderr;
+    assert_eq!(told.lines().count(), 9, "each once: {told}");
 }
 
 /// K2, K3, K4, K5, K7, K8, K15: what is wrong with a file is told with its place and the rule, before anything starts.

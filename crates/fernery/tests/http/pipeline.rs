@@ -7,7 +7,7 @@ use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_engine::door;
 use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::scheduling::{self, Ids};
-use fernery_engine::pipeline::{azollas, docket, journal, judging, readiness};
+use fernery_engine::pipeline::{azollas, gate_input, journal, judging, readiness};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -56,16 +56,19 @@ pub(crate) async fn schedule(server: &TestServer) {
 /// A pass of the gate and one of the sealer.
 pub(crate) async fn judge(server: &TestServer) {
     let substrate = server.engine.substrate();
-    let taken = substrate.transact(|sql| docket::take_executed(sql, &mec(), &claimer("gate"), 100)).await;
+    let taken = substrate.transact(|sql| gate_input::take_executed(sql, &mec(), &claimer("gate"), 100)).await;
     for (id, held) in taken.expect("claims") {
         let id: WorkorderId = id;
-        let docket =
-            substrate.read(move |sql| docket::docket(sql, &id)).await.expect("read").expect("a docket");
-        let evidence: Vec<Evidence> = docket
+        let gate_input = substrate
+            .read(move |sql| gate_input::gate_input(sql, &id))
+            .await
+            .expect("read")
+            .expect("a gate_input");
+        let evidence: Vec<Evidence> = gate_input
             .blueprint
             .gates
             .iter()
-            .map_while(|gate| plain_evidence(gate, &docket.bundle, None))
+            .map_while(|gate| plain_evidence(gate, &gate_input.bundle, None))
             .collect();
         let done = substrate.transact(move |sql| judging::conclude(sql, &held, &evidence)).await;
         done.expect("judged");

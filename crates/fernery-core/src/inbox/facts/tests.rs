@@ -49,7 +49,7 @@ fn blocker(id: &str, resolved: bool) -> BlockerRef {
     }
 }
 
-pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>) -> Told {
+pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>) -> AzollaAnswer {
     let asked = Asked {
         azolla_id: AzollaId::stored("mec"),
         status: QueryStatus::Ok,
@@ -58,7 +58,7 @@ pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>
         unread: 0,
         full: false,
     };
-    Told { asked, objectives, pauses, clocks: BTreeMap::new(), foreign: BTreeMap::new() }
+    AzollaAnswer { asked, objectives, pauses, clocks: BTreeMap::new(), foreign: BTreeMap::new() }
 }
 
 fn pause(id: &str, reason: PauseReason) -> PauseState {
@@ -216,7 +216,7 @@ fn the_most_pressing_comes_first_and_what_is_over_the_limit_is_counted() {
 #[test]
 fn the_digest_changes_with_what_matters_and_not_with_the_time() {
     let one = || told(vec![objective("T-1", ObjectiveStatus::New)], vec![]);
-    let digest = |told: Told, own: Own, now| facts(&[told], &own, &URGENCY, now).digest();
+    let digest = |told: AzollaAnswer, own: Own, now| facts(&[told], &own, &URGENCY, now).digest();
     let first = digest(one(), own(1), now());
     let mut later = one();
     later.asked.as_of = Some(now().after(HOUR));

@@ -88,11 +88,11 @@ fn the_last_text_tells_of_what_is_not_there_and_nothing_is_said_in_one_line() {
         ["Not everything was seen: mec did not answer. Elsewhere nothing waits."]
     );
     facts.asked[0].status = QueryStatus::Denied;
-    let denied = orientation_texts(&builtin(&facts), &facts).join("");
-    assert!(
-        denied.contains("mec denied it") && !denied.to_lowercase().contains("nothing needs you"),
-        "{denied}"
-    );
+    for (as_of, said) in [(facts.asked[0].as_of, "mec denied a part of it"), (None, "mec denied it")] {
+        facts.asked[0].as_of = as_of;
+        let denied = orientation_texts(&builtin(&facts), &facts).join("");
+        assert!(denied.contains(said) && !denied.to_lowercase().contains("nothing needs you"), "{denied}");
+    }
     (facts.asked[0].status, facts.asked[0].unread) = (QueryStatus::Ok, 3);
     let unread = orientation_texts(&builtin(&facts), &facts).join("");
     assert!(unread.contains("mec told of 3 that cannot be read"), "{unread}");

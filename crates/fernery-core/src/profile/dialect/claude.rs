@@ -1,32 +1,32 @@
 //! Claude Code: `system`, `assistant` and `user` events, and one `result` at the end.
 
-use super::{Finish, Hearing, Usage, count, micros, sum, tool_note};
+use super::{Finish, OutputParser, Usage, count, micros, sum, tool_note};
 use serde_json::Value;
 
 /// The tool by which it would ask a person.
 const QUESTION: &str = "AskUserQuestion";
 
-pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
-    hearing.session(event["session_id"].as_str());
+pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
+    parser.session(event["session_id"].as_str());
     match event["type"].as_str() {
         Some("assistant") => {
             // It goes on: what was said to be the end was not.
-            hearing.told.finished = None;
+            parser.told.finished = None;
             for part in parts(event) {
                 match part["type"].as_str() {
-                    Some("text") => hearing.says(part["text"].as_str().unwrap_or_default()),
-                    Some("tool_use") => hearing.told.question |= part["name"] == QUESTION,
+                    Some("text") => parser.says(part["text"].as_str().unwrap_or_default()),
+                    Some("tool_use") => parser.told.question |= part["name"] == QUESTION,
                     _ => {}
                 }
             }
         }
-        Some("result") => result(event, hearing),
+        Some("result") => result(event, parser),
         _ => {}
     }
 }
 
-fn result(event: &Value, hearing: &mut Hearing) {
-    hearing.told.cost_usd_micros = micros(&event["total_cost_usd"]).or(hearing.told.cost_usd_micros);
+fn result(event: &Value, parser: &mut OutputParser) {
+    parser.told.cost_usd_micros = micros(&event["total_cost_usd"]).or(parser.told.cost_usd_micros);
     // What the sub-agents used is in here alone.
     let by_model = event["modelUsage"].as_object().into_iter().flatten();
     let by_model = by_model.filter_map(|(_, used)| {
@@ -40,19 +40,19 @@ fn result(event: &Value, hearing: &mut Hearing) {
         let made = count(&used["cache_creation_input_tokens"]);
         Usage::of(sum(&[count(&used["input_tokens"]), cached, made]), cached, count(&used["output_tokens"]))
     };
-    hearing.told.usage = by_model.reduce(Usage::and).or_else(alone).or(hearing.told.usage);
+    parser.told.usage = by_model.reduce(Usage::and).or_else(alone).or(parser.told.usage);
     let denied = event["permission_denials"].as_array().into_iter().flatten();
-    hearing.told.question |= denied.into_iter().any(|denied| denied["tool_name"] == QUESTION);
+    parser.told.question |= denied.into_iter().any(|denied| denied["tool_name"] == QUESTION);
     let text = event["result"].as_str();
     if let Some(text) = text {
-        hearing.says(text);
+        parser.says(text);
     }
     let subtype = event["subtype"].as_str().unwrap_or_default();
     if subtype == "success" && event["is_error"] != true {
-        hearing.told.finished = Some(Finish::Success);
+        parser.told.finished = Some(Finish::Success);
     } else {
         let first = event["errors"][0].as_str();
-        hearing.failed(text.filter(|text| !text.is_empty()).or(first).or(Some(subtype)));
+        parser.failed(text.filter(|text| !text.is_empty()).or(first).or(Some(subtype)));
     }
 }
 

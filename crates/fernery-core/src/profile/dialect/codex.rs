@@ -1,25 +1,25 @@
 //! `codex exec --json`: a thread of turns with items in them; `turn.completed` or `turn.failed` ends it.
 
-use super::{Finish, Hearing, Usage, count};
+use super::{Finish, OutputParser, Usage, count};
 use serde_json::Value;
 
-pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
+pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
     match event["type"].as_str() {
-        Some("thread.started") => hearing.session(event["thread_id"].as_str()),
-        Some("turn.started" | "item.started") => hearing.told.finished = None,
+        Some("thread.started") => parser.session(event["thread_id"].as_str()),
+        Some("turn.started" | "item.started") => parser.told.finished = None,
         Some("item.completed") if event["item"]["type"] == "agent_message" => {
-            hearing.says(event["item"]["text"].as_str().unwrap_or_default());
+            parser.says(event["item"]["text"].as_str().unwrap_or_default());
         }
         Some("turn.completed") => {
             let used = &event["usage"];
             let cached = count(&used["cached_input_tokens"]);
             let usage = Usage::of(count(&used["input_tokens"]), cached, count(&used["output_tokens"]));
-            hearing.told.usage = usage.or(hearing.told.usage);
-            hearing.told.finished = Some(Finish::Success);
+            parser.told.usage = usage.or(parser.told.usage);
+            parser.told.finished = Some(Finish::Success);
         }
-        Some("turn.failed") => hearing.failed(event["error"]["message"].as_str()),
+        Some("turn.failed") => parser.failed(event["error"]["message"].as_str()),
         // It says so of a lost connection too, and goes on: a turn that completes afterwards has the last word.
-        Some("error") => hearing.failed(event["message"].as_str()),
+        Some("error") => parser.failed(event["message"].as_str()),
         _ => {}
     }
 }

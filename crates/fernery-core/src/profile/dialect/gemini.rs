@@ -1,25 +1,25 @@
 //! Gemini CLI's `stream-json`: `init`, pieces of messages, tools, and one `result` with the figures of all of it.
 
-use super::{Finish, Hearing, Usage, count, tool_note};
+use super::{Finish, OutputParser, Usage, count, tool_note};
 use serde_json::Value;
 
-pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
+pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
     match event["type"].as_str() {
-        Some("init") => hearing.session(event["session_id"].as_str()),
+        Some("init") => parser.session(event["session_id"].as_str()),
         Some("message") if event["role"] == "assistant" => {
             let text = event["content"].as_str().unwrap_or_default();
             // Pieces follow each other until something else comes.
-            match event["delta"] == true && hearing.piece_of.is_some() {
-                true => hearing.append(text),
-                false => hearing.says(text),
+            match event["delta"] == true && parser.piece_of.is_some() {
+                true => parser.append(text),
+                false => parser.says(text),
             }
-            hearing.piece_of = Some(String::new());
-            hearing.told.finished = None;
+            parser.piece_of = Some(String::new());
+            parser.told.finished = None;
         }
         Some("tool_use") => {
-            hearing.piece_of = None;
-            hearing.told.finished = None;
-            hearing.told.question |= event["tool_name"] == "ask_user";
+            parser.piece_of = None;
+            parser.told.finished = None;
+            parser.told.question |= event["tool_name"] == "ask_user";
         }
         Some("result") => {
             let used = &event["stats"];
@@ -29,10 +29,10 @@ pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
             if let (Some(usage), Some(whole)) = (&mut usage, count(&used["total_tokens"])) {
                 usage.tokens = usage.tokens.max(whole);
             }
-            hearing.told.usage = usage.or(hearing.told.usage);
+            parser.told.usage = usage.or(parser.told.usage);
             match event["status"].as_str() {
-                Some("success") => hearing.told.finished = Some(Finish::Success),
-                _ => hearing.failed(event["error"]["message"].as_str()),
+                Some("success") => parser.told.finished = Some(Finish::Success),
+                _ => parser.failed(event["error"]["message"].as_str()),
             }
         }
         _ => {}

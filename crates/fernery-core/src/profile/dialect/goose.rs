@@ -2,10 +2,10 @@
 //!
 //! It completes, and with exit code 0, even where its model never answered: without one message that is no success.
 
-use super::{Finish, Hearing, Usage, count, tool_note};
+use super::{Finish, OutputParser, Usage, count, tool_note};
 use serde_json::Value;
 
-pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
+pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
     match event["type"].as_str() {
         Some("message") if event["message"]["role"] == "assistant" => {
             let id = event["message"]["id"].as_str().unwrap_or_default();
@@ -13,27 +13,27 @@ pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
                 match part["type"].as_str() {
                     Some("text") => {
                         let text = part["text"].as_str().unwrap_or_default();
-                        match !id.is_empty() && hearing.piece_of.as_deref() == Some(id) {
-                            true => hearing.append(text),
-                            false => hearing.says(text),
+                        match !id.is_empty() && parser.piece_of.as_deref() == Some(id) {
+                            true => parser.append(text),
+                            false => parser.says(text),
                         }
-                        hearing.piece_of = Some(id.to_string());
+                        parser.piece_of = Some(id.to_string());
                     }
-                    Some("actionRequired") => hearing.told.question = true,
+                    Some("actionRequired") => parser.told.question = true,
                     _ => {}
                 }
             }
-            hearing.told.finished = None;
+            parser.told.finished = None;
         }
-        Some("error") => hearing.failed(event["error"].as_str()),
+        Some("error") => parser.failed(event["error"].as_str()),
         Some("complete") => {
             let tokens = count(&event["total_tokens"]);
             let usage = tokens.map(|tokens| Usage { tokens, ..Usage::default() });
-            hearing.told.usage = usage.or(hearing.told.usage);
-            match &hearing.told.finished {
+            parser.told.usage = usage.or(parser.told.usage);
+            match &parser.told.finished {
                 Some(Finish::Error(_)) => {}
-                _ if hearing.told.message.is_none() => hearing.failed(Some("its model said nothing")),
-                _ => hearing.told.finished = Some(Finish::Success),
+                _ if parser.told.message.is_none() => parser.failed(Some("its model said nothing")),
+                _ => parser.told.finished = Some(Finish::Success),
             }
         }
         _ => {}

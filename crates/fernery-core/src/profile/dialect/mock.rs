@@ -1,26 +1,26 @@
 //! `fernery mock-agent`: `start`, `text`, `tool`, `question` and `usage` events, and `final` at the end.
 
-use super::{Finish, Hearing, Usage, count, micros};
+use super::{Finish, OutputParser, Usage, count, micros};
 use serde_json::Value;
 
-pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
+pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
     match event["type"].as_str() {
-        Some("start") => hearing.session(event["session"].as_str()),
-        Some("text") => hearing.says(event["text"].as_str().unwrap_or_default()),
-        Some("question") => hearing.told.question = true,
+        Some("start") => parser.session(event["session"].as_str()),
+        Some("text") => parser.says(event["text"].as_str().unwrap_or_default()),
+        Some("question") => parser.told.question = true,
         Some("usage") => {
             let usage = Usage::of(count(&event["input"]), None, count(&event["output"]));
-            hearing.told.usage = usage.or(hearing.told.usage);
-            hearing.told.cost_usd_micros = micros(&event["cost_usd"]).or(hearing.told.cost_usd_micros);
+            parser.told.usage = usage.or(parser.told.usage);
+            parser.told.cost_usd_micros = micros(&event["cost_usd"]).or(parser.told.cost_usd_micros);
         }
         Some("final") => {
             let message = event["message"].as_str();
             if let Some(message) = message {
-                hearing.says(message);
+                parser.says(message);
             }
             match event["status"].as_str() {
-                Some("success") => hearing.told.finished = Some(Finish::Success),
-                _ => hearing.failed(message),
+                Some("success") => parser.told.finished = Some(Finish::Success),
+                _ => parser.failed(message),
             }
         }
         _ => {}

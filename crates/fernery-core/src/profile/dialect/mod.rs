@@ -71,7 +71,7 @@ pub struct Usage {
 
 /// What an agent's output says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct AgentReport {
     /// How it ended by its protocol. `None`: the event by which it ends never came, or there is no protocol.
     pub finished: Option<Finish>,
     /// What it used.
@@ -90,19 +90,19 @@ pub struct Told {
 
 /// Listens to one agent from its first byte to its last.
 #[derive(Debug)]
-pub struct Hearing {
+pub struct OutputParser {
     dialect: Dialect,
     lines: Lines,
-    told: Told,
+    told: AgentReport,
     /// Which message of several the last one belongs to, where they come in pieces.
     piece_of: Option<String>,
     note: Option<String>,
 }
 
-impl Hearing {
+impl OutputParser {
     /// Of an agent that has written nothing yet.
     pub fn new(dialect: Dialect) -> Self {
-        Self { dialect, lines: Lines::default(), told: Told::default(), piece_of: None, note: None }
+        Self { dialect, lines: Lines::default(), told: AgentReport::default(), piece_of: None, note: None }
     }
 
     /// Takes what it wrote next, cut anywhere.
@@ -118,7 +118,7 @@ impl Hearing {
     }
 
     /// It writes no more: what it has said in all.
-    pub fn finish(mut self) -> Told {
+    pub fn finish(mut self) -> AgentReport {
         if let Some(rest) = std::mem::take(&mut self.lines).rest() {
             self.line(&rest);
         }

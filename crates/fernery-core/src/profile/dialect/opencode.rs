@@ -1,32 +1,32 @@
 //! `opencode run --format json`: steps, each with what it used; the last one ends with the reason `stop`.
 
-use super::{Finish, Hearing, Usage, count, micros, sum, tool_note};
+use super::{Finish, OutputParser, Usage, count, micros, sum, tool_note};
 use serde_json::Value;
 
-pub(super) fn hear(event: &Value, hearing: &mut Hearing) {
-    hearing.session(event["sessionID"].as_str());
+pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
+    parser.session(event["sessionID"].as_str());
     let part = &event["part"];
     match event["type"].as_str() {
-        Some("step_start") => hearing.told.finished = None,
-        Some("text") => hearing.says(part["text"].as_str().unwrap_or_default()),
-        Some("tool_use") => hearing.told.question |= part["tool"] == "question",
+        Some("step_start") => parser.told.finished = None,
+        Some("text") => parser.says(part["text"].as_str().unwrap_or_default()),
+        Some("tool_use") => parser.told.question |= part["tool"] == "question",
         Some("step_finish") => {
             let used = &part["tokens"];
             let cached = count(&used["cache"]["read"]);
             let input = sum(&[count(&used["input"]), cached, count(&used["cache"]["write"])]);
             let step = Usage::of(input, cached, sum(&[count(&used["output"]), count(&used["reasoning"])]));
-            hearing.told.usage = step.into_iter().chain(hearing.told.usage).reduce(Usage::and);
-            hearing.told.cost_usd_micros = sum(&[hearing.told.cost_usd_micros, micros(&part["cost"])]);
+            parser.told.usage = step.into_iter().chain(parser.told.usage).reduce(Usage::and);
+            parser.told.cost_usd_micros = sum(&[parser.told.cost_usd_micros, micros(&part["cost"])]);
             match part["reason"].as_str() {
-                Some("stop") => hearing.told.finished = Some(Finish::Success),
+                Some("stop") => parser.told.finished = Some(Finish::Success),
                 // It goes on after its tools, and where its provider gave no reason.
-                Some("tool-calls" | "unknown") | None => hearing.told.finished = None,
-                Some(reason) => hearing.failed(Some(&format!("it stopped: {reason}"))),
+                Some("tool-calls" | "unknown") | None => parser.told.finished = None,
+                Some(reason) => parser.failed(Some(&format!("it stopped: {reason}"))),
             }
         }
         Some("error") => {
             let error = &event["error"];
-            hearing.failed(error["data"]["message"].as_str().or(error["name"].as_str()).or(error.as_str()));
+            parser.failed(error["data"]["message"].as_str().or(error["name"].as_str()).or(error.as_str()));
         }
         _ => {}
     }

@@ -41,10 +41,10 @@ const ALL: [(Dialect, &str); 6] = [
     (Dialect::Mock, MOCK),
 ];
 
-fn told(dialect: Dialect, output: impl AsRef<[u8]>) -> Told {
-    let mut hearing = Hearing::new(dialect);
-    hearing.feed(output.as_ref());
-    hearing.finish()
+fn told(dialect: Dialect, output: impl AsRef<[u8]>) -> AgentReport {
+    let mut parser = OutputParser::new(dialect);
+    parser.feed(output.as_ref());
+    parser.finish()
 }
 
 fn used(input: u64, cached: u64, output: u64) -> Option<Usage> {
@@ -62,7 +62,7 @@ fn a_run_that_went_well_tells_its_end_its_figures_and_its_last_words() {
         (Usage::of(Some(3), None, Some(4)), Some(500_000), "Wrote a.txt.", Some("mock")),
     ];
     for ((dialect, output), (usage, cost_usd_micros, message, session)) in ALL.into_iter().zip(expected) {
-        let expected = Told {
+        let expected = AgentReport {
             finished: Some(Finish::Success),
             usage,
             cost_usd_micros,
@@ -90,10 +90,10 @@ fn output_that_was_cut_off_anywhere_is_no_success() {
 fn how_the_bytes_come_makes_no_difference() {
     for (dialect, output) in ALL {
         for size in [1, 7, 64] {
-            let mut hearing = Hearing::new(dialect);
-            output.as_bytes().chunks(size).for_each(|chunk| hearing.feed(chunk));
-            hearing.feed(b"\n");
-            assert_eq!(hearing.finish(), told(dialect, output), "{dialect} by {size}");
+            let mut parser = OutputParser::new(dialect);
+            output.as_bytes().chunks(size).for_each(|chunk| parser.feed(chunk));
+            parser.feed(b"\n");
+            assert_eq!(parser.finish(), told(dialect, output), "{dialect} by {size}");
         }
         let crlf = output.replace('\n', "\r\n");
         assert_eq!(told(dialect, crlf), told(dialect, output), "{dialect}");
@@ -236,15 +236,15 @@ fn text_has_no_protocol_and_keeps_its_end() {
 
 #[test]
 fn a_line_that_is_too_long_is_skipped_and_no_memory_kept_for_it() {
-    let mut hearing = Hearing::new(Dialect::Mock);
-    hearing.feed(b"{\"type\":\"text\",\"text\":\"");
+    let mut parser = OutputParser::new(Dialect::Mock);
+    parser.feed(b"{\"type\":\"text\",\"text\":\"");
     let piece = vec![b'x'; 1 << 20];
     for _ in 0..=(limits::AGENT_LINE_BYTES_MAX >> 20) {
-        hearing.feed(&piece);
+        parser.feed(&piece);
     }
-    hearing.feed(b"\"}\n");
-    hearing.feed(MOCK.as_bytes());
-    assert_eq!(hearing.finish(), told(Dialect::Mock, MOCK));
+    parser.feed(b"\"}\n");
+    parser.feed(MOCK.as_bytes());
+    assert_eq!(parser.finish(), told(Dialect::Mock, MOCK));
     let large = format!("{{\"type\":\"text\",\"text\":\"{}\"}}\n", "y".repeat(9 << 20));
     assert!(told(Dialect::Mock, large).message.is_some(), "a line of 9 MiB is an event");
 }
@@ -259,9 +259,9 @@ fn what_it_is_doing_fits_on_one_line() {
         (Dialect::Goose, "developer__shell: make"),
         (Dialect::Mock, "write: a.txt"),
     ] {
-        let mut hearing = Hearing::new(dialect);
-        hearing.feed(ALL.iter().find(|(of, _)| *of == dialect).unwrap().1.as_bytes());
-        assert_eq!(hearing.note(), Some(expected), "{dialect}");
+        let mut parser = OutputParser::new(dialect);
+        parser.feed(ALL.iter().find(|(of, _)| *of == dialect).unwrap().1.as_bytes());
+        assert_eq!(parser.note(), Some(expected), "{dialect}");
     }
     assert_eq!(Dialect::Text.last_line("a\u{1b}[31mb\tc\r\n"), Some("a[31mb c".to_string()));
     assert_eq!(Dialect::Text.last_line("  \n"), None);

@@ -9,7 +9,7 @@ use fernery_core::artifact::{
     AzollaId, EventId, QueryId, QueryStatus, SubstrateQuery, SubstrateQueryResponse,
 };
 use fernery_core::blueprint::ReadableArtifact;
-use fernery_core::inbox::facts::{Asked, Told};
+use fernery_core::inbox::facts::{Asked, AzollaAnswer};
 use fernery_core::inbox::foreign;
 use fernery_core::{canonical, limits};
 use serde::Serialize;
@@ -124,7 +124,7 @@ pub(crate) fn status<'a>(responses: impl Iterator<Item = &'a SubstrateQueryRespo
 }
 
 /// What each azolla answered to all of its queries.
-pub(crate) fn told(answered: &[Answered]) -> Vec<Told> {
+pub(crate) fn told(answered: &[Answered]) -> Vec<AzollaAnswer> {
     let mut by_azolla: BTreeMap<&AzollaId, Vec<&Answered>> = BTreeMap::new();
     for one in answered {
         by_azolla.entry(&one.query.target_azolla_id).or_default().push(one);
@@ -132,11 +132,11 @@ pub(crate) fn told(answered: &[Answered]) -> Vec<Told> {
     by_azolla.into_iter().filter_map(|(azolla_id, all)| of_one(azolla_id, &all)).collect()
 }
 
-fn of_one(azolla_id: &AzollaId, answered: &[&Answered]) -> Option<Told> {
+fn of_one(azolla_id: &AzollaId, answered: &[&Answered]) -> Option<AzollaAnswer> {
     let status = status(answered.iter().map(|one| &one.response))?;
     let server = answered.iter().find_map(|one| one.server.clone());
     let asked = Asked { azolla_id: azolla_id.clone(), status, server, as_of: None, unread: 0, full: false };
-    let mut told = Told {
+    let mut told = AzollaAnswer {
         asked,
         objectives: Vec::new(),
         pauses: Vec::new(),

@@ -318,7 +318,7 @@ pub fn merge(
     Ok(Ok(kept))
 }
 
-/// Merges a draft into another: its texts, and the higher importance and urgency.
+/// Merges a draft into another: its texts, the higher importance and urgency, and metadata that the kept one lacks.
 fn absorb(kept: &mut Draft, other: &Draft) {
     kept.acceptance_criteria =
         format!("{}\n\n{}\n{}", kept.acceptance_criteria.trim_end(), other.title, other.acceptance_criteria);

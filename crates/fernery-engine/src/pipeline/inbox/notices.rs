@@ -31,7 +31,7 @@ pub enum Channel {
 
 /// The payload of a notice's job. Only `notice` is sent to the outside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Errand {
+pub struct NoticeJob {
     /// How it is delivered.
     pub channel: Channel,
     /// The notice.
@@ -95,10 +95,10 @@ pub fn dispatch(sql: &mut dyn Sql, azolla_id: &AzollaId, chance: Chance, limit: 
         let webhook = how.webhook.as_ref().map(|_| Channel::Webhook);
         let command = (!how.command.is_empty()).then_some(Channel::Command);
         for channel in [webhook, command].into_iter().flatten() {
-            let errand = Errand { channel, notice: notice.clone() };
+            let notice_job = NoticeJob { channel, notice: notice.clone() };
             let damaged = |e: serde_json::Error| StoreError::Corrupt(e.to_string());
-            let payload =
-                RawValue::from_string(serde_json::to_string(&errand).map_err(damaged)?).map_err(damaged)?;
+            let payload = RawValue::from_string(serde_json::to_string(&notice_job).map_err(damaged)?)
+                .map_err(damaged)?;
             sql.enqueue(NewJob {
                 job_id: Some(chance.job_id()),
                 max_attempts: TRIES,

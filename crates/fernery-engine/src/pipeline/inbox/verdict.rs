@@ -5,7 +5,7 @@
 use super::{manifests, tracks};
 use crate::door;
 use crate::error::StoreResult;
-use crate::pipeline::docket::Heard;
+use crate::pipeline::gate_input::Evaluated;
 use crate::pipeline::judging::{Judged, write_record};
 use crate::pipeline::pauses::{pause_key_of_run, write_pause};
 use crate::pipeline::reading::WorkorderView;
@@ -40,36 +40,36 @@ struct Upshot {
 /// Writes the verdict, and what follows from it.
 pub(crate) fn conclude(
     sql: &mut dyn Sql,
-    heard: &Heard,
+    evaluated: &Evaluated,
     work: &WorkorderView,
     verdict: &Verdict,
     snapshot: Option<&ContextSnapshot>,
 ) -> StoreResult<Judged> {
-    let Heard { docket, evidence, .. } = heard;
+    let Evaluated { gate_input, evidence, .. } = evaluated;
     let id = &work.workorder.work_order_id;
     let (gate_result, gate_reason) = verdict.recorded();
     let record = RunRecord {
         run_id: RunId::stored(&door::artifact_id()),
         work_order_id: id.clone(),
         objective_id: work.workorder.objective_id.clone(),
-        output_id: docket.bundle.output_id.clone(),
+        output_id: gate_input.bundle.output_id.clone(),
         gate_result,
         gate_reason,
         created_at: sql.now(),
     };
     write_record(sql, &record, &work.azolla_id, evidence)?;
-    let verdicted = Verdicted { heard, work, record: &record, stand_in: snapshot.and_then(StandIn::of) };
+    let verdicted = Verdicted { evaluated, work, record: &record, stand_in: snapshot.and_then(StandIn::of) };
     let upshot = match snapshot.and_then(Question::of) {
         Some(Question::Triage { batch, .. }) => of_triage(sql, &verdicted, &batch)?,
         Some(Question::Manifest(facts)) => of_manifest(sql, &verdicted, &facts)?,
         None => unreadable(sql, id)?,
     };
-    let spent = outcome(&docket.bundle.metadata) == Outcome::Budget;
+    let spent = outcome(&gate_input.bundle.metadata) == Outcome::Budget;
     let reason = if spent { PauseReason::BudgetExhausted } else { upshot.reason };
     let (of, azolla_id) = (record.objective_id.clone(), work.azolla_id.clone());
     let pause = PauseState::new(of, azolla_id, reason, upshot.actions, sql.now());
     write_pause(sql, &pause_key_of_run(id), &pause)?;
-    let exhibits = Exhibits { workorder: &work.workorder, snapshot, bundle: &docket.bundle, evidence };
+    let exhibits = Exhibits { workorder: &work.workorder, snapshot, bundle: &gate_input.bundle, evidence };
     let why = json!({"run_id": record.run_id, "work_order_id": id, "gate_result": record.gate_result,
                      "gate_reason": record.gate_reason, "came_to": upshot.told, "by": exhibits.digests()});
     journal::note(sql, "gate", Act::Judged, record.objective_id.as_str(), &why)?;
@@ -92,7 +92,7 @@ fn unreadable(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Upshot> {
 
 /// A verdict over a workorder of the tracks.
 struct Verdicted<'a> {
-    heard: &'a Heard,
+    evaluated: &'a Evaluated,
     work: &'a WorkorderView,
     record: &'a RunRecord,
     /// The executor that the built-in rules replaced.
@@ -106,7 +106,7 @@ impl Verdicted<'_> {
 
     /// The name for people of the executor that made the answer.
     fn made_by(&self) -> String {
-        let blueprint = &self.heard.docket.blueprint;
+        let blueprint = &self.evaluated.gate_input.blueprint;
         let maker = || tracks::maker(blueprint, &self.work.workorder.diazotroph_type);
         self.stand_in.as_ref().map_or_else(maker, StandIn::made_by)
     }
@@ -119,14 +119,14 @@ impl Verdicted<'_> {
 /// If the answer passed, the captures in its candidates are PROCESSED. All others come again, finally to the built-in rules,
 /// whose answer is a workorder and a run like any other.
 fn of_triage(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, batch: &[Captured]) -> StoreResult<Upshot> {
-    let Verdicted { heard, work, record, stand_in } = verdicted;
-    let (id, blueprint) = (&work.workorder.work_order_id, &heard.docket.blueprint);
+    let Verdicted { evaluated, work, record, stand_in } = verdicted;
+    let (id, blueprint) = (&work.workorder.work_order_id, &evaluated.gate_input.blueprint);
     // The captures of this workorder, whatever its answer says.
     let held = sql.query(include_str!("../sql/captures_in_triage.sql"), &[id.as_str().into()])?;
     let tries: BTreeMap<CaptureId, u32> =
         held.iter().map(|row| Ok((row.word(0)?, row.count(1)?))).collect::<StoreResult<_>>()?;
     let passed = verdicted.passed();
-    let answer = if passed { triage::read(&heard.docket.bundle.content, batch).ok() } else { None };
+    let answer = if passed { triage::read(&evaluated.gate_input.bundle.content, batch).ok() } else { None };
     let answer = answer.unwrap_or_default();
     let mut settled: BTreeSet<&CaptureId> = BTreeSet::new();
     let made_by = verdicted.made_by();
@@ -202,9 +202,9 @@ fn insert_candidate(
 /// A manifest that passed is stored; its first lines are the actions of the pause. If it failed, the built-in rules are asked
 /// for one, once, unless no azolla was asked.
 fn of_manifest(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, facts: &Facts) -> StoreResult<Upshot> {
-    let Verdicted { heard, work, stand_in, .. } = verdicted;
+    let Verdicted { evaluated, work, stand_in, .. } = verdicted;
     let id: &WorkorderId = &work.workorder.work_order_id;
-    let content = &heard.docket.bundle.content;
+    let content = &evaluated.gate_input.bundle.content;
     let answer = if verdicted.passed() { manifest::read(content, facts).ok() } else { None };
     let Some(orientation) = answer else {
         let first = match (stand_in, facts.asked.is_empty()) {

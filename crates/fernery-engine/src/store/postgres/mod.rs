@@ -110,7 +110,7 @@ impl PostgresStore {
             async move { claim::take_back(shared, &mut *taken_back.lock().await).await }
         });
         let mut tasks =
-            vec![shared.supervised("herald", notify::send), shared.supervised("listener", notify::listen)];
+            vec![shared.supervised("notifier", notify::send), shared.supervised("listener", notify::listen)];
         if shared.messaging.is_some() {
             tasks.push(shared.supervised("relay", relay::relay));
             tasks.push(shared.supervised("sweep", sweep::sweep));

@@ -73,7 +73,7 @@ fn damaged(what: impl std::fmt::Display) -> StoreError {
     StoreError::Corrupt(format!("a row does not fit: {what}"))
 }
 
-/// A column of a row: by its name; by its place on the hot path, and where a statement has only one or two.
+/// A column of a row: by its name; by its place in statements that are short or run often.
 pub(super) trait PostgresColumn: RowIndex + std::fmt::Display + Copy {}
 
 impl PostgresColumn for usize {}

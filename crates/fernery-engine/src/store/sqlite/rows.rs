@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// A column of a row: by its name; by its place on the hot path, and where a statement has only one or two.
+/// A column of a row: by its name; by its place in statements that are short or run often.
 pub(super) trait SqliteColumn: RowIndex + Copy {}
 
 impl SqliteColumn for usize {}

@@ -2,7 +2,7 @@
 //! bounds, and keeps the guard awake.
 
 use super::send_off::{WAKE_EVERY, wake};
-use super::{Heard, Listener, NotRun, Seen};
+use super::{Listener, NotRun, OutputStream, Seen};
 use crate::guard::bounded_output::{Head, Tail};
 use crate::guard::link::{Ended, Exit, Link, Order, Report};
 use fernery_core::limits;
@@ -105,7 +105,7 @@ impl<'g> Run<'g> {
                         let before = self.written.is_cut();
                         self.written.push(&out[..n]);
                         self.written_end.push(&out[..n]);
-                        self.hear(Heard::Stdout, &out[..n]);
+                        self.hear(OutputStream::Stdout, &out[..n]);
                         // The job can no longer succeed, and may never stop by itself.
                         if let Some(grace) = full
                             && self.written.is_cut()
@@ -119,7 +119,7 @@ impl<'g> Run<'g> {
                 read = self.stderr.read(&mut err), if listening => match read {
                     Ok(n) if n > 0 => {
                         self.complaints.push(&err[..n]);
-                        self.hear(Heard::Stderr, &err[..n]);
+                        self.hear(OutputStream::Stderr, &err[..n]);
                     }
                     _ => listening = false,
                 },
@@ -136,7 +136,7 @@ impl<'g> Run<'g> {
         }
     }
 
-    fn hear(&self, from: Heard, bytes: &[u8]) {
+    fn hear(&self, from: OutputStream, bytes: &[u8]) {
         if let Some(listener) = self.listener {
             listener(from, bytes);
         }
@@ -162,13 +162,13 @@ impl<'g> Run<'g> {
             rest_of(stdout, |bytes| {
                 self.written.push(bytes);
                 self.written_end.push(bytes);
-                hear(Heard::Stdout, bytes);
+                hear(OutputStream::Stdout, bytes);
             });
         }
         if let Ok(stderr) = self.stderr.into_nonblocking_fd() {
             rest_of(stderr, |bytes| {
                 self.complaints.push(bytes);
-                hear(Heard::Stderr, bytes);
+                hear(OutputStream::Stderr, bytes);
             });
         }
         Seen { exit, stdout: self.written, stdout_end: self.written_end, stderr: self.complaints }

@@ -204,8 +204,10 @@ pub(super) fn show(screen: Screen, reply: &Reply<JobDetail>) -> Outcome {
 
 fn attempts(so_far: usize, max: u32) -> String {
     let may_fail = counted(max, "time");
-    // A redrive sets the count of failures to zero and keeps the attempts.
-    let anew = if so_far > max as usize { ", counted from its last redrive or retry" } else { "" };
+    let anew = match so_far > max as usize {
+        true => " (lost and released attempts, and those before a redrive or retry, do not count)",
+        false => "",
+    };
     format!("{so_far} so far; it may fail {may_fail}{anew}")
 }
 

@@ -113,7 +113,8 @@ fn freshness(asked: &Asked, now: Timestamp) -> String {
     let how = match (asked.status, asked.as_of) {
         (QueryStatus::Ok, Some(as_of)) => format!("{} ago", stream::age(now.since(as_of))),
         (QueryStatus::Ok, None) => "answered".to_string(),
-        (QueryStatus::Denied, _) => "denied it".to_string(),
+        (QueryStatus::Denied, Some(_)) => "denied a part of it".to_string(),
+        (QueryStatus::Denied, None) => "denied it".to_string(),
         (QueryStatus::TargetUnavailable, _) => "unreachable".to_string(),
     };
     let more = if asked.full { ", and there may be more than one answer can hold" } else { "" };

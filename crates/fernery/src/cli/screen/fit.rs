@@ -3,7 +3,7 @@
 use super::Cell;
 use fernery_core::Timestamp;
 use std::time::Duration;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// Spaces between two columns.
 pub(super) const GAP: usize = 2;
@@ -85,7 +85,7 @@ pub(super) fn pieces(row: &[Cell], columns: &[Column], total: usize) -> Vec<Piec
         let room = if last { total.saturating_sub(start).max(LAST_MIN) } else { column.width };
         let lines = if last { wrapped(&cell.0, room) } else { vec![cut(&cell.0, column)] };
         for text in lines.into_iter().filter(|text| !text.is_empty()) {
-            let spaces = if new_line { start } else { start - end };
+            let spaces = if new_line { start } else { start.saturating_sub(end) };
             end = start + text.width();
             out.push(Piece { new_line, spaces, cell: Cell(text, cell.1) });
             // Only the last column has more lines.
@@ -124,10 +124,9 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 
 /// How many bytes of a text fit into this many columns; at least one character.
 fn fitting(text: &str, columns: usize) -> usize {
-    let mut taken = 0;
     for (at, c) in text.char_indices() {
-        taken += c.width().unwrap_or(0);
-        if taken > columns && at > 0 {
+        // The text up to here and not the sum of its characters: a variation selector makes an emoji wider.
+        if at > 0 && text[..at + c.len_utf8()].width() > columns {
             return at;
         }
     }
@@ -169,6 +168,14 @@ mod tests {
         );
         assert_eq!(lines[1], format!("{JOB}  diazotroph:PAT…  SUCCEEDED  in 1h   2s ago"));
         assert_eq!(shown(&heads, &[row], 200)[1], row.join("  "), "where there is room nothing is shortened");
+    }
+
+    #[test]
+    fn emoji_that_are_wider_than_their_characters_stay_in_their_column() {
+        let title = "⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️ fix the footer before the release";
+        let lines = shown(&["ID", "TITLE…", "STATUS"], &[&["web-1", title, "NEW"]], 40);
+        assert!(lines.iter().all(|line| line.width() <= 40), "{lines:?}");
+        assert!(lines[1].contains("⚠️…") && lines[1].ends_with("NEW"), "{lines:?}");
     }
 
     #[test]

@@ -27,12 +27,12 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// Takes a worker's events. A thread of its own shows them: a stopped terminal or a pipe that nobody reads must not
 /// hold up heartbeats.
 pub(super) struct Show {
-    sender: Mutex<Option<SyncSender<Told>>>,
+    sender: Mutex<Option<SyncSender<News>>>,
     shown: Mutex<Receiver<()>>,
 }
 
 /// What there is to show.
-enum Told {
+enum News {
     Line(Line),
     Event(WorkerEvent),
     End(Summary),
@@ -83,7 +83,7 @@ impl Show {
         Self { sender: Mutex::new(Some(sender)), shown: Mutex::new(shown) }
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: News) {
         if let Some(sender) = &*self.sender.lock().expect("not poisoned") {
             // Nobody has read ten thousand lines.
             let _ = sender.try_send(told);
@@ -92,16 +92,16 @@ impl Show {
 
     /// Tells where it works.
     pub(super) fn start(&self, text: String, object: Value) {
-        self.tell(Told::Line(Line { object, text, news: true }));
+        self.tell(News::Line(Line { object, text, news: true }));
     }
 
     pub(super) fn event(&self, event: WorkerEvent) {
-        self.tell(Told::Event(event));
+        self.tell(News::Event(event));
     }
 
     pub(super) fn remark(&self, job: &Job, remark: Remark) {
         let (id, stream) = (job.id(), job.stream());
-        self.tell(Told::Line(match remark {
+        self.tell(News::Line(match remark {
             Remark::Leftovers(count) => Line {
                 object: json!({"event": "leftovers_ended", "job_id": id, "stream": stream, "processes": count}),
                 text: format!("ended     {id} {stream}: processes that had outlived the command: {count}"),
@@ -118,7 +118,7 @@ impl Show {
     /// Tells of reports that another worker has left.
     pub(super) fn gathered(&self, spool: &Path, gathered: &Result<Gathered, WorkerError>) {
         let path = spool.display().to_string();
-        let line = |object: Value, text: String| self.tell(Told::Line(Line { object, text, news: true }));
+        let line = |object: Value, text: String| self.tell(News::Line(Line { object, text, news: true }));
         match gathered {
             Ok(Gathered { reports, damaged, .. }) => {
                 line(
@@ -142,12 +142,12 @@ impl Show {
     /// Tells of trouble that concerns no job.
     pub(super) fn trouble(&self, why: &str) {
         let (object, text) = (json!({"event": "waiting", "why": why}), format!("waiting   {why}"));
-        self.tell(Told::Line(Line { object, text, news: true }));
+        self.tell(News::Line(Line { object, text, news: true }));
     }
 
     /// Says what was done, and leaves the terminal as it was.
     pub(super) fn end(&self, summary: Summary) {
-        self.tell(Told::End(summary));
+        self.tell(News::End(summary));
     }
 
     /// Waits until everything is shown, but not for ever.
@@ -158,10 +158,10 @@ impl Show {
 }
 
 impl Shower {
-    fn show(&mut self, told: Told) {
+    fn show(&mut self, told: News) {
         match told {
-            Told::Line(line) => self.line(line),
-            Told::Event(event) => {
+            News::Line(line) => self.line(line),
+            News::Event(event) => {
                 if let Some(live) = &mut self.live {
                     live.follow(&event);
                 }
@@ -169,7 +169,7 @@ impl Shower {
                     self.line(line);
                 }
             }
-            Told::End(summary) => {
+            News::End(summary) => {
                 if let Some(live) = self.live.take() {
                     live.counts.finish_and_clear();
                     let _ = live.lines.clear();
@@ -272,7 +272,7 @@ fn ended(summary: &Summary) -> Line {
     Line { object, text: format!("ended: {summary}"), news: true }
 }
 
-/// Attempts are numbered through; what counts against the maximum begins anew after a redrive.
+/// Every attempt has a number, but lost and released ones, and those before a redrive, do not count against the maximum.
 fn attempt(number: u32, max: u32) -> String {
     if number <= max { format!("attempt {number} of {max}") } else { format!("attempt {number}") }
 }

@@ -1,7 +1,7 @@
 //! The worker calls for many jobs at once. Every item gets its own answer. If one item has a wrong form, the whole call is
 //! refused before anything is written.
 
-use super::beats::{Heard, hear};
+use super::beats::{BeatResult, extend};
 use super::contract::{failure, leased, result_fits, server_time, take, unfit};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
@@ -35,8 +35,8 @@ pub async fn heartbeat(call: Call) -> Replied {
     let _writing = call.writing()?;
     let beat = |item: &HeartbeatItem| Beat { job_id: item.job_id, token_hash: item.lease_token.hash() };
     let beats = items.iter().map(|item| (beat(item), item.progress.clone())).collect();
-    let heard = hear(call.server.engine().store(), beats).await?;
-    let answered = items.iter().zip(heard).map(|(item, Heard { answer, went_back })| {
+    let results = extend(call.server.engine().store(), beats).await?;
+    let answered = items.iter().zip(results).map(|(item, BeatResult { answer, went_back })| {
         let (outcome, lease_expires_at, cancel_requested) = match answer {
             BeatAnswer::Extended { expires_at, cancel_requested } => {
                 // The lease was extended nevertheless.

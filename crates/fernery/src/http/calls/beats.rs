@@ -6,7 +6,7 @@ use fernery_engine::store::{Beat, BeatAnswer, Store};
 
 /// The answer to a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) struct Heard {
+pub(in crate::http) struct BeatResult {
     pub(in crate::http) answer: BeatAnswer,
     /// Its progress was not stored, because it was lower than before.
     pub(in crate::http) went_back: bool,
@@ -29,31 +29,31 @@ impl Leases for dyn Store + '_ {
 }
 
 /// Takes heartbeats; answers each, in order.
-pub(in crate::http) async fn hear(
+pub(in crate::http) async fn extend(
     leases: &(impl Leases + ?Sized),
     beats: Vec<(Beat, Option<Progress>)>,
-) -> StoreResult<Vec<Heard>> {
+) -> StoreResult<Vec<BeatResult>> {
     let answers = leases.renew(beats.iter().map(|(beat, _)| *beat).collect()).await?;
-    let mut heard: Vec<Heard> =
-        answers.into_iter().map(|answer| Heard { answer, went_back: false }).collect();
+    let mut results: Vec<BeatResult> =
+        answers.into_iter().map(|answer| BeatResult { answer, went_back: false }).collect();
     let said = beats.into_iter().enumerate().filter_map(|(n, (beat, said))| Some((n, (beat, said?))));
     let (places, said): (Vec<usize>, Vec<(Beat, Progress)>) = said.unzip();
     if said.is_empty() {
-        return Ok(heard);
+        return Ok(results);
     }
     let all: Vec<Beat> = said.iter().map(|(beat, _)| *beat).collect();
     let kept = leases.note(said).await?;
     let refused = places.into_iter().zip(all).zip(kept).filter(|(_, kept)| !kept).map(|(place, _)| place);
     let (places, again): (Vec<usize>, Vec<Beat>) = refused.unzip();
     if again.is_empty() {
-        return Ok(heard);
+        return Ok(results);
     }
     // The store refuses lower progress and a lost lease in the same way, and the lease may be lost between the two writes. A
     // second renewal tells which of them it was.
     for (place, answer) in places.into_iter().zip(leases.renew(again).await?) {
-        heard[place] = Heard { answer, went_back: matches!(answer, BeatAnswer::Extended { .. }) };
+        results[place] = BeatResult { answer, went_back: matches!(answer, BeatAnswer::Extended { .. }) };
     }
-    Ok(heard)
+    Ok(results)
 }
 
 #[cfg(test)]
@@ -99,17 +99,17 @@ mod tests {
     async fn a_lease_that_is_lost_between_the_two_writes_is_lost_and_not_a_step_back() {
         let leases = LostBetween::default();
         let beats = vec![(beat(1), at(50)), (beat(2), at(90)), (beat(3), None), (beat(4), at(10))];
-        let heard = hear(&leases, beats).await.unwrap();
-        let good = Heard { answer: EXTENDED, went_back: false };
-        let lost = Heard { answer: BeatAnswer::LeaseLost, went_back: false };
-        assert_eq!(heard, [good, lost, good, Heard { went_back: true, ..good }]);
+        let results = extend(&leases, beats).await.unwrap();
+        let good = BeatResult { answer: EXTENDED, went_back: false };
+        let lost = BeatResult { answer: BeatAnswer::LeaseLost, went_back: false };
+        assert_eq!(results, [good, lost, good, BeatResult { went_back: true, ..good }]);
     }
 
     #[tokio::test]
     async fn what_is_kept_is_asked_for_once() {
         let leases = LostBetween::default();
         for said in [None, at(50)] {
-            hear(&leases, vec![(beat(1), said)]).await.unwrap();
+            extend(&leases, vec![(beat(1), said)]).await.unwrap();
         }
         assert_eq!(leases.renewals.into_inner(), 2);
     }

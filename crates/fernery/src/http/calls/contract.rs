@@ -1,7 +1,7 @@
 //! The four calls of the worker contract, one job at a time.
 
 use super::acting::fields;
-use super::beats::{Heard, hear};
+use super::beats::{BeatResult, extend};
 use super::named::missing;
 use super::workorder_jobs;
 use crate::http::Server;
@@ -101,8 +101,8 @@ pub async fn heartbeat(call: Call) -> Replied {
     let request: HeartbeatRequest = json::read(&call.body)?;
     let _writing = call.writing()?;
     let beat = Beat { job_id: request.job_id, token_hash: request.lease_token.hash() };
-    let heard = hear(call.server.engine().store(), vec![(beat, request.progress)]).await?;
-    let Heard { answer, went_back } = only(heard)?;
+    let results = extend(call.server.engine().store(), vec![(beat, request.progress)]).await?;
+    let BeatResult { answer, went_back } = only(results)?;
     match answer {
         BeatAnswer::Extended { .. } if went_back => {
             Err(Refusal::field(Code::Invalid, "/progress/percent", WENT_BACK))

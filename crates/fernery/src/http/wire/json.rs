@@ -58,6 +58,9 @@ fn without_types(detail: &str) -> String {
     let Some((found, expected)) = detail.rsplit_once(", expected ") else { return detail.to_string() };
     let expected = match expected.split_whitespace().next().unwrap_or_default() {
         "struct" => "a JSON object",
+        "u8" | "u16" | "u32" if found.starts_with("invalid value") && !found.contains('-') => {
+            "a smaller whole number"
+        }
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
@@ -121,6 +124,8 @@ mod tests {
         assert_eq!(said("[1]"), "invalid type: integer `1`, expected a JSON object");
         let number = said(r#"[{"payload":{},"max_attempts":-1}]"#);
         assert_eq!(number, "invalid value: integer `-1`, expected a whole number from 0 on");
+        let number = said(r#"[{"payload":{},"max_attempts":5000000000}]"#);
+        assert_eq!(number, "invalid value: integer `5000000000`, expected a smaller whole number");
     }
 
     #[test]

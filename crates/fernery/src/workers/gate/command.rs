@@ -3,7 +3,7 @@
 use super::trial::{PatchedTree, Trial, trouble};
 use fernery_core::artifact::GateResult;
 use fernery_core::pipeline::evidence::Evidence;
-use fernery_engine::pipeline::docket::Docket;
+use fernery_engine::pipeline::gate_input::GateInput;
 use fernery_exec::agent::occupy;
 use fernery_exec::command::{Command, GRACE, cell};
 use fernery_exec::guard::{ATTEMPT_VARIABLE, NotRun, Ran};
@@ -34,7 +34,7 @@ struct Prepared {
 
 pub(super) async fn run_gate(
     place: &Path,
-    docket: &Docket,
+    gate_input: &GateInput,
     trial: Option<&Trial>,
     program: Program<'_>,
     stops: &mut mpsc::UnboundedReceiver<Duration>,
@@ -44,7 +44,7 @@ pub(super) async fn run_gate(
         Err(error) => return trouble("", &format!("no folder for it: {error}")),
     };
     let timeout = program.timeout;
-    let Prepared { command, env } = match prepare(place, docket, trial, program).await {
+    let Prepared { command, env } = match prepare(place, gate_input, trial, program).await {
         Ok(prepared) => prepared,
         Err(why) => return trouble("", &why),
     };
@@ -75,7 +75,7 @@ pub(super) async fn run_gate(
 /// Puts everything where the program expects it: the bundle as files, and for a patch the tree with the patch applied.
 async fn prepare(
     place: &Path,
-    docket: &Docket,
+    gate_input: &GateInput,
     trial: Option<&Trial>,
     Program { argv, env, tier, kept, .. }: Program<'_>,
 ) -> Result<Prepared, String> {
@@ -93,8 +93,8 @@ async fn prepare(
     }
     let (bundle, content) = (beside.join("output_bundle.json"), beside.join("content"));
     let written = std::fs::create_dir_all(&beside)
-        .and_then(|()| std::fs::write(&bundle, serde_json::to_vec_pretty(&docket.bundle)?))
-        .and_then(|()| std::fs::write(&content, &docket.bundle.content));
+        .and_then(|()| std::fs::write(&bundle, serde_json::to_vec_pretty(&gate_input.bundle)?))
+        .and_then(|()| std::fs::write(&content, &gate_input.bundle.content));
     written
         .and_then(|()| if tier == Tier::Unconfined { Ok(()) } else { cell.hand_over(&ours) })
         .map_err(|error| format!("the bundle could not be written down: {error}"))?;
@@ -104,8 +104,8 @@ async fn prepare(
         (ATTEMPT_VARIABLE.to_string(), mark_of(place)),
         ("FERNERY_OUTPUT_BUNDLE".to_string(), bundle.display().to_string()),
         ("FERNERY_OUTPUT_CONTENT".to_string(), content.display().to_string()),
-        ("FERNERY_OBJECTIVE_ID".to_string(), docket.bundle.objective_id.to_string()),
-        ("FERNERY_WORK_ORDER_ID".to_string(), docket.workorder.workorder.work_order_id.to_string()),
+        ("FERNERY_OBJECTIVE_ID".to_string(), gate_input.bundle.objective_id.to_string()),
+        ("FERNERY_WORK_ORDER_ID".to_string(), gate_input.workorder.workorder.work_order_id.to_string()),
     ];
     Ok(Prepared { command, env })
 }

@@ -21,7 +21,7 @@ use fernery_core::patch::protects::Relied;
 use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::protection::{Informing, Protected};
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
-use fernery_engine::pipeline::docket::{self, Docket, Heard};
+use fernery_engine::pipeline::gate_input::{self, Evaluated, GateInput};
 use fernery_engine::pipeline::judging::{self, Judged};
 use fernery_engine::pipeline::{Stage, reading};
 use fernery_engine::{StoreError, Substrate, door};
@@ -82,7 +82,7 @@ impl PollingWorker for Gates {
         let room = BATCH - judging.len() as i64;
         let (of, by) = (azolla.clone(), self.judge.by.clone());
         let taken =
-            self.judge.substrate.transact(move |sql| docket::take_executed(sql, &of, &by, room)).await?;
+            self.judge.substrate.transact(move |sql| gate_input::take_executed(sql, &of, &by, room)).await?;
         if !taken.is_empty() {
             door::failpoint("gate-claimed");
         }
@@ -147,33 +147,33 @@ impl Judge {
         taken: Vec<(WorkorderId, HeldClaim)>,
     ) -> Result<(Vec<Judged>, Vec<(WorkorderId, HeldClaim)>), StoreError> {
         let ids: Vec<WorkorderId> = taken.iter().map(|(id, _)| id.clone()).collect();
-        let dockets = self.substrate.read(move |sql| docket::dockets(sql, &ids)).await?;
+        let gate_inputs = self.substrate.read(move |sql| gate_input::gate_inputs(sql, &ids)).await?;
         // Reading a patch takes time: do it neither in a transaction nor on a thread of the runtime.
         let hearing = tokio::task::spawn_blocking(move || {
-            let (mut heard, mut others) = (Vec::new(), Vec::new());
-            for ((id, held), docket) in taken.into_iter().zip(dockets) {
-                match docket.and_then(|docket| Heard::plainly(&held, docket)) {
-                    Some(one) => heard.push(one),
+            let (mut evaluated, mut others) = (Vec::new(), Vec::new());
+            for ((id, held), gate_input) in taken.into_iter().zip(gate_inputs) {
+                match gate_input.and_then(|gate_input| Evaluated::plainly(&held, gate_input)) {
+                    Some(one) => evaluated.push(one),
                     None => others.push((id, held)),
                 }
             }
-            (heard, others)
+            (evaluated, others)
         });
-        let (heard, others) = hearing.await.map_err(|e| StoreError::Corrupt(format!("a gate: {e}")))?;
-        let judged = match heard.is_empty() {
+        let (evaluated, others) = hearing.await.map_err(|e| StoreError::Corrupt(format!("a gate: {e}")))?;
+        let judged = match evaluated.is_empty() {
             true => Vec::new(),
-            false => self.substrate.transact(move |sql| judging::conclude_all(sql, &heard)).await?,
+            false => self.substrate.transact(move |sql| judging::conclude_all(sql, &evaluated)).await?,
         };
         Ok((judged, others))
     }
 
     async fn judge(&self, id: WorkorderId, held: HeldClaim) -> Result<Judged, StoreError> {
         let of = id.clone();
-        let Some(docket) = self.substrate.read(move |sql| docket::docket(sql, &of)).await? else {
+        let Some(gate_input) = self.substrate.read(move |sql| gate_input::gate_input(sql, &of)).await? else {
             self.substrate.transact(move |sql| claims::release(sql, &held)).await?;
             return Ok(Judged::Before);
         };
-        let Some((evidence, held)) = self.evidence(&id, &docket, held).await? else {
+        let Some((evidence, held)) = self.evidence(&id, &gate_input, held).await? else {
             return Ok(Judged::ClaimLost);
         };
         door::failpoint("gate-evidence");
@@ -184,15 +184,15 @@ impl Judge {
     async fn evidence(
         &self,
         id: &WorkorderId,
-        docket: &Docket,
+        gate_input: &GateInput,
         mut held: HeldClaim,
     ) -> Result<Option<(Vec<Evidence>, HeldClaim)>, StoreError> {
         let mut found = Vec::new();
-        let trial = self.trial(id, docket, held.claim_version).await?;
-        for gate in &docket.blueprint.gates {
-            let evidence = match plain_evidence(gate, &docket.bundle, docket.snapshot.as_ref()) {
+        let trial = self.trial(id, gate_input, held.claim_version).await?;
+        for gate in &gate_input.blueprint.gates {
+            let evidence = match plain_evidence(gate, &gate_input.bundle, gate_input.snapshot.as_ref()) {
                 Some(evidence) => evidence,
-                None => match self.run_renewing(docket, trial.as_ref(), gate, held).await? {
+                None => match self.run_renewing(gate_input, trial.as_ref(), gate, held).await? {
                     Some((evidence, renewed)) => {
                         held = renewed;
                         evidence
@@ -205,7 +205,7 @@ impl Judge {
             if !passed {
                 // An earlier claimant that died may have left a branch after all gates had passed.
                 if let Some(trial) = &trial {
-                    trial.withdraw(&docket.workorder.workorder, &docket.bundle).await;
+                    trial.withdraw(&gate_input.workorder.workorder, &gate_input.bundle).await;
                 }
                 return Ok(Some((found, held)));
             }
@@ -222,7 +222,7 @@ impl Judge {
         door::failpoint("gate-passed");
         // A cancelled objective leaves nothing in the repository.
         if wanted {
-            found.extend(trial.branch(&docket.workorder.workorder, &docket.bundle).await);
+            found.extend(trial.branch(&gate_input.workorder.workorder, &gate_input.bundle).await);
         }
         door::failpoint("gate-branched");
         Ok(Some((found, held)))
@@ -232,13 +232,13 @@ impl Judge {
     async fn trial(
         &self,
         id: &WorkorderId,
-        docket: &Docket,
+        gate_input: &GateInput,
         version: i64,
     ) -> Result<Option<Trial>, StoreError> {
-        if !docket.blueprint.gates.contains(&Gate::Applies) {
+        if !gate_input.blueprint.gates.contains(&Gate::Applies) {
             return Ok(None);
         }
-        let of = docket.workorder.workorder.context_snapshot_id.clone();
+        let of = gate_input.workorder.workorder.context_snapshot_id.clone();
         let snapshot = self.substrate.read(move |sql| reading::snapshot(sql, &of)).await?;
         let dir = gate_folder(&self.work, id.as_str(), "patch.git", version);
         Ok(Some(Trial::new(snapshot.as_ref(), &self.repos, dir)))
@@ -246,13 +246,13 @@ impl Judge {
 
     async fn run_renewing(
         &self,
-        docket: &Docket,
+        gate_input: &GateInput,
         trial: Option<&Trial>,
         gate: &Gate,
         mut held: HeldClaim,
     ) -> Result<Option<(Evidence, HeldClaim)>, StoreError> {
         let (stop, stops) = mpsc::unbounded_channel();
-        let running = self.run(docket, trial, (gate, held.claim_version), stops);
+        let running = self.run(gate_input, trial, (gate, held.claim_version), stops);
         tokio::pin!(running);
         let mut lost = false;
         loop {
@@ -277,7 +277,7 @@ impl Judge {
 
     async fn run(
         &self,
-        docket: &Docket,
+        gate_input: &GateInput,
         trial: Option<&Trial>,
         (gate, version): (&Gate, i64),
         mut stops: mpsc::UnboundedReceiver<Duration>,
@@ -288,7 +288,7 @@ impl Judge {
                 (name, argv, timeout, env, sandbox, protects)
             }
             (Gate::Applies, Some(trial)) => {
-                let evidence = trial.applies(&docket.bundle).await;
+                let evidence = trial.applies(&gate_input.bundle).await;
                 return Evidence { ms: ms(since), ..evidence };
             }
             _ => return trouble(gate.name(), "this gate runs no program"),
@@ -300,7 +300,7 @@ impl Judge {
         let Some(_turn) = turn(&self.programs, &mut stops).await else {
             return trouble(name, "it was stopped before it began");
         };
-        let id = &docket.workorder.workorder.work_order_id;
+        let id = &gate_input.workorder.workorder.work_order_id;
         let mut run = async |kept: &[String], folder: &str| {
             let since = stop_watch();
             let folder = gate_folder(&self.work, id.as_str(), folder, version);
@@ -308,13 +308,13 @@ impl Judge {
             if let Err(error) = make_plain(&folder) {
                 return trouble(name, &format!("no folder for it: {error}"));
             }
-            let ran = run_gate(&folder, docket, trial, program, &mut stops).await;
+            let ran = run_gate(&folder, gate_input, trial, program, &mut stops).await;
             settle(&folder, &self.private).await;
             let _ = remove_all(&folder);
             Evidence { ms: ms(since), ..ran }
         };
         let relied = Relied { argv, protects: protects.as_deref() };
-        let touched = trial.map(|trial| trial.touched(&docket.bundle, relied));
+        let touched = trial.map(|trial| trial.touched(&gate_input.bundle, relied));
         let touched = touched.unwrap_or_default();
         let decides = run(&touched.kept, name).await;
         let mut informs = None;

@@ -38,7 +38,6 @@ const KNOWN: &[(&str, usize, &str)] = &[
     ("Stop", 3, "why held work is given up, why a round of the relay ends, and the end of a copy"),
     ("Target", 3, "of a copy, of a question, and of a call"),
     ("Text", 2, "what a ticket says, and what is shown of it"),
-    ("Told", 3, "what an agent, a prompt or an azolla says"),
     ("Violation", 2, "of a schema, and of the rules for a part of a document"),
     ("Which", 2, "each store has its own: which leases are settled"),
 ];

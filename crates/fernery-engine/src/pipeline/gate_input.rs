@@ -30,7 +30,7 @@ pub fn take_executed(
 
 /// Everything that the gates of a workorder need.
 #[derive(Clone, Debug)]
-pub struct Docket {
+pub struct GateInput {
     /// The workorder.
     pub workorder: WorkorderView,
     /// What was handed in.
@@ -41,13 +41,13 @@ pub struct Docket {
     pub snapshot: Option<ContextSnapshot>,
 }
 
-/// Reads what there is to judge; `None` where there is nothing, or a verdict already.
-pub fn docket(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Docket>> {
-    Ok(dockets(sql, std::slice::from_ref(id))?.pop().flatten())
+/// Reads what there is to judge; `None` where nothing was handed in.
+pub fn gate_input(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<GateInput>> {
+    Ok(gate_inputs(sql, std::slice::from_ref(id))?.pop().flatten())
 }
 
-/// As [`docket`], for each of these.
-pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option<Docket>>> {
+/// As [`gate_input`], for each of these.
+pub fn gate_inputs(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option<GateInput>>> {
     let mut asked: Vec<Statement<'_>> = Vec::with_capacity(ids.len() * 2);
     for id in ids {
         asked.push((include_str!("sql/workorder_by_id.sql"), vec![id.as_str().into()]));
@@ -77,27 +77,27 @@ pub fn dockets(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Option
         if snapshot.as_ref().and_then(StandIn::of).is_some() {
             blueprint = Arc::new(blueprint.of_stand_ins());
         }
-        found.push(Some(Docket { workorder, bundle, blueprint, snapshot }));
+        found.push(Some(GateInput { workorder, bundle, blueprint, snapshot }));
     }
     Ok(found)
 }
 
 /// A workorder with the evidence of its gates.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct Evaluated {
     /// The claim.
     pub held: HeldClaim,
     /// What was judged.
-    pub docket: Docket,
+    pub gate_input: GateInput,
     /// What the gates found, up to the first that did not pass.
     pub evidence: Vec<Evidence>,
 }
 
-impl Heard {
+impl Evaluated {
     /// The evidence of gates that need only the bundle; `None`: a gate must run a program.
-    pub fn plainly(held: &HeldClaim, docket: Docket) -> Option<Self> {
-        let gates = &docket.blueprint.gates;
-        let evidence = plain_evidence_of_all(gates, &docket.bundle, docket.snapshot.as_ref())?;
-        Some(Self { held: held.clone(), docket, evidence })
+    pub fn plainly(held: &HeldClaim, gate_input: GateInput) -> Option<Self> {
+        let gates = &gate_input.blueprint.gates;
+        let evidence = plain_evidence_of_all(gates, &gate_input.bundle, gate_input.snapshot.as_ref())?;
+        Some(Self { held: held.clone(), gate_input, evidence })
     }
 }
