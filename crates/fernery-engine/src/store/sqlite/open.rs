@@ -155,7 +155,8 @@ pub(super) fn writer(database: &Path) -> StoreResult<Connection> {
     upgrade::migrate(&db, database, version)?;
     // SQLite passes over a failed sync of the folder, and without its name there the log would not outlive a power cut.
     sync_folder(database).map_err(|e| unusable(&e))?;
-    db.set_prepared_statement_cache_capacity(128);
+    // More than there are statements, so that none is parsed again and again.
+    db.set_prepared_statement_cache_capacity(512);
     Ok(db)
 }
 
