@@ -242,6 +242,9 @@ mod tests {
     #[test]
     fn attempts_before_a_redrive_do_not_count_against_the_maximum() {
         assert_eq!(attempts(1, 3), "1 so far; it may fail 3 times");
-        assert_eq!(attempts(2, 1), "2 so far; it may fail 1 time, counted from its last redrive or retry");
+        assert_eq!(
+            attempts(2, 1),
+            "2 so far; it may fail 1 time (lost and released attempts, and those before a redrive or retry, do not count)"
+        );
     }
 }

@@ -124,8 +124,10 @@ mod tests {
         assert_eq!(said("[1]"), "invalid type: integer `1`, expected a JSON object");
         let number = said(r#"[{"payload":{},"max_attempts":-1}]"#);
         assert_eq!(number, "invalid value: integer `-1`, expected a whole number from 0 on");
-        let number = said(r#"[{"payload":{},"max_attempts":5000000000}]"#);
-        assert_eq!(number, "invalid value: integer `5000000000`, expected a smaller whole number");
+        assert_eq!(
+            without_types("invalid value: integer `300`, expected u8"),
+            "invalid value: integer `300`, expected a smaller whole number"
+        );
     }
 
     #[test]
