@@ -94,6 +94,15 @@ fn an_existing_file_is_replaced_only_with_force() {
 }
 
 /// SQLite would read a log that lies beside the copy as a part of it.
+/// Whether every thread of a process has stopped; a signal reaches them one after the other.
+fn stands_still(pid: impl std::fmt::Display) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.flatten().all(|thread| {
+        let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        status.contains("\nState:\tT")
+    })
+}
+
 #[test]
 fn a_backup_refuses_a_target_with_a_stale_log_or_a_running_server() {
     let dir = stopped(1, 100);
@@ -113,6 +122,9 @@ fn a_backup_refuses_a_target_with_a_stale_log_or_a_running_server() {
     let served = elsewhere.data().join("fernery.db");
     // It stands still, or a reader of its own makes them anew.
     elsewhere.signal(rustix::process::Signal::STOP);
+    while !stands_still(elsewhere.pid()) {
+        std::thread::yield_now();
+    }
     for end in ["-wal", "-shm"] {
         fs::remove_file(elsewhere.data().join(format!("fernery.db{end}"))).unwrap();
     }
