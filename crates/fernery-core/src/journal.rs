@@ -19,6 +19,16 @@ words!(
         Confirmed = "confirm",
         /// An operator wants a judged objective done again.
         Reopened = "reopen",
+        /// An operator answered the question of an executor, and lets it go on.
+        Answered = "answer",
+        /// An operator wants a patch on its base branch.
+        Merge = "merge",
+        /// A patch is on its base branch.
+        Landed = "landed",
+        /// A patch did not land.
+        NotLanded = "not_landed",
+        /// A ticket that an objective waits for was cancelled.
+        AfterCancelled = "after_cancelled",
         /// An objective was blocked, by an operator or by the scheduler.
         Blocked = "blocked",
         /// Blockers were resolved.
@@ -45,6 +55,12 @@ words!(
         BlueprintInForce = "blueprint_in_force",
         /// A folder was imported, or an objective of it became NEW by that.
         Imported = "imported",
+        /// A discarded candidate waits again.
+        Restored = "restored",
+        /// A person does not want to see something before a later time, or wants to see it again.
+        Snoozed = "snoozed",
+        /// Captures that came again and again come no more.
+        RecurrenceStopped = "recurrence_stopped",
     }
 );
 
@@ -103,9 +119,9 @@ mod tests {
     #[test]
     fn the_stored_words_of_acts_never_change() {
         let words: Vec<_> = Act::ALL.iter().map(|act| act.as_str()).collect();
-        let stored = "created edited approve confirm reopen blocked unblocked cancelled approval_lapsed \
+        let stored = "created edited approve confirm reopen answer merge landed not_landed after_cancelled blocked unblocked cancelled approval_lapsed \
                       event_processed judged promoted edited_candidate discarded merged captures_released \
-                      blueprint_in_force imported";
+                      blueprint_in_force imported restored snoozed recurrence_stopped";
         assert_eq!(words.join(" "), stored);
     }
 

@@ -18,6 +18,7 @@
 //! * [`schema`]: the JSON Schemas of the artifacts, and what a document has against its own
 //! * [`names`]: ids and names as the wire spells them
 //! * [`json_strict`]: what a document must be so that it means the same to every reader
+//! * [`id_part`]: the short forms of ids that people type
 //! * [`percent`]: the encoding of URLs
 //! * [`toml_file`]: files that people write, with the place of every mistake
 //! * [`limits`]: every limit, in one place
@@ -27,6 +28,7 @@ pub mod blueprint;
 pub mod calendar;
 pub mod canonical;
 pub mod exported;
+pub mod id_part;
 pub mod inbox;
 pub mod job;
 pub mod journal;

@@ -202,6 +202,14 @@ pub const EVIDENCE_BYTES_MAX: usize = 16 << 10;
 /// Bytes that an executor is told of why the attempt before failed; of more the end is kept. Only the last attempt is told,
 /// so a prompt does not grow from attempt to attempt.
 pub const TOLD_FAILURE_BYTES_MAX: usize = 8 << 10;
+/// Bytes of a patch that the next attempt is started from; it travels in the snapshot, beside the prompt.
+pub const REWORK_PATCH_BYTES_MAX: usize = 512 << 10;
+/// Files of an earlier attempt, or of a conflict, that an agent is told by name.
+pub const REWORK_FILES_TOLD_MAX: usize = 50;
+/// Bytes of the question of an executor.
+pub const QUESTION_BYTES_MAX: usize = 4 << 10;
+/// Last lines of a failed gate's log that people are shown at once.
+pub const LOG_LINES_SHOWN: usize = 20;
 /// Last lines of a log by which two failures are compared.
 pub const ALIKE_LINES: usize = 10;
 /// Workorders under way at once above which `fernery azolla check` warns: each ends at a person, who loses the overview.

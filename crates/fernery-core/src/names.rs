@@ -95,6 +95,26 @@ pub fn is_unprintable(c: char) -> bool {
     c.is_control() || of_layout
 }
 
+/// Makes one emoji of two.
+const JOINER: char = '\u{200d}';
+
+/// A picture, or what selects its form or colour.
+fn is_emoji(c: char) -> bool {
+    matches!(c as u32, 0x1f000..=0x1faff | 0x2600..=0x27bf | 0x2b00..=0x2bff | 0x2190..=0x21ff | 0xfe0f)
+}
+
+/// The unprintable characters of a text, each with its place. A joiner between two emoji is part of a picture and none of
+/// them; anywhere else it would hide.
+pub fn unprintable_in(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut before = None;
+    text.char_indices().filter(move |(at, c)| {
+        let after = || text[at + c.len_utf8()..].chars().next();
+        let joins = *c == JOINER && before.is_some_and(is_emoji) && after().is_some_and(is_emoji);
+        before = Some(*c);
+        is_unprintable(*c) && !joins
+    })
+}
+
 /// Text that can be shown as it is: lines and tabs stay, every other unprintable character is replaced.
 pub fn showable(text: &str) -> String {
     let shown = |c| if matches!(c, '\n' | '\t') || !is_unprintable(c) { c } else { '\u{fffd}' };
@@ -243,6 +263,18 @@ pub fn check_unique_key(text: &str) -> Result<(), BadName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_joiner_is_printable_between_two_emoji_only() {
+        let places = |text: &str| unprintable_in(text).map(|(at, _)| at).collect::<Vec<_>>();
+        for whole in ["👩‍💻 the deploy", "🏳️‍🌈", "👩🏽‍🚀", "plain"] {
+            assert!(places(whole).is_empty(), "{whole}");
+        }
+        assert_eq!(places("a\u{200d}b"), [1]);
+        assert_eq!(places("👩\u{200d}"), [4]);
+        assert_eq!(places("👩\u{200d}\u{200d}👩"), [4, 7]);
+        assert_eq!(places("👩\u{202e}👩"), [4]);
+    }
 
     #[test]
     fn a_misspelling_is_recognised_and_another_word_is_not() {

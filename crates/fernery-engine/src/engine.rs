@@ -6,13 +6,12 @@ use crate::door;
 use crate::error::{StoreError, StoreResult};
 use crate::explanation::Explanation;
 use crate::pipeline::Substrate;
-use crate::polled::UNPOLLED;
 use crate::signals::Signals;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Ask, Claimed, JobView, Store, StoreSettings};
 use crate::supervise::{Loops, lock};
-use fernery_core::{JobId, JobStatus};
+use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -212,18 +211,29 @@ impl Engine {
             }
             JobStatus::Queued => {
                 let stream = self.store().stream(brief.stream.clone()).await?;
-                let wall = door::wall_clock();
-                let polled = self.inner.signals.parking.last_polled(&brief.stream, wall);
-                let nobody = polled.is_none_or(|at| wall.since(at) > UNPOLLED);
+                // Who works on another job of it will come back for this one.
+                let busy = stream.as_ref().is_some_and(|stream| stream.counts.running > 0);
                 match stream {
                     Some(stream) if stream.paused => Explanation::StreamPaused,
-                    _ if nobody => Explanation::NoWorker { last_polled_at: polled },
+                    _ if !busy && self.is_unpolled(&brief.stream) => {
+                        Explanation::NoWorker { last_polled_at: self.last_polled(&brief.stream) }
+                    }
                     Some(stream) => Explanation::Waiting { ready: stream.counts.ready },
                     None => Explanation::Waiting { ready: 0 },
                 }
             }
         };
         Ok(Some((view, explanation)))
+    }
+
+    /// Whether nobody asks for jobs of a stream, as far as this process knows.
+    pub fn is_unpolled(&self, stream: &StreamName) -> bool {
+        self.inner.signals.parking.is_left(stream, door::wall_clock())
+    }
+
+    /// When somebody last asked for jobs of a stream, as far as this process knows.
+    pub fn last_polled(&self, stream: &StreamName) -> Option<Timestamp> {
+        self.inner.signals.parking.last_polled(stream, door::wall_clock())
     }
 
     /// Waits until the store has failed for good: the process must be started anew.

@@ -1,5 +1,6 @@
 //! Why a job does not run: a word for programs, a sentence for people.
 
+use fernery_core::pipeline::waiting::{self, Waiting};
 use fernery_core::{JobStatus, StreamName, Timestamp};
 
 /// Why a job does not run.
@@ -25,7 +26,7 @@ pub enum Explanation {
     },
     /// Nobody may claim from its stream.
     StreamPaused,
-    /// Nobody has asked for jobs of its stream for a minute.
+    /// Nobody asks for jobs of its stream any more, or nobody ever did.
     NoWorker {
         /// When somebody last did, as far as this process knows.
         last_polled_at: Option<Timestamp>,
@@ -45,9 +46,14 @@ impl Explanation {
             Self::Held { .. } => "held",
             Self::Scheduled { .. } => "scheduled",
             Self::StreamPaused => "stream_paused",
-            Self::NoWorker { .. } => "no_worker",
+            Self::NoWorker { .. } => Waiting::NO_WORKER,
             Self::Waiting { .. } => "waiting",
         }
+    }
+
+    /// Whether it is for somebody to claim, now or at its time.
+    pub const fn is_unclaimed(&self) -> bool {
+        matches!(self, Self::Scheduled { .. } | Self::NoWorker { .. } | Self::Waiting { .. })
     }
 
     /// A sentence for people.
@@ -65,10 +71,7 @@ impl Explanation {
             Self::Held { worker_id, until, .. } => format!("worker {worker_id} holds it until {until}"),
             Self::Scheduled { until } => format!("it is scheduled for {until}"),
             Self::StreamPaused => format!("stream {stream} is paused"),
-            Self::NoWorker { last_polled_at: None } => format!("no worker polls stream {stream}"),
-            Self::NoWorker { last_polled_at: Some(at) } => {
-                format!("no worker polls stream {stream} since {at}")
-            }
+            Self::NoWorker { last_polled_at } => waiting::no_worker(stream, *last_polled_at),
             Self::Waiting { ready } => {
                 let jobs = if *ready == 1 { "1 job".to_string() } else { format!("{ready} jobs") };
                 format!("it waits for its turn: {jobs} of stream {stream} can be claimed")

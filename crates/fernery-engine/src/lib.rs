@@ -24,7 +24,7 @@ pub mod transport;
 
 pub use embed::Stop;
 pub use engine::{Database, Engine, EngineSettings, open_store};
-pub use error::StoreError;
+pub use error::{StoreError, StoreResult};
 pub use explanation::Explanation;
 pub use fernery_core::job::report::Answer;
 pub use fernery_core::{JobId, JobStatus};

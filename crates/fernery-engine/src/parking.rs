@@ -6,11 +6,12 @@
 //! Each waiting claim is woken by at most one nudge at a time, first come first served, and a nudge that reaches a claim
 //! which is just leaving is handed on: of two jobs and two waiters none stays behind.
 
+use crate::door;
 use crate::polled::Polled;
 use crate::supervise::lock;
 use fernery_core::{StreamName, Timestamp};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
@@ -45,6 +46,8 @@ pub struct Parked<'a> {
     waiter: Arc<Waiter>,
     /// The nudge that the store is being asked about. Whoever hangs up meanwhile hands it on.
     unanswered: Mutex<Option<StreamName>>,
+    /// It leaves with a job, and so is busy rather than gone.
+    got: AtomicBool,
 }
 
 impl Parking {
@@ -52,7 +55,8 @@ impl Parking {
     pub fn park<'a>(&'a self, streams: &'a [StreamName]) -> Parked<'a> {
         let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
         let waiter = Arc::new(Waiter { wake: Notify::new(), nudged: Mutex::new(None) });
-        let parked = Parked { parking: self, ticket, streams, waiter, unanswered: Mutex::new(None) };
+        let (unanswered, got) = (Mutex::new(None), AtomicBool::new(false));
+        let parked = Parked { parking: self, ticket, streams, waiter, unanswered, got };
         parked.stand();
         // Last: whoever sees it counted may count on it to be woken.
         lock(&self.lot).claims += 1;
@@ -111,6 +115,12 @@ impl Parking {
         let lot = lock(&self.lot);
         if lot.waiting.contains_key(stream) { Some(now) } else { lot.polled.last(stream) }
     }
+
+    /// Whether nobody asks for a stream any more, as far as this process knows.
+    pub fn is_left(&self, stream: &StreamName, now: Timestamp) -> bool {
+        let lot = lock(&self.lot);
+        !lot.waiting.contains_key(stream) && lot.polled.is_left(stream, now)
+    }
 }
 
 impl Parked<'_> {
@@ -134,6 +144,7 @@ impl Parked<'_> {
     /// is spent, unless the job is another stream's: then the one it was for may still wait, and somebody else looks.
     pub fn answered(&self, got: Option<&StreamName>) {
         let nudge = lock(&self.unanswered).take();
+        self.got.store(got.is_some(), Ordering::Relaxed);
         if let (Some(nudge), Some(got)) = (nudge, got)
             && nudge != *got
         {
@@ -144,6 +155,7 @@ impl Parked<'_> {
 
 impl Drop for Parked<'_> {
     fn drop(&mut self) {
+        let now = door::wall_clock();
         {
             let mut lot = lock(&self.parking.lot);
             lot.claims -= 1;
@@ -152,6 +164,9 @@ impl Drop for Parked<'_> {
                     queue.remove(&self.ticket);
                     if queue.is_empty() {
                         lot.waiting.remove(stream);
+                        if !self.got.load(Ordering::Relaxed) {
+                            lot.polled.left(stream, now);
+                        }
                     }
                 }
             }

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// A stream that nobody has asked for this long has no worker.
 pub(crate) const UNPOLLED: Duration = Duration::from_secs(60);
+/// Whoever waited for jobs comes back at once, or within this time after an error.
+pub(crate) const GONE: Duration = Duration::from_secs(3);
 /// Streams that are remembered.
 const NAMES_MAX: usize = 10_000;
 
@@ -26,6 +28,8 @@ pub(crate) struct Polled {
 struct Poll {
     at: Timestamp,
     again: bool,
+    /// The last one who waited for it went away without a job.
+    left: bool,
 }
 
 impl Polled {
@@ -42,8 +46,21 @@ impl Polled {
             None => {}
         }
         let again = before.is_some();
-        self.known.insert(stream.clone(), Poll { at: now, again });
+        self.known.insert(stream.clone(), Poll { at: now, again, left: false });
         self.line(again).insert((now, stream.clone()));
+    }
+
+    /// Remembers that the last one who waited for a stream went away without a job of it.
+    pub(crate) fn left(&mut self, stream: &StreamName, now: Timestamp) {
+        let Some(poll) = self.known.get(stream).copied() else { return };
+        self.line(poll.again).remove(&(poll.at, stream.clone()));
+        self.line(poll.again).insert((now, stream.clone()));
+        self.known.insert(stream.clone(), Poll { at: now, left: true, ..poll });
+    }
+
+    /// Whether nobody asks for a stream any more.
+    pub(crate) fn is_left(&self, stream: &StreamName, now: Timestamp) -> bool {
+        self.known.get(stream).is_none_or(|poll| now.since(poll.at) > if poll.left { GONE } else { UNPOLLED })
     }
 
     fn forget_one(&mut self, now: Timestamp) {
@@ -86,6 +103,24 @@ mod tests {
         (0..3 * NAMES_MAX).for_each(|n| polled.polled(&name(n), at(7)));
         assert_eq!(polled.last(&worker), Some(at(6)));
         is_bounded(&polled);
+    }
+
+    #[test]
+    fn whoever_waited_and_went_is_gone_at_once_and_whoever_got_a_job_is_busy() {
+        let (mut polled, mail) = (Polled::default(), StreamName::stored("mail"));
+        assert!(polled.is_left(&mail, at(0)));
+        polled.polled(&mail, at(10));
+        assert!(!polled.is_left(&mail, at(70)));
+        assert!(polled.is_left(&mail, at(71)));
+        polled.left(&mail, at(80));
+        assert!(!polled.is_left(&mail, at(83)), "it may be on its way back");
+        assert!(polled.is_left(&mail, at(84)));
+        assert_eq!(polled.last(&mail), Some(at(80)));
+        polled.polled(&mail, at(90));
+        assert!(!polled.is_left(&mail, at(150)));
+        polled.left(&StreamName::stored("never"), at(90));
+        assert_eq!(polled.last(&StreamName::stored("never")), None);
+        assert_eq!((polled.known.len(), polled.once.len() + polled.again.len()), (1, 1));
     }
 
     #[test]

@@ -42,17 +42,10 @@ impl Command {
         Ok(Self { guards, tier, env: own })
     }
 
-    pub async fn run(
-        &self,
-        stdin: &[u8],
-        env: Vec<(String, String)>,
-        ends_when_full: bool,
-        hang_max: Duration,
-        stops: UnboundedReceiver<Duration>,
-    ) -> Result<Ran, NotRun> {
-        let env = self.env.iter().cloned().chain(env).collect();
-        let ran =
-            self.guards.run(Input { env, stdin, ends_when_full, listener: None, hang_max }, stops).await?;
+    /// Runs it with this input, and the cell's own variables beside those of the input.
+    pub async fn run(&self, input: Input<'_>, stops: UnboundedReceiver<Duration>) -> Result<Ran, NotRun> {
+        let env = self.env.iter().cloned().chain(input.env).collect();
+        let ran = self.guards.run(Input { env, ..input }, stops).await?;
         let refusal = match self.tier {
             Tier::Unconfined => None,
             _ => sandbox::refusal(ran.seen.exit.code(), &ran.seen.stderr.text()),

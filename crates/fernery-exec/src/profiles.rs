@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
-pub use usable::{Machine, Usable, judged};
+pub use usable::{Machine, Usable, judged, looked_at};
 pub use version::{VERSION_WITHIN, printed};
 
 /// The folder beside a blueprint that profiles are looked for in.

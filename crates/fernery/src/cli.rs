@@ -8,6 +8,7 @@
 //! `pages` write, `failure` reports the end.
 
 mod agent;
+mod arrival;
 mod azolla;
 mod capture;
 mod config;
@@ -15,8 +16,12 @@ mod database;
 mod demo;
 mod doctor;
 mod documents;
+mod done;
+mod down;
 mod export;
 mod failure;
+mod groups;
+mod ids;
 mod import;
 mod init;
 mod input;
@@ -32,6 +37,7 @@ mod run;
 mod schema;
 mod screen;
 mod server;
+mod snooze;
 mod ticket;
 mod token;
 mod trash;
@@ -41,12 +47,12 @@ mod worker;
 
 use crate::bench::{self, BenchArgs, ReaderLeft};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::{Failure, Outcome};
 use fernery_client::Client;
 use fernery_exec::guard::GUARD_COMMAND;
 use fernery_exec::sandbox;
-use screen::Screen;
+use screen::{Screen, counted};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -62,18 +68,20 @@ Exit codes: 0 ok, 1 failed, 2 called wrongly, 3 not found, 4 conflict.
 Examples:
   fernery demo                                   see it work in its own folder
   fernery init                                   set up this repository
-  fernery up                                     start the server here
+  fernery up --detach                            start the server here
+  fernery down                                   stop it
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job list --status QUEUED
   fernery ticket new --title 'Fix the footer'    then: fernery ticket approve ID
   fernery capture buy milk tomorrow              then: fernery triage
   fernery orient                                 what needs you now
+  fernery done ID                                you have done it
   fernery config                                 every setting and its origin";
 
 /// A durable job engine and control plane for tickets and agents, in one binary.
 #[derive(Debug, Parser)]
 #[command(name = "fernery", version, after_help = AFTER_HELP, arg_required_else_help = true)]
-#[command(infer_subcommands = false, disable_help_subcommand = true, max_term_width = 110)]
+#[command(infer_subcommands = false, disable_help_subcommand = true, max_term_width = 80)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -85,10 +93,11 @@ struct Cli {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// Data directory: tokens, the SQLite database and the server's URL [default: .fernery] [env: FERNERY_DATA]
+    /// Data directory: tokens, the SQLite database and the server's URL [default: .fernery here or in the nearest folder
+    /// above, else ~/.local/share/fernery if it exists] [env: FERNERY_DATA]
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
-    /// Configuration file [default: fernery.toml if it exists] [env: FERNERY_CONFIG]
+    /// Configuration file [default: fernery.toml here or in the nearest folder above] [env: FERNERY_CONFIG]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// URL of the server [default: the server of the data directory] [env: FERNERY_URL]
@@ -97,74 +106,177 @@ struct Global {
     /// Print JSON on stdout, also for errors
     #[arg(long, global = true)]
     json: bool,
+    /// Print whole times in UTC instead of `3 min ago`
+    #[arg(long, global = true)]
+    utc: bool,
+    /// Whether to wait for a server that is starting.
+    #[arg(skip = true)]
+    waits: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Start the server
     Up(up::Up),
+    Down(down::Down),
     Demo(demo::Demo),
     Init(init::Init),
     Capture(capture::Capture),
     Triage(triage::Triage),
     Orient(orient::Orient),
+    Done(done::Done),
+    Snooze(snooze::Snooze),
     /// Create, approve and follow tickets
-    #[command(subcommand, visible_alias = "objective")]
+    #[command(
+        subcommand,
+        visible_alias = "objective",
+        after_help = "\
+Examples:
+  fernery ticket new --title 'Fix the footer'
+  fernery ticket list
+  fernery ticket approve WEB-17    reads it to you, and asks
+  fernery ticket show WEB-17       what happened, and what to do next
+  fernery ticket confirm WEB-17    you have checked the result"
+    )]
     Ticket(ticket::Ticket),
     /// Show the log, patch and verdict of a run, and judge it again
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery run list
+  fernery run logs WEB-17 -f       what the agent does now
+  fernery run diff WEB-17          the patch of the last run
+  fernery run show WEB-17          what each gate found"
+    )]
     Run(run::Run),
     /// List pauses: why work stopped, and what to do next
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+  fernery pause list"
+    )]
     Pause(pause::Pause),
     /// List who did what, when and why
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+  fernery journal list"
+    )]
     Journal(journal::Journal),
     Verify(journal::Verify),
     Export(export::Export),
     Import(import::Import),
     /// Enqueue, read, cancel and retry jobs
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
+  fernery job list --status QUEUED
+  fernery job show 019a8c5e-07398f
+  fernery job explain 019a8c5e-07398f    why it is not running"
+    )]
     Job(job::Job),
     /// List, redrive (start over) and purge (delete) dead jobs
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery dlq list
+  fernery dlq redrive --stream build
+  fernery dlq purge --before 2026-11-01T00:00:00Z"
+    )]
     Dlq(job::dlq::Dlq),
     /// List, pause and resume streams
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery stream list
+  fernery stream pause build
+  fernery stream resume build"
+    )]
     Stream(job::stream::Stream),
     /// List the processes that serve the database
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+  fernery process list"
+    )]
     Process(process::Process),
     /// Create, list and revoke tokens
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery token new --role worker --name ci --streams 'build,deploy:*'
+  fernery token list
+  fernery token revoke 4f1c2a9d8e7b"
+    )]
     Token(token::Token),
     Worker(worker::WorkerArgs),
     /// Print every setting, its value and where the value comes from
     Config(config::Config),
     /// List azollas (projects), and check and show their blueprints
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery azolla list
+  fernery azolla show --default > azollas/own.toml
+  fernery azolla check azollas/"
+    )]
     Azolla(azolla::Azolla),
     /// List coding agents, and check whether they can be used here
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery agent list
+  fernery agent check claude    what is missing, and how to get it"
+    )]
     Agent(agent::Agent),
     /// List, restore and remove the folders of finished runs
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery trash list
+  fernery trash restore 1790000000…c0c07398f --to work    a listed name"
+    )]
     Trash(trash::TrashCommand),
     /// Check files against the schemas of the artifacts
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  fernery schema list
+  fernery schema check export/"
+    )]
     Schema(schema::Schema),
     Doctor(doctor::Doctor),
     Backup(database::backup::Backup),
     Bench(BenchArgs),
     Fence(database::fence::Fence),
     /// Confirm that the clock is right
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+  date && fernery clock confirm"
+    )]
     Clock(database::clock::Clock),
     #[command(name = GUARD_COMMAND, hide = true)]
     WorkerGuard(worker::WorkerGuard),
     #[command(hide = true)]
     MockAgent(mock_agent::MockAgent),
     Completions(manual::completions::Completions),
+    #[command(hide = true)]
+    Complete(manual::complete::Complete),
     Man(manual::man::ManArgs),
 }
 
@@ -176,7 +288,8 @@ pub fn main() -> ExitCode {
         return sandbox::confine::main(&args[2..]);
     }
     let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    let outcome = match Cli::try_parse_from(&args) {
+    let parsed = groups::grouped(Cli::command()).try_get_matches_from(&args);
+    let outcome = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => run(cli),
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             print_help(&error)
@@ -194,10 +307,11 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Outcome {
-    let screen = Screen::new(cli.global.json);
+    let screen = Screen::new(cli.global.json, cli.global.utc);
     let global = cli.global;
     match cli.command {
         Command::Up(up) => up::run(up, &global, screen),
+        Command::Down(down) => down::run(&down, &global, screen),
         Command::Config(config) => config::run(config, &global, screen),
         Command::Azolla(azolla) => match azolla.of_server() {
             Err(here) => azolla::run(here, screen),
@@ -212,14 +326,21 @@ fn run(cli: Cli) -> Outcome {
         Command::Schema(schema) => schema::run(schema, screen),
         Command::Doctor(doctor) => doctor::run(doctor, &global, screen),
         Command::Backup(command) => database::backup::run(command, &global, screen),
-        Command::Bench(args) => run_bench(args),
+        Command::Bench(args) => run_bench(args, screen),
         Command::Fence(fence) => database::fence::run(fence, &global, screen),
         Command::Clock(command) => database::clock::run(command, &global, screen),
         Command::Worker(args) => worker::run(args, &global, screen),
         Command::WorkerGuard(guard) => Ok(fernery_exec::guard::main(guard.command)?),
         Command::Completions(completions) => manual::completions::run(completions, screen),
+        Command::Complete(complete) => {
+            manual::complete::run(&complete);
+            Ok(())
+        }
         Command::Man(man) => manual::man::run(man, screen),
         Command::Verify(verify) => journal::verify(&verify, &global, screen),
+        Command::Ticket(ticket::Ticket::Show { id, follow: true }) => {
+            with_server(&global, async |client| ticket::follow::follow(&id, &global, client, screen).await)
+        }
         Command::Ticket(ticket) => {
             with_server(&global, async |client| ticket::run(ticket, client, screen).await)
         }
@@ -228,6 +349,10 @@ fn run(cli: Cli) -> Outcome {
         }
         Command::Orient(orient) => {
             with_server(&global, async |client| orient::run(orient, client, screen).await)
+        }
+        Command::Done(done) => with_server(&global, async |client| done::run(done, client, screen).await),
+        Command::Snooze(snooze) => {
+            with_server(&global, async |client| snooze::run(snooze, client, screen).await)
         }
         Command::Export(export) => {
             with_server(&global, async |client| export::run(export, client, screen).await)
@@ -252,12 +377,21 @@ fn run(cli: Cli) -> Outcome {
     }
 }
 
-fn run_bench(args: BenchArgs) -> Outcome {
+fn run_bench(args: BenchArgs, screen: Screen) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match runtime.block_on(bench::run(args)) {
-        Ok(true) => Ok(()),
-        Ok(false) => {
-            Err(Failure::failed("target_missed", "a measurement missed its target (\"reached\": false)"))
+    let check = args.check;
+    match runtime.block_on(bench::run(args, screen.json)) {
+        Ok(0) => Ok(()),
+        Ok(missed) if check => {
+            let missed = counted(missed, "figure");
+            Err(Failure::failed("target_missed", format!("{missed} missed the target (\"reached\": false)")))
+        }
+        Ok(missed) => {
+            screen::remark(&format!(
+                "{} missed the target; --check makes that an error",
+                counted(missed, "figure")
+            ));
+            Ok(())
         }
         Err(error) if error.is::<ReaderLeft>() => Ok(()),
         Err(error) => Err(Failure::failed("bench", format!("{error:#}"))),
@@ -273,8 +407,7 @@ fn with_server(global: &Global, command: impl AsyncFnOnce(&Client) -> Outcome) -
 fn print_help(error: &clap::Error) -> Outcome {
     let mut out = std::io::stdout().lock();
     let text = error.render();
-    // Colour only on a terminal.
-    match std::io::IsTerminal::is_terminal(&out) {
+    match Screen::new(false, false).has_colour() {
         true => write!(out, "{}", text.ansi())?,
         false => write!(out, "{text}")?,
     }
@@ -298,7 +431,6 @@ fn usage(error: &clap::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn check_footers(command: &clap::Command, path: &str, wrong: &mut Vec<String>) {
         let footers = [command.get_after_help(), command.get_after_long_help()];

@@ -8,6 +8,7 @@ pub mod database;
 pub mod duration;
 mod exposure;
 pub mod file;
+pub mod found;
 mod given;
 pub mod redis;
 pub mod registry;
@@ -33,7 +34,7 @@ use table::{Form, SETTINGS, Setting};
 /// The commented file with every default in it.
 pub const DEFAULT_FILE: &str = include_str!("config/fernery.toml");
 
-/// The file that is read if none is named.
+/// The file that is read if none is named: in the current folder, or the nearest one above.
 pub const DEFAULT_PATH: &str = "fernery.toml";
 
 /// Why the configuration was refused, one mistake per line. It contains no secret.
@@ -107,6 +108,8 @@ pub struct Inputs<'a> {
     /// The configuration file that the command line names.
     pub config: Option<PathBuf>,
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Where to look for what nobody names, and from there upward; `None`: nowhere.
+    pub here: Option<PathBuf>,
 }
 
 /// The value of every setting, with its source; not checked yet.
@@ -116,6 +119,8 @@ pub struct InForce {
     pub file: Option<PathBuf>,
     /// One row per setting, in the order of the table.
     pub rows: Vec<Given>,
+    /// Files and folders that would have been used if they did not belong to others.
+    pub foreign: Vec<PathBuf>,
 }
 
 impl Inputs<'_> {
@@ -128,7 +133,7 @@ impl Inputs<'_> {
         }
     }
 
-    fn file(&self) -> Result<Option<file::ConfigFile>, ConfigError> {
+    fn file(&self, found: Option<&Path>) -> Result<Option<file::ConfigFile>, ConfigError> {
         let named = match &self.config {
             Some(path) => Some((path.clone(), "--config")),
             None => self.env_text("FERNERY_CONFIG")?.map(|path| (PathBuf::from(path), "FERNERY_CONFIG")),
@@ -138,15 +143,14 @@ impl Inputs<'_> {
             Some((path, by)) => {
                 file::read(&path, &lookup).map(Some).map_err(|e| ConfigError(format!("{by}: {e}")))
             }
-            // A dangling symlink is a mistake and is reported; only a missing entry means that there is no file.
-            None if Path::new(DEFAULT_PATH).symlink_metadata().is_err() => Ok(None),
-            None => file::read(Path::new(DEFAULT_PATH), &lookup).map(Some),
+            None => found.map(|path| file::read(path, &lookup)).transpose(),
         }
     }
 
     /// Picks the value of every setting. Only the form of the file is checked here.
     pub fn resolve(mut self) -> Result<InForce, ConfigError> {
-        let file = self.file()?;
+        let found = self.here.as_deref().map(|here| found::look(here, self.env));
+        let file = self.file(found.as_ref().and_then(|found| found.config.as_deref()))?;
         let path = file.as_ref().map(|f| f.path.clone());
         let mut from_file = file.map(|f| f.given).unwrap_or_default();
         let mut rows = Vec::new();
@@ -161,11 +165,15 @@ impl Inputs<'_> {
                     Some(text) => {
                         Given { setting, values: split(setting, &text), source: Source::Environment }
                     }
-                    None => in_file.unwrap_or_else(|| Given::fallback(setting)),
+                    None => match (in_file, &found) {
+                        (Some(given), _) => given,
+                        (None, Some(found)) if setting.key == "data" => Given::found(setting, found)?,
+                        (None, _) => Given::fallback(setting),
+                    },
                 },
             });
         }
-        Ok(InForce { file: path, rows })
+        Ok(InForce { file: path, rows, foreign: found.map_or_else(Vec::new, |found| found.foreign) })
     }
 }
 
@@ -198,6 +206,16 @@ impl InForce {
             Some(text) if text.is_empty() || text.contains('\0') => Err(row.refused("expected a path")),
             Some(text) => Ok(Some(self.base(row).join(text))),
         }
+    }
+
+    /// Whether somebody named the data directory, or it was found above or in the user's own data folder.
+    pub fn data_is_settled(&self) -> bool {
+        self.row("data").source != Source::Default
+    }
+
+    /// How the data directory was chosen.
+    pub fn data_origin(&self) -> String {
+        self.row("data").origin()
     }
 
     /// The data directory alone: all that a command needs to find its server.

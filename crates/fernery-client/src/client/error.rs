@@ -66,6 +66,14 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// What is said, one thing in a line.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Refused { problem, .. } => said(problem),
+            other => vec![other.to_string()],
+        }
+    }
+
     /// The HTTP status, if there was an answer.
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -111,15 +119,7 @@ impl fmt::Display for ClientError {
                 write!(f, "the connection to {url} broke before the answer came ({why})")
             }
             Self::TimedOut { url, after } => write!(f, "{url} did not answer within {} s", after.as_secs()),
-            Self::Refused { problem, .. } => {
-                // If one field is wrong, the detail often repeats its message.
-                if !problem.errors.iter().any(|e| e.detail == problem.detail) {
-                    write!(f, "{}", problem.detail)?;
-                    f.write_str(if problem.errors.is_empty() { "" } else { "; " })?;
-                }
-                let fields: Vec<_> = problem.errors.iter().map(in_words).collect();
-                f.write_str(&fields.join("; "))
-            }
+            Self::Refused { problem, .. } => f.write_str(&said(problem).join("; ")),
             Self::BadResult { job_id, why } => {
                 write!(f, "job {job_id} succeeded, but its result has the wrong form: {why}")
             }
@@ -133,6 +133,14 @@ impl fmt::Display for ClientError {
             }
         }
     }
+}
+
+/// What a server has against a call, one thing after the other.
+fn said(problem: &Problem) -> Vec<String> {
+    // If one field is wrong, the detail often repeats its message.
+    let is_repeated = problem.errors.iter().any(|error| error.detail == problem.detail);
+    let detail = (!is_repeated).then(|| problem.detail.clone());
+    detail.into_iter().chain(problem.errors.iter().map(in_words)).collect()
 }
 
 /// A wrong field as people write it: `metadata.allow`, not `/metadata/allow`.

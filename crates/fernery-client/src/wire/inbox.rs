@@ -153,6 +153,10 @@ pub struct CandidateView {
     /// When it last changed.
     #[schemars(with = "schema::Instant")]
     pub updated_at: Timestamp,
+    /// Until when a person does not want to see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Instant>")]
+    pub snoozed_until: Option<Timestamp>,
     /// The captures that it was made from.
     #[serde(default)]
     #[schemars(with = "Vec<schema::ArtifactId>")]
@@ -172,15 +176,52 @@ pub struct CandidatePage {
     /// The number of imported captures that wait until a person releases them to triage.
     #[serde(default)]
     pub held_captures: u64,
+    /// The number of captures that triage has still to look through.
+    #[serde(default)]
+    pub pending_captures: u64,
+}
+
+/// A line that is captured again and again.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RecurrenceView {
+    /// Its id: that of the capture that it was read from.
+    #[schemars(with = "schema::ArtifactId")]
+    pub recurrence_id: CaptureId,
+    /// The azolla with the inbox.
+    #[schemars(with = "schema::ArtifactId")]
+    pub azolla_id: AzollaId,
+    /// How often, as it was said.
+    pub every: String,
+    /// What is captured each time.
+    pub text: String,
+    /// When it comes again.
+    #[schemars(with = "schema::Instant")]
+    pub next_at: Timestamp,
+    /// When it was captured.
+    #[schemars(with = "schema::Instant")]
+    pub created_at: Timestamp,
+    /// Since when it comes no more.
+    #[serde(default)]
+    #[schemars(with = "Option<schema::Instant>")]
+    pub stopped_at: Option<Timestamp>,
+}
+
+/// The lines of an inbox that come again, the next first.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RecurrenceList {
+    /// The lines.
+    pub recurrences: Vec<RecurrenceView>,
 }
 
 /// Turns a candidate into a NEW objective.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromoteRequest {
-    /// The azolla of the objective.
-    #[schemars(with = "schema::ArtifactId")]
-    pub azolla_id: AzollaId,
+    /// The azolla of the objective. If absent, the one that the candidate names; or, if it names a repository or an agent, the
+    /// one that works with it; or else the one of what people do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub azolla_id: Option<AzollaId>,
     /// The id of the objective; if absent, the server makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
@@ -200,6 +241,9 @@ pub struct PromoteResponse {
     /// The objective now.
     #[serde(flatten)]
     pub view: ObjectiveView,
+    /// A person does it, and says so with `done`.
+    #[serde(default)]
+    pub for_people: bool,
 }
 
 /// Edits a candidate. Absent fields stay unchanged; `metadata` is replaced as a whole.

@@ -2,7 +2,8 @@
 //!
 //! Artifacts are passed on exactly as their schemas have them; what the control plane keeps beside them stands beside them.
 
-use super::schema;
+use super::landing::LandingView;
+use super::{Difference, schema};
 use fernery_core::artifact::{
     AzollaId, BlockerId, BlockerKind, ClaimRecord, Metadata, Objective, ObjectiveId, PauseState, RecordId,
     RunId,
@@ -49,6 +50,10 @@ pub struct NewObjectiveRequest {
     /// Blockers from the start. The objective can be approved; then it is BLOCKED until they are resolved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_on: Vec<NewBlockerRequest>,
+    /// Tickets that this one waits for, each by a blocker that is resolved when that ticket is confirmed or has landed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::ArtifactId>")]
+    pub after: Vec<ObjectiveId>,
 }
 
 impl NewObjectiveRequest {
@@ -134,6 +139,9 @@ pub struct ApproveRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub record_id: Option<RecordId>,
+    /// true: the next attempt starts from the base commit; else from what the last attempt left, if there was one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_scratch: bool,
 }
 
 /// A note for the record. The body may be empty.
@@ -143,6 +151,38 @@ pub struct NoteRequest {
     /// Why, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
+}
+
+/// Says that a person has done an objective. The body may be empty.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DoneRequest {
+    /// What came of it; it becomes the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The digest of what was read, for an objective that is still NEW: if the content differs now, the request is refused. If
+    /// absent, it holds for whatever is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Sha256>")]
+    pub digest: Option<Digest>,
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
+}
+
+/// Keeps something out of lists and pages until a later time.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SnoozeRequest {
+    /// Until when: an instant, a date, or words like `tomorrow`, `next monday`, `in 3 days`, `2h`; `null`: show it again now.
+    pub until: Option<String>,
     /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
     /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,6 +216,28 @@ pub struct ReopenRequest {
     pub digest: Digest,
     /// What is missing: the next executor reads it.
     pub note: String,
+    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
+    /// changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub record_id: Option<RecordId>,
+    /// true: the next attempt starts from the base commit; else from what the last attempt left, if there was one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_scratch: bool,
+}
+
+/// Answers the question of an executor; the objective goes on.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerRequest {
+    /// The digest of what was read, as in an approval: an answer approves the objective together with it.
+    #[schemars(with = "schema::Sha256")]
+    pub digest: Digest,
+    /// The run whose question it is.
+    #[schemars(with = "schema::ArtifactId")]
+    pub run_id: RunId,
+    /// The answer: the next executor reads it together with the question.
+    pub answer: String,
     /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
     /// changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,12 +305,20 @@ pub struct ObjectiveView {
     #[serde(default)]
     #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
+    /// Where its patch stands on its way to the base branch; `null` if it has none that passed.
+    #[serde(default)]
+    pub landing: Option<LandingView>,
+    /// Until when a person does not want to see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Instant>")]
+    pub snoozed_until: Option<Timestamp>,
 }
 
 /// What an objective waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingView {
-    /// A code for programs: azolla_not_hosted, concurrency_limit, review_limit, turn, gates, or a code as for jobs.
+    /// A code for programs: azolla_not_hosted, no_worker, executor_unusable, concurrency_limit, review_limit, turn, gates,
+    /// person, or a code as for jobs.
     pub code: String,
     /// A sentence for people.
     pub why: String,
@@ -275,6 +345,9 @@ pub struct ApprovalView {
     /// Why this server would refuse an approval now, and what to do; absent if it would accept it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Why nobody could carry it out now, so that it would wait after the approval; absent if somebody could.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmanned: Option<WaitingView>,
 }
 
 /// An objective with its whole history.
@@ -389,6 +462,21 @@ pub struct WorkorderLog {
     pub here: bool,
 }
 
+/// What changed from the result of one attempt to that of another.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WorkorderDifference {
+    /// The later attempt.
+    pub work_order_id: String,
+    /// The earlier one.
+    pub since: String,
+    /// The commit that the later one was made for.
+    pub base_sha: String,
+    /// The commit that the earlier one was made for. If it is another one, the patch has what changed between them too.
+    pub since_base_sha: String,
+    /// The difference of the two resulting trees, as git writes it.
+    pub patch: String,
+}
+
 /// A stored verdict and the one that its artifacts give now.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayResponse {
@@ -461,6 +549,12 @@ pub struct AzollaSummary {
     #[serde(default)]
     #[schemars(with = "Option<schema::Instant>")]
     pub hosted_at: Option<Timestamp>,
+    /// Whether people write tickets for it.
+    #[serde(default)]
+    pub takes_tickets: bool,
+    /// Whether its tickets must name a repository.
+    #[serde(default)]
+    pub needs_repository: bool,
 }
 
 /// All azollas.
@@ -468,6 +562,55 @@ pub struct AzollaSummary {
 pub struct AzollaList {
     /// The azollas.
     pub azollas: Vec<AzollaSummary>,
+    /// The repositories of this process that tickets may name.
+    #[serde(default)]
+    pub repos: Vec<RepoView>,
+}
+
+/// A repository that tickets may name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepoView {
+    /// The `repo_ref` of tickets.
+    pub name: String,
+    /// The branch that work starts from.
+    pub base: String,
+    /// Its folder on the server's machine; only operators are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// Reads the blueprint files again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReloadRequest {
+    /// Only say what would change.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What a reload changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadResponse {
+    /// Whether it is applied.
+    pub applied: bool,
+    /// The azollas whose blueprints change; none if the files are as they were.
+    pub azollas: Vec<AzollaChange>,
+}
+
+/// The change of one azolla.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AzollaChange {
+    /// The azolla.
+    #[schemars(with = "schema::ArtifactId")]
+    pub azolla_id: AzollaId,
+    /// The digest of the blueprint in force; `null` if this process did not host it.
+    #[schemars(with = "Option<schema::Sha256>")]
+    pub before: Option<Digest>,
+    /// The digest of the file's blueprint; `null` if no file has it any more.
+    #[schemars(with = "Option<schema::Sha256>")]
+    pub after: Option<Digest>,
+    /// The parts that differ.
+    pub difference: Vec<Difference>,
 }
 
 /// One azolla with its blueprint.

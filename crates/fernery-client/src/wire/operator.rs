@@ -65,6 +65,9 @@ pub struct DeadLetterInfo {
     pub reason: String,
     /// The code of the last error.
     pub code: String,
+    /// What the last error says, shortened to 200 characters; absent where it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// One page of dead letters, newest first.
@@ -269,4 +272,38 @@ pub struct WhoAmI {
     /// When it expires.
     #[schemars(with = "Option<schema::Instant>")]
     pub expires_at: Option<Timestamp>,
+}
+
+/// The kinds of things that have ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdKind {
+    /// An objective.
+    Ticket,
+    /// A candidate.
+    Candidate,
+    /// A capture.
+    Capture,
+    /// A workorder.
+    Workorder,
+    /// A run record.
+    Run,
+    /// A job.
+    Job,
+}
+
+/// One id that a part of an id means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MeantId {
+    /// What it is the id of.
+    pub kind: IdKind,
+    /// The whole id.
+    pub id: String,
+}
+
+/// What a part of an id means.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MeantIds {
+    /// At most ten of each kind. Where a whole id is given, only what has it.
+    pub ids: Vec<MeantId>,
 }

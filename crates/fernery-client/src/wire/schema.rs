@@ -1,6 +1,8 @@
 //! Schemas of the names and instants that the core types check by themselves.
 
 use fernery_core::artifact::BlockerKind;
+use fernery_core::blueprint::MergeAs;
+use fernery_core::pipeline::landing::{Fit, LandingState};
 use fernery_core::{AttemptOutcome, JobStatus, inbox, limits};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -65,6 +67,10 @@ text_schema!(
     Fields = { "type": "object", "description": "A JSON object." },
     ArtifactId = { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" },
     Sha256 = { "type": "string", "pattern": "^[0-9a-f]{64}$" },
+    Commit = { "type": "string", "pattern": "^[0-9a-f]{40}$" },
+    Landing = { "type": "string", "enum": LandingState::ALL },
+    Fitting = { "type": "string", "enum": Fit::ALL },
+    Merge = { "type": "string", "enum": MergeAs::ALL },
     Blocker = { "type": "string", "enum": BlockerKind::ALL },
     CandidateStatus = { "type": "string", "enum": inbox::CandidateStatus::ALL },
     Number = { "type": "integer", "minimum": 0 },

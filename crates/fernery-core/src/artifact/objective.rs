@@ -88,6 +88,12 @@ pub struct Objective {
 }
 
 impl Objective {
+    /// Its labels: what was marked with `+` or `#`.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        let lists = ["projects", "labels"].into_iter().filter_map(|key| self.metadata.get(key)?.as_array());
+        lists.flatten().filter_map(serde_json::Value::as_str)
+    }
+
     /// Whether anything is in the way.
     pub fn has_open_blockers(&self) -> bool {
         self.blocked_on.iter().any(|blocker| !blocker.resolved)

@@ -86,7 +86,7 @@ impl Reader {
             }
             Err(flaws) => {
                 for flaw in flaws {
-                    self.flaw(named.at, &named.path, format!("in the profile `{}`, {flaw}", named.value));
+                    self.flaw(named.at, &named.path, format!("in the profile `{}` at {flaw}", named.value));
                 }
                 None
             }

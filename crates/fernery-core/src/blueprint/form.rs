@@ -2,8 +2,8 @@
 
 use super::patches::{BRANCH_PREFIX_DEFAULT, judged_as_patches, makes_patches};
 use super::{
-    BUILTIN, Blueprint, Category, Envelope, Flaw, GateRetry, Limits, MANIFEST_BUILDER, Neighbours,
-    ReadableArtifact, Reads, TRIAGE, Worker, WorkerKind,
+    BUILTIN, Blueprint, Category, Envelope, ExecutorKind, Flaw, Gate, GateRetry, Limits, MANIFEST_BUILDER,
+    Neighbours, ReadableArtifact, Reads, TRIAGE, Worker, WorkerKind,
 };
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveType};
 use crate::limits;
@@ -16,6 +16,8 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// The workers that tickets, triage and manifests need.
 const TICKET_WORKERS: &[WorkerKind] =
     &[WorkerKind::Readiness, WorkerKind::Scheduler, WorkerKind::Runner, WorkerKind::Gate];
+/// The same for tickets that people carry out: there is nothing to run.
+const PERSON_WORKERS: &[WorkerKind] = &[WorkerKind::Readiness, WorkerKind::Scheduler, WorkerKind::Gate];
 const TRIAGE_WORKERS: &[WorkerKind] =
     &[WorkerKind::CaptureReadiness, WorkerKind::Scheduler, WorkerKind::Runner, WorkerKind::Gate];
 const MANIFEST_WORKERS: &[WorkerKind] =
@@ -73,8 +75,11 @@ impl Reader {
         }
         let patches = makes_patches(made_for.first().map(|found| &found.value));
         let branch_prefix = self.branch_prefix(file, patches);
-        let workers = self.workers(file, (!is_standing, triage.is_some(), manifest.is_some()));
         let executors = self.executors(file, &made_for, beside);
+        let kind = made_for.first().and_then(|of| executors.get(&of.value)).map(|executor| executor.kind);
+        let for_people = !is_standing && kind == Some(ExecutorKind::Person);
+        let tickets = (!is_standing).then_some(if for_people { PERSON_WORKERS } else { TICKET_WORKERS });
+        let workers = self.workers(file, (tickets, triage.is_some(), manifest.is_some()));
         let prompts = self.prompts(file, &executors, is_standing);
         let diazotroph_type = match made_for.into_iter().next() {
             Some(found) => Some(found.value),
@@ -85,11 +90,16 @@ impl Reader {
             self.flaw(at, "envelope", "is only for tickets: a standing objective is never done");
         }
         let envelope = self.envelope(file, budget, budget_at);
+        let gates_at = file.place("gates").unwrap_or_default();
         let mut gates = self.gates(file, patches);
+        if for_people {
+            self.check_person(gates_at, patches, &gates);
+        }
         if patches && !gates.is_empty() {
             judged_as_patches(&mut gates, branch_prefix.as_deref());
         }
         let retry = self.retry(file);
+        let land = self.land(file, is_standing);
         let limits = self.limits(file);
         let urgency = self.urgency(file);
         let reads = self.reads(file);
@@ -108,6 +118,7 @@ impl Reader {
             envelope,
             gates,
             retry,
+            land,
             limits,
             urgency,
             reads,
@@ -117,6 +128,20 @@ impl Reader {
             manifest,
             notices,
         })
+    }
+
+    /// What a person has done is judged with the act itself, in one transaction: by the gates that run no program.
+    fn check_person(&mut self, at: Place, patches: bool, gates: &[Gate]) {
+        if patches {
+            let why = "a person's work is no patch: give the azolla another diazotroph_type";
+            self.flaw(at, "diazotroph_type", why);
+        }
+        let plain = |gate: &&Gate| matches!(gate, Gate::Schema | Gate::Outcome | Gate::Size { .. });
+        for gate in gates.iter().filter(|gate| !plain(gate)) {
+            let why =
+                format!("gate `{}` is not for a person's work: schema, outcome and size are", gate.name());
+            self.flaw(at, "gates", why);
+        }
     }
 
     /// The category; the words of earlier versions are mapped to the current ones.
@@ -158,7 +183,7 @@ impl Reader {
     fn workers(
         &mut self,
         file: &mut Fields,
-        (tickets, triage, manifest): (bool, bool, bool),
+        (tickets, triage, manifest): (Option<&[WorkerKind]>, bool, bool),
     ) -> BTreeMap<WorkerKind, Worker> {
         let mut workers = BTreeMap::new();
         let (mut named, mut flawed) = (Vec::new(), false);
@@ -187,7 +212,7 @@ impl Reader {
         }
         // A misspelled name is one mistake, not two.
         let needed = [
-            (tickets, "an azolla of tickets", TICKET_WORKERS),
+            (tickets.is_some(), "an azolla of tickets", tickets.unwrap_or_default()),
             (triage, "[triage]", TRIAGE_WORKERS),
             (manifest, "[manifest]", MANIFEST_WORKERS),
         ];

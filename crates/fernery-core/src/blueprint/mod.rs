@@ -7,6 +7,7 @@
 
 mod agents;
 mod form;
+mod land;
 pub(crate) mod millis;
 mod patches;
 mod programs;
@@ -24,6 +25,7 @@ use crate::patch::policy::PatchPolicy;
 use crate::profile::Profile;
 pub use crate::toml_file::Flaw;
 use crate::words;
+pub use land::{Land, LandOn, MergeAs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,8 +35,11 @@ use std::time::Duration;
 pub const MEC_TOML: &str = include_str!("../../../../azollas/mec.toml");
 /// The commented file that `task_management` is made from.
 pub const TASK_MANAGEMENT_TOML: &str = include_str!("../../../../azollas/task_management.toml");
+/// The commented file that `tasks` is made from.
+pub const TASKS_TOML: &str = include_str!("../../../../azollas/tasks.toml");
 /// The built-in blueprints, by name.
-pub const BUILTIN: &[(&str, &str)] = &[("mec", MEC_TOML), ("task_management", TASK_MANAGEMENT_TOML)];
+pub const BUILTIN: &[(&str, &str)] =
+    &[("mec", MEC_TOML), ("task_management", TASK_MANAGEMENT_TOML), ("tasks", TASKS_TOML)];
 
 /// Makes patches for tickets.
 pub const PATCH: &str = "PATCH_DIAZOTROPH";
@@ -104,13 +109,15 @@ words!(
         Builtin = "builtin",
         /// A model behind an endpoint.
         Llm = "llm",
+        /// A person; no program claims its workorders.
+        Person = "person",
     }
 );
 
 impl ExecutorKind {
     /// Whether this process carries its workorders out.
     pub const fn runs_here(self) -> bool {
-        !matches!(self, Self::Remote)
+        !matches!(self, Self::Remote | Self::Person)
     }
 
     /// Whether a program is started for it.
@@ -383,6 +390,9 @@ pub struct Blueprint {
     pub gates: Vec<Gate>,
     /// The automatic retries after a failed run.
     pub retry: GateRetry,
+    /// How patches that passed come home, if it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub land: Option<Land>,
     /// Its limits as a whole.
     pub limits: Limits,
     /// The time limit of an objective of urgency 0 to 4; `None`: no limit.
@@ -441,6 +451,16 @@ impl Blueprint {
         Self::parse(TASK_MANAGEMENT_TOML, &|_| None).expect("the blueprint that is compiled in has no flaw")
     }
 
+    /// The built-in azolla of what people do themselves.
+    pub fn tasks() -> Self {
+        Self::parse(TASKS_TOML, &|_| None).expect("the blueprint that is compiled in has no flaw")
+    }
+
+    /// Whether people carry its tickets out. Such a workorder takes no room and has no budget that runs.
+    pub fn is_for_people(&self) -> bool {
+        self.standing.is_none() && self.executor().is_some_and(|of| of.kind == ExecutorKind::Person)
+    }
+
     /// The part that decides what runs and how it is judged: what an approval covers.
     ///
     /// Keys that a blueprint does not set are left out, so that new keys of later versions change no digest.
@@ -458,6 +478,9 @@ impl Blueprint {
         });
         if !self.prompts.is_empty() {
             decisive["prompts"] = json!(self.prompts);
+        }
+        if let Some(land) = self.land {
+            decisive["land"] = json!(land);
         }
         decisive
     }
@@ -519,7 +542,7 @@ impl Blueprint {
             0 => "0 means no limit: as many workorders at once as there are approved objectives".to_string(),
             n => format!("{n} workorders at once"),
         };
-        let too_many = self.standing.is_none() && (is == 0 || is > most);
+        let too_many = self.standing.is_none() && !self.is_for_people() && (is == 0 || is > most);
         let why = format!("{so_many}; with more than {most}, people lose track of what needs them");
         too_many.then_some(("limits.concurrency", why)).into_iter().collect()
     }

@@ -81,7 +81,7 @@ impl Reader {
     }
 
     fn executor(&mut self, mut fields: Fields, beside: &Neighbours<'_>) -> Option<Executor> {
-        let kind = self.required(&mut fields, "kind", "agent, command, remote, builtin or llm");
+        let kind = self.required(&mut fields, "kind", "agent, command, remote, person, builtin or llm");
         let kind = kind.and_then(|found| self.word(found, ExecutorKind::ALL, ExecutorKind::as_str));
         let executor = match &kind {
             Some(Found { value: ExecutorKind::Command, .. }) => Some(self.command(&mut fields)),
@@ -97,6 +97,14 @@ impl Reader {
                     }
                 }
                 Some(Executor::plain(ExecutorKind::Remote))
+            }
+            Some(Found { value: ExecutorKind::Person, .. }) => {
+                for key in ["argv", "env", "sandbox", "parallel", "input", "profile", "args", "network"] {
+                    if let Some((at, path)) = fields.drop(key) {
+                        self.flaw(at, &path, "is only for a program; a person has no settings");
+                    }
+                }
+                Some(Executor::plain(ExecutorKind::Person))
             }
             Some(Found { value: ExecutorKind::Builtin, .. }) => Some(Executor::plain(ExecutorKind::Builtin)),
             Some(Found { value: ExecutorKind::Llm, .. }) => self.endpoint(&mut fields),

@@ -130,5 +130,8 @@ impl Reader {
         if matches!(kind, ExecutorKind::Builtin | ExecutorKind::Llm) && !kinds.contains(&of) {
             self.flaw(at, path, format!("`{kind}` is only for {} and {}", kinds[0], kinds[1]));
         }
+        if kind == ExecutorKind::Person && kinds.contains(&of) {
+            self.flaw(at, path, "`person` is only for tickets: nobody waits for a person to sort the inbox");
+        }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
                 let why = format!("it is missing, but {} records its creation", of_entry(entry));
                 faults.unless(there, &path("objectives", &entry.subject), why);
             }
-            Some(Act::Approved | Act::Confirmed | Act::Reopened) => {
+            Some(Act::Approved | Act::Confirmed | Act::Reopened | Act::Answered | Act::Merge) => {
                 told(&mut decided, "decisions", "record_id", entry, faults, |id| {
                     all.decisions.get(id).is_some_and(|d| {
                         d.kind.to_lowercase() == entry.act
@@ -139,9 +139,16 @@ pub fn tells_of_inbox(act: Option<Act>, why: &Value) -> bool {
         Some(Act::EventProcessed) => serde_json::from_value::<EventType>(why["type"].clone())
             .is_ok_and(|of| of != EventType::TicketReady),
         Some(Act::Judged) => !why["came_to"].is_null(),
-        Some(Act::Promoted | Act::CandidateEdited | Act::Discarded | Act::Merged | Act::CapturesReleased) => {
-            true
-        }
+        Some(
+            Act::Promoted
+            | Act::CandidateEdited
+            | Act::Discarded
+            | Act::Restored
+            | Act::Merged
+            | Act::CapturesReleased
+            | Act::RecurrenceStopped,
+        ) => true,
+        Some(Act::Snoozed) => why["kind"] == "candidate",
         _ => false,
     }
 }
@@ -260,7 +267,7 @@ fn blockers(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Fa
     let mut put = blocked.map(|entry| &entry.why).chain(from_the_start);
     let taken: BTreeSet<&str> = entries
         .iter()
-        .filter(|entry| entry.is(Act::Unblocked))
+        .filter(|entry| matches!(entry.act(), Some(Act::Unblocked | Act::Answered)))
         .flat_map(|entry| entry.why["resolved"].as_array().into_iter().flatten())
         .filter_map(|id| id.as_str())
         .collect();
@@ -296,7 +303,12 @@ fn last_of<'a>(entries: &[&'a Entry], kind: impl Fn(&Entry) -> bool) -> Vec<&'a 
 /// Whether nobody has looked since the gates last spoke, in each order.
 fn is_unconfirmed(entries: &[&Entry]) -> Vec<bool> {
     let of_both = last_of(entries, |entry| matches!(entry.act(), Some(Act::Confirmed | Act::Judged)));
-    of_both.iter().map(|last| last.is(Act::Judged)).collect()
+    // Whoever does it confirms with the same act, so neither chain nor clock has an order of the two.
+    let by_doing = |judged: &Entry| {
+        let done = |entry: &Entry| entry.is(Act::Confirmed) && entry.why["done"] == true;
+        entries.iter().any(|entry| done(entry) && entry.why["run_id"] == judged.why["run_id"])
+    };
+    of_both.iter().map(|last| last.is(Act::Judged) && !by_doing(last)).collect()
 }
 
 /// The status is where the last step led, and that step is of the instant at which the objective last changed.
@@ -332,12 +344,19 @@ fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
             "BLOCKED" => vec![Blocked],
             _ => return None,
         },
-        Act::Unblocked | Act::Judged | Act::Imported => vec![said()?],
+        Act::Unblocked | Act::Answered | Act::Judged | Act::Imported => vec![said()?],
         Act::Promoted
         | Act::CandidateEdited
         | Act::Discarded
+        | Act::Restored
+        | Act::Snoozed
+        | Act::RecurrenceStopped
         | Act::Merged
         | Act::CapturesReleased
+        | Act::Merge
+        | Act::Landed
+        | Act::NotLanded
+        | Act::AfterCancelled
         | Act::BlueprintInForce => return None,
     })
 }

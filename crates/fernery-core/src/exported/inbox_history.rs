@@ -3,6 +3,7 @@
 
 use super::references::{of_entry, path};
 use super::{Exported, Faults};
+use crate::Timestamp;
 use crate::inbox::CandidateStatus;
 use crate::journal::{Act, Entry};
 use serde_json::json;
@@ -12,6 +13,12 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
     if !all.with_inbox {
         return;
     }
+    let restored: BTreeMap<&str, Timestamp> = all
+        .journal
+        .iter()
+        .filter(|entry| entry.is(Act::Restored))
+        .map(|entry| (entry.subject.as_str(), entry.created_at))
+        .collect();
     let mut decided: BTreeMap<&str, CandidateStatus> = BTreeMap::new();
     let mut made = BTreeSet::new();
     for entry in &all.journal {
@@ -25,10 +32,18 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
                 decided.insert(&entry.subject, CandidateStatus::Promoted);
             }
             Some(Act::Discarded) => {
-                let same =
-                    all.candidates.get(&entry.subject).is_some_and(|c| c.updated_at == entry.created_at);
+                let taken_back =
+                    restored.get(entry.subject.as_str()).is_some_and(|at| *at >= entry.created_at);
+                let same = all
+                    .candidates
+                    .get(&entry.subject)
+                    .is_some_and(|candidate| candidate.updated_at == entry.created_at || taken_back);
                 is_as_told(same, entry, &entry.subject, faults);
                 decided.insert(&entry.subject, CandidateStatus::Discarded);
+            }
+            Some(Act::Restored) => {
+                is_as_told(all.candidates.contains_key(&entry.subject), entry, &entry.subject, faults);
+                decided.remove(entry.subject.as_str());
             }
             Some(Act::Merged) => {
                 let others = entry.why["merged"].as_array().into_iter().flatten();

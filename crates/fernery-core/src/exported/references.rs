@@ -144,8 +144,8 @@ pub(super) fn storable<'a>(texts: impl IntoIterator<Item = &'a String>) -> bool 
 fn decisions(all: &Exported, faults: &mut Faults) {
     for (id, decision) in &all.decisions {
         let at = path("decisions", id);
-        let known = matches!(decision.kind.as_str(), "APPROVE" | "CONFIRM" | "REOPEN");
-        faults.unless(known, &at, "its kind is not APPROVE, CONFIRM or REOPEN");
+        let known = matches!(decision.kind.as_str(), "APPROVE" | "CONFIRM" | "REOPEN" | "ANSWER" | "MERGE");
+        faults.unless(known, &at, "its kind is not APPROVE, CONFIRM, REOPEN, ANSWER or MERGE");
         let of = decision.objective_id.as_str();
         let ticket = all.objectives.contains_key(of) && !all.is_standing(of);
         faults.unless(ticket, &at, format!("there is no ticket {of}"));

@@ -142,6 +142,11 @@ fn day_of_year(day: &str, month: &str, year: Option<i32>, today: Date) -> Option
     }
 }
 
+/// A month by its name, in full or short: 1 to 12.
+pub(super) fn month(word: &str) -> Option<usize> {
+    named(word.strip_suffix('.').unwrap_or(word), &MONTHS).map(|place| place + 1)
+}
+
 /// The place of a name, in full or as it is shortened.
 fn named(word: &str, names: &[&str]) -> Option<usize> {
     let short = |name: &str| match name {
@@ -153,7 +158,8 @@ fn named(word: &str, names: &[&str]) -> Option<usize> {
     names.iter().position(|name| *name == word || short(name))
 }
 
-fn weekday(word: &str) -> Option<Weekday> {
+/// A weekday by its name, in full or short.
+pub(super) fn weekday(word: &str) -> Option<Weekday> {
     Weekday::from_monday_zero_offset(named(word, &WEEKDAYS)? as i8).ok()
 }
 

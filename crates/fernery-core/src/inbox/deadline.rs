@@ -5,7 +5,9 @@
 
 use super::foreign;
 use crate::Timestamp;
-use crate::artifact::{AzollaId, Objective, ObjectiveStatus, ObjectiveType, PauseReason, PauseState};
+use crate::artifact::{
+    AzollaId, Metadata, Objective, ObjectiveStatus, ObjectiveType, PauseReason, PauseState,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
@@ -25,7 +27,12 @@ pub struct Clock {
 /// The `due_at` of an objective's metadata: an instant of RFC 3339, or a date, which ends with its last second in UTC.
 /// Any other text counts as no date.
 pub fn due_at(objective: &Objective) -> Option<Timestamp> {
-    let text = objective.metadata.get("due_at").and_then(Value::as_str)?;
+    due_of(&objective.metadata)
+}
+
+/// The same of metadata.
+pub fn due_of(metadata: &Metadata) -> Option<Timestamp> {
+    let text = metadata.get("due_at").and_then(Value::as_str)?;
     let instant = text.parse().ok();
     instant.or_else(|| (text.len() == 10).then(|| format!("{text}T23:59:59Z").parse().ok()).flatten())
 }
@@ -59,7 +66,7 @@ pub fn is_open(objective: &Objective) -> bool {
 }
 
 /// Whether an operator cancelled it.
-pub(crate) fn is_cancelled(objective: &Objective) -> bool {
+pub fn is_cancelled(objective: &Objective) -> bool {
     objective.status == ObjectiveStatus::Blocked && objective.blocked_reason.as_deref() == Some("cancelled")
 }
 

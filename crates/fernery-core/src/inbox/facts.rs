@@ -3,6 +3,10 @@
 //! Facts are computed here and nowhere else, and each carries the command that deals with it. They name instants and not
 //! ages, so that the same facts asked for later are the same: then nobody is told again.
 
+mod inbox;
+
+pub use inbox::{Own, Pressing};
+
 use super::deadline::{self, Clock, at_server};
 use super::foreign;
 use super::one_line;
@@ -11,12 +15,15 @@ use crate::artifact::{
     AzollaId, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason, PauseState,
     PauseSummary, QueryStatus,
 };
+use crate::blueprint::Blueprint;
 use crate::canonical::digest_of;
+use crate::pipeline::ground::{Premises, repo_ref, unstartable};
 use crate::{Digest, Timestamp, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Items that are kept of all that need a person.
@@ -69,20 +76,9 @@ pub struct AzollaAnswer {
     /// The own ids of objectives that are not of our form, as far as pauses name them.
     #[serde(default)]
     pub foreign: BTreeMap<ObjectiveId, String>,
-}
-
-/// What the asking azolla knows of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Own {
-    pub azolla_id: AzollaId,
-    /// Candidates that wait for a person.
-    pub candidates: u64,
-    /// Since when the oldest of them waits.
-    pub oldest_candidate: Option<Timestamp>,
-    /// Captures that wait for triage.
-    pub pending_captures: u64,
-    /// Captures that came with an import, and wait for a person to release them.
-    pub held_captures: u64,
+    /// Its blueprint, if it is of this instance.
+    #[serde(skip)]
+    pub blueprint: Option<Arc<Blueprint>>,
 }
 
 /// Something that needs a person.
@@ -104,9 +100,9 @@ pub struct Item {
     pub importance: u8,
     /// 0 to 4; 0 is now.
     pub urgency: u8,
-    /// Until when, if it has a date or its urgency gives it one.
+    /// Until when, if somebody set a date.
     pub due_at: Option<Timestamp>,
-    /// Whether that has passed.
+    /// Whether that has passed, or it waits longer than its urgency allows.
     pub overdue: bool,
     /// The status of the objective; `None`: it is no objective.
     pub status: Option<ObjectiveStatus>,
@@ -135,7 +131,8 @@ const WHY_CHARS: usize = 200;
 /// Finds what needs a person. Of an objective that its azolla does not tell, a pause is what is known; that one was asked and did
 /// not answer is kept.
 pub fn facts(told: &[AzollaAnswer], own: &Own, urgency: &[Option<Duration>; 5], now: Timestamp) -> Facts {
-    let mut items: Vec<_> = candidates(own, now).into_iter().chain(held(own, now)).collect();
+    let mut items: Vec<_> = inbox::candidates(own, now).into_iter().chain(inbox::held(own, now)).collect();
+    items.extend(own.pressing.iter().map(|candidate| inbox::pressing(own, candidate, now)));
     let mut seen = BTreeSet::new();
     for told in told {
         let mut pauses: BTreeMap<_, &PauseState> = BTreeMap::new();
@@ -150,7 +147,7 @@ pub fn facts(told: &[AzollaAnswer], own: &Own, urgency: &[Option<Duration>; 5], 
             let pause = pauses.get(&objective.objective_id).copied();
             if seen.insert((&told.asked.azolla_id, &objective.objective_id)) {
                 let known = told.clocks.get(&objective.objective_id);
-                items.extend(item(&told.asked, objective, (pause, known), urgency, now));
+                items.extend(item((told, own), objective, (pause, known), urgency, now));
             }
         }
         let alone = pauses.into_iter().filter(|(id, _)| seen.insert((&told.asked.azolla_id, *id)));
@@ -166,54 +163,14 @@ pub fn facts(told: &[AzollaAnswer], own: &Own, urgency: &[Option<Duration>; 5], 
     Facts { asked, items, more, pending_captures: own.pending_captures }
 }
 
-/// The candidates of the inbox, as one item.
-fn candidates(own: &Own, now: Timestamp) -> Option<Item> {
-    let title = match own.candidates {
-        0 => return None,
-        1 => "1 candidate waits in the inbox".to_string(),
-        n => format!("{n} candidates wait in the inbox"),
-    };
-    let since = own.oldest_candidate.map_or(String::new(), |at| format!("; the oldest since {}", minute(at)));
-    let why = format!("nothing becomes a ticket before somebody promotes it{since}");
-    Some(of_inbox(own, "triage", title, why, now))
-}
-
-/// The captures that came with an import and that nobody has released, as one item.
-fn held(own: &Own, now: Timestamp) -> Option<Item> {
-    let title = match own.held_captures {
-        0 => return None,
-        1 => "1 capture came with an import and is held".to_string(),
-        n => format!("{n} captures came with an import and are held"),
-    };
-    let why = "triage looks through none of them before somebody releases them".to_string();
-    let mut item = of_inbox(own, "held", title, why, now);
-    item.command = match own.azolla_id.as_str() {
-        // The one that is meant where nobody names one.
-        "task_management" => "fernery triage release".to_string(),
-        other => format!("fernery triage release --azolla {other}"),
-    };
-    Some(item)
-}
-
-fn of_inbox(own: &Own, name: &str, title: String, why: String, now: Timestamp) -> Item {
-    let (importance, urgency) = (super::triage::IMPORTANCE_DEFAULT, super::triage::URGENCY_DEFAULT);
-    let weighed =
-        Weighed { status: None, one_blocker: false, importance, urgency, due_at: None, pause: None };
-    Item {
-        item_id: format!("{}/{name}", own.azolla_id),
-        azolla_id: own.azolla_id.clone(),
-        objective_id: None,
-        title,
-        why: vec![why],
-        command: "fernery triage".to_string(),
-        importance,
-        urgency,
-        due_at: None,
-        overdue: false,
-        status: None,
-        pause: None,
-        score_terms: score::terms(&weighed, now),
+/// Says when something is due, if it has a date; answers whether that has passed. What has passed is said first.
+fn dated(why: &mut Vec<String>, due_at: Option<Timestamp>, now: Timestamp) -> bool {
+    match due_at {
+        Some(due_at) if due_at <= now => why.insert(0, format!("overdue since {}", minute(due_at))),
+        Some(due_at) => why.push(format!("due {}", minute(due_at))),
+        None => {}
     }
+    due_at.is_some_and(|due_at| due_at <= now)
 }
 
 /// A pause of an objective that its azolla does not tell.
@@ -235,6 +192,8 @@ fn paused(asked: &Asked, pause: &PauseState, own_id: Option<&String>, now: Times
         importance,
         urgency,
         due_at: None,
+        late: false,
+        for_person: false,
         pause: Some(pause.reason),
     };
     let shown = own_id.map_or_else(|| id.to_string(), |own| one_line(own, WHY_CHARS));
@@ -264,6 +223,12 @@ fn item_name(id: &ObjectiveId) -> &str {
     }
 }
 
+/// Whether its executor asked something.
+fn asks(objective: &Objective, pause: Option<&PauseState>) -> bool {
+    let answer = format!("fernery ticket answer {} ", objective.objective_id);
+    pause.and_then(|pause| pause.prioritized_actions.first()).is_some_and(|action| action.contains(&answer))
+}
+
 /// Whether the stop asks for a change of the ticket's text, and the ticket is unchanged since.
 fn wants_edit(objective: &Objective, blocker: &BlockerRef, pause: Option<&PauseState>) -> bool {
     let edit = format!("fernery ticket edit {}", objective.objective_id);
@@ -272,42 +237,82 @@ fn wants_edit(objective: &Objective, blocker: &BlockerRef, pause: Option<&PauseS
     asked && pause.is_none_or(|pause| objective.updated_at <= pause.created_at)
 }
 
+/// What a person can type about a ticket that is not approved yet, and why; of this instance only what is certain to work.
+fn first_step((told, own): (&AzollaAnswer, &Own), objective: &Objective) -> (String, String) {
+    let id = &objective.objective_id;
+    let since = minute(objective.created_at);
+    let approve = (format!("fernery ticket approve {id}"), format!("waits for approval since {since}"));
+    let Some(blueprint) = told.blueprint.as_ref().filter(|of| of.needs_repository()) else { return approve };
+    let premises = own
+        .repos
+        .as_ref()
+        .map(|repos| Premises { hosted: vec![objective.azolla_id.clone()], repos: repos.clone() });
+    if unstartable(objective, blueprint, premises.as_ref()).is_none() {
+        return approve;
+    }
+    let named = repo_ref(objective).map_or_else(
+        || "names no repository".to_string(),
+        |name| format!("names repository {name}, which is not here"),
+    );
+    match own.repos.as_deref().and_then(<[String]>::first) {
+        Some(repo) => (
+            format!("fernery ticket edit {id} --meta repo_ref={repo}"),
+            format!("{named}, and can be approved once it does"),
+        ),
+        None => (
+            format!("fernery ticket cancel {id}"),
+            format!("{named}, and this server has none to work on: run fernery init in one, or give it up"),
+        ),
+    }
+}
+
 fn item(
-    asked: &Asked,
+    (told, own): (&AzollaAnswer, &Own),
     objective: &Objective,
     (pause, known): (Option<&PauseState>, Option<&Clock>),
     urgency: &[Option<Duration>; 5],
     now: Timestamp,
 ) -> Option<Item> {
+    let asked = &told.asked;
     let open = deadline::is_open(objective);
     let done = objective.objective_type == ObjectiveType::Ticket && objective.status == ObjectiveStatus::Done;
     let clock = deadline::clock(objective, known, now);
-    let due_at = deadline::deadline(&clock, urgency).filter(|_| open);
-    let overdue = due_at.is_some_and(|due_at| due_at <= now);
+    // A date that somebody set is told as one. What only its urgency says is no date.
+    let due_at = clock.due_at.filter(|_| open);
+    let deadline = deadline::deadline(&clock, urgency).filter(|_| open);
+    let late = due_at.is_none() && deadline.is_some_and(|deadline| deadline <= now);
+    let overdue = late || due_at.is_some_and(|due_at| due_at <= now);
+    let for_person = told.blueprint.as_ref().is_some_and(|of| of.is_for_people());
     let (id, status) = (&objective.objective_id, objective.status);
     let blockers: Vec<_> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
-    let (verb, mut why) = match (status, &blockers[..]) {
+    let ticket = |verb: &str| format!("fernery ticket {verb} {id}");
+    let (command, mut why) = match (status, &blockers[..]) {
         _ if !open && !done => return None,
-        (ObjectiveStatus::New, _) => (
-            format!("approve {id}"),
-            vec![format!("waits for approval since {}", minute(objective.created_at))],
+        (ObjectiveStatus::New | ObjectiveStatus::Todo | ObjectiveStatus::InProgress, []) if for_person => (
+            format!("fernery done {id}"),
+            vec![format!("yours to do since {}", minute(objective.created_at))],
         ),
+        (ObjectiveStatus::New, _) => {
+            let (command, why) = first_step((told, own), objective);
+            (command, vec![why])
+        }
         (ObjectiveStatus::Done, _) => (
-            format!("confirm {id}"),
+            ticket("confirm"),
             vec![format!(
                 "passed its gates and waits to be confirmed since {}",
                 minute(objective.updated_at)
             )],
         ),
         (ObjectiveStatus::Blocked, [blocker]) if foreign::has_foreign_blockers(objective) => {
-            (format!("show {id}"), vec![format!("waits on {}", said(blocker))])
+            (ticket("show"), vec![format!("waits on {}", said(blocker))])
         }
         (ObjectiveStatus::Blocked, [blocker]) => {
-            let verb = match wants_edit(objective, blocker, pause) {
-                true => format!("edit {id}"),
-                false => format!("unblock {id} --blocker {}", blocker.blocker_id),
+            let command = match () {
+                () if asks(objective, pause) => format!("{} \"…\"", ticket("answer")),
+                () if wants_edit(objective, blocker, pause) => ticket("edit"),
+                () => format!("{} --blocker {}", ticket("unblock"), blocker.blocker_id),
             };
-            (verb, vec![format!("waits on {}", said(blocker))])
+            (command, vec![format!("waits on {}", said(blocker))])
         }
         (ObjectiveStatus::Blocked, blockers) => {
             let reason = objective.blocked_reason.as_deref().unwrap_or("nobody said why");
@@ -315,26 +320,36 @@ fn item(
                 0 => format!("blocked: {reason}"),
                 n => format!("blocked on {n} things: {reason}"),
             };
-            (format!("show {id}"), vec![why])
+            (format!("{} --all", ticket("unblock")), vec![why])
         }
         (ObjectiveStatus::Todo | ObjectiveStatus::InProgress, _) if !overdue => return None,
-        (ObjectiveStatus::Todo, _) => (format!("show {id}"), vec!["nobody works on it yet".to_string()]),
-        (ObjectiveStatus::InProgress, _) => (format!("show {id}"), vec!["still under way".to_string()]),
+        (ObjectiveStatus::Todo, _) => {
+            (format!("fernery snooze {id} tomorrow"), vec!["nobody works on it yet".to_string()])
+        }
+        (ObjectiveStatus::InProgress, _) => {
+            (format!("fernery snooze {id} tomorrow"), vec!["still under way".to_string()])
+        }
     };
     // An overdue date is the most important reason, so it comes first.
-    match due_at {
-        Some(due_at) if overdue => why.insert(0, format!("overdue since {}", minute(due_at))),
-        Some(due_at) => why.push(format!("due {}", minute(due_at))),
-        None => {}
+    dated(&mut why, due_at, now);
+    if late {
+        why.insert(0, format!("waits longer than urgency {} allows", objective.urgency));
     }
-    match pause.map(|pause| pause.reason) {
-        Some(PauseReason::BudgetExhausted) => why.push("its budget is spent".to_string()),
-        Some(PauseReason::GateFailed) => why.push("its last run did not pass".to_string()),
-        Some(PauseReason::RunComplete) | None => {}
+    // The reason of a run's failure stands in the ticket; a pause alone does not tell that there was a run.
+    let judged = objective
+        .blocked_reason
+        .as_deref()
+        .filter(|why| why.starts_with("gate ") || why.starts_with("not judged: "));
+    match (pause.map(|pause| pause.reason), judged) {
+        (Some(PauseReason::BudgetExhausted), _) => why.push("its budget is spent".to_string()),
+        (Some(PauseReason::GateFailed), Some(judged)) if !why.iter().any(|why| why.contains(judged)) => {
+            why.push(format!("its last run did not pass: {judged}"));
+        }
+        _ => {}
     }
     let command = match foreign::foreign_id(objective) {
         Some(own) => foreign::look_at(own, asked.azolla_id.as_str(), asked.server.as_deref()),
-        None => format!("fernery ticket {verb}{}", at_server(asked.server.as_deref())),
+        None => format!("{command}{}", at_server(asked.server.as_deref())),
     };
     let weighed = Weighed {
         status: Some(status),
@@ -342,6 +357,8 @@ fn item(
         importance: objective.importance,
         urgency: objective.urgency,
         due_at,
+        late,
+        for_person,
         pause: pause.map(|pause| pause.reason),
     };
     Some(Item {

@@ -8,7 +8,7 @@ use super::one_line;
 use super::triage::bounded;
 use super::wording::{foreign_commands, tidy};
 use crate::artifact::{AzollaId, ManifestId, QueryStatus, SessionManifest};
-use crate::names::is_unprintable;
+use crate::names::unprintable_in;
 use crate::pipeline::prompt::fenced;
 use crate::{Timestamp, json_strict, limits};
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ pub fn read(content: &str, facts: &Facts) -> Result<Orientation, Vec<String>> {
         for (field, text, max) in
             [("headline", &line.headline, HEADLINE_CHARS_MAX), ("why_now", &line.why_now, WHY_NOW_CHARS_MAX)]
         {
-            if text.trim().is_empty() || text.chars().count() > max || text.chars().any(is_unprintable) {
+            if text.trim().is_empty() || text.chars().count() > max || unprintable_in(text).next().is_some() {
                 faults.push(format!("{path}/{field}: one line of 1 to {max} printable characters"));
             }
             if text.contains('`') || text.contains("://") {

@@ -7,7 +7,10 @@
 //!
 //! * [`marks`], [`dates`]: what a captured line says beside its words
 //! * [`triage`]: captures to candidates, and the gate over that
+//! * [`likeness`]: candidates that say nearly the same
 //! * [`deadline`]: when an objective is overdue
+//! * [`destination`]: the azolla that a candidate is promoted to
+//! * [`recurring`]: lines that come again; [`snooze`]: until when something is put off
 //! * [`question`]: what a workorder asks, however it is answered
 //! * [`filter`], [`foreign`]: what one azolla asks another, and how its answer is read
 //! * [`facts`], [`score`]: what needs a person, over all azollas, the most pressing first
@@ -17,13 +20,17 @@
 mod chaos;
 pub mod dates;
 pub mod deadline;
+pub mod destination;
 pub mod facts;
 pub mod filter;
 pub mod foreign;
+pub mod likeness;
 pub mod manifest;
 pub mod marks;
 pub mod question;
+pub mod recurring;
 pub mod score;
+pub mod snooze;
 pub mod triage;
 mod wording;
 
@@ -31,7 +38,7 @@ pub use question::{Question, StandIn};
 
 use crate::Timestamp;
 use crate::artifact::{CaptureId, Metadata};
-use crate::names::is_unprintable;
+use crate::names::unprintable_in;
 use crate::pipeline::draft::Draft;
 use crate::words;
 use serde::{Deserialize, Serialize};
@@ -140,10 +147,12 @@ pub struct Triage {
 /// One line that can be shown as it is: unprintable characters and double spaces are gone, and it has at most
 /// `chars_max` characters, cut at a word where there is one.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    let spaced: String = text
-        .chars()
-        .filter_map(|c| if c.is_whitespace() { Some(' ') } else { (!is_unprintable(c)).then_some(c) })
-        .collect();
+    let unprintable: Vec<usize> = unprintable_in(text).map(|(at, _)| at).collect();
+    let kept = |(at, c): (usize, char)| match c {
+        c if c.is_whitespace() => Some(' '),
+        c => unprintable.binary_search(&at).is_err().then_some(c),
+    };
+    let spaced: String = text.char_indices().filter_map(kept).collect();
     let line = spaced.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     if line.chars().count() <= chars_max {
         return line;

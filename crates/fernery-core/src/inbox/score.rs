@@ -16,6 +16,10 @@ pub struct Weighed {
     /// 0 to 4; 0 is now.
     pub urgency: u8,
     pub due_at: Option<Timestamp>,
+    /// Whether it waits longer than its urgency allows, and has no date.
+    pub late: bool,
+    /// Whether a person does it.
+    pub for_person: bool,
     pub pause: Option<PauseReason>,
 }
 
@@ -25,6 +29,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 pub fn terms(weighed: &Weighed, now: Timestamp) -> Vec<(String, i64)> {
     use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
     let waits = match weighed.status {
+        Some(New | Todo | InProgress) if weighed.for_person => ("to be done", 30),
         Some(Blocked) if weighed.one_blocker => ("needs one answer", 50),
         Some(Done) => ("to be confirmed", 40),
         Some(Blocked) => ("blocked", 35),
@@ -41,6 +46,7 @@ pub fn terms(weighed: &Weighed, now: Timestamp) -> Vec<(String, i64)> {
         Some(due_at) if due_at <= now => ("overdue", 45),
         Some(due_at) if due_at.since(now) <= DAY => ("due within a day", 15),
         Some(due_at) if due_at.since(now) <= 7 * DAY => ("due within a week", 6),
+        None if weighed.late => ("waits too long", 45),
         _ => ("", 0),
     };
     let least = |grade: u8| i64::from(4 - grade.min(4));
@@ -80,6 +86,8 @@ mod tests {
             importance: 4,
             urgency: 4,
             due_at: None,
+            late: false,
+            for_person: false,
             pause: None,
         };
         let due = |after| Some(now.after(after));
@@ -92,6 +100,11 @@ mod tests {
                 "66 = to be approved 30 + importance 24 + urgency 12",
             ),
             (Weighed { importance: 9, ..plain.clone() }, "30 = to be approved 30"),
+            (
+                Weighed { status: Some(ObjectiveStatus::InProgress), for_person: true, ..plain.clone() },
+                "30 = to be done 30",
+            ),
+            (Weighed { late: true, ..plain.clone() }, "75 = to be approved 30 + waits too long 45"),
             (Weighed { due_at: Some(now), ..plain.clone() }, "75 = to be approved 30 + overdue 45"),
             (Weighed { due_at: due(DAY), ..plain.clone() }, "45 = to be approved 30 + due within a day 15"),
             (

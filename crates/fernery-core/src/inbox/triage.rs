@@ -6,7 +6,7 @@
 use super::{Candidate, Captured, Left, Triage, marks};
 use crate::artifact::{CaptureId, Metadata};
 use crate::calendar::Zone;
-use crate::names::{is_unprintable, showable};
+use crate::names::{showable, unprintable_in};
 use crate::pipeline::prompt::fenced;
 use crate::{Timestamp, json_strict, limits};
 use serde::Deserialize;
@@ -28,8 +28,8 @@ const QUOTED_BYTES_MAX: usize = limits::CRITERIA_BYTES_MAX / 4;
 /// Characters of a source that are kept with a candidate.
 const SOURCE_CHARS_MAX: usize = 200;
 /// What a candidate may say beside its words.
-const METADATA_KEYS: [&str; 8] =
-    ["due_at", "projects", "contexts", "labels", "done", "done_on", "written_on", "source_label"];
+const METADATA_KEYS: [&str; 9] =
+    ["due_at", "projects", "contexts", "labels", "done", "done_on", "written_on", "source_label", "every"];
 
 /// Triage without any model: one candidate for each capture, and none is left.
 pub fn builtin(batch: &[Captured], zone: &Zone) -> Triage {
@@ -100,6 +100,9 @@ fn candidate(captured: &Captured, zone: &Zone) -> Candidate {
         if !names.is_empty() {
             keep(key, json!(names));
         }
+    }
+    if let Some((every, _)) = &marks.every {
+        keep("every", json!(every.said));
     }
     if marks.done {
         keep("done", json!(true));
@@ -227,7 +230,7 @@ pub fn read(content: &str, batch: &[Captured]) -> Result<Triage, Vec<String>> {
 
 fn is_one_line(text: &str) -> bool {
     let chars = text.chars().count();
-    !text.trim().is_empty() && chars <= limits::TITLE_CHARS_MAX && !text.chars().any(is_unprintable)
+    !text.trim().is_empty() && chars <= limits::TITLE_CHARS_MAX && unprintable_in(text).next().is_none()
 }
 
 fn check(path: &str, candidate: &Candidate, faults: &mut Vec<String>) {

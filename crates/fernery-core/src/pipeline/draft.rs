@@ -3,7 +3,7 @@
 use super::{Violation, is_showable};
 use crate::artifact::{BlockerId, BlockerKind, BlockerRef, Metadata, Objective};
 use crate::limits;
-use crate::names::is_unprintable;
+use crate::names::unprintable_in;
 use crate::patch::protects;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl Draft {
         let title = self.title.trim();
         if title.is_empty()
             || title.chars().count() > limits::TITLE_CHARS_MAX
-            || title.chars().any(is_unprintable)
+            || unprintable_in(title).next().is_some()
         {
             let expected =
                 format!("a title must be one line of 1 to {} printable characters", limits::TITLE_CHARS_MAX);

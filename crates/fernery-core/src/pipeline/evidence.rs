@@ -3,6 +3,7 @@
 use super::membrane::outcome;
 use super::patching::unproposed;
 use super::protection::Protected;
+use super::rework::leftover_markers;
 use super::scheduling::first_line;
 use crate::artifact::{ContextSnapshot, GateResult, OutputBundle};
 use crate::blueprint::{Gate, Sandbox};
@@ -85,6 +86,7 @@ pub fn plain_evidence(
         Gate::Size { max_content_bytes } => (bundle.content.len() as u64 > *max_content_bytes)
             .then(|| format!("{} bytes of content; {max_content_bytes} are allowed", bundle.content.len())),
         Gate::Patch(policy) => patch::policy::fault(&bundle.content, policy)
+            .or_else(|| leftover_markers(&bundle.content))
             .or_else(|| unproposed(bundle, policy.branch_prefix.as_deref()?)),
         Gate::Answers => answers_fault(snapshot, bundle),
         Gate::Applies | Gate::Command { .. } => return None,

@@ -8,6 +8,7 @@ use super::evidence::{Evidence, plain_evidence};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
 use super::protection::Protected;
+use super::question;
 use super::repetition::Repetition;
 use super::scheduling::{again, first_line, whole_line};
 use crate::artifact::{
@@ -146,6 +147,11 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         stop(Some(Step::GiveUp), pause, Some((kind, description)), vec![first, look.clone(), unblock.clone()])
     };
     match verdict {
+        Verdict::Pass if case.blueprint.is_for_people() => {
+            let nothing = "Nothing to do: a person did it and confirmed it".to_string();
+            let reopen = format!("Not right? fernery ticket reopen {id} --note \"what is missing\"");
+            stop(Some(Step::Pass), PauseReason::RunComplete, None, vec![nothing, reopen])
+        }
         Verdict::Pass => {
             let confirm = format!("Look at the output and confirm it: fernery ticket confirm {id}");
             let reopen = format!("Not right? fernery ticket reopen {id} --note \"what is missing\"");
@@ -164,10 +170,10 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
             "Make the ticket smaller, or the blueprint's budget larger".to_string(),
         ),
         Verdict::Fail(_) if outcome == Outcome::Blocked => {
-            let asked =
-                if case.bundle.notes.trim().is_empty() { &case.bundle.title } else { &case.bundle.notes };
-            let first = format!("Answer the executor (fernery ticket edit {id}): {}", first_line(asked));
-            give_up(PauseReason::GateFailed, BlockerKind::UserInput, whole_line(asked), first)
+            let asked = question::asked(case.bundle).unwrap_or_default();
+            let first = format!("Answer it: fernery ticket answer {id} \"…\"   ({})", first_line(&asked));
+            let blocker = Some((BlockerKind::UserInput, question::description(&asked)));
+            stop(Some(Step::GiveUp), PauseReason::GateFailed, blocker, vec![first, look])
         }
         Verdict::Fail(_) if outcome == Outcome::Infra => give_up(
             PauseReason::GateFailed,
@@ -177,7 +183,8 @@ pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         ),
         Verdict::Fail(_) => {
             if let Some(why) = exhausted(&case.blueprint.envelope, &case.spent) {
-                let blocker = Some((BlockerKind::UserInput, format!("envelope used up: {why}")));
+                // The gate is the reason; that there is no further attempt is only why a person has to look.
+                let blocker = Some((BlockerKind::UserInput, format!("{reason} ({why})")));
                 let actions = vec![look, again(id)];
                 return stop(Some(Step::GiveUp), PauseReason::BudgetExhausted, blocker, actions);
             }

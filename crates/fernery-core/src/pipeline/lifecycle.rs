@@ -1,6 +1,6 @@
 //! The state machine of an objective: all transitions there are.
 //!
-//! NEW → TODO happens only by an operator's approval (invariant 10): apart from retries and unblocking of approved
+//! NEW → TODO happens only by an operator's approval (invariant 10): apart from retries, rework and unblocking of approved
 //! work, only [`Step::Approve`] and [`Step::Reopen`] lead to TODO, and no worker takes either.
 
 use crate::artifact::{ObjectiveStatus, ObjectiveType};
@@ -30,6 +30,8 @@ pub enum Step {
     GiveUp,
     /// An operator wants a finished objective done again.
     Reopen,
+    /// Its patch conflicts with its base branch, and the approved blueprint lets it be worked on again.
+    Rework,
     /// An operator cancels it.
     Cancel,
 }
@@ -59,7 +61,7 @@ pub const fn after(
         (InProgress, Step::Pass) => Some(Done),
         (InProgress, Step::TryAgain) => Some(Todo),
         (InProgress, Step::GiveUp) => Some(Blocked),
-        (Done, Step::Reopen) => Some(Todo),
+        (Done, Step::Reopen | Step::Rework) => Some(Todo),
         (New | Todo | InProgress, Step::Cancel) => Some(Blocked),
         _ => None,
     }
@@ -70,7 +72,7 @@ mod tests {
     use super::*;
     use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
 
-    const STEPS: [Step; 12] = [
+    const STEPS: [Step; 13] = [
         Step::Approve,
         Step::Edit,
         Step::ApprovalLapsed,
@@ -82,6 +84,7 @@ mod tests {
         Step::TryAgain,
         Step::GiveUp,
         Step::Reopen,
+        Step::Rework,
         Step::Cancel,
     ];
 
@@ -113,6 +116,7 @@ mod tests {
             (Blocked, Step::Unblock { approved: true }, Todo),
             (Blocked, Step::Unblock { approved: false }, New),
             (Done, Step::Reopen, Todo),
+            (Done, Step::Rework, Todo),
         ];
         assert_eq!(seen, wanted);
     }

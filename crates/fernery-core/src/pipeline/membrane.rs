@@ -3,9 +3,9 @@
 use super::{Violation, is_showable};
 use crate::artifact::Metadata;
 use crate::limits;
-use crate::names::is_unprintable;
+use crate::names::unprintable_in;
 use crate::words;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 words!(
     /// The outcome of an execution, as its executor reports it.
@@ -48,6 +48,12 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// As the result of a job.
+    pub fn result(&self) -> String {
+        let Self { title, content, notes, metadata } = self;
+        json!({"title": title, "content": content, "notes": notes, "metadata": metadata}).to_string()
+    }
+
     /// The outcome. If the executor names none, it is OUTPUT.
     pub fn outcome(&self) -> Outcome {
         outcome(&self.metadata)
@@ -85,7 +91,9 @@ pub fn parts(result: &Value) -> Result<Parts, Vec<Violation>> {
     };
     let chars = title.chars().count();
     if fields.contains_key("title")
-        && (chars > limits::TITLE_CHARS_MAX || title.trim().is_empty() || title.chars().any(is_unprintable))
+        && (chars > limits::TITLE_CHARS_MAX
+            || title.trim().is_empty()
+            || unprintable_in(&title).next().is_some())
     {
         let expected =
             format!("a title is one line of 1 to {} printable characters", limits::TITLE_CHARS_MAX);

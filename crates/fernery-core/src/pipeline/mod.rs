@@ -6,6 +6,8 @@
 //! * [`ground`]: the repository and commit that work starts from
 //! * [`scheduling`]: what becomes of an event
 //! * [`prompt`]: what the executor is told, perhaps by a [`template`]
+//! * [`rework`]: what an attempt starts from, if not from the base
+//! * [`question`]: what an executor asks, and what it is answered
 //! * [`membrane`]: what an executor may hand in
 //! * [`execution`]: the bundle of a workorder, however its job ended
 //! * [`envelope`]: what an objective may cost over all its attempts
@@ -14,6 +16,7 @@
 //! * [`repetition`]: whether an attempt does what the one before did
 //! * [`evidence`]: what a gate found
 //! * [`judging`]: evidence to verdict, and where the objective goes from there
+//! * [`landing`]: how a patch that passed comes home
 //! * [`waiting`]: why nothing happens
 
 pub mod approval;
@@ -24,12 +27,15 @@ pub mod execution;
 pub mod exhibits;
 pub mod ground;
 pub mod judging;
+pub mod landing;
 pub mod lifecycle;
 pub mod membrane;
 pub mod patching;
 pub mod prompt;
 pub mod protection;
+pub mod question;
 pub mod repetition;
+pub mod rework;
 pub mod scheduling;
 pub mod template;
 pub mod waiting;
@@ -61,5 +67,5 @@ impl std::fmt::Display for Violation {
 
 /// Text that is safe to show: lines and tabs, but nothing that moves the cursor or hides text.
 pub(crate) fn is_showable(text: &str) -> bool {
-    !text.chars().any(|c| crate::names::is_unprintable(c) && !matches!(c, '\n' | '\t' | '\r'))
+    !crate::names::unprintable_in(text).any(|(_, c)| !matches!(c, '\n' | '\t' | '\r'))
 }

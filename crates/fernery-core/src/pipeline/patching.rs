@@ -71,6 +71,8 @@ pub enum Cut {
 pub enum Left<'a> {
     Nothing,
     Change,
+    /// The patch that it started from, which had passed: nothing of what was asked for since.
+    Same,
     /// Something that cannot be a patch.
     Unfit(&'a str),
     /// It could not be examined.
@@ -100,7 +102,7 @@ pub fn outcome(seen: &Seen<'_>) -> (Outcome, String) {
             return (Outcome::Infra, format!("What the agent left could not be captured: {why}"));
         }
         Left::Unfit(why) => return (Outcome::Protocol, format!("What the agent left is no patch: {why}")),
-        Left::Nothing | Left::Change => {}
+        Left::Nothing | Left::Change | Left::Same => {}
     }
     match seen.cut {
         Some(Cut::Cancelled) => return of(Outcome::Cancelled, "Cancelled"),
@@ -128,6 +130,7 @@ pub fn outcome(seen: &Seen<'_>) -> (Outcome, String) {
     match (seen.left, &seen.told.no_change) {
         (Left::Change, _) => of(Outcome::Patch, "A patch"),
         (_, Some(why)) => (Outcome::NoChange, format!("The agent says that nothing has to change: {why}")),
+        (Left::Same, _) => of(Outcome::NoChange, "The agent left the patch as it was"),
         _ => of(Outcome::NoChange, "The agent changed nothing"),
     }
 }
@@ -178,6 +181,7 @@ mod tests {
         let of = |seen: Seen<'_>| outcome(&seen).0;
         assert_eq!(of(seen), Outcome::Patch);
         assert_eq!(of(Seen { left: Left::Nothing, ..seen }), Outcome::NoChange);
+        assert_eq!(of(Seen { left: Left::Same, ..seen }), Outcome::NoChange);
         assert_eq!(of(Seen { told: &told(None), ..seen }), Outcome::Protocol);
         assert_eq!(of(Seen { told: &told(None), dialect: Dialect::Text, ..seen }), Outcome::Patch);
         assert_eq!(of(Seen { told: &told(Some(Finish::Error("x".into()))), ..seen }), Outcome::Failed);

@@ -1,7 +1,8 @@
-//! Why an approved objective waits: a code for programs, a sentence for people.
+//! Why an approved objective waits, or would wait: a code for programs, a sentence for people. These words are said everywhere:
+//! by `explain`, before an approval, in lists and in the orientation.
 
-use crate::Timestamp;
-use crate::artifact::AzollaId;
+use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId};
+use crate::{StreamName, Timestamp};
 use std::time::Duration;
 
 /// How often a process records that it hosts an azolla…
@@ -23,6 +24,22 @@ pub enum Waiting {
         /// When a process last hosted it.
         since: Option<Timestamp>,
     },
+    /// No worker elsewhere asks for its workorders.
+    NoWorker {
+        stream: StreamName,
+        diazotroph_type: DiazotrophType,
+        /// When one last did.
+        since: Option<Timestamp>,
+    },
+    /// The program that works on it cannot be used here.
+    Unusable {
+        /// The agent, or the command.
+        program: String,
+        /// What it lacks.
+        missing: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// The limit of unfinished workorders is reached.
     Concurrency,
     /// The limit of unconfirmed objectives is reached.
@@ -31,20 +48,34 @@ pub enum Waiting {
     Turn,
     /// The gates.
     Gates,
+    /// A person, who carries it out.
+    Person(ObjectiveId),
 }
 
 impl Waiting {
     /// The word of [`NotHosted`](Self::NotHosted), by which programs recognise it.
     pub const NOT_HOSTED: &str = "azolla_not_hosted";
+    /// The word of [`NoWorker`](Self::NoWorker).
+    pub const NO_WORKER: &str = "no_worker";
+    /// The word of [`Unusable`](Self::Unusable).
+    pub const UNUSABLE: &str = "executor_unusable";
+
+    /// Whether a person has to do something before it can go on, by its word.
+    pub fn needs_a_person(code: &str) -> bool {
+        [Self::NOT_HOSTED, Self::NO_WORKER, Self::UNUSABLE, "stream_paused"].contains(&code)
+    }
 
     /// A stable word for programs.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NotHosted { .. } => Self::NOT_HOSTED,
+            Self::NoWorker { .. } => Self::NO_WORKER,
+            Self::Unusable { .. } => Self::UNUSABLE,
             Self::Concurrency => "concurrency_limit",
             Self::Review => "review_limit",
             Self::Turn => "turn",
             Self::Gates => "gates",
+            Self::Person(_) => "person",
         }
     }
 
@@ -58,6 +89,14 @@ impl Waiting {
                      or cancel, block or edit the ticket"
                 )
             }
+            Self::NoWorker { stream, diazotroph_type, since } => format!(
+                "{}: start one (fernery worker --diazotroph {diazotroph_type} --profile AGENT), or let this server work with an \
+                 agent (fernery init)",
+                no_worker(stream, *since)
+            ),
+            Self::Unusable { program, missing, remedy } => {
+                format!("{program} cannot be used on the server's machine: {missing}; to mend it: {remedy}")
+            }
             Self::Concurrency => {
                 "its azolla already runs as many workorders as its blueprint allows (limits.concurrency)".into()
             }
@@ -66,7 +105,16 @@ impl Waiting {
             }
             Self::Turn => "the scheduler has not come to it yet".into(),
             Self::Gates => "its gates are checking the output".into(),
+            Self::Person(id) => format!("a person does it: when it is done, `fernery done {id}`"),
         }
+    }
+}
+
+/// Why a job waits for which there is no worker.
+pub fn no_worker(stream: &StreamName, since: Option<Timestamp>) -> String {
+    match since {
+        None => format!("no worker polls stream {stream}"),
+        Some(at) => format!("no worker polls stream {stream} since {at}"),
     }
 }
 
@@ -82,5 +130,31 @@ mod tests {
         assert!(!is_hosted(Some(at(1_000)), at(61_000)));
         // A clock that was set back leaves it hosted.
         assert!(is_hosted(Some(at(99_000)), at(1_000)));
+    }
+
+    #[test]
+    fn what_nobody_can_carry_out_is_said_with_what_helps() {
+        let stream = StreamName::stored("diazotroph:PATCH_DIAZOTROPH:web");
+        let nobody = Waiting::NoWorker {
+            stream,
+            diazotroph_type: DiazotrophType::stored("PATCH_DIAZOTROPH"),
+            since: None,
+        };
+        let said = nobody.sentence();
+        assert!(
+            said.starts_with("no worker polls stream diazotroph:PATCH_DIAZOTROPH:web: start one"),
+            "{said}"
+        );
+        assert!(
+            said.contains("fernery worker --diazotroph PATCH_DIAZOTROPH") && said.contains("fernery init"),
+            "{said}"
+        );
+        let (missing, remedy) = ("claude was not found".into(), "npm install it".into());
+        let unusable = Waiting::Unusable { program: "agent claude".into(), missing, remedy };
+        assert!(unusable.sentence().ends_with(": claude was not found; to mend it: npm install it"));
+        for waiting in [nobody, unusable] {
+            assert!(Waiting::needs_a_person(waiting.code()));
+        }
+        assert!(!Waiting::needs_a_person(Waiting::Turn.code()));
     }
 }

@@ -69,21 +69,21 @@ fn mistakes_about_agents_are_told_with_their_place() {
         _ => None,
     };
     for (lines, expected) in [
-        ("", "line 3, column 1: executors.PATCH_DIAZOTROPH.profile: is missing: which agent"),
+        ("", "3:1: executors.PATCH_DIAZOTROPH.profile: is missing: which agent"),
         (
             "profile = \"cluade\"",
-            "column 11: executors.PATCH_DIAZOTROPH.profile: unknown profile `cluade`; did you mean `claude`?",
+            ":11: executors.PATCH_DIAZOTROPH.profile: unknown profile `cluade`; did you mean `claude`?",
         ),
         ("profile = \"../own\"", "unknown profile"),
         ("profile = \"closed\"", "profile: its file cannot be read: no right to"),
         ("profile = \"other\"", "the `name` in its file is `own`"),
         (
             "profile = \"bad\"",
-            "in the profile `bad`, line 3, column 1: dialekt: unknown key `dialekt`; did you mean `dialect`?",
+            "in the profile `bad` at 3:1: dialekt: unknown key `dialekt`; did you mean `dialect`?",
         ),
         (
             "profile = \"bad\"",
-            "in the profile `bad`, line 4, column 11: dialect: unknown word `claud`; did you mean `claude`?",
+            "in the profile `bad` at 4:11: dialect: unknown word `claud`; did you mean `claude`?",
         ),
         (
             "profile = \"claude\"\nargs = [\"--model\", \"x\", \"--output-format=text\"]",
@@ -118,7 +118,7 @@ fn mistakes_in_a_profile_are_told_with_their_place() {
     let many = (0..=limits::ENV_NAMES_MAX).map(|n| format!("V{n} = \"\"\n")).collect::<String>();
     let files = format!("login = [{}]", "\"a\",".repeat(limits::LOGIN_FILES_MAX + 1));
     for (from, to, expected) in [
-        ("name = \"own\"", "", "line 1, column 1: name: is missing"),
+        ("name = \"own\"", "", "1:1: name: is missing"),
         ("name = \"own\"", "name = \"a/b\"", "name: must have 1 to 64 characters"),
         ("dialect = \"text\"", "", "dialect: is missing"),
         ("dialect = \"text\"", "dialect = \"text\"\nprompt = \"stdn\"", "did you mean `stdin`?"),

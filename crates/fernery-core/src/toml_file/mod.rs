@@ -33,9 +33,17 @@ pub struct Flaw {
     pub message: String,
 }
 
+impl Flaw {
+    /// With the name of its file in front, in the form that editors know how to jump to.
+    pub fn in_file(&self, file: &dyn fmt::Display) -> String {
+        format!("{file}:{self}")
+    }
+}
+
+/// `LINE:COLUMN: key: what is wrong`.
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: ", self.line, self.column)?;
+        write!(f, "{}:{}: ", self.line, self.column)?;
         if !self.path.is_empty() {
             write!(f, "{}: ", self.path)?;
         }

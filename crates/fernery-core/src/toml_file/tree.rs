@@ -83,7 +83,7 @@ impl Sources {
             return Flaw { line, column, path: path.to_string(), message };
         };
         let (line, column) = self.position(at);
-        let message = format!("in `{}`, line {line}, column {column}: {message}", name.escape_debug());
+        let message = format!("in `{}` at {line}:{column}: {message}", name.escape_debug());
         let (line, column) = self.position(self.extends);
         Flaw { line, column, path: path.to_string(), message }
     }

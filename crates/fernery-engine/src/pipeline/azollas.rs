@@ -49,6 +49,11 @@ pub fn register(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<Digest>
     Ok(digest)
 }
 
+/// Puts several blueprints in force, all in this transaction.
+pub fn register_all(sql: &mut dyn Sql, blueprints: &[Blueprint]) -> StoreResult<()> {
+    blueprints.iter().try_for_each(|blueprint| register(sql, blueprint).map(drop))
+}
+
 /// Creates the standing objective of an azolla without tickets.
 fn create_standing_objective(sql: &mut dyn Sql, blueprint: &Blueprint) -> StoreResult<()> {
     let Some(duty) = &blueprint.standing else { return Ok(()) };

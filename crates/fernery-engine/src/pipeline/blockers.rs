@@ -3,21 +3,27 @@
 use super::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
 use super::objectives::{self, ObjectiveRow, locked};
 use super::pauses::pause;
-use super::{Sql, Stage, azollas, decisions, reading};
+use super::{Sql, Stage, after, azollas, decisions, reading};
+use crate::error::StoreResult;
 use fernery_core::artifact::{
-    BlockerId, BlockerKind, BlockerRef, ObjectiveId, ObjectiveStatus, PauseReason, RecordId,
+    BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, PauseReason, RecordId,
 };
 use fernery_core::journal::Act;
 use fernery_core::limits;
 use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::draft::blocker_fault;
 use fernery_core::pipeline::envelope::exhausted;
-use fernery_core::pipeline::lifecycle::{Step, after};
+use fernery_core::pipeline::lifecycle::{Step, after as leads_to};
 use serde::Serialize;
 use serde_json::json;
 
 /// Why a cancelled objective is BLOCKED.
 const CANCELLED: &str = "cancelled";
+
+/// Whether an operator has cancelled it.
+pub(super) fn is_cancelled(objective: &Objective) -> bool {
+    objective.status == ObjectiveStatus::Blocked && objective.blocked_reason.as_deref() == Some(CANCELLED)
+}
 
 /// Adds a blocker. While a workorder is in progress, the objective cannot be blocked.
 pub fn block(
@@ -40,7 +46,7 @@ pub fn block(
     }
     let status = row.objective.status;
     let blocked_already = status == ObjectiveStatus::Blocked;
-    if !blocked_already && after(row.objective.objective_type, status, Step::Block).is_none() {
+    if !blocked_already && leads_to(row.objective.objective_type, status, Step::Block).is_none() {
         return Ok(Err(Refusal::Status(status)));
     }
     let held = &row.objective.blocked_on;
@@ -119,23 +125,39 @@ pub fn unblock(
         Resolved::All => open.clone(),
         Resolved::These(ids) => ids.clone(),
     };
-    for blocker in &wanted {
-        let Some(known) = row.objective.blocked_on.iter_mut().find(|b| b.blocker_id == *blocker) else {
-            return Ok(Err(Refusal::Conflict(format!("it has no blocker {blocker}"))));
-        };
+    if let Some(unknown) =
+        wanted.iter().find(|of| row.objective.blocked_on.iter().all(|b| b.blocker_id != **of))
+    {
+        return Ok(Err(Refusal::Conflict(format!("it has no blocker {unknown}"))));
+    }
+    let spent = resolve(sql, &mut row, &wanted, true)?;
+    let status = row.objective.status;
+    asked.done(sql, json!({"resolved": wanted, "status": status, "envelope_spent": spent}))?;
+    Ok(Ok(row))
+}
+
+/// Resolves these blockers of a locked objective. When none is open and it may continue, a BLOCKED one does; answers which part
+/// of its envelope is used up, if that keeps it from TODO.
+pub(super) fn resolve(
+    sql: &mut dyn Sql,
+    row: &mut ObjectiveRow,
+    wanted: &[BlockerId],
+    continues: bool,
+) -> StoreResult<Option<String>> {
+    for known in row.objective.blocked_on.iter_mut().filter(|b| wanted.contains(&b.blocker_id)) {
         known.resolved = true;
     }
-    for blocker in &wanted {
-        let cells = [id.as_str().into(), blocker.as_str().into()];
+    for blocker in wanted {
+        let cells = [row.objective.objective_id.as_str().into(), blocker.as_str().into()];
         sql.touched(include_str!("sql/blocker_resolve.sql"), &cells)?;
     }
     row.objective.updated_at = sql.now();
     let mut spent = None;
-    if status == ObjectiveStatus::Blocked && !row.objective.has_open_blockers() {
+    if continues && row.objective.status == ObjectiveStatus::Blocked && !row.objective.has_open_blockers() {
         let in_force = azollas::in_force(sql, &row.objective.azolla_id)?;
-        let digest = in_force.as_ref().map(|of| objectives::shown(&row.objective, &of.blueprint).digest);
-        let approval = decisions::current(sql, &row)?;
-        let approved = approval.is_some_and(|approval| Some(approval.digest) == digest);
+        let now = in_force.as_ref().map(|of| objectives::shown(&row.objective, &of.blueprint));
+        let approval = decisions::current(sql, row)?;
+        let approved = approval.is_some_and(|approval| now.is_some_and(|now| approval.covers(&now)));
         spent = in_force.and_then(|of| exhausted(&of.blueprint.envelope, &row.spent));
         if approved && spent.is_none() {
             row.failures = 0;
@@ -147,10 +169,8 @@ pub fn unblock(
             row.approval = None;
         }
     }
-    objectives::update(sql, &row)?;
-    let status = row.objective.status;
-    asked.done(sql, json!({"resolved": wanted, "status": status, "envelope_spent": spent}))?;
-    Ok(Ok(row))
+    objectives::update(sql, row)?;
+    Ok(spent)
 }
 
 /// Cancels an objective: BLOCKED, "cancelled". A workorder in progress still ends with a bundle, a run record and a
@@ -174,10 +194,10 @@ pub fn cancel(
         return Ok(Ok(row));
     }
     let status = row.objective.status;
-    if status == ObjectiveStatus::Blocked && row.objective.blocked_reason.as_deref() == Some(CANCELLED) {
+    if is_cancelled(&row.objective) {
         return Ok(Ok(row));
     }
-    let Some(next) = after(row.objective.objective_type, status, Step::Cancel) else {
+    let Some(next) = leads_to(row.objective.objective_type, status, Step::Cancel) else {
         return Ok(Err(Refusal::Status(status)));
     };
     row.objective.status = next;
@@ -185,14 +205,15 @@ pub fn cancel(
     row.objective.updated_at = sql.now();
     objectives::update(sql, &row)?;
     asked.done(sql, json!({"was": status}))?;
+    after::cancelled(sql, id, record_id.as_str())?;
     let running = sql.touched(include_str!("sql/workorder_cancel.sql"), &[id.as_str().into()])?;
     if running > 0 {
         sql.wakes(Stage::Canceller);
     } else {
         let actions = vec![format!("To take it up again: fernery ticket unblock {id} --all")];
-        // It may be cancelled more than once, each time with a pause.
+        // It may be cancelled more than once, each time with a pause. No gate has failed: an operator ended it.
         let key = format!("cancel:{id}:{record_id}");
-        pause(sql, &key, &row.objective, PauseReason::GateFailed, actions)?;
+        pause(sql, &key, &row.objective, PauseReason::RunComplete, actions)?;
     }
     Ok(Ok(row))
 }

@@ -140,6 +140,12 @@ pub fn release(sql: &mut dyn Sql, held: &HeldClaim) -> StoreResult<bool> {
     Ok(sql.touched(statement, &cells)? == 1)
 }
 
+/// Gives back everything that a process holds, and says how much that was. Its workers have stopped: a write of theirs that is
+/// still on its way finds its claim gone, and changes nothing.
+pub fn release_all(sql: &mut dyn Sql, owner_id: &str) -> StoreResult<usize> {
+    sql.touched(include_str!("sql/claims_release_owner.sql"), &[owner_id.into()])
+}
+
 /// The statement that gives a claim back. It answers one row, or none if somebody has taken over.
 pub(super) fn releasing(held: &HeldClaim) -> Statement<'_> {
     let cells = vec![

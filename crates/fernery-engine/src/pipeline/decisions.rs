@@ -2,17 +2,19 @@
 //! decision about exactly what was shown leads to TODO (invariant 10).
 
 use super::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
+use super::azollas::Registered;
 use super::difference::since;
 use super::objectives::{self, ObjectiveRow, Shown, locked, shown, shown_now};
 use super::reading::{self, Decision};
-use super::{Cell, Sql, Stage, azollas, journal};
-use crate::error::StoreResult;
-use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId};
+use super::{Cell, Sql, Stage, after, azollas, journal, landing};
+use crate::error::{StoreError, StoreResult};
+use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId, RunRecord};
 use fernery_core::canonical::{self, Digest};
 use fernery_core::journal::Act;
 use fernery_core::pipeline::Violation;
+use fernery_core::pipeline::approval::Terms;
 use fernery_core::pipeline::ground::{Premises, unstartable};
-use fernery_core::pipeline::lifecycle::{Step, after};
+use fernery_core::pipeline::lifecycle::{Step, after as leads_to};
 use serde_json::json;
 
 /// What an operator decides.
@@ -26,11 +28,17 @@ pub struct Deciding {
     pub note: Option<String>,
     /// What the process that got the request could start work on; `None`: unknown.
     pub premises: Option<Premises>,
+    /// Whether the next attempt starts from the base commit, not from what the last one left.
+    pub from_scratch: bool,
 }
 
 impl Deciding {
+    fn terms(&self) -> Terms {
+        Terms { from_scratch: self.from_scratch, answered: None }
+    }
+
     /// The request for this decision; with the run if it is about one.
-    fn asked<'a>(
+    pub(super) fn asked<'a>(
         &'a self,
         actor: &'a Actor,
         act: Act,
@@ -38,20 +46,23 @@ impl Deciding {
         run_id: Option<&RunId>,
     ) -> Asked<'a> {
         let mut what = fields([("note", json!(self.note))]);
-        what.extend(self.digest.map(|digest| ("digest".to_string(), json!(digest))));
+        // With terms, the digest of the decision is another one than that of what was read.
+        let has_terms = self.from_scratch || act == Act::Answered;
+        let read = if has_terms { "digest_read" } else { "digest" };
+        what.extend(self.digest.map(|digest| (read.to_string(), json!(digest))));
         what.extend(run_id.map(|run_id| ("run_id".to_string(), json!(run_id))));
+        what.extend(self.from_scratch.then(|| ("from_scratch".to_string(), json!(true))));
         Asked { actor, act, id: id.as_str(), record_id: &self.record_id, what }
     }
 }
 
 /// The record of this decision, if the same request made it before.
-fn decided(sql: &mut dyn Sql, asked: &Asked<'_>) -> Answer<Option<Decision>> {
-    Ok(Ok(if accepted!(asked.is_repeat(sql)?) { by_record(sql, asked.record_id)? } else { None }))
-}
-
-fn by_record(sql: &mut dyn Sql, record_id: &RecordId) -> StoreResult<Option<Decision>> {
-    let row = sql.one(include_str!("sql/decision_by_id.sql"), &[record_id.as_str().into()])?;
-    row.map(|row| reading::decision(&row)).transpose()
+pub(super) fn decided(sql: &mut dyn Sql, asked: &Asked<'_>) -> Answer<Option<Decision>> {
+    Ok(Ok(if accepted!(asked.is_repeat(sql)?) {
+        reading::decision_by_id(sql, asked.record_id)?
+    } else {
+        None
+    }))
 }
 
 /// NEW → TODO, for exactly what was shown. Approving the same again answers the same record.
@@ -65,7 +76,7 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
     let Some(mut row) = objectives::loaded(&mut answers)? else { return Ok(Err(Refusal::Unknown)) };
     let entry = answers.next().unwrap_or_default().first().map(journal::entry).transpose()?;
     if accepted!(asked.is_repeat_of(entry))
-        && let Some(before) = by_record(sql, &deciding.record_id)?
+        && let Some(before) = reading::decision_by_id(sql, &deciding.record_id)?
     {
         return Ok(Ok(before));
     }
@@ -83,19 +94,19 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
         return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
     }
     if let Some(before) = current(sql, &row)?
-        && before.digest == now.digest
+        && before.covers(&now)
         && row.objective.status != ObjectiveStatus::New
     {
         return Ok(Ok(before));
     }
     let status = row.objective.status;
-    if after(row.objective.objective_type, status, Step::Approve).is_none() {
+    if leads_to(row.objective.objective_type, status, Step::Approve).is_none() {
         return Ok(Err(Refusal::Status(status)));
     }
     if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
         return Ok(Err(Refusal::NoRepository(why)));
     }
-    let decision = decide(sql, &asked, deciding, &now)?;
+    let decision = decide(sql, &asked, deciding, &now.on(&deciding.terms()))?;
     row.approval = Some(decision.record_id.clone());
     row.starts_over();
     row.enter_todo(sql.now());
@@ -107,12 +118,17 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
 /// The approval of an objective.
 pub(super) fn current(sql: &mut dyn Sql, row: &ObjectiveRow) -> StoreResult<Option<Decision>> {
     match &row.approval {
-        Some(approval) => by_record(sql, approval),
+        Some(approval) => reading::decision_by_id(sql, approval),
         None => Ok(None),
     }
 }
 
-fn decide(sql: &mut dyn Sql, asked: &Asked<'_>, deciding: &Deciding, shown: &Shown) -> StoreResult<Decision> {
+pub(super) fn decide(
+    sql: &mut dyn Sql,
+    asked: &Asked<'_>,
+    deciding: &Deciding,
+    shown: &Shown,
+) -> StoreResult<Decision> {
     let decision = Decision {
         record_id: deciding.record_id.clone(),
         objective_id: ObjectiveId::stored(asked.id),
@@ -149,7 +165,7 @@ pub fn confirm(
 ) -> Answer<Decision> {
     accepted!(check_note(deciding.note.as_deref()));
     let asked = deciding.asked(actor, Act::Confirmed, id, Some(run_id));
-    let mut row = accepted!(locked(sql, id)?);
+    let row = accepted!(locked(sql, id)?);
     if let Some(before) = accepted!(decided(sql, &asked)?) {
         return Ok(Ok(before));
     }
@@ -164,25 +180,43 @@ pub fn confirm(
         return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
     }
     if !row.unconfirmed {
-        let before = sql
-            .query(include_str!("sql/decisions_of_objective.sql"), &[id.as_str().into()])?
-            .iter()
-            .rev()
-            .map(reading::decision)
-            .find(|d| d.as_ref().is_ok_and(|d| d.kind == "CONFIRM"));
-        return match before {
-            Some(before) => Ok(Ok(before?)),
-            None => Ok(Err(Refusal::Conflict("there is nothing to confirm".into()))),
-        };
+        let before = confirmation(sql, id)?;
+        return Ok(before.ok_or_else(|| Refusal::Conflict("there is nothing to confirm".into())));
     }
+    confirm_run(sql, &asked, deciding, (row, &run.record))
+}
+
+/// The last confirmation of an objective.
+pub(super) fn confirmation(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<Decision>> {
+    let rows = sql.query(include_str!("sql/decisions_of_objective.sql"), &[id.as_str().into()])?;
+    let mut decisions = rows.iter().rev().map(reading::decision);
+    decisions.find(|d| d.as_ref().is_ok_and(|d| d.kind == "CONFIRM")).transpose()
+}
+
+/// Writes the confirmation of a run, the last one of this locked objective.
+pub(super) fn confirm_run(
+    sql: &mut dyn Sql,
+    asked: &Asked<'_>,
+    deciding: &Deciding,
+    (mut row, run): (ObjectiveRow, &RunRecord),
+) -> Answer<Decision> {
     let Some(mut now) = shown_now(sql, &row.objective)? else { return Ok(Err(Refusal::Unknown)) };
-    let bundle = reading::bundle(sql, &run.record.work_order_id)?.map(|bundle| canonical::digest_of(&bundle));
-    now.content["run"] = json!({"run_record": run.record, "output_bundle_sha256": bundle});
+    let bundle = reading::bundle(sql, &run.work_order_id)?.map(|bundle| canonical::digest_of(&bundle));
+    now.content["run"] = json!({"run_record": run, "output_bundle_sha256": bundle});
     now.digest = canonical::digest_of(&now.content);
-    let decision = decide(sql, &asked, deciding, &now)?;
+    let decision = decide(sql, asked, deciding, &now)?;
     row.unconfirmed = false;
     row.objective.updated_at = sql.now();
     objectives::update(sql, &row)?;
+    // Who waits for it also waits for its patch, if that is on its way.
+    let id = &row.objective.objective_id;
+    let lands = match reading::last_run(sql, id)? {
+        Some(run) => landing::confirmed(sql, asked.actor, &row, &run)?,
+        None => false,
+    };
+    if !lands {
+        after::done(sql, id)?;
+    }
     sql.wakes(Stage::Scheduler);
     Ok(Ok(decision))
 }
@@ -200,7 +234,7 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
         return Ok(Ok(before));
     }
     let status = row.objective.status;
-    if after(row.objective.objective_type, status, Step::Reopen).is_none() {
+    if leads_to(row.objective.objective_type, status, Step::Reopen).is_none() {
         return Ok(Err(Refusal::Status(status)));
     }
     let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
@@ -216,7 +250,8 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
     if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
         return Ok(Err(Refusal::NoRepository(why)));
     }
-    let decision = decide(sql, &asked, deciding, &now)?;
+    accepted!(landing::closed(sql, id)?);
+    let decision = decide(sql, &asked, deciding, &now.on(&deciding.terms()))?;
     row.approval = Some(decision.record_id.clone());
     row.unconfirmed = false;
     row.starts_over();
@@ -225,4 +260,46 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
     sql.wakes(Stage::Readiness);
     sql.wakes(Stage::Scheduler);
     Ok(Ok(decision))
+}
+
+/// What the approval of an objective covers, if that is what is there now.
+pub(super) fn covering(
+    sql: &mut dyn Sql,
+    row: &ObjectiveRow,
+    registered: &Registered,
+) -> StoreResult<Option<Shown>> {
+    let now = shown(&row.objective, &registered.blueprint);
+    Ok(current(sql, row)?.filter(|approval| approval.covers(&now)).map(|_| now))
+}
+
+/// DONE → TODO without a person: the approved blueprint lets a patch that conflicts be made again, within the envelope that the
+/// approval granted. The record has the note that the next executor reads.
+pub(super) fn rework(
+    sql: &mut dyn Sql,
+    row: &mut ObjectiveRow,
+    record_id: &RecordId,
+    shown: &Shown,
+    note: &str,
+) -> StoreResult<()> {
+    let id = row.objective.objective_id.clone();
+    if leads_to(row.objective.objective_type, row.objective.status, Step::Rework).is_none() {
+        return Err(StoreError::Corrupt(format!("{id} is {} and cannot be reworked", row.objective.status)));
+    }
+    let actor = Actor("fernery".into());
+    let deciding = Deciding {
+        record_id: record_id.clone(),
+        digest: Some(shown.digest),
+        note: Some(note.into()),
+        premises: None,
+        from_scratch: false,
+    };
+    let asked = deciding.asked(&actor, Act::Reopened, &id, None);
+    let decision = decide(sql, &asked, &deciding, shown)?;
+    row.approval = Some(decision.record_id);
+    row.unconfirmed = false;
+    row.enter_todo(sql.now());
+    objectives::update(sql, row)?;
+    sql.wakes(Stage::Readiness);
+    sql.wakes(Stage::Scheduler);
+    Ok(())
 }

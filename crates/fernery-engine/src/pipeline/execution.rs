@@ -66,6 +66,12 @@ impl Ending {
         Self { work_order_id: job_id.into(), spent_ms: 0, claim_version, now, ended: Some(ended) }
     }
 
+    /// A job that waited until a person handed in its output. That took none of its budget.
+    pub(crate) fn handed_in(job_id: JobId, claim_version: i64, now: Timestamp, output: &Parts) -> Self {
+        let ended = Some(Ended::Completed(output.clone()));
+        Self { work_order_id: job_id.into(), spent_ms: 0, claim_version, now, ended }
+    }
+
     /// Its bundle, if it has ended. If its snapshot asks a question, the question completes the bundle.
     pub(crate) fn bundle(&self, objective_id: ObjectiveId, snapshot: Option<&str>) -> Option<OutputBundle> {
         let output_id = OutputId::stored(&door::artifact_id());

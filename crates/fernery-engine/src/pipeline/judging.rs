@@ -10,7 +10,7 @@ use super::inbox::verdict;
 use super::objectives::{self, ObjectiveRow};
 use super::pauses::{pause, pause_key_of_run};
 use super::reading::{self, WorkorderView};
-use super::{Cell, Sql, Stage, Statement, journal};
+use super::{Cell, Sql, Stage, Statement, journal, landing};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
@@ -132,6 +132,12 @@ fn conclude_one(
     };
     write_record(sql, &record, &work.azolla_id, evidence)?;
     move_objective(sql, &mut row, &judgement)?;
+    if judgement.step == Some(Step::Pass) {
+        let run = reading::Run { record: record.clone(), evidence: evidence.clone() };
+        let passed =
+            landing::Passed { work, snapshot: snapshot.as_ref(), bundle: &gate_input.bundle, run: &run };
+        landing::opened(sql, &passed)?;
+    }
     let key = pause_key_of_run(id);
     pause(sql, &key, &row.objective, judgement.pause, judgement.actions.clone())?;
     let workorder = &work.workorder;

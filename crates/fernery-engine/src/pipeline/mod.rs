@@ -8,16 +8,20 @@
 //! |---|---|---|---|
 //! | `azollas`, `blueprints` | which blueprint is in force; every blueprint that ever was | `azollas` at start-up | the first by a new blueprint, and by whoever hosts it |
 //! | `objectives`, `blockers` | the unit of intent and what is in its way | `objectives`, `decisions`, `blockers`, `scheduling`, `judging`; `azollas` the standing ones | with every step of `lifecycle` |
-//! | `decisions` | what an operator decided | `decisions` | never |
+//! | `decisions` | what an operator decided | `decisions`, `answering`, `person` | never |
 //! | `events` | an entry into TODO, captures that wait, a manifest that is wanted | `readiness`, `capture_readiness`, `manifests` | processed, once |
 //! | `snapshots`, `workorders` | a bounded piece of work, and what its executor is told | `issuing`, for `scheduling` and `tracks` | executed once, judged once |
 //! | `bundles` | what came out, or why nothing did | `execution`, with the end of the job | never |
 //! | `runs`, `pauses` | the verdict, and where everything stopped | `judging`, `verdict`; pauses (by `pauses`) also `scheduling`, `blockers`, `deadlines` | never |
 //! | `captures` | a line in the inbox | `captures`; `tracks` and `verdict` around its triage | looked through once |
-//! | `candidates`, `candidate_captures` | what triage made of captures | `verdict`; `candidates` as a person decides | decided once |
+//! | `candidates`, `candidate_captures` | what triage made of captures | `verdict`; `candidates` as a person decides | decided once; a discard can be taken back |
+//! | `recurrences` | a line that is captured again and again | `captures`; `recurrences` | raised with each capture; stopped once |
+//! | `snoozes` | until when a person does not want to see something | `snoozes` | with every snooze |
 //! | `manifests`, `queries` | what a person should look at; what azollas asked each other and answered | `verdict`, `answers` | never |
 //! | all of these | history of another instance, none of it under way | `importing`, into one without tickets | as above |
 //! | `past_attempts` | an ended attempt of a job that was in another instance | `importing` | never |
+//! | `landings` | how the patch of a ticket comes to its base branch | `landing` | with every step, until the branch has it |
+//! | `dependencies` | a ticket that waits for another | `after` | removed when the other is confirmed or has landed |
 //! | `notices` | what the outside is to be told | every verb that writes a pause or a manifest | dispatched, once |
 //! | `fires` | up to when a schedule was looked at | `manifests` | raised |
 //! | `deadlines` | since when an objective's urgency counts | `deadlines` | with the objective; told once |
@@ -35,6 +39,8 @@ macro_rules! accepted {
 }
 
 pub mod acts;
+mod after;
+pub mod answering;
 pub mod azollas;
 pub mod blockers;
 pub mod claims;
@@ -43,17 +49,23 @@ mod difference;
 pub(crate) mod execution;
 pub mod exporting;
 pub mod gate_input;
+pub mod ids;
 pub mod importing;
 pub mod inbox;
 mod issuing;
 pub mod journal;
 pub mod judging;
+pub mod landing;
 pub mod objectives;
 mod pauses;
+pub mod person;
 pub mod readiness;
 pub mod reading;
+mod rework;
 pub mod room;
 pub mod scheduling;
+pub mod sifting;
+pub mod snoozes;
 mod sql;
 pub mod stranding;
 
@@ -88,11 +100,13 @@ pub enum Stage {
     Manifest,
     /// There may be something to tell the outside.
     Notices,
+    /// A patch may land.
+    Landing,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Readiness,
         Self::Scheduler,
         Self::Canceller,
@@ -102,6 +116,7 @@ impl Stage {
         Self::Triage,
         Self::Manifest,
         Self::Notices,
+        Self::Landing,
     ];
     /// The workers that are woken when the tracks of a standing objective are free.
     pub(super) const TRACKS: [Self; 3] = [Self::Captures, Self::Triage, Self::Manifest];

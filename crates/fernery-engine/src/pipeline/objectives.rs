@@ -3,7 +3,7 @@
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
-use super::{Cell, Row, Sql, Statement, azollas, journal};
+use super::{Cell, Row, Sql, Statement, after, azollas, journal};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -15,7 +15,7 @@ use fernery_core::journal::Act;
 pub use fernery_core::pipeline::approval::{Shown, shown};
 use fernery_core::pipeline::draft::{Draft, NewBlocker, first_blockers};
 use fernery_core::pipeline::envelope::Spent;
-use fernery_core::pipeline::lifecycle::{Step, after};
+use fernery_core::pipeline::lifecycle::{Step, after as leads_to};
 use serde_json::{Value, json};
 
 /// A row of `objectives`, with its blockers.
@@ -222,13 +222,15 @@ pub struct NewObjective {
     pub draft: Draft,
     /// The blockers that it has from the start.
     pub blocked_on: Vec<NewBlocker>,
+    /// The tickets that it waits for.
+    pub after: Vec<ObjectiveId>,
 }
 
 impl NewObjective {
     /// One without blockers.
     pub fn new(objective_id: &ObjectiveId, azolla_id: &AzollaId, draft: Draft) -> Self {
         let (objective_id, azolla_id) = (objective_id.clone(), azolla_id.clone());
-        Self { objective_id, azolla_id, draft, blocked_on: Vec::new() }
+        Self { objective_id, azolla_id, draft, blocked_on: Vec::new(), after: Vec::new() }
     }
 }
 
@@ -244,7 +246,7 @@ pub struct Created {
 /// Creates an objective: NEW, even with open blockers. It can be approved with them; the scheduler then stops it until
 /// they are resolved. The same objective again under the same id changes nothing.
 pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Created> {
-    let NewObjective { objective_id: id, azolla_id, draft, blocked_on } = new;
+    let NewObjective { objective_id: id, azolla_id, draft, blocked_on, after } = new;
     let mut violations = draft.violations();
     let blockers = first_blockers(blocked_on).unwrap_or_else(|more| {
         violations.extend(more);
@@ -283,26 +285,36 @@ pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Cr
         .iter()
         .map(|b| json!({"blocker_id": b.blocker_id, "kind": b.kind, "description": b.description}))
         .collect();
+    let others = match load(sql, id)? {
+        None => accepted!(after::check(sql, id, after, blockers.len())?),
+        Some(_) => Vec::new(),
+    };
     if insert(sql, &objective)? {
         let digest = shown(&objective, &registered.blueprint).digest;
         let mut why = json!({"title": objective.title, "azolla_id": azolla_id, "digest": digest});
         if !told.is_empty() {
             why["blocked_on"] = json!(told);
         }
+        if !after.is_empty() {
+            why["after"] = json!(after);
+        }
         journal::note(sql, &actor.0, Act::Created, id.as_str(), &why)?;
         let mut row = ObjectiveRow::new(objective);
         for BlockerRef { blocker_id, kind, description, .. } in blockers {
             block_on(sql, &mut row, Some(blocker_id), kind, &description)?;
         }
+        after::wait(sql, &mut row, &others)?;
         return Ok(Ok(Created { row, was_there: false }));
     }
     let Some(row) = load(sql, id)? else { return Ok(Err(Refusal::Unknown)) };
     // Blockers change; those that it had from the start are in the journal.
     let entries = journal::of_subject(sql, id.as_str())?;
-    let created = entries.iter().find(|entry| entry.is(Act::Created)).map(|entry| &entry.why["blocked_on"]);
+    let created = entries.iter().find(|entry| entry.is(Act::Created)).map(|entry| &entry.why);
+    let listed = |field: &str| created.and_then(|why| why[field].as_array()).map_or(&[][..], Vec::as_slice);
     let same = Draft::from(&row.objective) == Draft::from(&objective)
         && row.objective.azolla_id == *azolla_id
-        && created.and_then(Value::as_array).map_or(&[][..], Vec::as_slice) == told;
+        && listed("blocked_on") == told
+        && *listed("after") == after.iter().map(|id| json!(id)).collect::<Vec<_>>();
     Ok(if same { Ok(Created { row, was_there: true }) } else { Err(Refusal::Taken) })
 }
 
@@ -332,7 +344,7 @@ pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -
         return Ok(Ok(row));
     }
     let status = row.objective.status;
-    let Some(next) = after(row.objective.objective_type, status, Step::Edit) else {
+    let Some(next) = leads_to(row.objective.objective_type, status, Step::Edit) else {
         return Ok(Err(Refusal::Status(status)));
     };
     let covered = |d: &Draft| (d.title.clone(), d.acceptance_criteria.clone(), d.metadata.clone());

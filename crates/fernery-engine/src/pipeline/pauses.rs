@@ -33,6 +33,13 @@ pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> S
     notices::of_pause(sql, key)
 }
 
+/// Whether a run was judged in this instance. Such a run has a pause under the key of its workorder, for ever; imported
+/// pauses have other keys.
+pub(super) fn is_judged_here(sql: &mut dyn Sql, work: &WorkorderId) -> StoreResult<bool> {
+    let key = pause_key_of_run(work);
+    Ok(sql.one(include_str!("sql/pause_by_key.sql"), &[(&key).into()])?.is_some())
+}
+
 /// The key of the pause of a run.
 pub(super) fn pause_key_of_run(work: &WorkorderId) -> String {
     format!("run:{work}")

@@ -6,7 +6,8 @@ use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
     AzollaId, BlockerRef, ContextSnapshot, Event, EventId, EventType, ObjectiveId, ObjectiveStatus,
-    OutputBundle, OutputId, PauseState, RunId, RunRecord, SnapshotId, TerminalReason, Workorder, WorkorderId,
+    OutputBundle, OutputId, PauseState, RecordId, RunId, RunRecord, SnapshotId, TerminalReason, Workorder,
+    WorkorderId, WorkorderStatus,
 };
 use fernery_core::canonical::Digest;
 use fernery_core::exported::AttemptRecord;
@@ -26,6 +27,12 @@ pub(super) fn decision(row: &Row) -> StoreResult<Decision> {
         note: row.maybe_text(6)?.map(str::to_string),
         created_at: row.at(7)?,
     })
+}
+
+/// One decision.
+pub fn decision_by_id(sql: &mut dyn Sql, id: &RecordId) -> StoreResult<Option<Decision>> {
+    let row = sql.one(include_str!("sql/decision_by_id.sql"), &[id.as_str().into()])?;
+    row.map(|row| decision(&row)).transpose()
 }
 
 pub(super) fn event(row: &Row) -> StoreResult<Event> {
@@ -272,11 +279,11 @@ pub fn active_workorder(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Opti
 pub fn active_workorders(
     sql: &mut dyn Sql,
     ids: &[ObjectiveId],
-) -> StoreResult<Vec<(ObjectiveId, WorkorderId)>> {
+) -> StoreResult<Vec<(ObjectiveId, WorkorderId, WorkorderStatus)>> {
     let active = include_str!("sql/workorder_active_of_objective.sql");
     let asked: Vec<Statement<'_>> = ids.iter().map(|id| (active, vec![id.as_str().into()])).collect();
     let found = sql.query_all(&asked)?;
-    found.iter().flatten().map(|row| Ok((row.word(1)?, row.word(0)?))).collect()
+    found.iter().flatten().map(|row| Ok((row.word(1)?, row.word(0)?, row.word(7)?))).collect()
 }
 
 /// The last run of an objective.
@@ -307,6 +314,11 @@ pub fn run_of(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Run>> {
 pub fn run_by_id(sql: &mut dyn Sql, id: &RunId) -> StoreResult<Option<Run>> {
     let row = sql.one(include_str!("sql/run_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| run(&row)).transpose()
+}
+
+/// The runs of an objective, in the order of its attempts.
+pub fn runs_of(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Vec<Run>> {
+    sql.query(include_str!("sql/runs_of_objective.sql"), &[id.as_str().into()])?.iter().map(run).collect()
 }
 
 /// Attempts of a workorder that came with an import: their job was in another instance.
@@ -366,11 +378,7 @@ pub fn brief_chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
         .iter()
         .map(workorder)
         .collect::<StoreResult<_>>()?;
-    let runs = sql
-        .query(include_str!("sql/runs_of_objective.sql"), &key)?
-        .iter()
-        .map(run)
-        .collect::<StoreResult<_>>()?;
+    let runs = runs_of(sql, id)?;
     let pauses = sql
         .query(include_str!("sql/pauses_of_objective.sql"), &key)?
         .iter()

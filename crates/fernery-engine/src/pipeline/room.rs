@@ -37,6 +37,10 @@ impl Room {
 /// How many workorders may be made now.
 pub fn room(sql: &mut dyn Sql, blueprint: &Registered) -> StoreResult<Room> {
     let limits = &blueprint.blueprint.limits;
+    // What waits for a person takes nobody's place.
+    if blueprint.blueprint.is_for_people() {
+        return Ok(Room::Left(i64::MAX));
+    }
     let azolla = blueprint.blueprint.azolla_id.clone();
     let mut count = |statement, limit: u32| {
         let row = sql.one(statement, &[azolla.as_str().into(), i64::from(limit).into()])?;

@@ -8,20 +8,21 @@ use super::azollas::{self, Registered};
 use super::claims::{self, HeldClaim};
 use super::issuing::{Issue, issue};
 use super::objectives::{self, ObjectiveRow, shown};
-use super::pauses::{pause, pause_key_of_run};
+use super::pauses::pause;
+use super::rework::Earlier;
 use super::room::{Room, room};
 use super::{Cell, Row, Sql, Stage, Statement, journal, reading};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::JobId;
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, Event, EventType, GateResult, ObjectiveStatus, SnapshotId, TerminalReason,
-    WorkorderId,
+    AzollaId, ContextSnapshot, Event, EventType, ObjectiveStatus, SnapshotId, TerminalReason, WorkorderId,
 };
 use fernery_core::blueprint::Limits;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::envelope;
 use fernery_core::pipeline::ground::{Ground, groundless, repo_ref};
-use fernery_core::pipeline::prompt::{self, EarlierRun, PromptParts, TITLE};
+use fernery_core::pipeline::prompt::{self, PromptParts, TITLE};
+use fernery_core::pipeline::rework::EarlierPatch;
 use fernery_core::pipeline::scheduling::{self, Scheduling, Stop, decide};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -210,9 +211,13 @@ fn schedule_one(
                     return Ok(Scheduled::Closed(TerminalReason::Blocked));
                 }
             };
-            let note = approval.as_ref().and_then(|decision| decision.note.as_deref());
-            let earlier = earlier_run(sql, seen.last_run)?;
-            let workorder = make(sql, event, row, registered, (note, earlier, base), ids)?;
+            let mut earlier = Earlier::read(sql, seen.last_run)?;
+            // A start from scratch is for the first attempt of its approval; those after it build on that one.
+            let from_scratch = approval.as_ref().is_some_and(|decision| decision.terms().from_scratch);
+            if base.is_none() || from_scratch && row.spent.attempts == 0 {
+                earlier.candidate = None;
+            }
+            let workorder = make(sql, event, row, registered, (approval.as_ref(), earlier, base), ids)?;
             close(sql, event, TerminalReason::Scheduled, Some(&workorder))?;
             Ok(Scheduled::Workorder(workorder))
         }
@@ -266,9 +271,9 @@ fn grounded<'a>(row: &ObjectiveRow, registered: &Registered, ground: Option<&'a 
 }
 
 /// Whether the approval of an objective covers exactly its current content (invariant 10).
-fn covers(decision: &reading::Decision, row: &ObjectiveRow, registered: &Registered) -> bool {
+pub(super) fn covers(decision: &reading::Decision, row: &ObjectiveRow, registered: &Registered) -> bool {
     let now = shown(&row.objective, &registered.blueprint);
-    decision.objective_id == row.objective.objective_id && decision.digest == now.digest
+    decision.objective_id == row.objective.objective_id && decision.covers(&now)
 }
 
 pub(super) fn close(
@@ -315,27 +320,13 @@ pub(super) fn block(
     pause(sql, pause_key, objective, stop.reason, stop.actions.clone())
 }
 
-/// The last run, if it failed and was judged in this instance. What the gates of another instance said was imported: no
-/// approval of this instance was shown it, so no executor is told it. A run that was judged here has a pause under the key
-/// of its workorder, for ever; imported pauses have other keys.
-fn earlier_run(sql: &mut dyn Sql, last: Option<reading::Run>) -> StoreResult<Option<EarlierRun>> {
-    let failed = |run: &reading::Run| run.record.gate_result == GateResult::Fail;
-    let Some(run) = last.filter(failed) else { return Ok(None) };
-    let key = pause_key_of_run(&run.record.work_order_id);
-    let judged_here = sql.one(include_str!("sql/pause_by_key.sql"), &[(&key).into()])?.is_some();
-    Ok(judged_here.then(|| EarlierRun {
-        output_id: run.record.output_id.to_string(),
-        gate_reason: run.record.gate_reason,
-        evidence: run.evidence,
-    }))
-}
-
-fn make(
+/// Makes the workorder of an event, and IN_PROGRESS.
+pub(super) fn make(
     sql: &mut dyn Sql,
     event: &Event,
     row: &mut ObjectiveRow,
     registered: &Registered,
-    (note, earlier, base): (Option<&str>, Option<EarlierRun>, Option<(&str, &str)>),
+    (approval, earlier, base): (Option<&reading::Decision>, Earlier, Option<(&str, &str)>),
     ids: &Ids,
 ) -> StoreResult<WorkorderId> {
     let (now, blueprint) = (sql.now(), &registered.blueprint);
@@ -344,15 +335,19 @@ fn make(
     metadata.insert("azolla_id".into(), json!(objective.azolla_id));
     metadata.insert(TITLE.into(), json!(objective.title));
     metadata.insert("attempt".into(), json!(row.spent.attempts + 1));
+    EarlierPatch::tell(earlier.candidate.as_ref(), &mut metadata);
     if let Some((branch, commit)) = base {
         metadata.insert("base_branch".into(), json!(branch));
         metadata.insert("commit_sha".into(), json!(commit));
     }
     let branch_name = blueprint.branch_name(&objective.objective_id);
+    let answered = approval.and_then(|decision| decision.terms().answered);
     let told = PromptParts {
         objective,
-        note,
-        earlier: earlier.as_ref(),
+        note: approval.and_then(|decision| decision.note.as_deref()),
+        answered: answered.as_ref(),
+        earlier: earlier.failed.as_ref(),
+        candidate: earlier.candidate.as_ref(),
         attempt: row.spent.attempts + 1,
         branch_name: branch_name.as_deref(),
         base,
@@ -362,7 +357,7 @@ fn make(
         snapshot_id: ids.snapshot_id.clone(),
         objective_id: objective.objective_id.clone(),
         metadata,
-        related_yield_refs: earlier.iter().map(|run| run.output_id.clone()).collect(),
+        related_yield_refs: earlier.outputs(),
         full_prompt_text,
         created_at: now,
     };

@@ -6,7 +6,8 @@
 
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
-use fernery_core::Timestamp;
+use fernery_core::pipeline::membrane::Parts;
+use fernery_core::{JobId, Timestamp};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -214,6 +215,9 @@ pub trait Sql {
     }
     /// Enqueues the job of a workorder.
     fn enqueue(&mut self, job: NewJob) -> StoreResult<()>;
+    /// Hands in the output of a workorder whose job waits: claim and completion in one, with bundle and EXECUTED. `false`: its
+    /// job does not wait.
+    fn hand_in(&mut self, job_id: JobId, by: &str, output: &Parts) -> StoreResult<bool>;
     /// Wakes these workers after the commit.
     fn wakes(&mut self, stage: super::Stage);
 

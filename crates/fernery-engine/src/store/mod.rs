@@ -51,7 +51,7 @@ pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
-    AttemptView, Cursor, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits, StreamView,
+    AttemptView, Cursor, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits, StreamView,
     StreamsOpened,
 };
 
@@ -199,11 +199,13 @@ pub trait Read: Send + Sync {
         after: Option<Cursor>,
         limit: usize,
     ) -> StoreResult<Page<JobBrief>>;
+    /// Up to `limit` ids of jobs that a part of an id means, in order.
+    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<Vec<JobId>>;
     /// How far the holders of these jobs say they are, in order; `None` where nobody holds one, or its holder did not say.
     async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>>;
     /// How many dead jobs match.
     async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64>;
-    /// Dead jobs, newest id first.
+    /// Dead jobs, newest death first.
     async fn dead_letters(
         &self,
         filter: DeadFilter,

@@ -54,4 +54,6 @@ pub struct DeadLetter {
     pub reason: String,
     /// Why, in the last error's code.
     pub code: String,
+    /// The error of its last attempt, a JSON document.
+    pub error: Option<String>,
 }

@@ -113,6 +113,19 @@ impl JobFilter {
     }
 }
 
+/// Which ids of jobs are searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdsLike {
+    /// From this one on.
+    pub from: JobId,
+    /// Up to this one, inclusive.
+    pub to: JobId,
+    /// What their text ends with.
+    pub tail: String,
+    /// Of this producer only.
+    pub producer: Option<String>,
+}
+
 /// Where the next page starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cursor {
@@ -127,6 +140,13 @@ pub enum Cursor {
     },
     /// After this job among the scheduled ones; `None` is their start.
     Scheduled(Option<JobId>),
+    /// Below this dead job, newest death first.
+    Buried {
+        /// When it died.
+        at: Timestamp,
+        /// The job.
+        job_id: JobId,
+    },
 }
 
 /// One page of a list.

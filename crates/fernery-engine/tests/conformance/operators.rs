@@ -6,7 +6,7 @@ use crate::support::singly::*;
 use fernery_core::job::report::Answer;
 use fernery_core::{AttemptOutcome, JobId, JobStatus, Timestamp};
 use fernery_engine::store::{
-    BeatAnswer, CancelAnswer, DeadFilter, Enqueued, Keep, NewJob, Pass, RetryAnswer, TokenRow,
+    BeatAnswer, CancelAnswer, DeadFilter, Enqueued, IdsLike, Keep, NewJob, Pass, RetryAnswer, TokenRow,
 };
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ on_every_backend!(
     retention_drops_what_ended_long_ago_and_nothing_else,
     dead_letters_have_a_retention_of_their_own,
     retention_works_in_bounded_batches_oldest_first,
+    dead_jobs_are_listed_by_their_death_with_their_last_error,
+    a_part_of_an_id_finds_the_jobs_that_it_means,
     a_token_is_kept_once_and_taken_back_once,
 );
 
@@ -358,6 +360,51 @@ async fn retention_works_in_bounded_batches_oldest_first<B: Backend>() {
     assert!(store.job(ended[1]).await.expect("read").is_none());
     assert!(store.job(ended[2]).await.expect("read").is_some());
     assert_eq!(store.retain(Keep::all(Duration::ZERO), 9).await, Ok(Pass { moved: 3, full: false }));
+}
+
+async fn dead_jobs_are_listed_by_their_death_with_their_last_error<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    let old = enqueue_and_claim(store, at_most("s", 1)).await;
+    let young = bury(store, job_on("s")).await;
+    backend.advance(Duration::from_secs(1)).await;
+    // It was enqueued first and dies last.
+    fail(store, proof(&old)).await;
+    let dead = all_dead(store, DeadFilter::default()).await;
+    assert_eq!(dead.iter().map(|letter| letter.job_id).collect::<Vec<_>>(), [old.job_id, young]);
+    assert!(dead.iter().all(|letter| letter.error.is_some()), "{dead:?}");
+    let first = store.dead_letters(DeadFilter::default(), None, 1).await.expect("read");
+    assert_eq!(first.rows[0].job_id, old.job_id);
+    let second = store.dead_letters(DeadFilter::default(), first.next, 1).await.expect("read");
+    assert_eq!(second.rows[0].job_id, young);
+}
+
+async fn a_part_of_an_id_finds_the_jobs_that_it_means<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    let id = |text: &str| text.parse::<JobId>().expect("an id");
+    let there = [
+        "019a8c5e-0000-7000-8000-000000abcdef",
+        "019a8c5e-ffff-7fff-bfff-ffffffabcdef",
+        "019a8c5e-ffff-7fff-bfff-ffffff0bcdef",
+        "019a8c5f-0000-7000-8000-000000abcdef",
+    ]
+    .map(id);
+    for (job_id, producer) in there.iter().zip(["a", "b", "a", "a"]) {
+        let job = NewJob { job_id: Some(*job_id), producer: Some(producer.into()), ..job_on("s") };
+        enqueue(store, job).await;
+    }
+    let like = |tail: &str, producer: Option<&str>| IdsLike {
+        from: id("019a8c5e-0000-0000-0000-000000000000"),
+        to: id("019a8c5e-ffff-ffff-ffff-ffffffffffff"),
+        tail: tail.to_string(),
+        producer: producer.map(str::to_string),
+    };
+    assert_eq!(store.job_ids(like("abcdef", None), 10).await, Ok(there[..2].to_vec()));
+    assert_eq!(store.job_ids(like("abcdef", Some("a")), 10).await, Ok(there[..1].to_vec()));
+    assert_eq!(store.job_ids(like("bcdef", None), 2).await.expect("read").len(), 2);
+    assert_eq!(store.job_ids(like("", None), 10).await.expect("read").len(), 3);
+    assert_eq!(store.job_ids(like("abcdee", None), 10).await, Ok(Vec::new()));
 }
 
 async fn a_token_is_kept_once_and_taken_back_once<B: Backend>() {

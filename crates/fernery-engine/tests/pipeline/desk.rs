@@ -123,7 +123,8 @@ impl Hands {
         answered: Vec<Answered>,
     ) -> Scheduled {
         let claimed = ClaimedEvent { event, held, ids: ids(), ground: None };
-        let done = self.substrate.transact(move |sql| tracks::schedule_manifest(sql, &claimed, &answered));
+        let done =
+            self.substrate.transact(move |sql| tracks::schedule_manifest(sql, &claimed, &answered, &[]));
         done.await.expect("scheduled")
     }
 

@@ -39,7 +39,7 @@ async fn unblocking_keeps_the_spent_envelope_and_a_used_up_one_needs_a_new_appro
     attempt(&world, bad()).await;
     let row = world.row(&ticket).await;
     assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
-    assert!(row.objective.blocked_on.iter().any(|b| b.description.contains("envelope used up")));
+    assert!(row.objective.blocked_on.iter().any(|b| b.description.contains("(all 2 attempts are used)")));
     let last = world.chain(&ticket).await.pauses.pop().expect("a pause");
     assert_eq!(last.reason, PauseReason::BudgetExhausted);
     assert!(last.prioritized_actions.iter().any(|a| a.contains("ticket approve")), "{last:?}");

@@ -66,7 +66,13 @@ fn operator() -> Actor {
 }
 
 pub(crate) fn deciding(digest: Option<Digest>, note: Option<&str>) -> Deciding {
-    Deciding { record_id: record(), digest, note: note.map(str::to_string), premises: None }
+    Deciding {
+        record_id: record(),
+        digest,
+        note: note.map(str::to_string),
+        premises: None,
+        from_scratch: false,
+    }
 }
 
 /// The id of an act that nobody has carried out yet.

@@ -406,7 +406,7 @@ async fn a_person_decides_about_each_candidate_once<B: Backend>() {
     let promote = |id: &CandidateId, record: &fernery_core::artifact::RecordId, to: &AzollaId, name: &str| {
         let (id, record, to, name) =
             (id.clone(), record.clone(), to.clone(), crate::pipeline::hands::id(name));
-        world.act(move |sql, who| candidates::promote(sql, who, (&id, &record), &to, &name))
+        world.act(move |sql, who| candidates::promote(sql, who, (&id, &record), (&to, &[]), &name))
     };
     let first = one_candidate(&world, 1).await;
     let act = record();

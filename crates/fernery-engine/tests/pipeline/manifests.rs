@@ -72,7 +72,7 @@ async fn a_manifest_names_what_needs_a_person_with_its_command<B: Backend>() {
     let manifest = found.manifest.expect("made");
     assert_eq!(manifest.manifest.queried_azolla_ids, [AzollaId::stored("mec")]);
     let [first] = &manifest.manifest.prioritized_orientation[..] else { panic!("one line") };
-    assert!(first.contains("fernery ticket approve t1"), "{first}");
+    assert!(first.contains("fernery ticket cancel t1"), "{first}");
     let of = found.event.event_id.clone();
     let queries = world.substrate.read(move |sql| answers::of_event(sql, &of)).await.expect("read");
     assert_eq!(queries.len(), 2);
@@ -153,7 +153,7 @@ async fn a_manifest_with_invented_items_is_refused_and_the_built_in_rules_replac
             manifest.built_by.starts_with("builtin, standing in for builtin: gate answers"),
             "{manifest:?}"
         );
-        assert!(manifest.manifest.prioritized_orientation[0].contains("fernery ticket approve t1"));
+        assert!(manifest.manifest.prioritized_orientation[0].contains("fernery ticket cancel t1"));
         let [one, other] = &chain.pauses[..] else { panic!("a pause for each: {:?}", chain.pauses) };
         assert_eq!((one.reason, other.reason), (PauseReason::GateFailed, PauseReason::RunComplete));
         assert_eq!(

@@ -3,9 +3,10 @@
 use crate::pipeline::acts::block;
 use crate::pipeline::world::{World, record};
 use crate::support::backend::Backend;
-use fernery_core::Timestamp;
 use fernery_core::artifact::BlockerKind;
 use fernery_core::limits;
+use fernery_core::pipeline::membrane::Parts;
+use fernery_core::{JobId, Timestamp};
 use fernery_engine::StoreError;
 use fernery_engine::pipeline::acts::Refusal;
 use fernery_engine::pipeline::blockers::{self, Resolved};
@@ -37,6 +38,10 @@ impl Sql for Counted<'_> {
 
     fn enqueue(&mut self, job: NewJob) -> Result<(), StoreError> {
         self.inner.enqueue(job)
+    }
+
+    fn hand_in(&mut self, job_id: JobId, by: &str, output: &Parts) -> Result<bool, StoreError> {
+        self.inner.hand_in(job_id, by, output)
     }
 
     fn wakes(&mut self, stage: Stage) {

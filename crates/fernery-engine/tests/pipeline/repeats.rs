@@ -45,8 +45,13 @@ fn carry_out_as(
     record_id: &RecordId,
     run: &RunId,
 ) -> Answer<String> {
-    let deciding =
-        Deciding { record_id: record_id.clone(), digest: None, note: Some("why".into()), premises: None };
+    let deciding = Deciding {
+        record_id: record_id.clone(),
+        digest: None,
+        note: Some("why".into()),
+        premises: None,
+        from_scratch: false,
+    };
     let of = (id, record_id);
     let kind = BlockerKind::UserInput;
     Ok(match act {
@@ -160,7 +165,13 @@ const IN_OTHER_WORDS: [(&str, &[Act]); 6] = [
         "confirm",
         &[|sql, who, id, of, _| {
             let (other, record_id) = (RunId::stored("other"), of.clone());
-            let deciding = Deciding { record_id, digest: None, note: Some("why".into()), premises: None };
+            let deciding = Deciding {
+                record_id,
+                digest: None,
+                note: Some("why".into()),
+                premises: None,
+                from_scratch: false,
+            };
             Ok(decisions::confirm(sql, who, (id, &other), &deciding)?.map(drop))
         }],
     ),
@@ -179,7 +190,13 @@ fn decide(
     (of, shown): (&RecordId, &str),
 ) -> Answer<()> {
     let digest = Some(Digest::of_bytes(shown.as_bytes()));
-    let deciding = Deciding { record_id: of.clone(), digest, note: Some("why".into()), premises: None };
+    let deciding = Deciding {
+        record_id: of.clone(),
+        digest,
+        note: Some("why".into()),
+        premises: None,
+        from_scratch: false,
+    };
     Ok(verb(sql, who, id, &deciding)?.map(drop))
 }
 

@@ -74,7 +74,7 @@ impl<B: Backend> World<B> {
     }
 }
 
-const TABLES: [&str; 27] = [
+const TABLES: [&str; 29] = [
     "azollas",
     "blueprints",
     "objectives",
@@ -102,4 +102,6 @@ const TABLES: [&str; 27] = [
     "queries",
     "fires",
     "deadlines",
+    "recurrences",
+    "snoozes",
 ];

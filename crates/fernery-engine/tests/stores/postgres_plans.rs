@@ -89,12 +89,16 @@ async fn the_weightiest_objectives_are_read_in_order() {
                 FROM generate_series(1, 20000) n";
     client.batch_execute(many).await.expect("objectives");
     client.batch_execute("VACUUM ANALYZE fernery.objectives").await.expect("analyzed");
-    for (sql, indexes) in
-        [(OPEN, &["objectives_open "][..]), (WEIGHED, &["objectives_open ", "objectives_done "])]
-    {
+    for (sql, indexes) in [
+        (OPEN, &["objectives_open "][..]),
+        (WEIGHED, &["objectives_open ", "objectives_cancelled ", "objectives_done "]),
+    ] {
         client.batch_execute(&format!("PREPARE asked AS {sql}")).await.expect("prepared");
-        let asked = "EXPLAIN EXECUTE asked('mec', 500, '1970-01-01', '9999-01-01', '9999-01-01', '', '')";
-        let rows = client.query(asked, &[]).await.expect("a plan");
+        let seen_at = if sql == OPEN { ", '9999-01-01'" } else { "" };
+        let asked = format!(
+            "EXPLAIN EXECUTE asked('mec', 500, '1970-01-01', '9999-01-01', '9999-01-01', '', ''{seen_at})"
+        );
+        let rows = client.query(&asked, &[]).await.expect("a plan");
         client.batch_execute("DEALLOCATE asked").await.expect("forgotten");
         let plan = rows.iter().map(|row| row.get(0)).collect::<Vec<String>>().join("\n");
         assert!(indexes.iter().all(|index| plan.contains(&format!("using {index}"))), "{plan}");

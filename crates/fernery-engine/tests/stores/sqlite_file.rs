@@ -368,7 +368,7 @@ async fn the_weightiest_objectives_are_read_in_order() {
         (include_str!("../../src/pipeline/sql/objectives_open.sql"), &["objectives_open "][..]),
         (
             include_str!("../../src/pipeline/sql/objectives_weighed.sql"),
-            &["objectives_open ", "objectives_done "],
+            &["objectives_open ", "objectives_cancelled ", "objectives_done "],
         ),
     ] {
         let mut planned = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("prepared");

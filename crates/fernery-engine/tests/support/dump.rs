@@ -117,8 +117,9 @@ fn stream_text(stream: &StreamView, naming: &dyn Naming) -> String {
 }
 
 fn letter_text(letter: &DeadLetter, naming: &dyn Naming) -> String {
-    let DeadLetter { job_id, stream, buried_at, reason, code } = letter;
-    format!("dead {} {stream} {} {reason} {code}", naming.job(*job_id), naming.instant(*buried_at))
+    let DeadLetter { job_id, stream, buried_at, reason, code, error } = letter;
+    let error = error.as_deref().unwrap_or("-");
+    format!("dead {} {stream} {} {reason} {code} {error}", naming.job(*job_id), naming.instant(*buried_at))
 }
 
 pub(crate) fn brief_text(brief: &JobBrief, naming: &dyn Naming) -> String {

@@ -2,6 +2,7 @@
 
 use super::redaction::{INSTEAD, SECRET_BYTES_MIN};
 use super::run::AgentRun;
+use crate::git::start::Started;
 use crate::git::take_patch::{NoPatch, TakenPatch};
 use crate::guard::Ran;
 use fernery_core::names::showable;
@@ -28,6 +29,8 @@ pub(super) struct Evidence {
     /// The folder that is kept, if no patch could be taken from it.
     pub(super) in_trash: Option<PathBuf>,
     pub(super) version: Option<String>,
+    /// How its clone was made ready.
+    pub(super) started: Started,
 }
 
 impl AgentRun {
@@ -57,8 +60,11 @@ impl AgentRun {
     }
 
     pub(super) fn parts(&self, seen: Evidence) -> Value {
+        let (started, candidate) = (&seen.started, self.candidate());
+        let is_start = |found: &TakenPatch| started.tree.as_ref() == Some(&found.tree);
         let left = match &seen.found {
             Ok(found) if found.patch.is_empty() => Left::Nothing,
+            Ok(found) if candidate.as_ref().is_some_and(|of| of.passed) && is_start(found) => Left::Same,
             Ok(_) => Left::Change,
             Err(NoPatch::Unfit(why)) => Left::Unfit(why),
             Err(NoPatch::Trouble(why)) => Left::Unknown(why),
@@ -92,6 +98,12 @@ impl AgentRun {
         let notes = cut_at(&self.redacted(&notes), limits::CRITERIA_BYTES_MAX / 2).to_string();
         let message = told.message.as_deref().map(|text| cut_at(text, MESSAGE_BYTES_MAX));
         let message = message.map(|text| self.redacted(text)).filter(|text| !text.trim().is_empty());
+        let question = told.asked.as_deref().filter(|_| outcome == Outcome::Blocked);
+        let started_from = candidate.map(|candidate| {
+            let conflicts: Vec<&String> =
+                started.start.conflicts().iter().take(limits::REWORK_FILES_TOLD_MAX).collect();
+            json!({"how": started.start.word(), "output_id": candidate.output_id, "conflicts": conflicts})
+        });
         let draft = message.or_else(|| (outcome == Outcome::Patch).then(|| self.plain_description(patch)));
         json!({
             "title": showable(&title).replace(['\n', '\t'], " ").chars().take(limits::TITLE_CHARS_MAX).collect::<String>(),
@@ -101,6 +113,8 @@ impl AgentRun {
                 "outcome": outcome.as_str(),
                 "branch_name": self.workorder.branch_name,
                 "pr_description_draft": draft,
+                "question": question.map(|question| self.redacted(question)),
+                "started_from": started_from,
                 "commit_sha": self.commit(),
                 "base_sha": self.commit(),
                 "base_branch": self.snapshot.metadata.get("base_branch"),

@@ -10,6 +10,7 @@ use super::run_folder::RunFolder;
 use super::trash::Content;
 use crate::git::clone::Clone as PrivateClone;
 use crate::git::repository::{Repository, is_branch_name, is_object_id};
+use crate::git::start::{Started, start_from};
 use crate::git::take_patch::{NoPatch, TakenPatch, take_patch};
 use crate::guard::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran, Stopped};
 use crate::sandbox::{Cell, Tier, refusal};
@@ -18,6 +19,7 @@ use fernery_core::artifact::{ContextSnapshot, Workorder};
 use fernery_core::pipeline::execution::notes_of_spent_budget;
 use fernery_core::pipeline::membrane::Outcome;
 use fernery_core::pipeline::patching::{Cut, Unready};
+use fernery_core::pipeline::rework::EarlierPatch;
 use fernery_core::profile::{Places, Profile, PromptBy};
 use fernery_door as door;
 use serde_json::Value;
@@ -97,7 +99,7 @@ impl AgentRun {
             Ok(order) => Err(RunEnd::unbegun(order)),
             Err(_) => prepared,
         };
-        let (program, clone) = match prepared {
+        let Prepared { program, clone, started } = match prepared {
             Ok(prepared) => prepared,
             Err(run_end) => {
                 self.folder.remove();
@@ -105,18 +107,18 @@ impl AgentRun {
             }
         };
         door::failpoint("agent-cloned");
-        let started = Instant::now();
+        let began = Instant::now();
         let listening = Listening::new(self.profile.dialect, &self.folder.log(), &self.secrets());
         let ran = self.run_agent(&program, &clone, &listening, &mut orders, &told).await;
         door::failpoint("agent-ended");
-        let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let told = listening.finish();
         let (ran, agent_end) = match ran {
             Ok(ran) => ran,
             Err(run_end) => {
                 // The agent may have started all the same.
                 let found = self.patch_of(&clone).await;
-                self.discard(&found, "the end of its agent could not be observed");
+                self.discard(&found, &started, "the end of its agent could not be observed");
                 return run_end;
             }
         };
@@ -124,7 +126,7 @@ impl AgentRun {
         door::failpoint("agent-captured");
         match agent_end {
             AgentEnd::ByOthers => {
-                self.discard(&found, "its run was stopped early");
+                self.discard(&found, &started, "its run was stopped early");
                 RunEnd::GivenUp
             }
             AgentEnd::Hung => {
@@ -135,14 +137,15 @@ impl AgentRun {
                 let unsaved =
                     || self.folder.move_to_trash(Content::OnlyCopy, "its changes could not be captured");
                 let in_trash = found.is_err().then(unsaved).flatten();
-                let seen = Evidence { ran, cut, told, found, wall_ms, in_trash, version: program.version };
+                let version = program.version;
+                let seen = Evidence { ran, cut, told, found, wall_ms, in_trash, version, started };
                 RunEnd::HandIn(self.parts(seen))
             }
         }
     }
 
     /// All checks that can fail before an agent starts.
-    async fn prepare(&mut self) -> Result<(Program, PrivateClone), RunEnd> {
+    async fn prepare(&mut self) -> Result<Prepared, RunEnd> {
         let base = self.commit().to_string();
         let unready = |what| move |why: String| RunEnd::HandIn(unready(what, &why));
         let repository = self.repository.clone().map_err(unready(Unready::Repository))?;
@@ -162,7 +165,20 @@ impl AgentRun {
         let of = (base.as_str(), base.as_str());
         let clone = PrivateClone::make(self.folder.path(), &repository, of, &branch, &[]).await;
         let clone = clone.map_err(|why| RunEnd::Infrastructure("no_clone", why.to_string()))?;
-        Ok((program, clone))
+        let started = match &self.candidate() {
+            Some(candidate) => start_from(&clone, &repository, candidate).await,
+            None => Ok(Started::at_base()),
+        };
+        let started = started.map_err(|why| RunEnd::Infrastructure("no_candidate", why))?;
+        door::failpoint("candidate-applied");
+        // Only now is it known how its folder looks.
+        self.snapshot.full_prompt_text.push_str(&started.start.told());
+        Ok(Prepared { program, clone, started })
+    }
+
+    /// What the agent starts from, if not from its base.
+    pub(super) fn candidate(&self) -> Option<EarlierPatch> {
+        EarlierPatch::of_snapshot(&self.snapshot)
     }
 
     pub(super) fn commit(&self) -> &str {
@@ -305,8 +321,10 @@ impl AgentRun {
     }
 
     /// Moves the folder of a run whose work was not handed in to the trash.
-    fn discard(&self, found: &Result<TakenPatch, NoPatch>, why: &str) {
-        let unchanged = found.as_ref().is_ok_and(|found| found.patch.is_empty());
+    fn discard(&self, found: &Result<TakenPatch, NoPatch>, started: &Started, why: &str) {
+        let is_start =
+            |found: &TakenPatch| found.patch.is_empty() || started.tree.as_ref() == Some(&found.tree);
+        let unchanged = found.as_ref().is_ok_and(is_start);
         self.folder.move_to_trash(if unchanged { Content::Spare } else { Content::OnlyCopy }, why);
     }
 
@@ -334,6 +352,13 @@ impl AgentRun {
 
 fn cannot_start(why: String) -> RunEnd {
     RunEnd::Infrastructure("cannot_start", why)
+}
+
+/// All that an agent needs to begin.
+struct Prepared {
+    program: Program,
+    clone: PrivateClone,
+    started: Started,
 }
 
 /// How an agent that ran has ended.

@@ -35,9 +35,9 @@ impl NotApplied {
 #[derive(Clone, Debug)]
 pub struct AppliedPatch {
     /// Our git directory, with the objects that the patch adds.
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// The commit that it is for.
-    base: String,
+    pub(super) base: String,
     /// The tree after the patch.
     pub tree: String,
 }
@@ -90,6 +90,16 @@ impl AppliedPatch {
         Ok(Self { dir: dir.to_owned(), base: base.to_string(), tree })
     }
 
+    /// The tree of a merge in the same git directory, on top of `base`.
+    pub fn merged(&self, base: &str, tree: &str) -> Self {
+        Self { dir: self.dir.clone(), base: base.to_string(), tree: tree.to_string() }
+    }
+
+    /// git calls on its git directory.
+    pub fn git(&self) -> Git {
+        Git::at(&self.dir)
+    }
+
     /// Where its objects are.
     pub fn objects(&self) -> PathBuf {
         self.dir.join("objects")
@@ -116,8 +126,18 @@ impl AppliedPatch {
         git.line(&["write-tree"]).await
     }
 
-    /// The commit; the same patch with the same metadata always gives the same commit.
+    /// The commit on the base; the same patch with the same metadata always gives the same commit.
     pub async fn commit(&self, saying: &Saying<'_>) -> Result<String, GitError> {
+        self.commit_on(saying, &[&self.base]).await
+    }
+
+    /// As [`Self::commit`], with these parents beside the base.
+    pub async fn commit_with(&self, saying: &Saying<'_>, parents: &[&str]) -> Result<String, GitError> {
+        self.commit_on(saying, &[&[self.base.as_str()], parents].concat()).await
+    }
+
+    /// As [`Self::commit`], with exactly these parents.
+    pub(super) async fn commit_on(&self, saying: &Saying<'_>, parents: &[&str]) -> Result<String, GitError> {
         let date = |at: Timestamp| format!("@{} +0000", at.as_millis().div_euclid(1_000));
         let (authored, committed) = (date(saying.authored_at), date(saying.committed_at));
         let address = format!("{}@localhost", saying.author);
@@ -129,7 +149,9 @@ impl AppliedPatch {
             ("GIT_COMMITTER_EMAIL", "fernery@localhost"),
             ("GIT_COMMITTER_DATE", committed.as_str()),
         ];
-        let args = ["-c", "commit.gpgSign=false", "commit-tree", &self.tree, "-p", &self.base, "-F", "-"];
+        let mut args = vec!["-c", "commit.gpgSign=false", "commit-tree", &self.tree];
+        parents.iter().for_each(|parent| args.extend(["-p", parent]));
+        args.extend(["-F", "-"]);
         let id = Git::at(&self.dir).call_with(&args, saying.message.as_bytes(), &env).await?;
         Ok(String::from_utf8_lossy(&id).trim_end().to_string())
     }
@@ -148,7 +170,7 @@ impl AppliedPatch {
                 Some(there) if there == commit => {
                     let reference = format!("refs/heads/{name}");
                     repository
-                        .git()
+                        .writing()
                         .call(&["update-ref", "--no-deref", "-d", &reference, commit], b"")
                         .await?;
                     return Ok(());
@@ -167,12 +189,8 @@ impl AppliedPatch {
         commit: &str,
         branch: &str,
     ) -> Result<String, GitError> {
-        let ours = Git::at(&self.dir);
-        let wanted = format!("{commit}\n^{}\n", self.base);
-        let pack =
-            ours.call(&["pack-objects", "--revs", "--stdout", "-q", "--thin"], wanted.as_bytes()).await?;
-        let theirs = repository.git();
-        theirs.call(&["unpack-objects", "-q", "--strict"], &pack).await?;
+        repository.receive(&Git::at(&self.dir), commit, &[&self.base]).await?;
+        let theirs = repository.writing();
         for n in 1..=BRANCHES_MAX {
             let name = numbered(branch, n);
             match repository.branch(&name).await? {

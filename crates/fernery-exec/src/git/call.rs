@@ -1,6 +1,7 @@
 //! One call of git: independent of the environment and of any configuration, without questions to the user, and with a
 //! time limit.
 
+use super::owner::Owner;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,10 @@ pub struct Git {
     dir: PathBuf,
     tree: Option<PathBuf>,
     index: Option<PathBuf>,
+    owner: Option<Owner>,
+    /// Whether it writes in a repository that is not ours.
+    writes: bool,
+    settings: Vec<String>,
 }
 
 /// Why a call failed.
@@ -75,7 +80,14 @@ impl fmt::Display for GitError {
 impl Git {
     /// Calls on this git directory.
     pub fn at(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), tree: None, index: None }
+        Self {
+            dir: dir.to_owned(),
+            tree: None,
+            index: None,
+            owner: None,
+            writes: false,
+            settings: Vec::new(),
+        }
     }
 
     /// With these files as its work tree.
@@ -87,6 +99,20 @@ impl Git {
     /// With this index instead of its own.
     pub fn index(mut self, index: &Path) -> Self {
         self.index = Some(index.to_owned());
+        self
+    }
+
+    /// Writes in a folder of somebody else's, as its owner would. Such a call is never ended from here: git that is killed
+    /// leaves lock files behind, which keep others out.
+    pub fn writing_in(mut self, folder: &Path) -> Self {
+        self.owner = Owner::of(folder);
+        self.writes = true;
+        self
+    }
+
+    /// With these settings (`name=value`) beside those of every call.
+    pub fn settings(mut self, settings: Vec<String>) -> Self {
+        self.settings = settings;
         self
     }
 
@@ -102,12 +128,32 @@ impl Git {
         stdin: &[u8],
         env: &[(&str, &str)],
     ) -> Result<Vec<u8>, GitError> {
+        self.answered(args, stdin, env, &[0]).await.map(|(_, output)| output)
+    }
+
+    /// Calls git for an answer that is yes (exit 0) or no (exit 1).
+    pub async fn asks<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<bool, GitError> {
+        self.asked(args).await.map(|(yes, _)| yes)
+    }
+
+    /// Calls git and answers its exit code, which is one of `good`, with what it wrote.
+    async fn answered<A: AsRef<OsStr>>(
+        &self,
+        args: &[A],
+        stdin: &[u8],
+        env: &[(&str, &str)],
+        good: &[i32],
+    ) -> Result<(i32, Vec<u8>), GitError> {
         let name = args.first().map(|word| word.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
         let called = tokio::time::timeout(CALL_WITHIN, self.once(args, stdin, env));
         match called.await {
-            Ok(Ok((Some(0), output, _))) if output.len() as u64 <= OUTPUT_BYTES_MAX => Ok(output),
-            Ok(Ok((Some(0), ..))) => {
-                Err(GitError::Ended(format!("git {name} wrote more than {OUTPUT_BYTES_MAX} bytes")))
+            Ok(Ok((Some(code), output, _))) if good.contains(&code) => {
+                if output.len() as u64 > OUTPUT_BYTES_MAX {
+                    return Err(GitError::Ended(format!(
+                        "git {name} wrote more than {OUTPUT_BYTES_MAX} bytes"
+                    )));
+                }
+                Ok((code, output))
             }
             Ok(Ok((code, _, said))) => Err(GitError::Refused { call: name, code, said }),
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -116,6 +162,11 @@ impl Git {
             Ok(Err(error)) => Err(GitError::NotStarted(error.to_string())),
             Err(_) => Err(GitError::Ended(format!("git {name} took longer than {CALL_WITHIN:?}"))),
         }
+    }
+
+    /// Calls git where exit code 1 is an answer too; answers whether it was 0, and what it wrote.
+    pub async fn asked<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<(bool, Vec<u8>), GitError> {
+        self.answered(args, b"", &[], &[0, 1]).await.map(|(code, output)| (code == 0, output))
     }
 
     /// Calls git for one line.
@@ -161,7 +212,7 @@ impl Git {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new("git");
+        let mut command = self.owner.as_ref().map_or_else(|| Command::new("git"), Owner::command);
         command.env_clear();
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.envs([
@@ -181,11 +232,11 @@ impl Git {
         if let Some(index) = &self.index {
             command.env("GIT_INDEX_FILE", index);
         }
-        for setting in ALWAYS {
+        for setting in ALWAYS.into_iter().chain(self.settings.iter().map(String::as_str)) {
             command.args(["-c", setting]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
+        command.process_group(0).kill_on_drop(!self.writes);
         command
     }
 }

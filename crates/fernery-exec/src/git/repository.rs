@@ -1,5 +1,5 @@
 //! The operator's repository: its object folders and the head of its base branch. It is only read, except for the one
-//! branch that a passed run adds ([`super::applied_patch`]).
+//! branch that a passed run adds ([`super::applied_patch`]) and for a patch that an operator lands ([`super::landing`]).
 
 use super::call::{Git, GitError};
 use std::fs;
@@ -45,6 +45,21 @@ impl Repository {
         Git::at(&self.dir)
     }
 
+    /// git calls that write in it: with the owner and the modes that its objects have, and on disk before they answer.
+    pub fn writing(&self) -> Git {
+        let git = self.git().settings(vec!["core.fsync=objects,reference".into()]);
+        git.writing_in(self.objects.first().unwrap_or(&self.dir))
+    }
+
+    /// Takes over a commit of a git directory of ours, with everything that these commits here do not have.
+    pub(super) async fn receive(&self, ours: &Git, commit: &str, known: &[&str]) -> Result<(), GitError> {
+        let mut wanted = format!("{commit}\n");
+        known.iter().for_each(|known| wanted.push_str(&format!("^{known}\n")));
+        let pack = ["pack-objects", "--revs", "--stdout", "-q", "--thin"];
+        let pack = ours.call(&pack, wanted.as_bytes()).await?;
+        self.writing().call(&["unpack-objects", "-q", "--strict"], &pack).await.map(drop)
+    }
+
     /// What a branch points to; `None`: there is no such branch.
     pub async fn branch(&self, name: &str) -> Result<Option<String>, GitError> {
         match self
@@ -56,6 +71,14 @@ impl Repository {
             Err(GitError::Refused { said, .. }) if said.is_empty() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a working tree of it has this branch checked out.
+    pub fn is_checked_out(&self, name: &str) -> bool {
+        let linked = fs::read_dir(self.dir.join("worktrees")).into_iter().flatten().flatten();
+        let heads = linked.map(|one| one.path().join("HEAD")).chain([self.dir.join("HEAD")]);
+        let wanted = format!("ref: refs/heads/{name}");
+        heads.into_iter().any(|head| fs::read_to_string(head).is_ok_and(|text| text.trim_end() == wanted))
     }
 
     /// Whether a commit is there.

@@ -10,8 +10,12 @@ use std::time::Duration;
 /// The variable with the script, if the command line has none.
 pub const MOCK_ENV: &str = "FERNERY_MOCK";
 
-/// The heading in a prompt whose earlier attempt failed.
-const EARLIER: &str = "\n## The attempt before this one failed";
+/// Headings in the prompt of an attempt that is not the first: one before it failed, asked, or left something to start from.
+const EARLIER: [&str; 3] = [
+    "\n## The attempt before this one ",
+    "\n## The question of an attempt before this one",
+    "\n## What the attempt before this one changed",
+];
 
 /// Mebibytes that are really written by one step.
 const MEBIBYTES_MAX: u64 = 1 << 10;
@@ -96,7 +100,7 @@ pub(super) fn script_of(words: &[String], set: Option<&str>, prompt: &str) -> Re
     };
     let mut steps = Vec::new();
     for line in lines.into_iter().map(str::trim).filter(|line| !line.is_empty()) {
-        steps.extend(step_of(line, prompt.contains(EARLIER))?);
+        steps.extend(step_of(line, EARLIER.iter().any(|heading| prompt.contains(heading)))?);
     }
     Ok(if steps.is_empty() { vec![Step::Ok] } else { steps })
 }
@@ -225,7 +229,9 @@ mod tests {
     fn a_step_may_be_for_the_first_attempt_or_for_those_after_it() {
         let script = "mock: first empty\nmock: again crash\n";
         assert_eq!(read(script).unwrap(), [Step::Empty]);
-        assert_eq!(read(&format!("{script}{EARLIER}\n")).unwrap(), [Step::Crash]);
+        for heading in EARLIER {
+            assert_eq!(read(&format!("{script}{heading}\n")).unwrap(), [Step::Crash], "{heading}");
+        }
     }
 
     #[test]

@@ -41,11 +41,11 @@ fn page() -> String {
     }
     page.push_str(
         "\nAn agent has succeeded when its protocol says so: exit code 0 alone counts only where there is none (`dialect = \"text\"`).\n\
-         In every dialect a last line `NO_CHANGE: …` says why nothing has to change, and `QUESTION: …` that a person has to answer\n\
-         first. What an agent does not report of tokens and cost stays unknown; it is never taken for 0.\n\n\
+         In every dialect a last line `NO_CHANGE: …` says why nothing has to change. The last line of its last message that begins\n\
+         with `QUESTION:` is a question: the ticket waits until a person answers it (`fernery ticket answer`). What an agent does not report of tokens and cost stays unknown; it is never taken for 0.\n\n\
          ## The scripted agent\n\n\
          `mock` does what lines like `mock: write hello.txt Hello` in a ticket say, one after the other, and then succeeds unless one\n\
-         of them ends it otherwise. `first STEP` is done in the first attempt, `again STEP` after a failed attempt.\n\n\
+         of them ends it otherwise. `first STEP` is done in the first attempt, `again STEP` in those after it.\n\n\
          | step | what it does |\n|---|---|\n",
     );
     for (name, takes, does) in BEHAVIOURS {

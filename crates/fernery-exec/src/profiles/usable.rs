@@ -53,8 +53,29 @@ pub struct Usable {
 
 /// Looks for all that a profile needs.
 pub async fn judged(profile: &Profile, machine: &Machine) -> Usable {
+    let mut usable = looked_at(profile, machine);
+    let version = profile.version_command(&machine.fernery.to_string_lossy());
+    if let Some(program) = usable.program.clone().filter(|_| !version.is_empty()) {
+        let asked = match program::find(version[0].as_ref(), machine.path.as_deref()) {
+            Ok(asked) => printed(&asked, &version[1..], machine.patience).await,
+            Err(why) => Err(why),
+        };
+        match asked {
+            Ok(version) => usable.version = Some(version),
+            Err(why) => {
+                usable.logged_out = false;
+                let missing = format!("`{}` does not tell its version: {why}", version.join(" "));
+                let remedy = format!("run it by hand; it is {}", program.display());
+                usable.lacks.insert(0, Lack { missing, remedy });
+            }
+        }
+    }
+    usable
+}
+
+/// Looks for a profile's program and login, and starts nothing: fast enough to be asked again and again.
+pub fn looked_at(profile: &Profile, machine: &Machine) -> Usable {
     let mut usable = Usable::default();
-    let fernery = machine.fernery.to_string_lossy();
     let install = || match profile.install.as_str() {
         "" => "install it, or change the profile".to_string(),
         install => install.to_string(),
@@ -67,20 +88,6 @@ pub async fn judged(profile: &Profile, machine: &Machine) -> Usable {
             Ok(found) => usable.program = Some(found),
             Err(missing) => usable.lacks.push(Lack { missing, remedy: install() }),
         },
-    }
-    let version = profile.version_command(&fernery);
-    if let Some(program) = usable.program.as_ref().filter(|_| !version.is_empty()) {
-        let asked = match program::find(version[0].as_ref(), machine.path.as_deref()) {
-            Ok(asked) => printed(&asked, &version[1..], machine.patience).await,
-            Err(why) => Err(why),
-        };
-        match asked {
-            Ok(version) => usable.version = Some(version),
-            Err(why) => usable.lacks.push(Lack {
-                missing: format!("`{}` does not tell its version: {why}", version.join(" ")),
-                remedy: format!("run it by hand; it is {}", program.display()),
-            }),
-        }
     }
     let home = machine.home.iter();
     let files = home.flat_map(|home| profile.login.iter().filter(|file| home.join(file).exists()));

@@ -1,6 +1,6 @@
 //! `fernery bench`: how fast this machine runs Fernery, and how fast it does the same work without an engine.
 //!
-//! Prints one JSON line per figure on stdout, and what is being measured on stderr. Both sides of a ratio are measured in the
+//! Prints one row or one JSON line per figure on stdout, and what is being measured on stderr. Both sides of a ratio are measured in the
 //! same run, because machines differ and are noisy. All servers are children of this process on loopback; the loads are
 //! bounded in count and end by themselves.
 
@@ -8,10 +8,12 @@ mod agents;
 mod args;
 mod echo;
 mod load;
+mod orient;
 mod pipeline;
 mod progress;
 mod raw;
 mod server;
+mod table;
 mod transport;
 mod wire;
 mod workers;
@@ -56,27 +58,36 @@ struct Round {
 
 struct Bench {
     args: BenchArgs,
+    json: bool,
     folder: PathBuf,
     progress: Progress,
     missed: usize,
 }
 
-/// Measures what was asked for; returns whether every target was reached.
-pub(crate) async fn run(args: BenchArgs) -> Result<bool> {
+/// Measures what was asked for; returns how many targets were missed.
+pub(crate) async fn run(args: BenchArgs, json: bool) -> Result<usize> {
     if args.serve_echo {
         echo::serve().await?;
-        return Ok(true);
+        return Ok(0);
     }
+    eprintln!("{}", args.says());
     let folder = std::env::temp_dir().join(format!("fernery-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     let progress = Progress::new(args.steps());
-    let mut bench = Bench { args, folder, progress, missed: 0 };
-    let done = bench.all().await;
+    let mut bench = Bench { args, json, folder, progress, missed: 0 };
+    let done = bench.headed().await;
     std::fs::remove_dir_all(&bench.folder).with_context(|| format!("removing {}", bench.folder.display()))?;
-    done.map(|()| bench.missed == 0)
+    done.map(|()| bench.missed)
 }
 
 impl Bench {
+    async fn headed(&mut self) -> Result<()> {
+        if !self.json {
+            self.progress.print(&table::head())?;
+        }
+        self.all().await
+    }
+
     async fn all(&mut self) -> Result<()> {
         if self.args.wants(Group::Throughput) {
             self.throughput().await?;
@@ -95,6 +106,9 @@ impl Bench {
         }
         if self.args.wants(Group::Pipeline) {
             self.pipeline().await?;
+        }
+        if self.args.wants(Group::Orient) {
+            self.orient().await?;
         }
         if self.args.wants(Group::Agents) {
             self.agents().await?;
@@ -130,7 +144,8 @@ impl Bench {
     }
 
     fn print(&self, figure: &Figure<'_>) -> Result<()> {
-        Ok(self.progress.print(&serde_json::to_string(figure)?)?)
+        let line = if self.json { serde_json::to_string(figure)? } else { table::line(figure) };
+        Ok(self.progress.print(&line)?)
     }
 
     fn value(&self, figure: String, value: f64, unit: &str) -> Result<()> {

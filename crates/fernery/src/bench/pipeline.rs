@@ -181,7 +181,7 @@ pub(super) async fn approved_with(
     let made = substrate.act(&id, move |sql| objectives::create(sql, &by, &new)).await;
     made.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
     let record_id = RecordId::stored(&door::artifact_id());
-    let deciding = Deciding { record_id, digest: None, note: None, premises: None };
+    let deciding = Deciding { record_id, digest: None, note: None, premises: None, from_scratch: false };
     let (of, asked_at) = (id.clone(), door::wall_clock());
     let approved = substrate.act(&id, move |sql| decisions::approve(sql, &who, &of, &deciding)).await;
     approved.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;

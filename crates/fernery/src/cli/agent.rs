@@ -161,7 +161,7 @@ fn list(found: Vec<(Sourced, Option<Usable>)>, screen: Screen) -> Outcome {
         vec![(&sourced.name).into(), state, Cell::maybe(version), from(sourced).into(), about.into()]
     };
     let rows: Vec<Vec<Cell>> = found.iter().map(row).collect();
-    screen.table(&["PROFILE", "STATE", "VERSION", "FROM", "WHAT IT IS"], rows)?;
+    screen.table(&["PROFILE", "STATE", "VERSION…", "FROM…", "WHAT IT IS…"], rows)?;
     screen.line("`fernery agent check NAME` says what is missing and how to get it")
 }
 

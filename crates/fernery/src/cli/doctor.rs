@@ -37,14 +37,14 @@ pub(super) struct Doctor {
 }
 
 pub(super) fn run(doctor: Doctor, global: &Global, screen: Screen) -> Outcome {
-    let (_, settings) = in_force(global, doctor.flags)?;
+    let (in_force, settings) = in_force(global, doctor.flags)?;
     warn_of_unknown_env();
     let url = match &global.url {
         Some(url) => Some(url.clone()),
         None => env_text("FERNERY_URL")?,
     };
     let ca = std::env::var_os("FERNERY_CA").filter(|v| !v.is_empty()).map(PathBuf::from);
-    let caller = Caller { url, ca, url_file: URL_FILE };
+    let caller = Caller { url, ca, url_file: URL_FILE, data_origin: in_force.data_origin() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let findings = runtime.block_on(doctor::examine(&settings, &caller));
     if screen.json {
@@ -64,7 +64,10 @@ fn show(findings: &[Finding], screen: Screen) -> Outcome {
     let mut rows = Vec::new();
     for finding in findings {
         let level = Cell::state(finding.level.word());
-        rows.push(vec![level, finding.check.into(), finding.found.as_str().into()]);
+        // Several mistakes get a row each.
+        let mut found = finding.found.lines();
+        rows.push(vec![level, finding.check.into(), found.next().unwrap_or_default().into()]);
+        rows.extend(found.map(|line| vec!["".into(), "".into(), line.into()]));
         if let Some(remedy) = &finding.remedy {
             rows.push(vec!["".into(), "".into(), format!("→ {remedy}").into()]);
         }

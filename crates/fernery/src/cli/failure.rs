@@ -1,6 +1,6 @@
 //! How a command fails: one line for people, one object for programs, and an exit code that scripts can tell apart.
 
-use super::screen::{json_inert, plain};
+use super::screen::{json_inert, remark};
 use crate::config::ConfigError;
 use crate::serve::Stopped;
 use fernery_client::ClientError;
@@ -153,6 +153,11 @@ impl Failure {
         self.contact == Contact::Unreachable
     }
 
+    /// There is no such thing.
+    pub(super) fn is_not_found(&self) -> bool {
+        self.code == "not_found"
+    }
+
     /// Nobody knows what became of it, or nobody is there to ask: the same again is likely to end so.
     pub(super) fn is_lost(&self) -> bool {
         self.contact != Contact::Kept
@@ -194,7 +199,7 @@ impl Failure {
             object.insert("exit_code".into(), self.exit.into());
             let _ = writeln!(io::stdout(), "{}", json_inert(&Value::Object(object).to_string()));
         } else {
-            let _ = writeln!(io::stderr(), "error: {}", plain(&self.message));
+            remark(&format!("error: {}", self.message));
         }
         ExitCode::from(self.exit)
     }
@@ -234,7 +239,9 @@ impl From<io::Error> for Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        let message = error.to_string();
+        // Several mistakes get a line each.
+        let lines = error.lines();
+        let message = if lines.len() > 2 { lines.join("\n") } else { error.to_string() };
         match error {
             ClientError::BadUrl(_) | ClientError::BadToken | ClientError::BadCa(_) => Self::usage(message),
             ClientError::BadRequest(_) => Self::failed("bad_request", message),
@@ -247,6 +254,7 @@ impl From<ClientError> for Failure {
             ClientError::Refused { problem, body, .. } => Self {
                 status: Some(problem.status),
                 exit: match problem.status {
+                    400 | 422 => USAGE,
                     404 => NOT_FOUND,
                     409 => CONFLICT,
                     _ => FAILED,

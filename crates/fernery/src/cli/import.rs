@@ -60,7 +60,12 @@ pub(super) async fn run(import: Import, client: &Client, screen: Screen) -> Outc
     if encoded(&request) > limits::IMPORT_BYTES_MAX {
         return Err(collected.too_large());
     }
-    let reply: Reply<ImportResponse> = client.post("/v1/import", &request, WITHIN).await?;
+    let answer = client.post("/v1/import", &request, WITHIN).await;
+    // What is wrong is in the folder, not in how the command was called; a conflict stays one.
+    let reply: Reply<ImportResponse> = answer.map_err(|error| match error.status() {
+        Some(422) => Failure::from(error).for_now(),
+        _ => Failure::from(error),
+    })?;
     if screen.json {
         return screen.json_body(&reply.body);
     }
@@ -68,16 +73,16 @@ pub(super) async fn run(import: Import, client: &Client, screen: Screen) -> Outc
     let counts = answer.counts.iter().filter(|(_, count)| **count > 0);
     let counts: Vec<String> = counts.map(|(name, count)| format!("{count} {name}")).collect();
     let how = if answer.before { "already imported" } else { "is in" };
-    screen.line(&plain(&format!("{} {how}: {}", collected.root.display(), counts.join(", "))))?;
+    screen.say(&plain(&format!("{} {how}: {}", collected.root.display(), counts.join(", "))))?;
     if !answer.as_new.is_empty() {
         let ids: Vec<&str> = answer.as_new.iter().map(|id| id.as_str()).collect();
-        screen.line(&plain(&format!(
+        screen.say(&plain(&format!(
             "to be approved again, because they were in progress: {}",
             ids.join(", ")
         )))?;
     }
     if answer.held > 0 {
-        screen.line(&format!(
+        screen.say(&format!(
             "held: {}; to release to triage: fernery triage release",
             counted(answer.held, "capture")
         ))?;

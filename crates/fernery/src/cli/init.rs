@@ -78,15 +78,15 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
             },
         ),
     ] {
-        screen.line(&plain(&format!("wrote {}: {what}", file.display())).replace('\n', " "))?;
+        screen.say(&plain(&format!("wrote {}: {what}", file.display())).replace('\n', " "))?;
     }
     for name in &logged_out {
         let line = format!("{name} is installed but not logged in: `fernery agent check {name}` says how");
-        screen.line(&plain(&line))?;
+        screen.say(&plain(&line))?;
     }
-    screen.line(&format!(
-        "next: read both files, then run `fernery up` and `fernery ticket new --azolla {azolla_id} --meta \
-        repo_ref={azolla_id}`"
+    screen.say(&format!(
+        "next: read both files, then run `fernery up --detach` and `fernery ticket new`, here or in any folder below {}",
+        plain(&root.display().to_string()).replace('\n', " ")
     ))
 }
 

@@ -34,13 +34,33 @@ pub(super) fn can_ask() -> bool {
 
 /// Waits for a yes. Otherwise `undone` says what was not done.
 pub(super) fn confirmed(question: &str, undone: &str) -> Outcome {
-    write!(std::io::stderr(), "{question}")?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
+    match ask(question)?.as_deref() {
+        Some("y" | "Y" | "yes") => Ok(()),
         _ => Err(Failure::failed("not_confirmed", undone)),
     }
+}
+
+/// The answer to a question in a line; `None`: there is nobody to answer.
+pub(super) fn ask(question: &str) -> Outcome<Option<String>> {
+    write!(std::io::stderr(), "{question}")?;
+    let mut answer = String::new();
+    let bytes = std::io::stdin().lock().read_line(&mut answer)?;
+    Ok((bytes > 0).then(|| answer.trim().to_string()))
+}
+
+/// A word as a shell takes it.
+pub(super) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+/// The command as it was typed, to be shown with more behind it.
+pub(super) fn typed() -> String {
+    let args = std::env::args_os().skip(1).map(|arg| shell_word(&arg.to_string_lossy()));
+    std::iter::once("fernery".to_string()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
 /// Reads at most `max` bytes of text.

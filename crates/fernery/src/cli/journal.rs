@@ -44,7 +44,7 @@ pub(super) struct Verify {}
 
 const ENTRIES: Listing<JournalPage> = Listing {
     key: "entries",
-    heads: &["AT", "WHO…", "ACT", "SUBJECT"],
+    heads: &["AT", "WHO…", "ACT…", "SUBJECT…"],
     rows: |page| {
         let row = |e: JournalEntry| -> Vec<Cell> {
             vec![e.created_at.into(), e.actor.into(), e.act.into(), e.subject.into()]
@@ -87,7 +87,7 @@ pub(super) fn verify(_: &Verify, global: &Global, screen: Screen) -> Outcome {
         }
         None => {
             let with = if kept.is_some() { ", and it matches the saved head" } else { "" };
-            screen.line(&format!("the journal is intact: {}{with}", counted(verdict.entries, "entry")))
+            screen.say(&format!("the journal is intact: {}{with}", counted(verdict.entries, "entry")))
         }
     }
 }

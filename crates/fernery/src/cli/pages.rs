@@ -16,7 +16,7 @@ use std::io::Write;
 pub(super) struct Paging {
     /// Maximum number of rows
     #[arg(long, value_name = "N", default_value_t = limits::PAGE_ROWS_DEFAULT, conflicts_with = "all",
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = rows)]
     limit: u32,
     /// List everything
     #[arg(long)]
@@ -38,6 +38,11 @@ impl Paging {
     }
 }
 
+fn rows(text: &str) -> Result<u32, String> {
+    let rows = text.parse().ok().filter(|rows| *rows > 0);
+    rows.ok_or_else(|| "a whole number from 1 on; --all lists everything".to_string())
+}
+
 /// A list that people and programs can read.
 pub(super) struct Listing<T> {
     /// Under which key a page holds its rows.
@@ -48,6 +53,9 @@ pub(super) struct Listing<T> {
     pub(super) rows: fn(T) -> Vec<Vec<Cell>>,
 }
 
+/// Rows that are looked through at most for rows that are shown.
+const LOOKED_MAX: usize = 5_000;
+
 /// Prints a list; `fetch` gets page after page, with the number of rows and the start.
 pub(super) async fn list<T: DeserializeOwned>(
     screen: Screen,
@@ -55,6 +63,17 @@ pub(super) async fn list<T: DeserializeOwned>(
     paging: &Paging,
     fetch: impl AsyncFn(u32, Option<String>) -> Result<Reply<T>, ClientError>,
 ) -> Outcome {
+    list_most(screen, listing, paging, fetch).await.map(drop)
+}
+
+/// The same where `rows` may leave some out; answers how many it left out.
+pub(super) async fn list_most<T: DeserializeOwned>(
+    screen: Screen,
+    listing: &Listing<T>,
+    paging: &Paging,
+    fetch: impl AsyncFn(u32, Option<String>) -> Result<Reply<T>, ClientError>,
+) -> Outcome<usize> {
+    let (mut looked, mut hidden) = (0, 0);
     let mut left = if paging.all { usize::MAX } else { paging.limit as usize };
     let mut cursor = paging.cursor.clone();
     let mut columns = Vec::new();
@@ -63,27 +82,31 @@ pub(super) async fn list<T: DeserializeOwned>(
         let wanted = u32::try_from(left).unwrap_or(u32::MAX).min(limits::PAGE_ROWS_MAX);
         let reply = fetch(wanted, cursor).await?;
         let (items, next) = raw_page(listing.key, &reply)?;
+        let mut shown = items.len();
         if screen.json {
             print_items(listing.key, &items, printed)?;
         } else {
-            screen.more_rows(listing.heads, (listing.rows)(reply.read()?), &mut columns)?;
+            let rows = (listing.rows)(reply.read()?);
+            shown = rows.len();
+            screen.more_rows(listing.heads, rows, &mut columns)?;
         }
-        printed += items.len();
-        left = left.saturating_sub(items.len());
+        printed += shown;
+        looked += items.len();
+        hidden += items.len() - shown;
+        left = left.saturating_sub(shown);
         cursor = next;
-        if left == 0 || cursor.is_none() {
+        if left == 0 || cursor.is_none() || (hidden > 0 && looked >= LOOKED_MAX) {
             break;
         }
     }
     if screen.json {
         let next = serde_json::to_string(&cursor).unwrap_or_else(|_| "null".into());
         let open = if printed == 0 { format!("{{\"{}\":[", listing.key) } else { String::new() };
-        return screen.line(&format!("{open}],\"next_cursor\":{}}}", json_inert(&next)));
-    }
-    if cursor.is_some() {
+        screen.line(&format!("{open}],\"next_cursor\":{}}}", json_inert(&next)))?;
+    } else if cursor.is_some() {
         remark("there are more; --all lists all");
     }
-    Ok(())
+    Ok(hidden)
 }
 
 fn raw_page<'a, T>(key: &str, reply: &'a Reply<T>) -> Outcome<(Vec<&'a RawValue>, Option<String>)> {

@@ -29,7 +29,12 @@ const PAUSES: Listing<PausePage> = Listing {
     rows: |page| {
         let row = |pause: PauseState| -> Vec<Cell> {
             let next = Cell::maybe(pause.prioritized_actions.first());
-            vec![pause.created_at.into(), pause.objective_id.into(), Cell::state(pause.reason.as_str()), next]
+            vec![
+                pause.created_at.into(),
+                Cell::id(pause.objective_id),
+                Cell::state(pause.reason.as_str()),
+                next,
+            ]
         };
         page.pauses.into_iter().map(row).collect()
     },

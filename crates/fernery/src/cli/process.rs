@@ -41,5 +41,5 @@ pub(super) async fn run(Process::List: Process, client: &Client, screen: Screen)
             ]
         })
         .collect();
-    screen.table(&["PROCESS", "URL", "VERSION", "SCHEMA", "LEASE", "TRANSPORT", "STARTED", "SEEN"], rows)
+    screen.table(&["PROCESS…", "URL…", "VERSION…", "SCHEMA", "LEASE", "TRANSPORT", "STARTED", "SEEN"], rows)
 }

@@ -2,17 +2,20 @@
 //! directory.
 
 use super::Global;
+use super::arrival;
 use super::failure::{Failure, Outcome};
 use super::screen::remark;
 use crate::config::table::setting;
-use crate::config::{Given, Inputs, Source};
+use crate::config::{DEFAULT_PATH, Given, InForce, Inputs, Source, found};
 use crate::outgoing::Target;
-use crate::serve::data_dir::URL_FILE;
+use crate::serve::data_dir::{self, URL_FILE};
+use crate::serve::running::{self, HeldBy};
 use fernery_client::Client;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 /// The file in the data directory that holds the operator's token.
 pub(super) const TOKEN_FILE: &str = "operator.token";
@@ -49,9 +52,43 @@ impl Global {
             }
             return Ok(PathBuf::from(data));
         }
-        let inputs =
-            Inputs { flags: Vec::new(), config: self.config.clone(), env: &|name| std::env::var_os(name) };
-        Ok(inputs.resolve()?.data()?)
+        Ok(self.resolved(Vec::new())?.data()?)
+    }
+
+    /// The settings from all sources, with these flags. Says once what belongs to others and is not used.
+    pub(super) fn resolved(&self, flags: Vec<Given>) -> Outcome<InForce> {
+        static TOLD: Once = Once::new();
+        let here = std::env::current_dir().ok();
+        let env = |name: &str| std::env::var_os(name);
+        let in_force = Inputs { flags, config: self.config.clone(), env: &env, here }.resolve()?;
+        TOLD.call_once(|| {
+            for path in &in_force.foreign {
+                let flag = if path.ends_with(DEFAULT_PATH) { "--config" } else { "--data" };
+                remark(&format!(
+                    "{} belongs to another user and is not used; if you trust it, name it with {flag}",
+                    path.display()
+                ));
+            }
+        });
+        Ok(in_force)
+    }
+
+    /// The data directory of a command that keeps something there, also without a server. Where there is none, it is the
+    /// user's own one.
+    pub(super) fn with_own_data(&self) -> Outcome<Self> {
+        let is_named = self.names_data()? || self.url.is_some() || env_text("FERNERY_URL")?.is_some();
+        if !is_named {
+            let in_force = self.resolved(Vec::new())?;
+            let own = found::own_data(&|name| std::env::var_os(name));
+            if let Some(own) = own.filter(|_| !in_force.data_is_settled())
+                && in_force.file.is_none()
+                && !in_force.data()?.is_dir()
+            {
+                data_dir::prepare(&own).map_err(Failure::usage)?;
+                return Ok(Self { data: Some(own.to_string_lossy().into_owned()), ..self.clone() });
+            }
+        }
+        Ok(self.clone())
     }
 
     /// Whether the server at this URL is the one of this data directory: it says so, or the caller does.
@@ -60,6 +97,7 @@ impl Global {
         self.names_data().unwrap_or(false) || runs_here()
     }
 
+    /// Whether the caller names the data directory.
     pub(super) fn names_data(&self) -> Outcome<bool> {
         Ok(self.data.is_some() || env_text("FERNERY_DATA")?.is_some())
     }
@@ -67,6 +105,11 @@ impl Global {
     /// The server that this command is about.
     pub(super) fn server(&self) -> Outcome<Server> {
         self.server_with(TOKEN_FILE)
+    }
+
+    /// The same call, without waiting for a server that is starting.
+    pub(super) fn now(&self) -> Self {
+        Self { waits: false, ..self.clone() }
     }
 
     /// The same, with the token in this file of the data directory.
@@ -94,10 +137,19 @@ impl Global {
         token_file: &str,
     ) -> Outcome<(String, Option<Token>)> {
         let data = self.data_dir()?;
-        let running = read_line(&data.join(URL_FILE))?;
+        let running = match url.is_some() || !self.waits {
+            true => read_line(&data.join(URL_FILE))?,
+            false => arrival::url(&data)?,
+        };
         let url = match (url, &running) {
             (Some(url), _) => url,
-            (None, Some(running)) => running.clone(),
+            (None, Some(running)) if self.names_data()? || is_own(running, &data) => running.clone(),
+            (None, Some(running)) => {
+                return Err(Failure::unreachable(format!(
+                    "{} names the server {running}, and no server runs on it here: if you trust it, say --url {running}",
+                    data.join(URL_FILE).display()
+                )));
+            }
             (None, None) => {
                 return Err(Failure::unreachable(format!(
                     "no server is running on {}: start one with `fernery up`, name another directory \
@@ -124,6 +176,13 @@ impl Global {
         };
         Ok((url, token))
     }
+}
+
+/// Whether a URL in a data directory that nobody named is that of a server of ours: it is on this machine, or a process holds the
+/// directory. A folder that came with somebody else's files has neither.
+fn is_own(url: &str, data: &Path) -> bool {
+    let held = || matches!(running::holder(data), Ok(HeldBy::Process(_) | HeldBy::Hidden));
+    Target::parse(url).is_ok_and(|server| server.is_this_machine()) || held()
 }
 
 struct Token {
@@ -157,7 +216,7 @@ impl Server {
 }
 
 /// The first line of a small file; `None` if there is no such file.
-fn read_line(path: &Path) -> Outcome<Option<String>> {
+pub(super) fn read_line(path: &Path) -> Outcome<Option<String>> {
     let refused = |why: String| Failure::usage(format!("cannot read {}: {why}", path.display()));
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use fernery_client::Client;
 use fernery_client::wire::{NewTokenRequest, Role, TokenInfo};
 use fernery_core::artifact::AzollaId;
+use fernery_engine::door;
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
@@ -45,11 +46,16 @@ Example:
     List,
     /// Revoke a token; the next request with it is refused
     #[command(after_help = "\
+The last operator token is revoked only with --yes or after a question: without one, nobody can operate the server.
+
 Example:
   fernery token revoke 4f1c2a9d8e7b")]
     Revoke {
         /// The id that `fernery token list` shows, not the secret
         id: String,
+        /// Do not ask, also if it is the last operator token
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -102,12 +108,41 @@ pub(super) async fn run(token: Token, client: &Client, screen: Screen) -> Outcom
             let rows: Vec<_> = reply.read()?.tokens.into_iter().map(row).collect();
             screen.table(&["TOKEN", "NAME…", "ROLE", "FOR…", "CREATED", "EXPIRES", "REVOKED"], rows)
         }
-        Token::Revoke { id } => {
+        Token::Revoke { id, yes } => {
+            let is_last = is_last_operator(client, &id).await?;
+            if is_last && !yes {
+                const LAST: &str =
+                    "it is the last operator token that works: without it nobody can operate this server";
+                if !input::can_ask() {
+                    return Err(Failure::conflict(LAST).hint(
+                        "create another one first (`fernery token new --role operator`), or pass --yes",
+                    ));
+                }
+                input::confirmed(&format!("{LAST}. Revoke it? [y/N] "), "nothing was revoked")?;
+            }
             let reply = client.revoke_token(&id).await?;
+            if is_last {
+                remark(
+                    "to get a new one, delete operator.token in the data directory and restart the server",
+                );
+            }
             let line = format!("{} is revoked", super::screen::plain(&id));
             if screen.json { screen.json_body(&reply.body) } else { screen.line(&line) }
         }
     }
+}
+
+/// Whether no other operator token works.
+async fn is_last_operator(client: &Client, id: &str) -> Outcome<bool> {
+    let now = door::wall_clock();
+    let works = |token: &&TokenInfo| {
+        token.role == Role::Operator
+            && token.revoked_at.is_none()
+            && token.expires_at.is_none_or(|at| now < at)
+    };
+    let tokens = client.tokens().await?.read()?.tokens;
+    let mut working = tokens.iter().filter(works);
+    Ok(working.next().is_some_and(|only| only.token_id == id) && working.next().is_none())
 }
 
 fn row(token: TokenInfo) -> Vec<Cell> {

@@ -5,6 +5,7 @@ use super::failure::{Failure, Outcome};
 use super::input;
 use super::screen::{Cell, Screen, counted, json_inert, plain, remark};
 use clap::{Args, Subcommand};
+use fernery_core::id_part::IdPart;
 use fernery_core::names::nearest;
 use fernery_exec::agent::trash::{Discarded, Removal, Trash};
 use serde_json::{Value, json};
@@ -99,19 +100,19 @@ fn list(trash: &Trash, screen: Screen) -> Outcome {
     }
     let row = |discarded: Discarded| -> Vec<Cell> {
         vec![
-            discarded.name.into(),
-            discarded.objective_id.into(),
+            Cell::id(&discarded.name),
+            Cell::id(&discarded.objective_id),
             discarded.discarded_at.into(),
             if discarded.captured { "yes" } else { "no" }.into(),
             discarded.why.into(),
         ]
     };
     let rows: Vec<Vec<Cell>> = all.into_iter().map(row).collect();
-    screen.table(&["NAME", "TICKET", "SINCE", "CAPTURED", "WHY"], rows)
+    screen.table(&["NAME", "TICKET", "SINCE", "CAPTURED", "WHY…"], rows)
 }
 
 fn take_out(trash: &Trash, Restore { name, to }: &Restore, screen: Screen) -> Outcome {
-    find(&listed(trash)?, name)?;
+    let name = &find(&listed(trash)?, name)?.name.clone();
     trash.restore(name, to).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failure::conflict(error.to_string()),
         ErrorKind::CrossesDevices => {
@@ -128,15 +129,27 @@ fn take_out(trash: &Trash, Restore { name, to }: &Restore, screen: Screen) -> Ou
     screen.line(&plain(&format!("moved {name} to {}", to.display())))
 }
 
-/// The folder of this name.
+/// The folder of this name, or of the short form that the list shows.
 fn find<'a>(all: &'a [Discarded], name: &str) -> Outcome<&'a Discarded> {
     let known = || all.iter().map(|discarded| discarded.name.as_str());
-    all.iter().find(|discarded| discarded.name == name).ok_or_else(|| {
-        let unknown = Failure::not_found(format!("{name} is not in the trash"));
-        match meant(name, known()) {
-            near if near.is_empty() => unknown.hint("`fernery trash list` lists what is"),
-            near => unknown.hint(format_args!("did you mean {}?", near.join(" or "))),
+    if let Some(found) = all.iter().find(|discarded| discarded.name == name) {
+        return Ok(found);
+    }
+    let parts = IdPart::meanings(name);
+    let short: Vec<_> = all.iter().filter(|of| parts.iter().any(|part| part.means(&of.name))).collect();
+    match short[..] {
+        [one] => return Ok(one),
+        [] => {}
+        _ => {
+            let names: Vec<&str> = short.iter().map(|of| of.name.as_str()).collect();
+            let why = format!("{name} is the short form of several names; give one of them whole:");
+            return Err(Failure::usage(format!("{why}\n  {}", names.join("\n  "))));
         }
+    }
+    let unknown = Failure::not_found(format!("{name} is not in the trash"));
+    Err(match meant(name, known()) {
+        near if near.is_empty() => unknown.hint("`fernery trash list` lists what is"),
+        near => unknown.hint(format_args!("did you mean {}?", near.join(" or "))),
     })
 }
 

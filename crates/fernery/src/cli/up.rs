@@ -1,5 +1,7 @@
 //! `fernery up`: everything in one process.
 
+mod detach;
+
 use super::Global;
 use super::config::flags::SettingFlags;
 use super::config::{in_force, warn_of_unknown_env};
@@ -12,7 +14,8 @@ use serde_json::json;
 /// Start the server.
 ///
 /// It prints `listening on URL` when it is ready. SIGTERM or SIGINT drains it: it accepts no new claims, answers the
-/// open requests and then exits. A second signal ends it at once.
+/// open requests and then exits. A second signal ends it at once. SIGHUP reads the blueprints again, as `fernery azolla
+/// reload` does.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every flag can also be set as FERNERY_… in the environment or as a key in the configuration file: flag > environment > \
@@ -21,10 +24,17 @@ file.
 
 Examples:
   fernery up
+  fernery up --detach                       then: fernery down
   fernery up --listen 127.0.0.1:0 --data /var/lib/fernery
   FERNERY_DATABASE=postgres://fernery:…@db/fernery fernery up \\
     --listen 0.0.0.0:8443 --tls-cert s.crt --tls-key s.key")]
 pub(super) struct Up {
+    /// Return when the server answers, and leave it running; its log goes to server.log in the data directory
+    #[arg(long)]
+    detach: bool,
+    /// This process is the server that `--detach` leaves running
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    detached: bool,
     #[command(flatten)]
     flags: SettingFlags,
 }
@@ -37,6 +47,13 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
     }
     let (_, settings) = in_force(global, up.flags)?;
     warn_of_unknown_env();
+    if up.detach {
+        return detach::run(&settings.data, screen);
+    }
+    if up.detached {
+        // Nothing that happens to the terminal concerns it.
+        rustix::process::setsid().map_err(|error| Failure::failed("start", format!("setsid: {error}")))?;
+    }
     serve::host(&settings, async |url| {
         let line =
             if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };

@@ -1,5 +1,6 @@
 //! A value as it was given: text with its source, so that a refusal can name both.
 
+use super::found::{DATA_NAME, DataPlace, Discovery};
 use super::table::{Fallback, Setting};
 use super::{ConfigError, duration};
 use std::fmt;
@@ -14,6 +15,10 @@ pub enum Source {
     File {
         /// `path:line:column`.
         place: String,
+    },
+    /// It was not set, and found: in these words.
+    Found {
+        how: String,
     },
     /// It was not set.
     Default,
@@ -35,6 +40,7 @@ impl Given {
             Source::Flag => format!("--{}", self.setting.flag()),
             Source::Environment => self.setting.env(),
             Source::File { place } => place.clone(),
+            Source::Found { how } => how.clone(),
             Source::Default => match self.setting.fallback {
                 Fallback::Follows(rule) => format!("default: {rule}"),
                 _ => "default".into(),
@@ -59,6 +65,24 @@ impl Given {
             Fallback::Follows(_) | Fallback::Unset => Vec::new(),
         };
         Self { setting, values, source: Source::Default }
+    }
+
+    /// The data directory, where nobody names it.
+    pub(super) fn found(setting: &'static Setting, found: &Discovery) -> Result<Self, ConfigError> {
+        let place = &found.place;
+        let how = match place {
+            DataPlace::Here if found.foreign_here() => {
+                let why = format!(
+                    "{DATA_NAME} in this folder belongs to another user; if you trust it, name it with --data"
+                );
+                return Err(ConfigError(why));
+            }
+            DataPlace::Here => return Ok(Self::fallback(setting)),
+            DataPlace::Above(folder) => format!("found upward, in {}", folder.display()),
+            DataPlace::Own(_) => "the user's own data folder".to_string(),
+        };
+        let values = vec![place.data().to_string_lossy().into_owned()];
+        Ok(Self { setting, values, source: Source::Found { how } })
     }
 
     pub(super) fn duration(&self) -> Result<Duration, ConfigError> {

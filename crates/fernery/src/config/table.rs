@@ -124,8 +124,8 @@ pub static SETTINGS: &[Setting] = &[
         value_name: "FILE",
         form: Form::Many,
         fallback: Unset,
-        help: "Blueprint of an azolla (project) to host, beside or instead of the built-in `mec` and \
-            `task_management`; repeatable",
+        help: "Blueprint of an azolla (project) to host, beside or instead of the built-in `mec`, \
+            `task_management` and `tasks`; repeatable",
     },
     Setting {
         key: "repos",

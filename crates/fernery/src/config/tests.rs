@@ -17,7 +17,7 @@ fn with_flags(flags: Vec<Given>) -> Result<Settings, String> {
         .iter()
         .map(|s| flags.iter().find(|g| g.setting == s).cloned().unwrap_or_else(|| Given::fallback(s)))
         .collect();
-    InForce { file: None, rows }.check().map_err(|e| e.0)
+    InForce { file: None, rows, foreign: Vec::new() }.check().map_err(|e| e.0)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_default_file_is_the_defaults_in_code() {
         .iter()
         .map(|s| given.iter().find(|g| g.setting == s).cloned().unwrap_or(Given::fallback(s)))
         .collect();
-    let from_file = InForce { file: Some("fernery.toml".into()), rows }.check().unwrap();
+    let from_file = InForce { file: Some("fernery.toml".into()), rows, foreign: Vec::new() }.check().unwrap();
     assert_eq!(from_file, with_flags(Vec::new()).unwrap());
 
     for s in SETTINGS {
@@ -60,7 +60,9 @@ fn the_reference_is_the_table() {
         "# Configuration\n\n\
          A flag wins over the environment, the environment over the file, the file over the default. `fernery config` prints\n\
          what is in force and where each value came from; `fernery config --default` prints a commented file to start from.\n\
-         The file is `fernery.toml` in the current directory, or what `--config` or `FERNERY_CONFIG` names.\n\n\
+         The file is what `--config` or `FERNERY_CONFIG` names, else `fernery.toml` in the current folder or the nearest one above.\n\
+         There, too, is the data directory `.fernery`, if `data` does not name another one; where no folder has either, it is\n\
+         `$XDG_DATA_HOME/fernery` (`~/.local/share/fernery`), if that exists. What is found and belongs to another user is not used.\n\n\
          | key in the file | flag | environment | default | what it is |\n|---|---|---|---|---|\n",
     );
     for s in SETTINGS {
@@ -166,7 +168,12 @@ fn flag_wins_over_environment_over_file_over_default() {
         "FERNERY_DATABASE" => Some("".into()),
         _ => None,
     };
-    let inputs = Inputs { flags: vec![flag("listen", "127.0.0.1:3")], config: Some(path.clone()), env: &env };
+    let inputs = Inputs {
+        flags: vec![flag("listen", "127.0.0.1:3")],
+        config: Some(path.clone()),
+        env: &env,
+        here: None,
+    };
     let in_force = inputs.resolve().unwrap();
     let settings = in_force.check().unwrap();
     assert_eq!(settings.listen.port(), 3);
@@ -187,7 +194,7 @@ fn a_setting_of_a_table_may_be_written_as_one_quoted_name() {
     {
         let path = dir.path().join("f.toml");
         std::fs::write(&path, text).unwrap();
-        let inputs = Inputs { flags: Vec::new(), config: Some(path.clone()), env: &no_env };
+        let inputs = Inputs { flags: Vec::new(), config: Some(path.clone()), env: &no_env, here: None };
         let origin = inputs.resolve().expect(text).row("transport.group").origin();
         assert!(origin.starts_with(&path.display().to_string()), "{text} {origin}");
     }
@@ -198,8 +205,11 @@ fn relative_paths_of_the_file_start_where_the_file_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f.toml");
     std::fs::write(&path, "data = \"d\"\ndatabase = \"sqlite:x.db\"\n").unwrap();
-    let settings =
-        Inputs { flags: vec![], config: Some(path), env: &no_env }.resolve().unwrap().check().unwrap();
+    let settings = Inputs { flags: vec![], config: Some(path), env: &no_env, here: None }
+        .resolve()
+        .unwrap()
+        .check()
+        .unwrap();
     assert_eq!(settings.data, dir.path().join("d"));
     assert_eq!(settings.database, Database::Sqlite(dir.path().join("x.db")));
 }

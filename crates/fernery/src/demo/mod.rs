@@ -25,7 +25,7 @@ pub(crate) const CRITERIA: &str = "\
 A scripted agent does not think. These lines tell it what to do, on its first attempt and on those after a failure:
 
 mock: first fix greet.sh Hello, $1 => Hello, $1!
-mock: again fix greet.sh Hello, $1 => Hello, ${1:-world}!
+mock: again fix greet.sh Hello, $1! => Hello, ${1:-world}!
 ";
 
 /// The blueprint; it names a sandbox only if the caller chose one.

@@ -38,7 +38,10 @@ pub(crate) async fn examine(settings: &Settings, caller: &Caller) -> Vec<Finding
         Database::Postgres(_) => ("postgres", Holder::Many),
     };
     let version = env!("CARGO_PKG_VERSION");
-    let mut findings = vec![Finding::ok("fernery_version", format!("fernery {version}"))];
+    let mut findings = vec![
+        Finding::ok("fernery_version", format!("fernery {version}")),
+        Finding::ok("data", format!("{} ({})", settings.data.display(), caller.data_origin)),
+    ];
     match &settings.database {
         Database::Sqlite(path) => findings.extend(sqlite(path, &settings.data, holder.pid().is_some())),
         Database::Postgres(url) => {
@@ -51,6 +54,10 @@ pub(crate) async fn examine(settings: &Settings, caller: &Caller) -> Vec<Finding
     let expected = Expected { version, backend, holder: &holder };
     findings.push(judge::process::own(&process, expected));
     findings.extend(named.map(|named| judge::process::named(&named, expected)));
+    if let Some(operator) = process::ask_as_operator(&process, settings, caller).await {
+        findings.push(judge::process::token(&operator.token, operator.works));
+        findings.extend(judge::process::edited(&operator.edited));
+    }
     findings.push(judge::settings::leases(Intervals {
         lease_ttl: settings.lease_ttl,
         heartbeat: settings.heartbeat_interval,

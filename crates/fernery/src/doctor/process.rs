@@ -2,8 +2,10 @@
 
 use super::judge::process::{Process, Reply, Server};
 use crate::config::Settings;
+use crate::http::token_path;
+use crate::workers::reload::told;
 use fernery_client::client::Query;
-use fernery_client::wire::Health;
+use fernery_client::wire::{Health, ReloadRequest, ReloadResponse, Role};
 use fernery_client::{Client, ClientError};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -22,6 +24,38 @@ pub(crate) struct Caller {
     pub(crate) ca: Option<PathBuf>,
     /// The file in the data directory to which a server writes its URL.
     pub(crate) url_file: &'static str,
+    /// How the data directory was chosen.
+    pub(crate) data_origin: String,
+}
+
+/// What a server says to the operator whose token is in the data directory.
+pub(super) struct Operator {
+    pub(super) token: PathBuf,
+    pub(super) works: bool,
+    /// Azollas whose files were edited since the server read them, and what differs.
+    pub(super) edited: Vec<String>,
+}
+
+/// Asks as the operator; `None`: nobody can be asked, or there is nothing to ask with.
+pub(super) async fn ask_as_operator(own: &Process, settings: &Settings, caller: &Caller) -> Option<Operator> {
+    let Process::Asked(Reply::Answered(Server { url, .. })) = own else { return None };
+    let token = token_path(&settings.data, Role::Operator);
+    let text = std::fs::read_to_string(&token).ok()?;
+    let client = Client::new(url, Some(text.trim()), caller.ca.as_deref()).ok()?;
+    let works = match timeout(ANSWER_WITHIN, client.tokens()).await.ok()? {
+        Ok(_) => true,
+        Err(error) if error.status() == Some(401) => false,
+        Err(_) => return None,
+    };
+    let question = ReloadRequest { dry_run: true };
+    let asked = async || -> Result<ReloadResponse, ClientError> {
+        client.post("/v1/reload", &question, Duration::ZERO).await?.read()
+    };
+    // Files with mistakes are a finding of their own.
+    let answer = timeout(ANSWER_WITHIN, asked()).await.ok().and_then(Result::ok);
+    let edited = answer.map_or_else(Vec::new, |answer| answer.azollas);
+    let edited = edited.iter().map(|change| format!("{} ({})", change.azolla_id, told(change))).collect();
+    Some(Operator { token, works, edited })
 }
 
 /// Whether a server runs on the data directory, and what it says about itself.

@@ -1,7 +1,9 @@
-//! Whether the repositories that tickets may name are there, can be read, and have their base branch.
+//! Whether the repositories that tickets may name are there, can be read, have their base branch, and can be read by others as
+//! their owner meant.
 
 use super::Finding;
 use crate::config::{RepoSettings, Repos};
+use fernery_exec::git::left_modes;
 use fernery_exec::git::repository::Repository;
 
 const CHECK: &str = "repository";
@@ -10,8 +12,26 @@ pub(super) async fn examine(repos: &Repos) -> Vec<Finding> {
     let mut findings = Vec::new();
     for repo in repos.values() {
         findings.push(look(repo).await);
+        findings.extend(left(repo));
     }
     findings
+}
+
+/// What others cannot read of what was written in a repository.
+fn left(repo: &RepoSettings) -> Option<Finding> {
+    let repository = Repository::open(&repo.path).ok()?;
+    let left = left_modes::look(&repository.dir)?;
+    let found = format!(
+        "{}: {} in {} with another owner or fewer rights than its objects folder, for example {}: other users cannot read them",
+        repo.name,
+        match left.count {
+            1 => "1 entry is".to_string(),
+            n => format!("{n} entries are"),
+        },
+        repository.dir.display(),
+        left.first.display()
+    );
+    Some(Finding::warning("repository_modes", found, left.remedy))
 }
 
 async fn look(repo: &RepoSettings) -> Finding {

@@ -18,7 +18,8 @@ pub mod wire;
 
 pub use crate::config::{TlsFiles, WorkerAuth};
 pub use access::token_files::{ensure_token_files, token_path};
-pub use calls::pipeline::PipelineView;
+pub(crate) use calls::objectives::made_up;
+pub use calls::pipeline::{Differing, PipelineView};
 pub use wire::accept::Running;
 pub use wire::paced::Pace;
 

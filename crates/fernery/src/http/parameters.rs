@@ -42,6 +42,10 @@ pub(super) fn objective_status() -> Value {
     json!({ "type": "string", "enum": ObjectiveStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>() })
 }
 
+pub(super) fn objective_order() -> Value {
+    json!({ "type": "string", "enum": ["age", "due", "importance"] })
+}
+
 pub(super) fn candidate_status() -> Value {
     json!({ "type": "string", "enum": ["WAITING", "ALL"] })
 }

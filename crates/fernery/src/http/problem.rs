@@ -54,8 +54,8 @@ codes!(
     BodyTimeout = "body_timeout", 408, "The body did not arrive in time";
     Conflict = "conflict", 409, "Conflicts with the stored state";
     Changed = "changed", 409, "The resource changed after it was read";
-    WrongStatus = "wrong_status", 409, "The objective's status does not allow this action";
-    NoRepository = "no_repository", 409, "The objective needs a repository, and none is configured for it";
+    WrongStatus = "wrong_status", 409, "The ticket's status does not allow this action";
+    NoRepository = "no_repository", 409, "The ticket needs a repository, and none is configured for it";
     LeaseLost = "lease_lost", 409, "The caller does not hold the lease, or no longer holds it";
     AttemptClosed = "attempt_closed", 409, "Its holder has already closed the attempt with another report";
     TooLarge = "too_large", 413, "A size limit is exceeded";

@@ -1,8 +1,8 @@
 //! The one table of what can be called. Router, role check, OpenAPI document and metrics labels are read from it.
 
 use super::calls::{
-    batch, blockers, candidates, captures, contract, decisions, dlq, export, import, jobs, manifests,
-    objectives, pipeline, process, ready, streams, tokens, workorder_log,
+    batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, landings,
+    manifests, objectives, pipeline, process, ready, snoozes, streams, tokens, workorder_diff, workorder_log,
 };
 use super::parameters::{self, Accepts, Parameter};
 use super::problem::{Code, Refusal, Refused};
@@ -150,6 +150,8 @@ const COMPLETE: &[Code] = &[Code::NotFound, Code::LeaseLost, Code::AttemptClosed
 const ACT: &[Code] = &[Code::NotFound, Code::WrongStatus, Code::Conflict];
 const DECIDE: &[Code] = &[Code::NotFound, Code::Conflict];
 const APPROVE: &[Code] = &[Code::NotFound, Code::WrongStatus, Code::Changed];
+const MERGE: &[Code] =
+    &[Code::NotFound, Code::WrongStatus, Code::Changed, Code::Conflict, Code::NoRepository];
 const PAGED: &[Code] = &[Code::BadCursor];
 const FOUND: &[Code] = &[Code::NotFound];
 
@@ -259,7 +261,14 @@ pub static ROUTES: &[Route] = routes![
         errors: &[Code::Conflict];
     GET "/v1/objectives", READERS, "List tickets, newest first.",
         BodyRule::None, [200 of::<wire::ObjectivePage>], objectives::list,
-        query: &[("azolla_id", "Only from this azolla.", parameters::artifact_id), ("status", "Only with this status.", parameters::objective_status), LIMIT, CURSOR],
+        query: &[("azolla_id", "Only from this azolla.", parameters::artifact_id), ("status", "Only with this status.", parameters::objective_status),
+            ("label", "Only with this label: a `+` or `#` mark, without its sign.", parameters::text),
+            ("search", "Only with all these words in title or acceptance criteria, in any case.", parameters::text),
+            ("cancelled", "false: leave out cancelled ones.", parameters::switch),
+            ("snoozed", "false: leave out those that are snoozed.", parameters::switch),
+            ("sort", "`age` if absent: newest first. `due`: the earliest due date first; `importance`: the most important first; \
+                both of at most 2000 open objectives of each azolla, without further pages.", parameters::objective_order),
+            LIMIT, CURSOR],
         errors: PAGED,
         holds: Holds::Rows("objective", "objectives");
     GET "/v1/objectives/{id}", READERS, "Read an objective with its history and with what an approval would cover.",
@@ -279,9 +288,23 @@ pub static ROUTES: &[Route] = routes![
     POST "/v1/objectives/{id}/confirm", OPERATOR, "Confirm that a person has checked the result that passed the gates.",
         BodyRule::Json(of::<wire::ConfirmRequest>), [200 of::<wire::DecisionResponse>], decisions::confirm,
         errors: APPROVE;
+    POST "/v1/objectives/{id}/done", OPERATOR, "Say that a person has done an objective: it becomes DONE, judged and confirmed. \
+        If it is NEW, this approves it too.",
+        BodyRule::Optional(of::<wire::DoneRequest>), [200 of::<wire::DecisionResponse>], decisions::done,
+        errors: &[Code::NotFound, Code::WrongStatus, Code::Changed, Code::Conflict];
+    POST "/v1/objectives/{id}/snooze", OPERATOR, "Keep an objective out of lists and pages until a later time.",
+        BodyRule::Json(of::<wire::SnoozeRequest>), [200 of::<wire::ObjectiveView>], snoozes::of_objective, errors: ACT;
     POST "/v1/objectives/{id}/reopen", OPERATOR, "Reopen a finished objective: DONE becomes TODO. This approves its current content.",
         BodyRule::Json(of::<wire::ReopenRequest>), [200 of::<wire::DecisionResponse>], decisions::reopen,
         errors: APPROVE;
+    POST "/v1/objectives/{id}/answer", OPERATOR, "Answer the question of an executor: the objective goes on. This approves it with the answer.",
+        BodyRule::Json(of::<wire::AnswerRequest>), [200 of::<wire::DecisionResponse>], decisions::answer,
+        errors: &[Code::NotFound, Code::Conflict, Code::Changed];
+    POST "/v1/objectives/{id}/merge", OPERATOR, "Land the patch of a confirmed run on its base branch. The server does it by itself; read `landing`.",
+        BodyRule::Json(of::<wire::LandRequest>), [200 of::<wire::DecisionResponse>], landings::merge,
+        errors: MERGE;
+    GET "/v1/objectives/{id}/landing", READERS, "Read where the patch of an objective stands on its way to the base branch.",
+        BodyRule::None, [200 of::<wire::LandingView>], landings::read, errors: FOUND;
     POST "/v1/objectives/{id}/cancel", OPERATOR, "Cancel an objective: it becomes BLOCKED, and a run in progress is stopped.",
         BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::ObjectiveView>], blockers::cancel, errors: ACT;
     POST "/v1/captures", PRODUCERS, "Put one capture, or an array of captures, into the inbox. A capture starts no work.",
@@ -313,6 +336,18 @@ pub static ROUTES: &[Route] = routes![
         errors: DECIDE;
     POST "/v1/candidates/{id}/merge", OPERATOR, "Merge other candidates into this one, with their captures and texts.",
         BodyRule::Json(of::<wire::MergeRequest>), [200 of::<wire::CandidateView>], candidates::merge, errors: DECIDE;
+    POST "/v1/candidates/{id}/restore", OPERATOR, "Take back that a candidate was discarded: it waits again.",
+        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::CandidateView>], candidates::restore,
+        errors: DECIDE;
+    POST "/v1/candidates/{id}/snooze", OPERATOR, "Keep a candidate out of lists and pages until a later time.",
+        BodyRule::Json(of::<wire::SnoozeRequest>), [200 of::<wire::CandidateView>], snoozes::of_candidate, errors: DECIDE;
+    GET "/v1/recurrences", READERS, "List the lines that are captured again and again, the next first.",
+        BodyRule::None, [200 of::<wire::RecurrenceList>], snoozes::recurrences,
+        query: &[("azolla_id", "The azolla with the inbox; if absent, the only one, or `task_management`.", parameters::artifact_id)],
+        errors: DECIDE;
+    POST "/v1/recurrences/{id}/stop", OPERATOR, "Stop a line that is captured again and again. What it brought so far stays.",
+        BodyRule::Optional(of::<wire::NoteRequest>), [200 of::<wire::RecurrenceView>], snoozes::stop,
+        errors: DECIDE;
     GET "/v1/events", READERS, "List events with their outcome, newest first.",
         BodyRule::None, [200 of::<wire::EventPage>], pipeline::events, query: &[LIMIT, CURSOR], errors: PAGED,
         holds: Holds::Rows("event", "events");
@@ -328,7 +363,12 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 object], pipeline::output_bundle, errors: FOUND, holds: Holds::One("output_bundle");
     GET "/v1/workorders/{id}/log", READERS, "Read a part of the log of a workorder's executor, as printable text.",
         BodyRule::None, [200 of::<wire::WorkorderLog>], workorder_log::read,
-        query: &[("from", "Byte offset: `next` of the previous part; 0 if absent.", parameters::bytes)], errors: FOUND;
+        query: &[("from", "Byte offset: `next` of the previous part; 0 if absent.", parameters::bytes),
+            ("gate", "The log of this gate instead.", parameters::artifact_id)], errors: FOUND;
+    GET "/v1/workorders/{id}/diff", READERS, "Read what changed from the result of an earlier attempt at the same objective to that of this one.",
+        BodyRule::None, [200 of::<wire::WorkorderDifference>], workorder_diff::read,
+        query: &[("since", "The workorder of the earlier attempt.", parameters::artifact_id)],
+        errors: &[Code::NotFound, Code::Conflict, Code::NoRepository];
     GET "/v1/runs", READERS, "List run records with their evidence, newest first.",
         BodyRule::None, [200 of::<wire::RunPage>], pipeline::runs, query: &[LIMIT, CURSOR], errors: PAGED,
         holds: Holds::Rows("run_record", "runs");
@@ -352,6 +392,9 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
     GET "/v1/azollas/{id}", READERS, "Read an azolla: its current blueprint, and the last pass of each of its workers.",
         BodyRule::None, [200 of::<wire::AzollaDetail>], pipeline::azolla, errors: FOUND;
+    POST "/v1/reload", OPERATOR, "Read the blueprint files of this process again: all of them are applied, or none.",
+        BodyRule::Optional(of::<wire::ReloadRequest>), [200 of::<wire::ReloadResponse>], pipeline::reload,
+        errors: &[Code::Conflict];
     POST "/v1/azollas/{id}/manifests", OPERATOR, "Request a manifest: a page that says what needs a person. \
         While a request is waiting, that request is returned.",
         BodyRule::Optional(of::<wire::ManifestRequest>), [202 of::<wire::ManifestRequestView>], manifests::request,
@@ -396,6 +439,8 @@ pub static ROUTES: &[Route] = routes![
     DELETE "/v1/tokens/{id}", OPERATOR, "Revoke a token; it stops working at the next request.",
         BodyRule::None, [200 of::<wire::TokenInfo>], tokens::revoke, param: parameters::text,
         errors: &[Code::NotFound];
+    GET "/v1/ids/{part}", JOB_READERS, "Find whole ids by a part: `019a8c5e-07398f` is what begins and ends so.",
+        BodyRule::None, [200 of::<wire::MeantIds>], ids::meant, param: parameters::text, errors: FOUND;
     GET "/v1/processes", READERS, "List the live processes that serve this database.",
         BodyRule::None, [200 of::<wire::ProcessList>], process::list;
     GET "/v1/whoami", Who::Anybody, "Read the role and id of the caller's token.",
@@ -486,7 +531,7 @@ mod tests {
     #[test]
     fn every_row_is_found_under_its_own_path() {
         for route in ROUTES {
-            let path = route.path.replace("{id}", "x").replace("{name}", "a%2Fb%3Ac");
+            let path = route.path.replace("{id}", "x").replace("{part}", "x").replace("{name}", "a%2Fb%3Ac");
             let (at, param) = found(route.method.clone(), &path).unwrap();
             assert_eq!(at, route.path);
             assert!(["", "x", "a/b:c"].contains(&param.as_str()));

@@ -96,12 +96,16 @@ description = {}
     text.push_str(&executor(repository.agent));
     text.push_str(
         r#"
-# Wall time of one run. [envelope] limits all runs of a ticket together.
+# Wall time of one run. [envelope] limits all runs of a ticket under one approval together. It has room for the first run,
+# for those that [retry] allows after it, and for one that could not be finished.
 [budget]
 workorder = "30m"
 
+[retry]
+gate_failures = 2
+
 [envelope]
-attempts = 3
+attempts = 4
 wall_time = "2h"
 # cost_usd = 5.00
 

@@ -44,6 +44,14 @@ fn the_blueprint_has_the_agent_that_was_found_or_a_mock() {
 }
 
 #[test]
+fn the_envelope_leaves_room_for_the_retries() {
+    let Blueprint { envelope, retry, budget, .. } = written("x", None, Seen::default());
+    let runs = retry.gate_failures + 1;
+    assert!(envelope.attempts.unwrap() > runs, "the last failure is the gate's, not the envelope's");
+    assert!(envelope.wall_time.unwrap() >= budget * runs);
+}
+
+#[test]
 fn gates_are_suggested_from_what_is_seen() {
     let npm = |script: &str| Seen {
         package_json: Some(format!("{{\"scripts\":{{\"test\":{script:?}}}}}")),

@@ -41,11 +41,11 @@ impl Target {
 }
 
 /// An azolla that asks, with what it needs from its process.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Asker<'a> {
     pub(crate) azolla_id: &'a AzollaId,
     /// The reads that its blueprint declares.
-    pub(crate) reads: Option<&'a Reads>,
+    pub(crate) reads: Option<Reads>,
     pub(crate) engine: &'a Engine,
     /// Azollas of other servers that may be asked.
     pub(crate) registry: &'a Registry,
@@ -56,7 +56,7 @@ pub(crate) struct Asker<'a> {
 impl Asker<'_> {
     /// All azollas that it declares to read, ordered by name.
     pub(crate) async fn targets(&self) -> Result<Vec<Target>, StoreError> {
-        let Some(reads) = self.reads else { return Ok(Vec::new()) };
+        let Some(reads) = &self.reads else { return Ok(Vec::new()) };
         let mut here = self.engine.substrate().read(azollas::ids).await?;
         // Leave out azollas that were hosted here once and are on another server now.
         here.retain(|id| !self.registry.contains_key(id));
@@ -76,7 +76,7 @@ impl Asker<'_> {
 
     /// Whether its blueprint declares this read.
     pub(crate) fn declares(&self, target: &Target, of: ReadableArtifact) -> bool {
-        self.reads.is_some_and(|reads| reads.allows(&target.azolla_id, of))
+        self.reads.as_ref().is_some_and(|reads| reads.allows(&target.azolla_id, of))
     }
 
     /// Asks one azolla. Only a failure of this server's own database is an error; everything else is an answer.

@@ -38,6 +38,11 @@ pub(crate) fn prepare(dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Removes the URL that a killed server has left.
+pub(super) fn forget_url(dir: &Path) {
+    let _ = fs::remove_file(dir.join(URL_FILE));
+}
+
 /// Tells commands where the server is; removed at an orderly shutdown.
 pub(crate) struct UrlFile {
     path: PathBuf,

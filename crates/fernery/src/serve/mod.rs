@@ -3,12 +3,15 @@
 pub(crate) mod data_dir;
 mod log;
 pub(crate) mod peers;
+mod port;
+pub(crate) mod running;
 mod spool_delivery;
 
 use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, Running, ServeSettings};
 use crate::outgoing::notices::Allowed;
 use crate::redis::RedisTransport;
+use crate::workers::reload::{Live, Unloaded};
 use crate::workers::{self, Pipeline, Surroundings};
 use data_dir::UrlFile;
 use fernery_engine::signals::Signals;
@@ -20,6 +23,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 use tracing::{debug, info, warn};
 
 /// How long open requests may take once the shutdown has begun.
@@ -55,6 +59,13 @@ pub(crate) fn host<E: From<Stopped>>(
     // Files that the server creates are for its owner alone.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     data_dir::prepare(&settings.data).map_err(Stopped::Usage)?;
+    let cannot_hold =
+        |error| Stopped::Usage(format!("cannot use the data directory {}: {error}", settings.data.display()));
+    let held = running::hold(&settings.data).map_err(cannot_hold)?;
+    if held.is_some() {
+        // Of a server that was killed: commands wait for the URL of this one.
+        data_dir::forget_url(&settings.data);
+    }
     // Every waiting claim needs a connection, and so a file descriptor.
     http::raise_file_limit();
     // Polls for I/O four times as often as the default: under a flood, heartbeats wait for the next poll.
@@ -63,23 +74,73 @@ pub(crate) fn host<E: From<Stopped>>(
     let outcome = runtime.block_on(serve(settings, work));
     // Tasks that still run have had their time to end.
     runtime.shutdown_background();
+    drop(held);
     outcome
 }
 
 struct EndSignals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
+    /// It was started from a terminal.
+    had_terminal: bool,
+    /// Somebody asks to read the blueprints again.
+    reload: Arc<Notify>,
 }
 
 impl EndSignals {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        // Before our own handler takes its place.
+        let outlives_terminal = ignores_hangup();
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            had_terminal: has_terminal() && !outlives_terminal,
+            reload: Arc::default(),
+        })
     }
 
+    /// The next signal to end. A hangup ends a server whose terminal is gone, and is a request to others.
     async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return "SIGTERM",
+                _ = self.interrupt.recv() => return "SIGINT",
+                _ = self.hangup.recv() => match self.had_terminal && !has_terminal() {
+                    true => return "SIGHUP",
+                    false => self.reload.notify_one(),
+                },
+            }
+        }
+    }
+}
+
+/// Whether it was started so that a hangup does not end it, as by `nohup`.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 == 1)
+}
+
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+/// Reads the blueprints again whenever somebody asks for it.
+async fn keep_reloading(live: Arc<Live>, asked: Arc<Notify>) {
+    loop {
+        asked.notified().await;
+        match live.reload().await {
+            Ok(done) if done.azollas.is_empty() => info!("reload: nothing has changed"),
+            Ok(_) => {}
+            Err(Unloaded::Mistakes(mistakes)) => {
+                for mistake in mistakes {
+                    warn!(%mistake, "reload refused; nothing was applied");
+                }
+            }
+            Err(Unloaded::Store(error)) => warn!(%error, "reload failed; nothing was applied"),
         }
     }
 }
@@ -132,9 +193,7 @@ async fn serve_with<E: From<Stopped>>(
     let refused = |error: std::io::Error| match error.kind() {
         // For example a certificate that does not fit its key: a retry does not help.
         ErrorKind::InvalidInput => Stopped::Config(ConfigError(error.to_string())),
-        ErrorKind::AddrInUse => {
-            Stopped::start(format!("{error}; choose another port with --listen (port 0 picks a free one)"))
-        }
+        ErrorKind::AddrInUse => Stopped::start(port::in_use(settings.listen)),
         _ => Stopped::start(error),
     };
     let blueprints =
@@ -163,12 +222,17 @@ async fn serve_with<E: From<Stopped>>(
         let (engine, data) = (engine.clone(), settings.data.clone());
         move || spool_delivery::keep_delivering(engine.clone(), data.clone())
     });
+    let reloads = engine.loops().run("reload", {
+        let (live, asked) = (pipeline.live(), signals.reload.clone());
+        move || keep_reloading(live.clone(), asked.clone())
+    });
     info!(%url, database = %database::show(&settings.database), data = %settings.data.display(), "serving");
 
     let outcome = until_drained(work(&url), engine, running, pipeline, signals).await;
     // Captures not yet stored stay on disk.
     captures.abort();
     let _ = captures.await;
+    reloads.abort();
     drop(url_file);
     presence.end().await;
     outcome
@@ -177,6 +241,7 @@ async fn serve_with<E: From<Stopped>>(
 fn surroundings(settings: &Settings) -> Surroundings {
     let (hosts, private_addresses) = (settings.notice_hosts.clone(), settings.notice_private);
     Surroundings {
+        azollas: Some(settings.azollas.clone()),
         repos: settings.repos.clone(),
         registry: settings.registry.clone(),
         allowed: Allowed { hosts, private_addresses },
@@ -191,24 +256,33 @@ async fn until_drained<E: From<Stopped>>(
     pipeline: Pipeline,
     signals: &mut EndSignals,
 ) -> Result<(), E> {
-    let outcome = tokio::select! {
-        outcome = work => outcome,
+    let draining = |signal: &str| {
+        info!(signal, within_s = DRAIN_WITHIN.as_secs(), "draining: no new claims; finishing open requests");
+    };
+    let (outcome, mut asked) = tokio::select! {
+        outcome = work => (outcome, false),
         signal = signals.next() => {
-            info!(
-                signal,
-                within_s = DRAIN_WITHIN.as_secs(),
-                "draining: no new claims; finishing open requests"
-            );
-            Ok(())
+            draining(signal);
+            (Ok(()), true)
         }
         error = engine.failed() => {
             return Err(Stopped::failed("store", format!("{error}; restart the server to recover")).into());
         }
     };
-    tokio::select! {
-        ((), ()) = async { tokio::join!(running.shutdown(), pipeline.stop()) } => outcome,
-        second = signals.next() => {
-            Err(Stopped::failed("ended_at_once", format!("{second} arrived while draining: ended at once")).into())
+    let mut ending = std::pin::pin!(async { tokio::join!(running.shutdown(), pipeline.stop()) });
+    loop {
+        tokio::select! {
+            ((), ()) = &mut ending => return outcome,
+            second = signals.next() => match asked {
+                true => {
+                    let why = format!("{second} arrived while draining: ended at once");
+                    return Err(Stopped::failed("ended_at_once", why).into());
+                }
+                false => {
+                    draining(second);
+                    asked = true;
+                }
+            },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads waiting captures, claims nothing (a unique key prevents duplicates), emits CAPTURE_READY for each that has no
+//! Captures lines that come again when their time has come; reads waiting captures, claims nothing (a unique key prevents duplicates), emits CAPTURE_READY for each that has no
 //! unprocessed event. Does nothing when none waits.
 
 use super::Context;
@@ -6,7 +6,7 @@ use super::driver::{Pass, PollingWorker};
 use async_trait::async_trait;
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::Blueprint;
-use fernery_engine::pipeline::inbox::capture_readiness;
+use fernery_engine::pipeline::inbox::{capture_readiness, recurrences};
 use fernery_engine::{StoreError, door};
 
 const BATCH: i64 = 200;
@@ -25,12 +25,17 @@ impl PollingWorker for CaptureReadiness {
 
     async fn pass(&self, context: &Context, azolla: &AzollaId) -> Result<Pass, StoreError> {
         let of = azolla.clone();
-        let emitted =
-            context.engine.substrate().transact(move |sql| capture_readiness::emit(sql, &of, BATCH)).await?;
+        let substrate = context.engine.substrate();
+        let pass = substrate.transact(move |sql| {
+            Ok((recurrences::fire(sql, &of, BATCH)?, capture_readiness::emit(sql, &of, BATCH)?))
+        });
+        let (fired, emitted) = pass.await?;
         if emitted > 0 {
             door::failpoint("captures-announced");
         }
         let mut pass = Pass { again: emitted as i64 == BATCH, ..Pass::default() };
+        pass.again |= fired as i64 == BATCH;
+        pass.count("recurred", fired as u64);
         pass.count("emitted", emitted as u64);
         Ok(pass)
     }

@@ -6,7 +6,7 @@ use crate::config::duration::millis;
 use async_trait::async_trait;
 use fernery_core::Timestamp;
 use fernery_core::artifact::AzollaId;
-use fernery_core::blueprint::Blueprint;
+use fernery_core::blueprint::{Blueprint, WorkerKind};
 use fernery_engine::pipeline::Stage;
 use fernery_engine::supervise::{self, Panicked};
 use fernery_engine::{StoreError, door};
@@ -117,7 +117,15 @@ impl Driver {
 pub(super) struct Turns {
     pub(super) driver: Arc<Driver>,
     pub(super) stage: Option<Stage>,
-    pub(super) interval: Duration,
+    pub(super) interval: Interval,
+}
+
+/// How often a worker looks by itself.
+#[derive(Clone, Copy)]
+pub(super) enum Interval {
+    /// As the blueprints say.
+    Of(WorkerKind),
+    Fixed(Duration),
 }
 
 impl Turns {
@@ -133,8 +141,8 @@ impl Turns {
         let chance = driver.context.engine.settings().store.chance;
         loop {
             let (mut again, mut pause) = (false, None);
-            let blueprints = driver.context.blueprints.iter();
-            let served = blueprints.filter(|blueprint| worker.serves(blueprint));
+            let blueprints = driver.context.blueprints();
+            let served = blueprints.iter().filter(|blueprint| worker.serves(blueprint));
             let azollas: Vec<_> = served.map(|blueprint| blueprint.azolla_id.clone()).collect();
             let apart = if worker.is_per_azolla() { azollas.len() } else { 1 };
             for azolla in azollas.iter().take(apart) {
@@ -150,7 +158,11 @@ impl Turns {
                 continue;
             }
             tokio::time::sleep(worker.rest()).await;
-            let wait = chance.jittered(*interval);
+            let interval = match *interval {
+                Interval::Of(worker) => driver.context.interval(worker),
+                Interval::Fixed(interval) => interval,
+            };
+            let wait = chance.jittered(interval);
             match stage {
                 Some(stage) => drop(tokio::time::timeout(wait, substrate.nudged(*stage)).await),
                 None => tokio::time::sleep(wait).await,

@@ -40,7 +40,7 @@ impl PollingWorker for Keeper {
         let mut pass = Pass::default();
         context.host().await?;
         for azolla in context.azollas() {
-            strand(context, azolla, &mut pass).await?;
+            strand(context, &azolla, &mut pass).await?;
         }
         // The first pass removes nothing: whoever restarts a server may want to look first. But folders of earlier
         // versions or of a dead process lose the file modes that they may not keep.

@@ -35,9 +35,14 @@ pub(super) fn log_file(work: &Path, work_order_id: &str) -> PathBuf {
     work.join("logs").join(format!("{work_order_id}.log"))
 }
 
+/// The log of a gate over a workorder.
+pub(super) fn gate_log_file(work: &Path, work_order_id: &str, gate: &str) -> PathBuf {
+    work.join("logs").join(format!("{work_order_id}.gate-{gate}.log"))
+}
+
 /// How long logs are kept, and how many at most.
 const LOG_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-const LOGS_MAX: usize = 1_000;
+const LOGS_MAX: usize = 4_000;
 
 /// Removes logs that are too old or too many; answers how many.
 pub(super) fn remove_logs(work: &Path) -> io::Result<u64> {

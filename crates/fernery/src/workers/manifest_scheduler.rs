@@ -62,7 +62,10 @@ impl PollingWorker for ManifestScheduler {
             pass.count(one.response.status.as_str(), 1);
         }
         let claimed = ClaimedEvent { event, held, ids: context.new_ids(), ground: None };
-        let done = substrate.transact(move |sql| tracks::schedule_manifest(sql, &claimed, &answered)).await?;
+        let repos: Vec<String> = context.repos.keys().cloned().collect();
+        let done = substrate
+            .transact(move |sql| tracks::schedule_manifest(sql, &claimed, &answered, &repos))
+            .await?;
         door::failpoint("manifest-scheduled");
         pass.again = matches!(done, Scheduled::Closed(_));
         pass.count(done.name(), 1);
@@ -85,7 +88,7 @@ async fn ask_all(
     let until = Instant::now() + ASKED_WITHIN;
     let asker = context.asker(azolla);
     let targets = asker.targets().await?;
-    let mut asking = pin!(at_once(targets.iter().map(|of| ask(asker, of, until))));
+    let mut asking = pin!(at_once(targets.iter().map(|of| ask(&asker, of, until))));
     loop {
         let renewed = Instant::now() + context.lease_ttl / 4;
         tokio::select! {
@@ -105,7 +108,7 @@ async fn ask_all(
 
 /// Asks one azolla. If it denies one kind of artifact, the other kind is still asked for; if it is away, it is not
 /// asked again.
-async fn ask(asker: Asker<'_>, target: &Target, until: Instant) -> Result<Vec<Answered>, StoreError> {
+async fn ask(asker: &Asker<'_>, target: &Target, until: Instant) -> Result<Vec<Answered>, StoreError> {
     let mut answered = Vec::new();
     for of in ASKED_FOR.into_iter().filter(|of| asker.declares(target, *of)) {
         let asked = asker.ask(target, of, Metadata::new());

@@ -6,6 +6,7 @@
 //! | scheduler | unprocessed events | the event | snapshot, workorder, job, objective | no event, no room |
 //! | runner | workorders of its executors' kinds | the workorder, as its job | the end of its job; the store writes bundle and EXECUTED with it | nothing waits |
 //! | gate | executed workorders | the workorder | run record, objective, pause | nothing was executed |
+//! | landing | patches that no branch has, and the tips of their branches | the workorder, after its verdict | how they fit; the branch, the landing, a pause | no branch moved, nothing is wanted |
 //! | capture_readiness | captures that wait | nothing: a unique key excludes | CAPTURE_READY | none waits |
 //! | triage_scheduler | CAPTURE_READY | the event | snapshot, workorder, job, captures | no event, tracks taken |
 //! | manifest_scheduler | MANIFEST_REQUESTED, the schedule | the event | queries, snapshot, workorder, job | no event, tracks taken, captures wait |
@@ -21,13 +22,17 @@ mod batches;
 mod canceller;
 mod capture_readiness;
 mod deadline_monitor;
+mod differences;
 mod driver;
 mod gate;
 mod keeper;
+mod landing;
 mod leftovers;
 mod manifest_scheduler;
+pub(crate) mod manning;
 mod notifier;
 mod readiness;
+pub(crate) mod reload;
 mod runner;
 mod scheduler;
 mod sealer;
@@ -39,14 +44,15 @@ use crate::outgoing::notices::Allowed;
 use crate::outgoing::queries::Asker;
 use capture_readiness::CaptureReadiness;
 use deadline_monitor::DeadlineMonitor;
-use driver::{Driver, Turns};
+use differences::Differences;
+use driver::{Driver, Interval, Turns};
 use fernery_core::StreamName;
-use fernery_core::artifact::{AzollaId, DiazotrophType, SnapshotId};
-use fernery_core::blueprint::{Blueprint, Gate, Neighbours, WorkerKind};
+use fernery_core::artifact::{AzollaId, DiazotrophType, SnapshotId, WorkorderId};
+use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Neighbours, WorkerKind};
 use fernery_core::limits::CLAIM_STREAMS_MAX;
 use fernery_core::pipeline::ground::Premises;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
-use fernery_engine::pipeline::claims::Claimer;
+use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::scheduling::Ids;
 use fernery_engine::pipeline::{Stage, azollas};
 use fernery_engine::store::StoreSettings;
@@ -56,13 +62,14 @@ use fernery_exec::profiles;
 use fernery_exec::sandbox::Probing;
 use fernery_exec::sandbox::modes::Private;
 use manifest_scheduler::ManifestScheduler;
-use runner::Runner;
+use reload::{HostedNow, Live};
 pub(crate) use sealer::HEAD_FILE;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tracing::{info, warn};
 use triage_scheduler::TriageScheduler;
 
 /// How often a worker looks by itself where its blueprint does not say.
@@ -71,7 +78,7 @@ const INTERVAL_DEFAULT: Duration = Duration::from_secs(2);
 /// What every worker of this process shares.
 pub(crate) struct Context {
     pub(crate) engine: Engine,
-    pub(crate) blueprints: Vec<Blueprint>,
+    hosted: HostedNow,
     /// Whose claims these are: one process.
     pub(crate) owner: String,
     pub(crate) lease_ttl: Duration,
@@ -93,13 +100,18 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// The blueprints that this process hosts now; a reload replaces them.
+    pub(crate) fn blueprints(&self) -> Arc<Vec<Blueprint>> {
+        self.hosted.now()
+    }
+
     fn interval(&self, worker: WorkerKind) -> Duration {
-        self.blueprints.iter().filter_map(|b| b.interval(worker)).min().unwrap_or(INTERVAL_DEFAULT)
+        self.blueprints().iter().filter_map(|b| b.interval(worker)).min().unwrap_or(INTERVAL_DEFAULT)
     }
 
     /// Records that this process hosts its azollas.
     async fn host(&self) -> Result<(), StoreError> {
-        let hosted: Vec<AzollaId> = self.azollas().cloned().collect();
+        let hosted = self.azollas();
         self.engine.substrate().transact(move |sql| azollas::attend(sql, &hosted)).await
     }
 
@@ -130,24 +142,30 @@ impl Context {
 
     /// This azolla, as one that asks others.
     fn asker<'a>(&'a self, azolla_id: &'a AzollaId) -> Asker<'a> {
-        let own = self.blueprints.iter().find(|own| own.azolla_id == *azolla_id);
+        let own = self.blueprints().iter().find(|own| own.azolla_id == *azolla_id).cloned();
         Asker {
             azolla_id,
-            reads: own.map(|own| &own.reads),
+            reads: own.map(|own| own.reads),
             engine: &self.engine,
             registry: &self.registry,
             lease_ttl: self.lease_ttl,
         }
     }
 
-    pub(crate) fn azollas(&self) -> impl Iterator<Item = &AzollaId> {
-        self.blueprints.iter().map(|blueprint| &blueprint.azolla_id)
+    pub(crate) fn azollas(&self) -> Vec<AzollaId> {
+        self.blueprints().iter().map(|blueprint| blueprint.azolla_id.clone()).collect()
+    }
+
+    fn premises(&self) -> Premises {
+        Premises { hosted: self.azollas(), repos: self.repos.keys().cloned().collect() }
     }
 }
 
 /// What the configuration says about the surroundings of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
+    /// The files of the blueprints, to be read again; `None`: they come from no files.
+    pub azollas: Option<Vec<PathBuf>>,
     /// Repositories that tickets may name.
     pub repos: Repos,
     /// Azollas elsewhere that may be asked.
@@ -160,26 +178,22 @@ pub struct Surroundings {
 pub struct Pipeline {
     driver: Arc<Driver>,
     tasks: Vec<JoinHandle<()>>,
-    runner: Runner,
-    work: PathBuf,
-    premises: Premises,
+    live: Arc<Live>,
+    differences: Differences,
 }
 
 /// Reads the given blueprints. Adds the embedded `mec`, unless a given file has that id or runs the executor here that
-/// `mec` leaves to remote workers; and the embedded `task_management`, unless a given file has that id.
+/// `mec` leaves to remote workers; and the embedded `task_management` and `tasks`, unless a given file has that id.
 pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
-    let folder_of = |file: &Path| file.parent().map(Path::to_owned).unwrap_or_default();
-    let mut read = Vec::new();
+    let (mut read, mut mistakes) = (Vec::new(), Vec::new());
     for file in files {
-        let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let folder = folder_of(file);
-        let others = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.toml"))).ok();
-        let beside = Neighbours { blueprint: &others, profile: &|name| profiles::beside(&folder, name) };
-        let parsed = Blueprint::parse_beside(&text, &beside).map_err(|flaws| {
-            let each: Vec<String> = flaws.iter().map(|flaw| format!("{}: {flaw}", file.display())).collect();
-            each.join("\n")
-        })?;
-        read.push(parsed);
+        match read_blueprint(file) {
+            Ok(blueprint) => read.push(blueprint),
+            Err(found) => mistakes.extend(found),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes.join("\n"));
     }
     let mec = Blueprint::mec();
     let instead = |own: &Blueprint| {
@@ -191,45 +205,65 @@ pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
     if !read.iter().any(instead) {
         all.push(mec);
     }
-    let tasks = Blueprint::task_management();
-    if !read.iter().any(|own| own.azolla_id == tasks.azolla_id) {
-        all.push(tasks);
+    for embedded in [Blueprint::task_management(), Blueprint::tasks()] {
+        if !read.iter().any(|own| own.azolla_id == embedded.azolla_id) {
+            all.push(embedded);
+        }
     }
     all.append(&mut read);
-    let read = all;
-    check_together(&read)?;
-    Ok(read)
+    match &check_together(&all)[..] {
+        [] => Ok(all),
+        mistakes => Err(mistakes.join("\n")),
+    }
 }
 
-/// Rules over all blueprints together.
-fn check_together(blueprints: &[Blueprint]) -> Result<(), String> {
+/// One blueprint, or all its mistakes with their places.
+fn read_blueprint(file: &Path) -> Result<Blueprint, Vec<String>> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).map_err(|e| vec![format!("{shown}: {e}")])?;
+    let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+    let others = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.toml"))).ok();
+    let beside = Neighbours { blueprint: &others, profile: &|name| profiles::beside(&folder, name) };
+    Blueprint::parse_beside(&text, &beside)
+        .map_err(|flaws| flaws.iter().map(|flaw| flaw.in_file(&shown)).collect())
+}
+
+/// Rules over all blueprints together, and where they are broken.
+fn check_together(blueprints: &[Blueprint]) -> Vec<String> {
+    let mut mistakes = Vec::new();
     let mut seen = HashSet::new();
     let mut kinds = BTreeMap::new();
     for blueprint in blueprints {
         let id = &blueprint.azolla_id;
         if !seen.insert(id) {
-            return Err(format!("two blueprints define azolla {id}"));
+            mistakes.push(format!("two blueprints define azolla {id}"));
         }
         for of in blueprint.workorders_for() {
             let Some(executor) = blueprint.executor_of(&of) else {
-                return Err(format!("azolla {id} has no executor for {of}"));
+                mistakes.push(format!("azolla {id} has no executor for {of}"));
+                continue;
             };
-            let other = kinds.entry(of.clone()).or_insert((executor.kind.runs_here(), id));
-            if other.0 != executor.kind.runs_here() {
-                return Err(format!(
-                    "azollas {} and {id} both use {of}, one with a remote executor and one without: choose \
-                    another type for one of them",
-                    other.1
+            let by = match executor.kind {
+                ExecutorKind::Remote => "a remote executor",
+                ExecutorKind::Person => "a person",
+                _ => "one in this process",
+            };
+            let other = kinds.entry(of.clone()).or_insert((by, id));
+            if other.0 != by {
+                mistakes.push(format!(
+                    "azollas {} and {id} both use {of}, one with {} and one with {by}: choose another type for \
+                    one of them",
+                    other.1, other.0
                 ));
             }
         }
     }
-    Ok(())
+    mistakes
 }
 
-/// Whether the programs of these blueprints can be contained here as they demand. Probes nothing if no program needs
-/// it.
-async fn check_contained(blueprints: &[Blueprint], probing: &Probing) -> Result<(), String> {
+/// Where the programs of these blueprints cannot be contained here as they demand. Probes nothing if no program needs it.
+async fn check_contained(blueprints: &[Blueprint], probing: &Probing) -> Vec<String> {
+    let mut mistakes = Vec::new();
     for blueprint in blueprints {
         let id = &blueprint.azolla_id;
         let used = blueprint.used_executors().into_iter();
@@ -241,14 +275,44 @@ async fn check_contained(blueprints: &[Blueprint], probing: &Probing) -> Result<
         });
         for (program, wanted) in executors.chain(gates) {
             if let Err(why) = probing.choose(wanted).await {
-                return Err(format!(
+                mistakes.push(format!(
                     "azolla {id}: {program} needs a sandbox, and {why}. To run it without one, set sandbox \
                     = \"none\" there"
                 ));
             }
         }
     }
-    Ok(())
+    mistakes
+}
+
+/// Everything that keeps these blueprints from being hosted here.
+async fn check_here(
+    engine: &Engine,
+    blueprints: &[Blueprint],
+    probing: &Probing,
+    registry: &Registry,
+) -> Result<Vec<String>, StoreError> {
+    // Azollas of other processes claim from the same streams. With SQLite there are no other processes.
+    let (known, hosting) =
+        engine.substrate().read(|sql| Ok((azollas::all(sql)?, azollas::hosting(sql)?))).await?;
+    let is_others = |known: &Blueprint| {
+        let ours = blueprints.iter().any(|own| own.azolla_id == known.azolla_id);
+        !ours && hosting.is_hosted(&known.azolla_id) && engine.store().backend() != "sqlite"
+    };
+    let known = known.iter().map(|known| (*known.blueprint).clone());
+    let all: Vec<Blueprint> = blueprints.iter().cloned().chain(known.filter(is_others)).collect();
+    let mut mistakes = check_together(&all);
+    let unguarded =
+        blueprints.iter().filter_map(|of| Some(format!("azolla {}: {}", of.azolla_id, of.unguarded()?)));
+    mistakes.extend(unguarded);
+    mistakes.extend(check_contained(blueprints, probing).await);
+    mistakes.extend(blueprints.iter().filter(|own| registry.contains_key(&own.azolla_id)).map(|own| {
+        format!(
+            "azolla {} is hosted here and also named in registry: choose another name in registry",
+            own.azolla_id
+        )
+    }));
+    Ok(mistakes)
 }
 
 impl Pipeline {
@@ -262,39 +326,20 @@ impl Pipeline {
         // Programs are started in their own folders.
         let data = std::path::absolute(&data).unwrap_or(data);
         let StoreSettings { lease_ttl, chance, .. } = engine.settings().store.clone();
-        // Azollas of other processes claim from the same streams. With SQLite there are no other processes.
-        let (known, hosting) =
-            engine.substrate().read(|sql| Ok((azollas::all(sql)?, azollas::hosting(sql)?))).await?;
-        let is_others = |known: &Blueprint| {
-            let ours = blueprints.iter().any(|own| own.azolla_id == known.azolla_id);
-            !ours && hosting.is_hosted(&known.azolla_id) && engine.store().backend() != "sqlite"
-        };
-        let known = known.iter().map(|known| (*known.blueprint).clone());
-        let all: Vec<Blueprint> = blueprints.iter().cloned().chain(known.filter(is_others)).collect();
-        check_together(&all).map_err(StoreError::Refused)?;
         let probing = Probing::default();
-        if let Some((of, why)) = blueprints.iter().find_map(|of| Some((of, of.unguarded()?))) {
-            return Err(StoreError::Refused(format!("azolla {}: {why}", of.azolla_id)));
+        let mistakes = check_here(&engine, &blueprints, &probing, &around.registry).await?;
+        if !mistakes.is_empty() {
+            return Err(StoreError::Refused(mistakes.join("\n")));
         }
-        check_contained(&blueprints, &probing).await.map_err(StoreError::Refused)?;
-        if let Some(own) = blueprints.iter().find(|own| around.registry.contains_key(&own.azolla_id)) {
-            let why = format!(
-                "azolla {} is hosted here and also named in registry: choose another name in registry",
-                own.azolla_id
-            );
-            return Err(StoreError::Refused(why));
-        }
-        for blueprint in &blueprints {
-            let blueprint = blueprint.clone();
-            engine.substrate().transact(move |sql| azollas::register(sql, &blueprint)).await?;
-        }
+        let all = blueprints.clone();
+        engine.substrate().transact(move |sql| azollas::register_all(sql, &all)).await?;
         let owner = format!("fernery-{}", chance.process_id());
         let work = leftovers::work_of(&data, &engine).await?;
-        let Surroundings { repos, registry, allowed } = around;
+        let Surroundings { azollas: files, repos, registry, allowed } = around;
         let (trash, repos, private) = (Trash::of(&data), Arc::new(repos), Private::of(&data));
         let context = Context {
             engine,
-            blueprints,
+            hosted: HostedNow::new(blueprints),
             owner,
             lease_ttl,
             data,
@@ -312,45 +357,71 @@ impl Pipeline {
         let left = leftovers::Leftovers::of(&context.work, context.trash.clone());
         left.end_survivors().await;
         let driver = Arc::new(Driver::new(context.clone()));
-        let interval = |worker| context.interval(worker);
+        let interval = |worker| Interval::Of(worker);
         let run = |stage, interval| Turns { driver: driver.clone(), stage, interval };
+        let gates = gate::Gates::new(&context);
+        let landings = landing::Landings::new(&context, gates.judge());
         let mut tasks = vec![
             run(Some(Stage::Readiness), interval(WorkerKind::Readiness)).of(readiness::Readiness),
             run(Some(Stage::Scheduler), interval(WorkerKind::Scheduler)).of(scheduler::Scheduler),
             run(Some(Stage::Canceller), interval(WorkerKind::Runner)).of(canceller::Canceller::default()),
-            run(Some(Stage::Gate), interval(WorkerKind::Gate)).of(gate::Gates::new(&context)),
+            run(Some(Stage::Gate), interval(WorkerKind::Gate)).of(gates),
+            run(Some(Stage::Landing), interval(WorkerKind::Gate)).of(landings),
             run(Some(Stage::Captures), interval(WorkerKind::CaptureReadiness)).of(CaptureReadiness),
             run(Some(Stage::Triage), interval(WorkerKind::Scheduler)).of(TriageScheduler),
             run(Some(Stage::Manifest), interval(WorkerKind::ManifestScheduler)).of(ManifestScheduler),
             run(None, interval(WorkerKind::DeadlineMonitor)).of(DeadlineMonitor::default()),
-            run(Some(Stage::Notices), INTERVAL_DEFAULT).of(notifier::Notifier),
-            run(Some(Stage::Sealer), INTERVAL_DEFAULT).of(sealer::Sealer),
-            run(None, HOSTED_EVERY).of(keeper::Keeper::new(left)),
+            run(Some(Stage::Notices), Interval::Fixed(INTERVAL_DEFAULT)).of(notifier::Notifier),
+            run(Some(Stage::Sealer), Interval::Fixed(INTERVAL_DEFAULT)).of(sealer::Sealer),
+            run(None, Interval::Fixed(HOSTED_EVERY)).of(keeper::Keeper::new(left)),
         ];
-        tasks.extend(notifier::deliver(&context));
-        let runner = Runner::start(&context);
-        let premises = Premises {
-            hosted: context.azollas().cloned().collect(),
-            repos: context.repos.keys().cloned().collect(),
-        };
-        Ok(Self { driver, tasks, runner, work: context.work.clone(), premises })
+        let differences = Differences::new(&context.work, &context.repos);
+        let live = Arc::new(Live::start(context, files));
+        tasks.push(live.clone().watch());
+        Ok(Self { driver, tasks, live, differences })
     }
 
     /// The last pass of each worker, and where the logs of workorders are.
     pub fn view(&self) -> PipelineView {
-        let (driver, work) = (self.driver.clone(), self.work.clone());
+        let (driver, work) = (self.driver.clone(), self.live.context.work.clone());
         let passes = move |azolla: &AzollaId| {
             driver.of(azolla).iter().filter_map(|pass| serde_json::to_value(pass).ok()).collect()
         };
-        PipelineView::new(self.premises.clone(), passes, move |id| leftovers::log_file(&work, id.as_str()))
+        let logs = move |id: &WorkorderId, gate: Option<&str>| match gate {
+            Some(gate) => leftovers::gate_log_file(&work, id.as_str(), gate),
+            None => leftovers::log_file(&work, id.as_str()),
+        };
+        let differences = self.differences.clone();
+        PipelineView::new(self.live.clone(), passes, logs)
+            .with_differences(move |id, repo_ref, sides| differences.make(id, repo_ref, sides))
     }
 
-    /// Ends the workers. Running work is stopped and released; held claims expire.
+    /// What reads the blueprints again.
+    pub(crate) fn live(&self) -> Arc<Live> {
+        self.live.clone()
+    }
+
+    /// Ends the workers. Running work is stopped, and all that this process holds is given back at once.
     pub async fn stop(self) {
-        self.runner.stop().await;
-        for task in self.tasks {
-            task.abort();
-        }
+        // Executors first: where the server drains, a claim returns at once.
+        let Self { live, tasks, .. } = self;
+        tokio::join!(live.stop(), give_back(&live.context, tasks));
+    }
+}
+
+/// Ends the polling workers, and gives back what they hold.
+async fn give_back(context: &Context, tasks: Vec<JoinHandle<()>>) {
+    for task in &tasks {
+        task.abort();
+    }
+    for task in tasks {
+        let _ = task.await;
+    }
+    let owner = context.owner.clone();
+    match context.engine.substrate().transact(move |sql| claims::release_all(sql, &owner)).await {
+        Ok(0) => {}
+        Ok(claims) => info!(claims, "gave back what was being judged"),
+        Err(error) => warn!(%error, "could not give back what was being judged: its claims expire"),
     }
 }
 

@@ -49,7 +49,8 @@ impl PollingWorker for Notifier {
 
 /// Delivers the notices of the azollas that this process hosts.
 pub(super) fn deliver(context: &Arc<Context>) -> Option<JoinHandle<()>> {
-    let telling = context.blueprints.iter().filter(|blueprint| blueprint.notices.is_some());
+    let blueprints = context.blueprints();
+    let telling = blueprints.iter().filter(|blueprint| blueprint.notices.is_some());
     let streams: Vec<_> = telling.map(|blueprint| noted::stream(&blueprint.azolla_id)).collect();
     if streams.is_empty() {
         return None;
@@ -108,7 +109,8 @@ async fn tell(context: &Context, job: &Claimed) -> Result<(), StoreError> {
 
 async fn told(context: &Context, notice_job: &NoticeJob) -> Result<(), Untold> {
     let refused = |why: &str| Err(Untold::Refused(why.to_string()));
-    let of = context.blueprints.iter().find(|blueprint| blueprint.azolla_id == notice_job.notice.azolla_id);
+    let blueprints = context.blueprints();
+    let of = blueprints.iter().find(|blueprint| blueprint.azolla_id == notice_job.notice.azolla_id);
     let Some(Notices { webhook, secret_env, command, .. }) = of.and_then(|of| of.notices.as_ref()) else {
         return refused("its azolla sends no notices any more");
     };

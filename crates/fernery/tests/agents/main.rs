@@ -3,14 +3,23 @@
 
 mod behaviours;
 mod catalogue;
+mod follow;
+#[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
+#[allow(dead_code, reason = "only a part of it is used")]
+mod fresh_database;
 mod kills;
+mod landing;
 mod live;
 mod patches;
+mod path;
 #[path = "../support/program/mod.rs"]
 mod program;
 mod protects;
+mod questions;
 mod reading;
 mod remote;
 mod remote_kills;
+mod rework;
+mod rework_kills;
 mod sandbox;
 mod yard;

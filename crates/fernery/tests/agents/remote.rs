@@ -1,6 +1,7 @@
 //! The same agent on another machine: it claims for the repositories that it has, and for no other.
 
 use crate::program::fernery;
+use crate::rework::is_done;
 use crate::yard::{GATES, Yard, eventually, git, lay_out};
 use fernery_engine::door::stop_watch;
 use rustix::process::{Pid, Signal, kill_process};
@@ -35,6 +36,24 @@ pub(crate) fn worker_told(yard: &Yard, elsewhere: &TempDir, told: Option<(&str, 
         "0s",
     ]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("it starts")
+}
+
+#[test]
+fn a_worker_elsewhere_starts_from_what_the_attempt_before_it_left() {
+    let blueprint = format!("extends = \"mec\"\nazolla_id = \"yard\"\n{GATES}");
+    let yard = Yard::open(&blueprint);
+    let elsewhere = tempfile::tempdir().unwrap();
+    git(elsewhere.path(), &["clone", "-q", yard.repo().to_str().unwrap(), "app"]);
+    let mut worker = worker(&yard, &elsewhere);
+    yard.ticket("yard", "t", "mock: first write one.txt 1");
+    yard.until("t", "done", |objective| is_done(objective, 1));
+    yard.server.run(["ticket", "reopen", "t", "--note", "mock: write two.txt 2"]).exits(0);
+    let done = yard.until("t", "done again", |objective| is_done(objective, 2));
+    assert_eq!(done["output_bundles"][1]["metadata"]["started_from"]["how"], "candidate", "{done:#}");
+    let patch = done["output_bundles"][1]["content"].as_str().unwrap();
+    assert!(patch.contains("b/one.txt") && patch.contains("b/two.txt"), "{patch}");
+    worker.kill().unwrap();
+    worker.wait().unwrap();
 }
 
 #[test]

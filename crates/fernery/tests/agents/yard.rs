@@ -15,7 +15,7 @@ pub(crate) const GATES: &str =
     "gates = [{ kind = \"schema\" }, { kind = \"outcome\" }, { kind = \"patch\" }, { kind = \"applies\" }]\n";
 
 /// What every server here is started with.
-const FLAGS: [&str; 8] =
+pub(crate) const FLAGS: [&str; 8] =
     ["--azolla", "yard.toml", "--azolla", "quick.toml", "--repos", "app=repo#main", "--lease-ttl", "2s"];
 
 pub(crate) struct Yard {
@@ -48,7 +48,8 @@ pub(crate) fn lay_out(blueprint: &str) -> TempDir {
 
 pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");
-    command.args(["-c", "user.name=o", "-c", "user.email=o@localhost"]);
+    // The owner of a repository may be another user than the test.
+    command.args(["-c", "user.name=o", "-c", "user.email=o@localhost", "-c", "safe.directory=*"]);
     let output = command.current_dir(folder).args(args).output().expect("git is installed");
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim_end().to_string()
@@ -72,6 +73,12 @@ impl Yard {
         let hold = format!("hold:{failpoint}");
         let told = ("FERNERY_FAILPOINT", hold.as_str());
         Self { server: Server::start_told(lay_out(blueprint), &FLAGS, told) }
+    }
+
+    /// A server that dies at this failpoint.
+    pub(crate) fn open_told(dir: TempDir, more: &[&str], failpoint: &str) -> Self {
+        let flags = [&FLAGS[..], more].concat();
+        Self { server: Server::start_told(dir, &flags, ("FERNERY_FAILPOINT", failpoint)) }
     }
 
     pub(crate) fn repo(&self) -> PathBuf {

@@ -287,7 +287,7 @@ fn a_profile_beside_the_blueprint_wins_and_its_mistakes_are_told() {
     for (profile, why) in [
         (
             "bad",
-            "a.toml:5:11: executors.PATCH_DIAZOTROPH.profile: in the profile `bad`, line 3, column 11: dialect: unknown word `txt`",
+            "a.toml:5:11: executors.PATCH_DIAZOTROPH.profile: in the profile `bad` at 3:11: dialect: unknown word `txt`",
         ),
         ("cluade", "unknown profile `cluade`; did you mean `claude`?"),
     ] {
@@ -308,8 +308,8 @@ fn the_built_in_azolla_stays_away_where_its_workorders_are_carried_out_here() {
         blueprints.iter().map(|blueprint| blueprint.azolla_id.to_string()).collect::<Vec<_>>()
     };
     let agent = "[executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"mock\"\nsandbox = \"none\"\n";
-    assert_eq!(hosted(agent), ["task_management", "own"]);
-    assert_eq!(hosted(""), ["mec", "task_management", "own"]);
+    assert_eq!(hosted(agent), ["task_management", "tasks", "own"]);
+    assert_eq!(hosted(""), ["mec", "task_management", "tasks", "own"]);
 }
 
 #[test]

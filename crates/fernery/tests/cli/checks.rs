@@ -169,7 +169,7 @@ fn every_flaw_of_a_blueprint_is_told_with_its_place() {
             &b"extends = \"mec\"\nazolla_id = \"x\"\n[limits]\nconurrency = 1\n"[..],
             "f.toml:4:1: limits.conurrency: unknown key `conurrency`; did you mean `concurrency`?\n",
         ),
-        (b"extends = \"f\"", "f.toml:1:11: extends: in `f`, line 1, column 11: is circular: f \u{2192} f\n"),
+        (b"extends = \"f\"", "f.toml:1:11: extends: in `f` at 1:11: is circular: f \u{2192} f\n"),
         (b"extends = \"../secret\"", "f.toml:1:11: extends: there is no blueprint `../secret`\n"),
         (b"extends = \"mec\"\nazolla_id = \"\x1b\"", "f.toml:2:"),
         (b"a = \xe9", "f.toml:1:5: it is not UTF-8\n"),

@@ -63,6 +63,7 @@ const OF_A_HEALTHY_FILE: &[&str] = &[
     "database_file",
     "server",
     "lease_settings",
+    "data",
     "data_directory",
     "fernery_version",
     "sqlite_version",

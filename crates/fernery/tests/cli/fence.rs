@@ -93,14 +93,14 @@ fn files_beside_the_database_belong_to_its_owner() {
     let db = rusqlite::Connection::open(file("fernery.db")).unwrap();
     let of_the_pipeline = "azollas blueprints objectives blockers decisions events snapshots workorders bundles runs pauses \
                            claims journal unsealed seals captures candidates candidate_captures manifests queries notices fires \
-                           deadlines past_attempts";
+                           deadlines past_attempts landings dependencies snoozes recurrences";
     for table in of_the_pipeline.split_whitespace() {
         db.execute_batch(&format!("DROP TABLE {table}")).unwrap();
     }
     for (table, column) in [("tokens", "azolla_id"), ("streams", "opened_by"), ("streams", "used_at")] {
         db.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
-    db.execute_batch("PRAGMA user_version = 2").unwrap();
+    db.execute_batch("DROP INDEX dead_letters_by_death; PRAGMA user_version = 2").unwrap();
     drop(db);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(file("fernery.db"), Some(12_345), Some(12_346)).unwrap();

@@ -267,7 +267,7 @@ fn an_inbox_that_is_exported_while_it_is_used_is_whole() {
     });
     one.run(["schema", "check", "out"]).exits(0);
     let said = brought(&two, &one.dir.path().join("out"), &[]).exits(0).stdout;
-    if said.contains("are held") {
+    if said.contains("held: ") {
         let released = two.run(["triage", "release"]).exits(0).stdout;
         assert!(released.contains("released to triage"), "{released}");
     }

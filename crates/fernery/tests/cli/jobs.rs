@@ -116,7 +116,7 @@ fn a_job_is_shaped_by_its_flags() {
     assert_eq!((again.stdout.trim(), again.stderr.trim()), (own, "it already existed"));
     let other = server.run(["job", "enqueue", "--stream", "s", "--id", own]).exits(4);
     assert!(other.stderr.starts_with("error: "), "{other:?}");
-    server.run(["job", "enqueue", "--stream", "diazotroph:PATCH"]).exits(1);
+    server.run(["job", "enqueue", "--stream", "diazotroph:PATCH"]).exits(2);
     server.run(["job", "cancel", own]).exits(0);
     server.run(["job", "retry", own]).exits(0);
 }

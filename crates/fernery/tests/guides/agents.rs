@@ -19,15 +19,19 @@ fn an_agent_works_on_a_ticket_line_by_line() {
     shell.run_guide(GUIDE, "agents:", |name, said, _| {
         let expected: &[&str] = match name {
             "agent" => &["claude ", "mock ", "state       ok"],
-            "init" => &["repository app, base branch main", "azolla.toml: ok"],
-            "ticket" => &["\"make\",\"test\"", "hello-1 is approved and TODO"],
+            "init" => &["repository app, base branch main", "azolla.toml: ok", "listening on "],
+            "ticket" => &["tests: make test", "hello-1 is approved and TODO"],
             "read" => &[
                 "tests: FAIL `make test`",
                 "tests: PASS `make test`",
+                "hello-1 is DONE",
                 "+Hello",
                 "write greeting.txt",
-                "hello-1 is confirmed",
             ],
+            "merge" => &["landed on main", " Greet in English\n", "\nHello"],
+            "question" => &["which colour shall it be?", "colour-1 is answered and TODO", "colour-1 is DONE"],
+            "after" => &["hello-2 is DONE", "landed on main"],
+            "down" => &["stopped the server"],
             "trash" => &["its work was handed in"],
             _ => &[],
         };
@@ -36,7 +40,7 @@ fn an_agent_works_on_a_ticket_line_by_line() {
             assert!(said.contains(text), "{name}: no {text} in: {said}");
         }
     });
-    assert_eq!(seen, 13, "no block was renamed away from what is expected of it");
+    assert_eq!(seen, 23, "no block was renamed away from what is expected of it");
 }
 
 #[test]
@@ -55,7 +59,8 @@ fn the_guide_tells_of_every_agent_what_its_profile_says() {
 
 #[test]
 fn what_it_may_cost_is_part_of_a_blueprint() {
-    let text = format!("extends = \"mec\"\nazolla_id = \"app\"\n{}", block(GUIDE, "agents:envelope"));
+    let parts = [block(GUIDE, "agents:envelope"), block(GUIDE, "agents:land")];
+    let text = format!("extends = \"mec\"\nazolla_id = \"app\"\n{}", parts.join("\n"));
     let blueprint = Blueprint::parse(&text, &|name| (name == "mec").then(|| MEC_TOML.to_string())).unwrap();
     assert_eq!(blueprint.envelope.cost_usd_micros, Some(5_000_000));
 }

@@ -1,6 +1,8 @@
 //! What the README tells to paste works when it is pasted.
 
+use crate::pages::Block;
 use crate::program::{Server, fernery};
+use crate::shell::Shell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -31,6 +33,25 @@ fn the_curl_tour_goes_from_enqueue_to_complete() {
         (&true.into(), &true.into(), &true.into())
     );
     assert_eq!((&job["status"], &job["result"]), (&"SUCCEEDED".into(), &serde_json::json!({ "sent": true })));
+}
+
+#[test]
+fn a_repository_is_set_up_by_pasting_four_lines() {
+    let readme = include_str!("../../../../README.md");
+    let (_, rest) = readme.split_once("```sh readme:path\n").expect("a block to paste");
+    let (text, _) = rest.split_once("```").expect("its end");
+    // No agent of the tester's is logged in here: it would be the one that `init` takes.
+    let home = tempfile::tempdir().unwrap();
+    let mut shell = Shell::open(&[("HOME", home.path().to_str().unwrap())]);
+    let block = |text: &str| Block { language: "sh".into(), name: "readme:path".into(), text: text.into() };
+    let repository = "git init --quiet --initial-branch main . && touch Makefile && git add Makefile && \
+                      git -c user.name=me -c user.email=me@localhost commit --quiet --message first\n";
+    shell.run(&block(repository));
+    let said = shell.run(&block(text));
+    for part in ["azolla.toml", "listening on ", "NEW", "Say hello"] {
+        assert!(said.contains(part), "no {part}: {said}");
+    }
+    shell.run(&block("fernery down\n"));
 }
 
 /// Without figures, which are others each time.

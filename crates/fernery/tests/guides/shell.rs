@@ -45,6 +45,8 @@ impl Shell {
             command.env_remove(name);
         }
         command.args(["--noprofile", "--norc"]).current_dir(dir.path()).env("PATH", path);
+        // Nobody's own data folder: it cannot be made there either.
+        command.env("XDG_DATA_HOME", "/dev/null").env_remove("SUDO_UID");
         command.env("FERNERY_LISTEN", "127.0.0.1:0").env("NO_COLOR", "1").envs(environment.iter().copied());
         // Whatever a block leaves behind is ended with it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -98,15 +100,12 @@ impl Shell {
         }
     }
 
-    /// Runs the shell blocks of a guide whose names begin so, in order, and waits where a reader waits: for the server to
-    /// listen. Tells the rest of each name and what was printed.
+    /// Runs the shell blocks of a guide whose names begin so, one right after the other, as if they were pasted together. Tells
+    /// the rest of each name and what was printed.
     pub(crate) fn run_guide(&mut self, guide: &str, prefix: &str, mut look: impl FnMut(&str, &str, &Path)) {
         for block in blocks(guide).iter().filter(|block| block.language == "sh") {
             let Some(name) = block.name.strip_prefix(prefix) else { continue };
-            let mut said = self.run(block);
-            if block.text.contains("fernery up") && !said.contains("listening on ") {
-                said += &self.read_until(&block.name, "listening on ");
-            }
+            let said = self.run(block);
             look(name, &said, self.dir.path());
         }
     }
@@ -114,6 +113,11 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
+        // A server that was detached is in no group of ours.
+        for data in [".fernery", "app/.fernery", "second"] {
+            let data = self.dir.path().join(data);
+            let _ = crate::program::fernery().arg("down").arg("--data").arg(data).output();
+        }
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }

@@ -12,8 +12,11 @@ fn commands(dir: &Path) -> Vec<Vec<String>> {
     let mut open = vec![Vec::<String>::new()];
     while let Some(command) = open.pop() {
         let help = run_in(dir, command.iter().map(String::as_str).chain(["--help"])).exits(0).stdout;
-        let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-        for line in listed.take_while(|line| line.starts_with("  ")) {
+        // The commands of the program itself stand in groups, between its usage and its options.
+        let begin = if command.is_empty() { "Usage:" } else { "Commands:" };
+        let listed = help.lines().skip_while(|line| !line.starts_with(begin)).skip(1);
+        let ends = |line: &&str| line.ends_with("ptions:") || (line.is_empty() && !command.is_empty());
+        for line in listed.take_while(|line| !ends(line)) {
             // What a long description goes on with stands further in.
             let Some(name) = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')) else { continue };
             let mut inner = command.clone();
@@ -57,7 +60,7 @@ fn offered(script: &Path, words: &[&str]) -> BTreeSet<String> {
     let ask = format!(
         "source '{}' && complete -p fernery >&2 || exit 9
          COMP_WORDS=({line} '') COMP_CWORD={} COMP_LINE='{line} ' COMP_POINT={}
-         _fernery fernery '' {}
+         _fernery_names fernery '' {}
          printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         script.display(),
         words.len(),
@@ -66,7 +69,7 @@ fn offered(script: &Path, words: &[&str]) -> BTreeSet<String> {
     );
     let shell = Command::new("bash").args(["--norc", "-c", &ask]).output();
     let answer: Answer = shell.expect("bash runs; it is in Debian's package bash").into();
-    assert!(answer.stderr.contains("-F _fernery fernery"), "{answer:?}");
+    assert!(answer.stderr.contains("-F _fernery_names fernery"), "{answer:?}");
     answer.exits(0).stdout.lines().map(str::to_string).collect()
 }
 

@@ -165,6 +165,87 @@ fn killed_while_cancelling(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)
     });
 }
 
+/// A ticket of what people do, under the id `t`.
+fn new_task() -> Value {
+    json!({"objective_id": "t", "azolla_id": "tasks", "title": "Buy milk", "acceptance_criteria": "There is milk"})
+}
+
+/// A person's own work, said to be done while it is still NEW.
+fn done_at_once(call: &Call<'_>) -> Option<Value> {
+    call("POST", "/v1/objectives", new_task())?;
+    let seen = call("GET", "/v1/objectives/t", Value::Null)?;
+    act(call, "done", json!({"digest": seen["approval"]["digest"], "note": "oat milk"}))?;
+    comes_to(call, "t", |seen| is(seen, "DONE"))
+}
+
+/// The same, approved before, with its workorder made by the scheduler.
+fn done_after_its_approval(call: &Call<'_>) -> Option<Value> {
+    call("POST", "/v1/objectives", new_task())?;
+    let digest = call("GET", "/v1/objectives/t", Value::Null)?["approval"]["digest"].clone();
+    act(call, "approve", json!({"digest": digest}))?;
+    comes_to(call, "t", |seen| is(seen, "IN_PROGRESS") || is(seen, "DONE"))?;
+    act(call, "snooze", json!({"until": "2h"}))?;
+    act(call, "done", json!({"note": "oat milk"}))?;
+    comes_to(call, "t", |seen| is(seen, "DONE"))
+}
+
+fn killed_while_a_person_does_it(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)) {
+    let wanted = json!({
+        "status": "DONE",
+        "unconfirmed": false,
+        "decisions": 2,
+        "events": ["SCHEDULED"],
+        "workorders": ["EXECUTED"],
+        "contents": ["oat milk"],
+        "verdicts": ["PASS"],
+        "pauses": ["RUN_COMPLETE"],
+    });
+    let at_once = ["act-written@1", "act-durable@1", "bundle-written"].map(String::from);
+    killed_at_each(&at_once, REMOTE, database, done_at_once, |step, shop, done| {
+        assert_eq!(artifacts(done), wanted, "killed at {step}");
+        let mut acts = acts_in_the_journal(shop);
+        acts.sort();
+        assert_eq!(acts, ["approve", "confirm", "created"], "killed at {step}");
+    });
+    let steps = [
+        "act-written@1",
+        "act-durable@1",
+        "readiness-emitted",
+        "event-claimed",
+        "event-scheduled",
+        "act-written@2",
+        "act-durable@2",
+        "act-written@3",
+        "bundle-written",
+        "act-durable@3",
+    ];
+    killed_at_each(
+        &steps.map(String::from),
+        REMOTE,
+        database,
+        done_after_its_approval,
+        |step, shop, done| {
+            assert_eq!(artifacts(done), wanted, "killed at {step}");
+            assert_eq!(
+                acts_in_the_journal(shop),
+                ["created", "approve", "snoozed", "confirm"],
+                "killed at {step}"
+            );
+        },
+    );
+}
+
+#[test]
+fn campaign_killed_while_a_person_does_it_it_comes_to_the_same_on_sqlite() {
+    killed_while_a_person_does_it(&|| None);
+}
+
+#[test]
+fn campaign_killed_while_a_person_does_it_it_comes_to_the_same_on_postgres() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    killed_while_a_person_does_it(&|| Some(runtime.block_on(fresh_database())));
+}
+
 #[test]
 fn campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_sqlite() {
     killed_in_every_act(&|| None);

@@ -13,8 +13,9 @@ fn why(objective: &Value) -> &str {
 fn a_ticket_whose_executors_are_gone_says_so_and_goes_on_with_others() {
     let shop = Shop::open(REMOTE, &[]);
     shop.ticket("t");
-    let waits = shop.until("t", "nobody executes it", |objective| why(objective) == "no_worker");
-    assert_eq!(waits["objective"]["status"], "IN_PROGRESS");
+    shop.until("t", "nobody executes it", |objective| {
+        objective["objective"]["status"] == "IN_PROGRESS" && why(objective) == "no_worker"
+    });
     let said = shop.server.run(["ticket", "show", "t"]).exits(0).stdout;
     assert!(said.contains("no worker polls stream diazotroph:TEXT_DIAZOTROPH"), "{said}");
     assert!(said.contains("1 of 5 attempts"), "{said}");
@@ -57,8 +58,8 @@ fn an_azolla_that_nobody_hosts_is_shown_so_and_its_tickets_can_be_ended() {
     let azollas = shop.get("/v1/azollas")["azollas"].clone();
     let hosted: Vec<_> =
         azollas.as_array().unwrap().iter().map(|a| (&a["azolla_id"], &a["hosted"])).collect();
-    let expected =
-        [("mec", true), ("shop", false), ("task_management", true)].map(|(id, is)| (json!(id), json!(is)));
+    let expected = [("mec", true), ("shop", false), ("task_management", true), ("tasks", true)]
+        .map(|(id, is)| (json!(id), json!(is)));
     assert!(hosted.iter().copied().eq(expected.iter().map(|(id, is)| (id, is))), "{hosted:?}");
     let listed = shop.server.run(["azolla", "list"]).exits(0).stdout;
     assert!(listed.contains("not since"), "{listed}");
@@ -180,10 +181,13 @@ fn the_passes_of_workers_over_all_azollas_are_shown_under_each() {
             ("runner", true),
             ("sealer", true),
             ("gate", false),
+            // Only where patches are made.
+            ("landing", false),
             ("readiness", false),
             ("scheduler", false),
         ];
-        let all = all.map(|(name, over_all)| (name.to_string(), over_all));
+        let here = all.iter().filter(|(name, _)| azolla == "mec" || *name != "landing");
+        let all: Vec<_> = here.map(|(name, over_all)| (name.to_string(), *over_all)).collect();
         assert!(eventually(|| workers(azolla) == all), "{azolla}: {:?}", workers(azolla));
     }
 }

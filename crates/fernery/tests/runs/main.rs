@@ -7,6 +7,7 @@ mod contained;
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "only a part of it is used")]
 mod fresh_database;
+mod handed_back;
 mod inbox;
 mod killed_acts;
 mod kills;

@@ -59,7 +59,7 @@ fn a_new_manifest_is_told_once_it_gets_through_and_unchanged_facts_are_not_told(
     assert_eq!(body, again);
     assert_eq!(body["kind"], "session_manifest");
     assert!(
-        body["artifact"]["prioritized_orientation"][0].as_str().unwrap().contains("approve t"),
+        body["artifact"]["prioritized_orientation"][0].as_str().unwrap().contains("fernery ticket cancel t"),
         "{body:#}"
     );
     let header = |head: &str, name: &str| {

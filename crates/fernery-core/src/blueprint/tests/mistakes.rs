@@ -19,13 +19,9 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
         (
             "concurrency = 3",
             "conurrency = 3",
-            "column 1: limits.conurrency: unknown key `conurrency`; did you mean `concurrency`?",
+            ":1: limits.conurrency: unknown key `conurrency`; did you mean `concurrency`?",
         ),
-        (
-            "concurrency = 3",
-            "concurrency = -1",
-            "column 15: limits.concurrency: must be a number from 0 to 10000",
-        ),
+        ("concurrency = 3", "concurrency = -1", ":15: limits.concurrency: must be a number from 0 to 10000"),
         (
             "concurrency = 3",
             "concurrency = 99999999999999999999999",
@@ -41,7 +37,7 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
             "concurrency = 3.0",
             "limits.concurrency: must be a whole number, not a fraction",
         ),
-        ("[limits]\n", "[limit]\n", "column 2: limit: unknown key `limit`; did you mean `limits`?"),
+        ("[limits]\n", "[limit]\n", ":2: limit: unknown key `limit`; did you mean `limits`?"),
         ("[limits]\n", "[[limits]]\n", "limits: must be a table, not a list"),
         ("[workers.gate]", "[workers.gaet]", "workers.gaet: unknown worker `gaet`; did you mean `gate`?"),
         ("[workers.gate]\ninterval = \"2s\"\n", "", "workers.gate: is missing"),
@@ -61,7 +57,7 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
         ("# cost_usd = 20.00", "cost_usd = 1e3", "must be an amount like 12.50"),
         ("# cost_usd = 20.00", "cost_usd = 0.0000001", "must be an amount like 12.50"),
         ("azolla_id = \"mec\"", "azolla_id = \"a/b\"", "azolla_id: an id has 1 to 64 characters"),
-        ("azolla_id = \"mec\"\n", "", "line 1, column 1: azolla_id: is missing"),
+        ("azolla_id = \"mec\"\n", "", "1:1: azolla_id: is missing"),
         ("category = \"EXECUTION\"", "category = \"a\\u0000b\"", "contains the invisible character \\u{0}"),
         (
             "category = \"EXECUTION\"",
@@ -185,7 +181,7 @@ fn every_mistake_is_told_with_its_place_and_the_nearest_name() {
         (
             "[retry]",
             "[prompts]\nPATCH_DIAZOTROPH = \"{ticket}\\n{titel}\"\n[retry]",
-            "column 20: prompts.PATCH_DIAZOTROPH: unknown name `{titel}`; known: {ticket} {title} {acceptance_criteria} {note} \
+            ":20: prompts.PATCH_DIAZOTROPH: unknown name `{titel}`; known: {ticket} {title} {acceptance_criteria} {note} \
              {failure} {objective_id} {attempt} {branch_name} {repo_ref} {base_branch} {commit_sha}",
         ),
         (

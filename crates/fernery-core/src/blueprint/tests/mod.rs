@@ -83,9 +83,9 @@ fn a_blueprint_that_extends_itself_is_refused() {
         _ => None,
     };
     for (name, expected) in [
-        ("a", "line 1, column 11: extends: in `c`, line 1, column 11: is circular: b → c → b"),
+        ("a", "1:11: extends: in `c` at 1:11: is circular: b → c → b"),
         ("far", "has more than 8 blueprints"),
-        ("mecc", "line 1, column 11: extends: there is no blueprint `mecc`; did you mean `mec`?"),
+        ("mecc", "1:11: extends: there is no blueprint `mecc`; did you mean `mec`?"),
         ("nope", "there is no blueprint `nope`"),
     ] {
         let flaws = Blueprint::parse(&format!("extends = \"{name}\""), &others).unwrap_err();
@@ -99,8 +99,7 @@ fn a_blueprint_that_extends_itself_is_refused() {
 fn a_flaw_in_a_parent_is_told_where_the_child_names_it() {
     let others = |name: &str| (name == "p").then(|| format!("{LEAST}\n[limits]\nconcurrency = -5\n"));
     let flaws = Blueprint::parse("azolla_id = \"c\"\nextends = \"p\"", &others).unwrap_err();
-    let expected =
-        "line 2, column 11: limits.concurrency: in `p`, line 15, column 15: must be a number from 0 to 10000";
+    let expected = "2:11: limits.concurrency: in `p` at 15:15: must be a number from 0 to 10000";
     assert_eq!(flaws.iter().map(Flaw::to_string).collect::<Vec<_>>(), [expected]);
 }
 
@@ -290,4 +289,27 @@ fn a_repository_may_have_the_name_of_the_built_in_rules() {
         assert!(inbox.is_stand_in(&Blueprint::stand_in_stream(&of), &of));
         assert!(!inbox.is_stand_in(&inbox.stream_of(&of, None), &of));
     }
+}
+
+#[test]
+fn a_persons_azolla_has_no_runner_and_only_gates_that_run_no_program() {
+    let tasks = Blueprint::tasks();
+    assert!(tasks.is_for_people() && tasks.warnings().is_empty() && !tasks.needs_repository());
+    assert!(!Blueprint::mec().is_for_people() && !Blueprint::task_management().is_for_people());
+    let kind = tasks.executor().unwrap().kind;
+    assert!(!kind.runs_here() && !kind.starts_program());
+    assert_eq!(Blueprint::from_json(&tasks.to_json()).unwrap(), tasks);
+    let flaws = |text: &str| {
+        let flaws = Blueprint::parse(text, &|_| None).expect_err(text);
+        flaws.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let own = "extends = \"tasks\"\nazolla_id = \"a\"\n";
+    let command = format!("{own}[[gates]]\nkind = \"command\"\nname = \"tests\"\nargv = [\"true\"]\n");
+    assert!(flaws(&command).contains("gate `tests` is not for a person's work"), "{}", flaws(&command));
+    let settings = format!("{own}[executors.PERSON_DIAZOTROPH]\nkind = \"person\"\nargv = [\"true\"]\n");
+    assert!(flaws(&settings).contains("a person has no settings"), "{}", flaws(&settings));
+    let patches = "extends = \"mec\"\nazolla_id = \"a\"\n[executors.PATCH_DIAZOTROPH]\nkind = \"person\"\n";
+    assert!(flaws(patches).contains("a person's work is no patch"), "{}", flaws(patches));
+    let inbox = "extends = \"task_management\"\nazolla_id = \"a\"\n[executors.TRIAGE_DIAZOTROPH]\nkind = \"person\"\n";
+    assert!(flaws(inbox).contains("`person` is only for tickets"), "{}", flaws(inbox));
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::artifact::{BlockerId, BlockerKind};
+use crate::artifact::{BlockerId, BlockerKind, CandidateId};
 use serde_json::json;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -19,7 +19,15 @@ pub(in crate::inbox) fn now() -> Timestamp {
 pub(in crate::inbox) fn own(candidates: u64) -> Own {
     let azolla_id = AzollaId::stored("task_management");
     let oldest_candidate = Some(now().before(HOUR));
-    Own { azolla_id, candidates, oldest_candidate, pending_captures: 3, held_captures: 0 }
+    Own {
+        azolla_id,
+        candidates,
+        oldest_candidate,
+        pending_captures: 3,
+        held_captures: 0,
+        pressing: Vec::new(),
+        repos: None,
+    }
 }
 
 pub(in crate::inbox) fn objective(id: &str, status: ObjectiveStatus) -> Objective {
@@ -58,7 +66,8 @@ pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>
         unread: 0,
         full: false,
     };
-    AzollaAnswer { asked, objectives, pauses, clocks: BTreeMap::new(), foreign: BTreeMap::new() }
+    let (clocks, foreign) = (BTreeMap::new(), BTreeMap::new());
+    AzollaAnswer { asked, objectives, pauses, clocks, foreign, blueprint: None }
 }
 
 fn pause(id: &str, reason: PauseReason) -> PauseState {
@@ -99,24 +108,29 @@ fn each_state_that_needs_a_person_has_its_command_and_the_others_have_no_item() 
         ),
         (
             blocked(vec![blocker("a", false), blocker("b", false)]),
-            "fernery ticket show T-1",
+            "fernery ticket unblock T-1 --all",
             "blocked on 2 things: nobody said why",
         ),
-        (blocked(vec![]), "fernery ticket show T-1", "blocked: nobody said why"),
+        (blocked(vec![]), "fernery ticket unblock T-1 --all", "blocked: nobody said why"),
         (
             dated(Todo),
-            "fernery ticket show T-1",
+            "fernery snooze T-1 tomorrow",
             "overdue since 2026-11-15 23:59 UTC | nobody works on it yet",
         ),
         (
             dated(InProgress),
-            "fernery ticket show T-1",
+            "fernery snooze T-1 tomorrow",
             "overdue since 2026-11-15 23:59 UTC | still under way",
         ),
         (
             Objective { urgency: 1, ..objective("T-1", New) },
             "fernery ticket approve T-1",
-            "waits for approval since 2026-11-16 10:00 UTC | due 2026-11-17 10:00 UTC",
+            "waits for approval since 2026-11-16 10:00 UTC",
+        ),
+        (
+            Objective { urgency: 0, ..objective("T-1", New) },
+            "fernery ticket approve T-1",
+            "waits longer than urgency 0 allows | waits for approval since 2026-11-16 10:00 UTC",
         ),
         (objective("T-1", Todo), "", ""),
         (objective("T-1", InProgress), "", ""),
@@ -142,9 +156,11 @@ fn a_ticket_whose_text_must_change_is_to_be_edited_before_it_is_unblocked() {
         description: "no such repository. Name one: fernery ticket edit T-1 --meta repo_ref=NAME".into(),
         ..blocker("b", false)
     };
-    let asks = "Answer the executor (fernery ticket edit T-1): which colour?";
+    let asks = "Say more in the ticket (fernery ticket edit T-1)";
     assert_eq!(command(named.clone(), "Fix this", now()), "fernery ticket edit T-1");
     assert_eq!(command(blocker("b", false), asks, now()), "fernery ticket edit T-1");
+    let asked = "Answer it: fernery ticket answer T-1 \"…\"   (which colour?)";
+    assert_eq!(command(blocker("b", false), asked, now()), "fernery ticket answer T-1 \"…\"");
     let unblock = "fernery ticket unblock T-1 --blocker b";
     assert_eq!(command(blocker("b", false), "look", now()), unblock);
     assert_eq!(command(named, "Fix this", now().after(HOUR)), unblock, "it was edited since");
@@ -244,8 +260,8 @@ fn a_pause_that_tells_no_action_gets_the_command() {
         &URGENCY,
         now(),
     );
-    assert_eq!(found.pauses()[0].prioritized_actions, ["fernery ticket show T-1"]);
-    assert_eq!(found.items[0].why, ["blocked: nobody said why", "its last run did not pass"]);
+    assert_eq!(found.pauses()[0].prioritized_actions, ["fernery ticket unblock T-1 --all"]);
+    assert_eq!(found.items[0].why, ["blocked: nobody said why"], "no run is known");
 }
 
 /// Of an objective that its azolla does not tell, a pause is what is known.
@@ -349,4 +365,82 @@ fn captures_that_are_held_have_an_item_with_the_command_that_releases_them() {
     assert_eq!(held.command, "fernery triage release");
     assert_eq!(held.title, "2 captures came with an import and are held");
     assert_eq!(found.pending_captures, 3, "they are counted apart");
+}
+
+#[test]
+fn the_urgent_and_the_due_of_the_inbox_have_lines_of_their_own() {
+    let candidate = |id: &str, urgency, due_at| Pressing {
+        candidate_id: CandidateId::stored(id),
+        title: format!("Title of {id}"),
+        importance: 2,
+        urgency,
+        due_at,
+        created_at: now().before(HOUR),
+    };
+    let pressing = vec![
+        candidate("019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f", 0, None),
+        candidate("due", 1, Some(now().after(HOUR))),
+        candidate("late", 1, Some(now().before(HOUR))),
+    ];
+    let found = facts(&[], &Own { pressing, ..own(5) }, &URGENCY, now());
+    let said: Vec<_> = found
+        .items
+        .iter()
+        .map(|item| (item.command.as_str(), item.title.as_str(), item.why.join(" | ")))
+        .collect();
+    let since = "captured, and no ticket yet, since 2026-11-16 11:00 UTC";
+    assert_eq!(
+        said,
+        [
+            (
+                "fernery triage promote late",
+                "Title of late",
+                format!("overdue since 2026-11-16 11:00 UTC | {since}")
+            ),
+            ("fernery triage promote due", "Title of due", format!("{since} | due 2026-11-16 13:00 UTC")),
+            (
+                "fernery triage promote 019a8c5e-07398f",
+                "Title of 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f",
+                format!("urgent: now | {since}")
+            ),
+            (
+                "fernery triage",
+                "2 more candidates wait in the inbox",
+                "nothing becomes a ticket before somebody promotes it; the oldest since 2026-11-16 11:00 UTC"
+                    .to_string()
+            ),
+        ]
+    );
+}
+
+#[test]
+fn an_approval_that_would_be_refused_is_not_suggested() {
+    let new = |metadata: serde_json::Value| Objective {
+        metadata: serde_json::from_value(metadata).unwrap(),
+        ..objective("T-1", ObjectiveStatus::New)
+    };
+    let command = |objective: Objective, repos: &[&str]| {
+        let there =
+            AzollaAnswer { blueprint: Some(Arc::new(Blueprint::mec())), ..told(vec![objective], vec![]) };
+        let repos = Some(repos.iter().map(ToString::to_string).collect());
+        facts(&[there], &Own { repos, ..own(0) }, &URGENCY, now()).items[0].command.clone()
+    };
+    let named = json!({"repo_ref": "web"});
+    assert_eq!(command(new(named.clone()), &["web"]), "fernery ticket approve T-1");
+    assert_eq!(command(new(named.clone()), &["app"]), "fernery ticket edit T-1 --meta repo_ref=app");
+    assert_eq!(command(new(json!({})), &["app", "web"]), "fernery ticket edit T-1 --meta repo_ref=app");
+    assert_eq!(command(new(named), &[]), "fernery ticket cancel T-1");
+}
+
+#[test]
+fn what_a_person_does_is_theirs_from_the_start_and_until_it_is_done() {
+    for status in [ObjectiveStatus::New, ObjectiveStatus::Todo, ObjectiveStatus::InProgress] {
+        let there = AzollaAnswer {
+            blueprint: Some(Arc::new(Blueprint::tasks())),
+            ..told(vec![objective("T-1", status)], vec![])
+        };
+        let found = facts(&[there], &own(0), &URGENCY, now());
+        assert_eq!(found.items[0].command, "fernery done T-1");
+        assert_eq!(found.items[0].why, ["yours to do since 2026-11-16 10:00 UTC"]);
+    }
 }

@@ -11,6 +11,7 @@ mod words;
 
 use super::dates::{self, When};
 use super::one_line;
+use super::recurring::{self, Every};
 use crate::Timestamp;
 use crate::calendar::Zone;
 use jiff::civil::Date;
@@ -48,6 +49,8 @@ pub struct Marks {
     pub done_on: Option<String>,
     /// When it was written down, as written.
     pub written_on: Option<String>,
+    /// How often it comes again, and the line without that.
+    pub every: Option<(Every, String)>,
 }
 
 /// Reads a captured line.
@@ -59,6 +62,7 @@ pub fn read_line(text: &str, captured_at: Timestamp, zone: &Zone) -> Marks {
     if reader.words.len() <= WORDS_MAX {
         reader.keys();
         reader.start();
+        reader.recurring(captured_at);
         reader.end();
         reader.inside();
         reader.names();
@@ -79,6 +83,17 @@ pub fn read_line(text: &str, captured_at: Timestamp, zone: &Zone) -> Marks {
         marks.urgency = Some(marks.urgency.map_or(by_date, |said| said.min(by_date)));
     }
     marks
+}
+
+/// The labels that a line is marked with by `+`.
+pub fn labels(line: &str) -> Vec<String> {
+    let mut labels = Vec::new();
+    for (sign, label) in line.split_whitespace().filter_map(name) {
+        if sign == '+' {
+            keep(&mut labels, label);
+        }
+    }
+    labels
 }
 
 /// How urgent a date is on the day that it was said: gone, by tomorrow, within seven days, within 31, later.
@@ -192,6 +207,44 @@ impl<'a> Reader<'a> {
             }
             self.take(at, 1);
             at += 1;
+        }
+    }
+
+    /// `every monday`, where the words begin or end with it. What is left must be something.
+    fn recurring(&mut self, captured_at: Timestamp) {
+        let first = self.words.iter().position(|word| !word.taken);
+        let last = self.words.iter().rposition(|word| word.plain == "every");
+        for (at, begins) in [(first, true), (last, false)] {
+            let Some(at) = at else { continue };
+            let Some(words) = (at..self.words.len()).map(|at| self.free(at)).collect::<Option<Vec<_>>>()
+            else {
+                continue;
+            };
+            let plain: Vec<&str> = words.iter().map(|word| &word.plain[..]).collect();
+            let Some((taken, every)) = recurring::phrase(&plain) else { continue };
+            let only_names = words[taken..].iter().all(|word| name(word.text).is_some());
+            let rest: Vec<&str> = self
+                .words
+                .iter()
+                .enumerate()
+                .filter(|(n, _)| !(at..at + taken).contains(n))
+                .map(|(_, word)| word.text)
+                .collect();
+            let says_something =
+                self.words.iter().enumerate().any(|(n, word)| {
+                    !word.taken && !(at..at + taken).contains(&n) && name(word.text).is_none()
+                });
+            if !says_something || !(begins || only_names) {
+                continue;
+            }
+            let Some(due_at) = every.first(captured_at, self.zone).and_then(|at| every.due(at, self.zone))
+            else {
+                continue;
+            };
+            self.marks.due_at.get_or_insert(due_at);
+            self.marks.every = Some((every, rest.join(" ")));
+            self.take(at, taken);
+            return;
         }
     }
 

@@ -15,7 +15,7 @@ pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
             for part in parts(event) {
                 match part["type"].as_str() {
                     Some("text") => parser.says(part["text"].as_str().unwrap_or_default()),
-                    Some("tool_use") => parser.told.question |= part["name"] == QUESTION,
+                    Some("tool_use") if part["name"] == QUESTION => parser.asks(&part["input"]),
                     _ => {}
                 }
             }
@@ -42,7 +42,9 @@ fn result(event: &Value, parser: &mut OutputParser) {
     };
     parser.told.usage = by_model.reduce(Usage::and).or_else(alone).or(parser.told.usage);
     let denied = event["permission_denials"].as_array().into_iter().flatten();
-    parser.told.question |= denied.into_iter().any(|denied| denied["tool_name"] == QUESTION);
+    for denied in denied.filter(|denied| denied["tool_name"] == QUESTION) {
+        parser.asks(&denied["tool_input"]);
+    }
     let text = event["result"].as_str();
     if let Some(text) = text {
         parser.says(text);

@@ -19,7 +19,9 @@ pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
         Some("tool_use") => {
             parser.piece_of = None;
             parser.told.finished = None;
-            parser.told.question |= event["tool_name"] == "ask_user";
+            if event["tool_name"] == "ask_user" {
+                parser.asks(&event["parameters"]);
+            }
         }
         Some("result") => {
             let used = &event["stats"];

@@ -19,7 +19,7 @@ pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
                         }
                         parser.piece_of = Some(id.to_string());
                     }
-                    Some("actionRequired") => parser.told.question = true,
+                    Some("actionRequired") => parser.asks(&part["data"]),
                     _ => {}
                 }
             }

@@ -7,7 +7,7 @@ pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
     match event["type"].as_str() {
         Some("start") => parser.session(event["session"].as_str()),
         Some("text") => parser.says(event["text"].as_str().unwrap_or_default()),
-        Some("question") => parser.told.question = true,
+        Some("question") => parser.asks(event),
         Some("usage") => {
             let usage = Usage::of(count(&event["input"]), None, count(&event["output"]));
             parser.told.usage = usage.or(parser.told.usage);

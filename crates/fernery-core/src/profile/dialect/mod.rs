@@ -82,8 +82,10 @@ pub struct AgentReport {
     pub message: Option<String>,
     /// What it calls this session.
     pub session: Option<String>,
-    /// It asked something: as its protocol asks, or by a last line `QUESTION: …`.
+    /// It asked something: as its protocol asks, or by a line `QUESTION: …` of its last message.
     pub question: bool,
+    /// What it asked, as far as it says.
+    pub asked: Option<String>,
     /// Why nothing has to change, where its last line is `NO_CHANGE: …`.
     pub no_change: Option<String>,
 }
@@ -127,10 +129,24 @@ impl OutputParser {
             keep_end(message);
         }
         told.message = told.message.map(|text| showable(text.trim())).filter(|text| !text.is_empty());
-        let last = told.message.as_deref().and_then(|text| text.lines().last()).unwrap_or_default();
-        told.question |= last.starts_with("QUESTION:");
+        let message = told.message.as_deref().unwrap_or_default();
+        let last = message.lines().last().unwrap_or_default();
         told.no_change = last.strip_prefix("NO_CHANGE:").map(|why| why.trim().to_string());
+        // Its last word counts.
+        if told.no_change.is_none()
+            && let Some(question) = final_question(message, self.dialect)
+        {
+            told.question = true;
+            told.asked = Some(question);
+        }
+        told.asked = told.asked.map(|text| bounded_question(&text)).filter(|text| !text.is_empty());
         told
+    }
+
+    /// It asked by a tool of its protocol, with this input.
+    fn asks(&mut self, input: &Value) {
+        self.told.question = true;
+        self.told.asked = question_of(input).or(self.told.asked.take());
     }
 
     fn line(&mut self, line: &[u8]) {
@@ -203,6 +219,41 @@ impl Dialect {
         };
         shown(&note?)
     }
+}
+
+/// The question at the end of a message: the last line that begins with `QUESTION:`, with the list of choices below it and, in a
+/// protocol that keeps messages apart, the rest of its paragraph. Programs without one often write more after it (what they used,
+/// what they saved), and many put the word in bold.
+fn final_question(message: &str, dialect: Dialect) -> Option<String> {
+    let dressed = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '>' | '#');
+    let lines: Vec<&str> = message.lines().collect();
+    let asked = |line: &str| line.trim_start_matches(dressed).strip_prefix("QUESTION:").map(str::to_string);
+    let (nth, first) = lines.iter().enumerate().rev().find_map(|(nth, line)| Some((nth, asked(line)?)))?;
+    let first = first.trim().trim_start_matches(['*', '_', '`']).trim().to_string();
+    let belongs = |line: &&&str| match dialect {
+        Dialect::Text => line.starts_with([' ', '\t', '-', '*']),
+        _ => !line.trim().is_empty(),
+    };
+    let more = lines[nth + 1..].iter().take_while(belongs).map(|line| line.trim_end());
+    Some(std::iter::once(first.as_str()).chain(more).collect::<Vec<_>>().join("\n").trim().to_string())
+}
+
+/// What the input of a tool for questions asks, all of it.
+fn question_of(input: &Value) -> Option<String> {
+    let of = |one: &Value| {
+        let text = ["question", "prompt", "message", "text"].into_iter().find_map(|key| one[key].as_str())?;
+        let options = one["options"].as_array().into_iter().flatten();
+        let label =
+            |option: &Value| option["label"].as_str().or(option.as_str()).map(|label| format!("\n- {label}"));
+        Some(text.to_string() + &options.filter_map(label).collect::<String>())
+    };
+    let many: Vec<String> = input["questions"].as_array().into_iter().flatten().filter_map(of).collect();
+    if many.is_empty() { of(input) } else { Some(many.join("\n")) }
+}
+
+fn bounded_question(text: &str) -> String {
+    let text = showable(text.trim());
+    text[..text.floor_char_boundary(limits::QUESTION_BYTES_MAX)].to_string()
 }
 
 /// Of a message that is too long, its end.

@@ -9,7 +9,7 @@ pub(super) fn hear(event: &Value, parser: &mut OutputParser) {
     match event["type"].as_str() {
         Some("step_start") => parser.told.finished = None,
         Some("text") => parser.says(part["text"].as_str().unwrap_or_default()),
-        Some("tool_use") => parser.told.question |= part["tool"] == "question",
+        Some("tool_use") if part["tool"] == "question" => parser.asks(&part["state"]["input"]),
         Some("step_finish") => {
             let used = &part["tokens"];
             let cached = count(&used["cache"]["read"]);

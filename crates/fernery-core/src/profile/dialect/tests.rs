@@ -69,6 +69,7 @@ fn a_run_that_went_well_tells_its_end_its_figures_and_its_last_words() {
             message: Some(message.to_string()),
             session: session.map(str::to_string),
             question: false,
+            asked: None,
             no_change: None,
         };
         assert_eq!(told(dialect, output), expected, "{dialect}");
@@ -220,6 +221,42 @@ fn questions_and_reasons_to_change_nothing_are_told() {
     ] {
         assert!(told(dialect, line).question, "{line}");
     }
+    for (text, asked) in [
+        ("I looked.\nQUESTION: which file?\n\n", "which file?"),
+        ("QUESTION: a?\nQUESTION: b?\nTokens: 3k sent\n", "b?"),
+        ("  **QUESTION:** which?\n- a\n- b\n\nTokens: 3k\n", "which?\n- a\n- b"),
+        ("> QUESTION: which?\n", "which?"),
+        ("is this a QUESTION: no\n", ""),
+        ("QUESTION: which?\nNO_CHANGE: none\n", ""),
+        ("QUESTION:\n", ""),
+    ] {
+        assert_eq!(told(Dialect::Text, text).asked.unwrap_or_default(), asked, "{text}");
+    }
+    // The same rule in the last message of every protocol.
+    let says = "Done.\\n\\nQUESTION: which file?";
+    for (dialect, line) in [
+        (Dialect::Claude, format!(r#"{{"type":"result","subtype":"success","result":"{says}"}}"#)),
+        (
+            Dialect::Codex,
+            format!(r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{says}"}}}}"#),
+        ),
+        (Dialect::Opencode, format!(r#"{{"type":"text","part":{{"text":"{says}"}}}}"#)),
+        (Dialect::Gemini, format!(r#"{{"type":"message","role":"assistant","content":"{says}"}}"#)),
+        (
+            Dialect::Goose,
+            format!(
+                r#"{{"type":"message","message":{{"id":"1","role":"assistant","content":[{{"type":"text","text":"{says}"}}]}}}}"#
+            ),
+        ),
+        (Dialect::Mock, format!(r#"{{"type":"final","status":"success","message":"{says}"}}"#)),
+    ] {
+        let told = told(dialect, &line);
+        assert!(told.question && told.asked.as_deref() == Some("which file?"), "{line}: {told:?}");
+    }
+    let tool = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"AskUserQuestion","input":
+        {"questions":[{"question":"Which colour?","options":[{"label":"red"},{"label":"blue"}]}]}}]}}"#;
+    let asked = told(Dialect::Claude, tool.replace('\n', "")).asked;
+    assert_eq!(asked.as_deref(), Some("Which colour?\n- red\n- blue"));
     let text = told(Dialect::Text, "I looked.\nNO_CHANGE: it is there already\n");
     assert_eq!(text.no_change.as_deref(), Some("it is there already"));
     assert_eq!(told(Dialect::Text, "NO_CHANGE: no\nI changed it after all\n").no_change, None);

@@ -8,12 +8,15 @@ use crate::pipeline::acts::{self, Actor, Answer, Asked, Refusal, fields};
 use crate::pipeline::objectives::{self, NewObjective, ObjectiveRow};
 use crate::pipeline::{Cell, Row, Sql, azollas};
 use fernery_core::artifact::{AzollaId, CandidateId, Metadata, ObjectiveId, RecordId, WorkorderId};
+use fernery_core::blueprint::Blueprint;
 pub use fernery_core::inbox::CandidateStatus;
+use fernery_core::inbox::{deadline, destination};
 use fernery_core::journal::Act;
 use fernery_core::pipeline::draft::{Draft, DraftEdit};
 use fernery_core::{Timestamp, canonical};
 use serde::Serialize;
 use serde_json::json;
+use std::time::Duration;
 
 /// Captures that a promoted objective names.
 const CAPTURED_FROM_MAX: usize = 20;
@@ -105,7 +108,8 @@ pub fn waiting(
     after: (Timestamp, &str),
     limit: i64,
 ) -> StoreResult<Vec<CandidateView>> {
-    let cells = [azolla_id.as_str().into(), after.0.into(), after.1.into(), limit.into()];
+    let now = sql.calendar();
+    let cells = [azolla_id.as_str().into(), after.0.into(), after.1.into(), limit.into(), now.into()];
     sql.query(include_str!("../sql/candidates_waiting.sql"), &cells)?.iter().map(view).collect()
 }
 
@@ -132,15 +136,39 @@ pub fn page_of(
 
 /// How many wait, counted up to `limit`, and since when the oldest does.
 pub fn count(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<(u64, Option<Timestamp>)> {
-    let cells = [azolla_id.as_str().into(), limit.into()];
+    let cells = [azolla_id.as_str().into(), limit.into(), sql.calendar().into()];
     match sql.one(include_str!("../sql/candidates_count.sql"), &cells)? {
         Some(row) => Ok((row.count(0)?, row.maybe_at(1)?)),
         None => Ok((0, None)),
     }
 }
 
+/// Those that press: of urgency 0 and 1, and those that are due within a day. Up to `limit` of each.
+pub(crate) fn pressing(
+    sql: &mut dyn Sql,
+    azolla_id: &AzollaId,
+    limit: i64,
+) -> StoreResult<Vec<CandidateView>> {
+    let now = sql.calendar();
+    let soon = now.after(Duration::from_secs(24 * 3600));
+    let urgent = [azolla_id.as_str().into(), 1.into(), now.into(), limit.into()];
+    let due = [azolla_id.as_str().into(), soon.into(), now.into(), limit.into()];
+    let rows = sql.query_all(&[
+        (include_str!("../sql/candidates_due.sql"), due.to_vec()),
+        (include_str!("../sql/candidates_urgent.sql"), urgent.to_vec()),
+    ])?;
+    let mut found: Vec<CandidateView> = Vec::new();
+    for row in rows.iter().flatten() {
+        let one = view(row)?;
+        if found.iter().all(|known| known.candidate_id != one.candidate_id) {
+            found.push(one);
+        }
+    }
+    Ok(found)
+}
+
 /// One candidate, locked, whatever its status; `Err` where there is none.
-fn locked(sql: &mut dyn Sql, id: &CandidateId) -> Answer<CandidateView> {
+pub(in crate::pipeline) fn locked(sql: &mut dyn Sql, id: &CandidateId) -> Answer<CandidateView> {
     let row = sql.one(include_str!("../sql/candidate_lock.sql"), &[id.as_str().into()])?;
     Ok(row.map(|row| view(&row)).transpose()?.ok_or(Refusal::Unknown))
 }
@@ -157,13 +185,15 @@ fn still_waits(candidate: &CandidateView) -> Result<(), Refusal> {
 
 fn update(sql: &mut dyn Sql, candidate: &CandidateView) -> StoreResult<()> {
     let document = canonical::text_of(&json!(candidate.draft));
-    let cells: [Cell<'_>; 6] = [
+    let cells: [Cell<'_>; 8] = [
         candidate.candidate_id.as_str().into(),
         (&document).into(),
         candidate.status.as_str().into(),
         candidate.objective_id.as_ref().map(ObjectiveId::as_str).into(),
         candidate.merged_into.as_ref().map(CandidateId::as_str).into(),
         candidate.updated_at.into(),
+        i64::from(candidate.draft.urgency).into(),
+        deadline::due_of(&candidate.draft.metadata).into(),
     ];
     sql.write(candidate.candidate_id.as_str(), include_str!("../sql/candidate_update.sql"), &cells)
 }
@@ -177,14 +207,33 @@ pub struct Promoted {
     pub row: ObjectiveRow,
     /// Whether it was promoted before this call.
     pub was_there: bool,
+    /// Whether a person does it.
+    pub for_people: bool,
 }
 
-/// Makes the candidate a NEW objective of this azolla, and nothing more.
+/// The azolla that a candidate is promoted to where nobody names one. `repos`: the repositories of this server.
+pub fn destination(sql: &mut dyn Sql, id: &CandidateId, repos: &[String]) -> Answer<AzollaId> {
+    let Some(candidate) = by_id(sql, id)? else { return Ok(Err(Refusal::Unknown)) };
+    // One that was promoted is where it is: the request may be a repetition.
+    if let Some(became) = &candidate.objective_id
+        && let Some(row) = objectives::load(sql, became)?
+    {
+        return Ok(Ok(row.objective.azolla_id));
+    }
+    let (all, hosting) = (azollas::all(sql)?, azollas::hosting(sql)?);
+    let of_tickets = all.iter().map(|known| &*known.blueprint).filter(|of| of.standing.is_none());
+    let (hosted, others): (Vec<&Blueprint>, Vec<&Blueprint>) =
+        of_tickets.partition(|of| hosting.is_hosted(&of.azolla_id));
+    let there = if hosted.is_empty() { others } else { hosted };
+    Ok(destination::destination(&candidate.draft.metadata, &there, repos).map_err(Refusal::Conflict))
+}
+
+/// Makes the candidate a NEW objective of this azolla, and nothing more. `repos`: the repositories of this server.
 pub fn promote(
     sql: &mut dyn Sql,
     actor: &Actor,
     (id, record_id): (&CandidateId, &RecordId),
-    azolla_id: &AzollaId,
+    (azolla_id, repos): (&AzollaId, &[String]),
     objective_id: &ObjectiveId,
 ) -> Answer<Promoted> {
     let what = fields([("azolla_id", json!(azolla_id))]);
@@ -194,7 +243,9 @@ pub fn promote(
         && let Some(became) = &candidate.objective_id
         && let Some(row) = objectives::load(sql, became)?
     {
-        return Ok(Ok(Promoted { candidate, row, was_there: true }));
+        let in_force = azollas::in_force(sql, &row.objective.azolla_id)?;
+        let for_people = in_force.is_some_and(|known| known.blueprint.is_for_people());
+        return Ok(Ok(Promoted { candidate, row, was_there: true, for_people }));
     }
     accepted!(still_waits(&candidate));
     let mut draft = candidate.draft.clone();
@@ -202,6 +253,14 @@ pub fn promote(
     let captured = captures_of(sql, id)?.into_iter().map(|c| c.capture.capture_id);
     let captured: Vec<_> = captured.take(CAPTURED_FROM_MAX).collect();
     draft.metadata.insert("captured_from".into(), json!(captured));
+    // Work on a repository needs one: the one that the candidate names, or the only one there is.
+    let in_force = azollas::in_force(sql, azolla_id)?;
+    let needs = in_force.as_ref().is_some_and(|known| known.blueprint.needs_repository());
+    if needs && !draft.metadata.contains_key("repo_ref") {
+        let only = repos.first().filter(|_| repos.len() == 1).map(String::as_str);
+        let repo = destination::repository(&draft.metadata, repos).or(only);
+        draft.metadata.extend(repo.map(|repo| ("repo_ref".to_string(), json!(repo))));
+    }
     let new = NewObjective::new(objective_id, azolla_id, draft);
     let row = accepted!(objectives::create(sql, actor, &new)?).row;
     candidate.status = CandidateStatus::Promoted;
@@ -209,7 +268,8 @@ pub fn promote(
     candidate.updated_at = sql.now();
     update(sql, &candidate)?;
     asked.done(sql, json!({"objective_id": objective_id}))?;
-    Ok(Ok(Promoted { candidate, row, was_there: false }))
+    let for_people = in_force.is_some_and(|known| known.blueprint.is_for_people());
+    Ok(Ok(Promoted { candidate, row, was_there: false, for_people }))
 }
 
 /// Edits the draft of a candidate.
@@ -261,6 +321,33 @@ pub fn discard(
     candidate.status = CandidateStatus::Discarded;
     candidate.updated_at = sql.now();
     update(sql, &candidate)?;
+    asked.done(sql, json!({}))?;
+    Ok(Ok(candidate))
+}
+
+/// Takes back that a candidate was discarded: it waits again.
+pub fn restore(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&CandidateId, &RecordId),
+    note: Option<&str>,
+) -> Answer<CandidateView> {
+    accepted!(acts::check_note(note));
+    let what = fields([("note", json!(note))]);
+    let asked = Asked { actor, act: Act::Restored, id: id.as_str(), record_id, what };
+    let mut candidate = accepted!(locked(sql, id)?);
+    if accepted!(asked.is_repeat(sql)?) {
+        return Ok(Ok(candidate));
+    }
+    match candidate.status {
+        CandidateStatus::Discarded => {}
+        CandidateStatus::Waiting => return Ok(Err(Refusal::Conflict("it waits already".into()))),
+        _ => return Ok(still_waits(&candidate).map(|()| candidate)),
+    }
+    candidate.status = CandidateStatus::Waiting;
+    candidate.updated_at = sql.now();
+    let cells = [id.as_str().into(), candidate.updated_at.into()];
+    sql.write(id.as_str(), include_str!("../sql/candidate_restore.sql"), &cells)?;
     asked.done(sql, json!({}))?;
     Ok(Ok(candidate))
 }

@@ -1,5 +1,6 @@
 //! Captures, stored unchanged. A capture never becomes work by itself (invariant 15).
 
+use super::recurrences;
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::acts::{self, Actor, Answer, Asked, Refusal, fields};
 use crate::pipeline::{Cell, Row, Sql, Stage, azollas, journal};
@@ -149,37 +150,48 @@ pub fn capture(
         }
     }
     let azolla_id = accepted!(inbox_of(sql, azolla_id)?);
+    let zone =
+        azollas::in_force(sql, &azolla_id)?.map(|known| known.blueprint.zone.clone()).unwrap_or_default();
     let mut done = Vec::with_capacity(captures.len());
     for new in captures {
-        let now = sql.now();
-        let shown = inbox::shown(&new.raw);
-        let hex = (shown.as_bytes() != new.raw).then(|| hex(&new.raw));
-        let today = sql.calendar();
-        let created_at = new.captured_at.map_or(today, |at| at.min(today));
-        let cells: [Cell<'_>; 7] = [
-            new.capture_id.as_str().into(),
-            azolla_id.as_str().into(),
-            (&shown).into(),
-            hex.as_deref().into(),
-            (&new.source_label).into(),
-            created_at.into(),
-            now.into(),
-        ];
-        let is_new = sql.touched(include_str!("../sql/capture_insert.sql"), &cells)? == 1;
-        let gone = || StoreError::Corrupt(format!("capture {} is gone", new.capture_id));
-        let stored = by_id(sql, &new.capture_id)?.ok_or_else(gone)?;
-        let same = stored.capture.raw_content == shown
-            && stored.raw_hex == hex
-            && stored.capture.source_label == new.source_label
-            && stored.capture.azolla_id == azolla_id;
-        done.push(match (is_new, same) {
-            (true, _) => Stored::New(stored),
-            (false, true) => Stored::Before(stored),
-            (false, false) => Stored::Taken(new.capture_id.clone()),
-        });
+        let stored = store(sql, &azolla_id, new)?;
+        if let Stored::New(stored) = &stored {
+            recurrences::read_from(sql, &stored.capture, &zone)?;
+        }
+        done.push(stored);
     }
     sql.wakes(Stage::Captures);
     Ok(Ok(done))
+}
+
+/// Stores one capture in this inbox.
+pub(super) fn store(sql: &mut dyn Sql, azolla_id: &AzollaId, new: &NewCapture) -> StoreResult<Stored> {
+    let now = sql.now();
+    let shown = inbox::shown(&new.raw);
+    let hex = (shown.as_bytes() != new.raw).then(|| hex(&new.raw));
+    let today = sql.calendar();
+    let created_at = new.captured_at.map_or(today, |at| at.min(today));
+    let cells: [Cell<'_>; 7] = [
+        new.capture_id.as_str().into(),
+        azolla_id.as_str().into(),
+        (&shown).into(),
+        hex.as_deref().into(),
+        (&new.source_label).into(),
+        created_at.into(),
+        now.into(),
+    ];
+    let is_new = sql.touched(include_str!("../sql/capture_insert.sql"), &cells)? == 1;
+    let gone = || StoreError::Corrupt(format!("capture {} is gone", new.capture_id));
+    let stored = by_id(sql, &new.capture_id)?.ok_or_else(gone)?;
+    let same = stored.capture.raw_content == shown
+        && stored.raw_hex == hex
+        && stored.capture.source_label == new.source_label
+        && stored.capture.azolla_id == *azolla_id;
+    Ok(match (is_new, same) {
+        (true, _) => Stored::New(stored),
+        (false, true) => Stored::Before(stored),
+        (false, false) => Stored::Taken(new.capture_id.clone()),
+    })
 }
 
 fn hex(raw: &[u8]) -> String {
@@ -211,6 +223,22 @@ pub fn pending(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResu
     let cells = [azolla_id.as_str().into(), limit.into()];
     let row = sql.one(include_str!("../sql/captures_pending.sql"), &cells)?;
     row.map_or(Ok((0, 0)), |row| Ok((row.count(0)?, row.count(1)?)))
+}
+
+/// How many triage has still to look through, in one inbox or in all: those that wait, and those that it has in hand. Counted up
+/// to a limit.
+pub fn unsorted(sql: &mut dyn Sql, azolla_id: Option<&AzollaId>) -> StoreResult<u64> {
+    let limit = super::tracks::COUNTED_MAX;
+    let inboxes = match azolla_id {
+        Some(azolla_id) => vec![azolla_id.clone()],
+        None => azollas::ids(sql)?,
+    };
+    let mut count = 0;
+    for inbox in inboxes {
+        count += pending(sql, &inbox, limit)?.0;
+    }
+    let in_hand = sql.one(include_str!("../sql/captures_underway.sql"), &[limit.into()])?;
+    Ok(count + in_hand.map_or(Ok(0), |row| row.count::<u64>(0))?)
 }
 
 /// How many are held, in one inbox or in all.

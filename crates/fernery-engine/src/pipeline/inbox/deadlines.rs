@@ -11,6 +11,7 @@ use fernery_core::artifact::{AzollaId, Objective, ObjectiveId};
 use fernery_core::inbox::deadline::{self, Clock};
 use fernery_core::{Timestamp, canonical};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Records objectives as an azolla answered them. Only a change of urgency or `due_at` changes their clocks.
 pub fn watch(
@@ -61,13 +62,20 @@ pub fn watch(
     Ok(())
 }
 
-/// Since when the urgencies of these objectives count; only of those that are watched.
+/// Since when the urgencies of these objectives count; only of those that are watched, and that would be late if they counted from
+/// their beginning: for the others it makes no difference.
 pub(crate) fn clocks(
     sql: &mut dyn Sql,
-    by: &AzollaId,
+    (by, urgency): (&AzollaId, &[Option<Duration>; 5]),
     source: &AzollaId,
     objectives: &[Objective],
 ) -> StoreResult<BTreeMap<ObjectiveId, Clock>> {
+    let now = sql.calendar();
+    let matters = |objective: &&Objective| {
+        let clock = deadline::clock(objective, None, now);
+        clock.due_at.is_none() && deadline::deadline(&clock, urgency).is_some_and(|late| late <= now)
+    };
+    let objectives: Vec<&Objective> = objectives.iter().filter(matters).collect();
     let asked = objectives.iter().map(|objective| {
         let key = vec![by.as_str().into(), source.as_str().into(), objective.objective_id.as_str().into()];
         (include_str!("../sql/deadline_clock.sql"), key)

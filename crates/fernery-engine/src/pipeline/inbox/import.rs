@@ -6,6 +6,7 @@ use crate::pipeline::{Cell, Sql, objectives};
 use fernery_core::artifact::{AzollaId, CandidateId, Objective, ObjectiveId, WorkorderId};
 use fernery_core::canonical;
 use fernery_core::exported::{BesideObjective, CandidateRecord, Exported, Kept};
+use fernery_core::inbox::deadline;
 
 /// Folder, name and azolla of each file that belongs to an azolla, objectives aside.
 pub(crate) fn belongings(all: &Exported) -> impl Iterator<Item = (&'static str, &String, &AzollaId)> {
@@ -112,8 +113,9 @@ pub(crate) fn write(sql: &mut dyn Sql, all: &Exported, entry: impl Fn(&str) -> i
 }
 
 fn write_candidate(sql: &mut dyn Sql, candidate: &CandidateRecord) -> StoreResult<()> {
-    let (id, document) = (candidate.candidate_id.as_str(), canonical::text_of(&candidate.draft()));
-    let cells: [Cell<'_>; 10] = [
+    let draft = candidate.draft();
+    let (id, document) = (candidate.candidate_id.as_str(), canonical::text_of(&draft));
+    let cells: [Cell<'_>; 12] = [
         id.into(),
         candidate.azolla_id.as_str().into(),
         candidate.work_order_id.as_ref().map(WorkorderId::as_str).into(),
@@ -124,6 +126,8 @@ fn write_candidate(sql: &mut dyn Sql, candidate: &CandidateRecord) -> StoreResul
         candidate.merged_into.as_ref().map(CandidateId::as_str).into(),
         candidate.created_at.into(),
         candidate.updated_at.into(),
+        i64::from(draft.urgency).into(),
+        deadline::due_of(&draft.metadata).into(),
     ];
     put(sql, include_str!("../sql/candidate_arrives.sql"), &cells, &format!("candidate {id}"))?;
     for capture in &candidate.capture_ids {

@@ -10,5 +10,6 @@ pub(crate) mod import;
 pub mod manifests;
 pub mod notices;
 pub mod queries;
+pub mod recurrences;
 pub mod tracks;
 pub(crate) mod verdict;

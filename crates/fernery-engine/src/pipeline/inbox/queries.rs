@@ -5,12 +5,13 @@ use crate::error::{StoreError, StoreResult};
 use crate::pipeline::{Cell, Sql, azollas, objectives};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
-    AzollaId, PauseState, QueryStatus, ResponseId, SubstrateQuery, SubstrateQueryResponse,
+    AzollaId, BlockerRef, PauseState, QueryStatus, ResponseId, SubstrateQuery, SubstrateQueryResponse,
 };
 use fernery_core::blueprint::{ReadableArtifact, Reads};
 use fernery_core::inbox::filter::Filter;
 use fernery_core::pipeline::Violation;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 
 /// Artifacts in one answer.
 pub const RESULTS_MAX: i64 = 500;
@@ -88,6 +89,8 @@ fn found(
     ];
     if let Some(after) = filter.updated_after {
         cells.extend([Cell::At(after), Cell::Text(&filter.after_id)]);
+    } else if filter.is_open() {
+        cells.push(sql.calendar().into());
     }
     let statement = match (filter.updated_after.is_some(), filter.is_open()) {
         (true, true) => include_str!("../sql/objectives_open_changed.sql"),
@@ -95,8 +98,50 @@ fn found(
         (false, true) => include_str!("../sql/objectives_open.sql"),
         (false, false) => include_str!("../sql/objectives_weighed.sql"),
     };
+    if filter.updated_after.is_none() && filter.is_open() {
+        return open_rows(sql, &cells);
+    }
     let rows = sql.query(statement, &cells)?;
     with_blockers(sql, &rows)
+}
+
+/// Open objectives of an azolla, the most important first; `snoozed`: also those that are out of sight.
+pub(crate) fn open(
+    sql: &mut dyn Sql,
+    target: &AzollaId,
+    status: &[fernery_core::artifact::ObjectiveStatus],
+    limit: i64,
+    snoozed: bool,
+) -> StoreResult<Vec<objectives::ObjectiveRow>> {
+    let status = listed(status);
+    let seen_at = if snoozed { EVER.1 } else { sql.calendar() };
+    let cells: [Cell<'_>; 8] = [
+        target.as_str().into(),
+        limit.into(),
+        EVER.0.into(),
+        EVER.1.into(),
+        EVER.1.into(),
+        (&status).into(),
+        "".into(),
+        seen_at.into(),
+    ];
+    open_rows(sql, &cells)
+}
+
+/// Open objectives with their blockers, in two statements.
+fn open_rows(sql: &mut dyn Sql, cells: &[Cell<'_>]) -> StoreResult<Vec<objectives::ObjectiveRow>> {
+    let found = sql.query_all(&[
+        (include_str!("../sql/objectives_open.sql"), cells.to_vec()),
+        (include_str!("../sql/objectives_open_blockers.sql"), cells.to_vec()),
+    ])?;
+    let [rows, of_all] = &found[..] else { return Ok(Vec::new()) };
+    let mut blockers: HashMap<&str, Vec<BlockerRef>> = HashMap::new();
+    for row in of_all {
+        blockers.entry(row.text(4)?).or_default().push(objectives::blocker(row)?);
+    }
+    rows.iter()
+        .map(|row| objectives::objective_row(row, blockers.remove(row.text(0)?).unwrap_or_default()))
+        .collect()
 }
 
 fn with_blockers(
@@ -116,12 +161,13 @@ fn with_blockers(
 /// The last pause of each objective that waits for a person.
 fn pauses_of(sql: &mut dyn Sql, target: &AzollaId, filter: &Filter) -> StoreResult<Vec<Value>> {
     let reason = listed(&filter.reason);
-    let cells: [Cell<'_>; 5] = [
+    let cells: [Cell<'_>; 6] = [
         target.as_str().into(),
         RESULTS_MAX.into(),
         filter.created_after.unwrap_or(EVER.0).into(),
         filter.created_before.unwrap_or(EVER.1).into(),
         (&reason).into(),
+        sql.calendar().into(),
     ];
     let rows = sql.query(include_str!("../sql/pauses_waiting.sql"), &cells)?;
     rows.iter().map(|row| Ok(json!(row.json::<PauseState>(0)?))).collect()

@@ -21,13 +21,15 @@ use fernery_core::artifact::{
     AzollaId, CaptureId, ContextSnapshot, DiazotrophType, Event, ObjectiveId, TerminalReason, WorkorderId,
 };
 use fernery_core::blueprint::{Blueprint, MANIFEST_BUILDER, TRIAGE};
-use fernery_core::inbox::facts::{Facts, Own, facts};
+use fernery_core::inbox::facts::{Facts, Own, Pressing, facts};
 use fernery_core::inbox::question::STANDS_IN;
-use fernery_core::inbox::{Captured, Question, StandIn};
+use fernery_core::inbox::{Captured, Question, StandIn, deadline};
 use fernery_core::limits;
 
 /// Candidates and captures are counted up to here.
 pub(crate) const COUNTED_MAX: i64 = 100_000;
+/// Urgent candidates, and candidates that are due, that have lines of their own.
+const PRESSING_MAX: i64 = 20;
 
 fn duty(registered: &Registered) -> StoreResult<&ObjectiveId> {
     let standing = registered.blueprint.standing.as_ref();
@@ -139,10 +141,11 @@ pub(crate) fn maker(blueprint: &Blueprint, of: &DiazotrophType) -> String {
     model.map_or_else(|| kind.to_string(), |endpoint| format!("{kind} {}", endpoint.model))
 }
 
-/// The azolla that most candidates would go to: `mec`, or else the first that has tickets.
+/// The azolla of programs that most candidates would go to: `mec`, or else the first that has tickets.
 fn target(sql: &mut dyn Sql) -> StoreResult<String> {
     let all = azollas::all(sql)?;
-    let of_tickets = all.iter().filter(|known| known.blueprint.standing.is_none());
+    let is_it = |of: &Blueprint| of.standing.is_none() && !of.is_for_people();
+    let of_tickets = all.iter().filter(|known| is_it(&known.blueprint));
     let mut names: Vec<&str> = of_tickets.map(|known| known.blueprint.azolla_id.as_str()).collect();
     names.sort_unstable_by_key(|name| (*name != TARGET, *name));
     Ok(names.first().copied().unwrap_or(TARGET).to_string())
@@ -228,6 +231,7 @@ pub fn schedule_manifest(
     sql: &mut dyn Sql,
     claimed: &ClaimedEvent,
     answered: &[Answered],
+    repos: &[String],
 ) -> StoreResult<Scheduled> {
     let azolla_id = &claimed.event.azolla_id;
     let registered = locked(sql, azolla_id)?;
@@ -246,7 +250,7 @@ pub fn schedule_manifest(
         return Ok(Scheduled::Closed(TerminalReason::NobodyToAsk));
     }
     answers::record(sql, azolla_id, &claimed.event.event_id, answered)?;
-    let facts = gathered(sql, &registered, answered)?;
+    let facts = gathered(sql, &registered, answered, repos)?;
     if manifests::last_digest(sql, azolla_id)? == Some(facts.digest()) {
         close(sql, &claimed.event, TerminalReason::Unchanged, None)?;
         sql.wakes(crate::pipeline::Stage::Manifest);
@@ -276,7 +280,12 @@ fn stand_in_for(sql: &mut dyn Sql, registered: &Registered, failed: &WorkorderId
 }
 
 /// The facts of a manifest: from the answers of the azollas, and from what waits in this inbox.
-fn gathered(sql: &mut dyn Sql, registered: &Registered, answered: &[Answered]) -> StoreResult<Facts> {
+fn gathered(
+    sql: &mut dyn Sql,
+    registered: &Registered,
+    answered: &[Answered],
+    repos: &[String],
+) -> StoreResult<Facts> {
     let (blueprint, now) = (&registered.blueprint, sql.calendar());
     let (candidates, oldest_candidate) = candidates::count(sql, &blueprint.azolla_id, COUNTED_MAX)?;
     let (pending_captures, held_captures) = captures::pending(sql, &blueprint.azolla_id, COUNTED_MAX)?;
@@ -286,10 +295,26 @@ fn gathered(sql: &mut dyn Sql, registered: &Registered, answered: &[Answered]) -
         oldest_candidate,
         pending_captures,
         held_captures,
+        pressing: candidates::pressing(sql, &blueprint.azolla_id, PRESSING_MAX)?
+            .into_iter()
+            .map(|one| Pressing {
+                due_at: deadline::due_of(&one.draft.metadata),
+                candidate_id: one.candidate_id,
+                title: one.draft.title,
+                importance: one.draft.importance,
+                urgency: one.draft.urgency,
+                created_at: one.created_at,
+            })
+            .collect(),
+        repos: Some(repos.to_vec()),
     };
     let mut told = answers::told(answered);
     for told in &mut told {
-        told.clocks = deadlines::clocks(sql, &blueprint.azolla_id, &told.asked.azolla_id, &told.objectives)?;
+        let by = (&blueprint.azolla_id, &blueprint.urgency);
+        told.clocks = deadlines::clocks(sql, by, &told.asked.azolla_id, &told.objectives)?;
+        if told.asked.server.is_none() {
+            told.blueprint = azollas::in_force(sql, &told.asked.azolla_id)?.map(|known| known.blueprint);
+        }
     }
     Ok(facts(&told, &own, &blueprint.urgency, now))
 }

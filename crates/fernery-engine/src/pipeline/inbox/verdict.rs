@@ -16,7 +16,7 @@ use fernery_core::artifact::{
 };
 use fernery_core::canonical;
 use fernery_core::inbox::facts::Facts;
-use fernery_core::inbox::{Candidate, Captured, Question, StandIn, manifest, triage};
+use fernery_core::inbox::{Candidate, Captured, Question, StandIn, deadline, manifest, triage};
 use fernery_core::job::retry::RetryPolicy;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::exhibits::Exhibits;
@@ -183,13 +183,15 @@ fn insert_candidate(
 ) -> StoreResult<()> {
     let id = CandidateId::stored(&door::artifact_id());
     let document = canonical::text_of(&json!(candidate.draft()));
-    let cells: [Cell<'_>; 6] = [
+    let cells: [Cell<'_>; 8] = [
         id.as_str().into(),
         azolla_id.as_str().into(),
         work.as_str().into(),
         (&document).into(),
         made_by.into(),
         sql.now().into(),
+        i64::from(candidate.urgency).into(),
+        deadline::due_of(&candidate.metadata).into(),
     ];
     sql.write(id.as_str(), include_str!("../sql/candidate_insert.sql"), &cells)?;
     for capture_id in &candidate.capture_ids {

@@ -20,6 +20,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010_orientation.sql"),
     include_str!("migrations/0011_imported.sql"),
     include_str!("migrations/0012_streams.sql"),
+    include_str!("migrations/0013_landings.sql"),
+    include_str!("migrations/0014_people.sql"),
+    include_str!("migrations/0015_dead_letters.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

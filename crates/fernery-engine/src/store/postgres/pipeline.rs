@@ -16,8 +16,9 @@ use crate::store::{NewJob, Transactions};
 use crate::supervise::lock;
 use async_trait::async_trait;
 use bytes::{BufMut, BytesMut};
-use fernery_core::Timestamp;
 use fernery_core::artifact::ObjectiveId;
+use fernery_core::pipeline::membrane::Parts;
+use fernery_core::{JobId, Timestamp};
 use std::collections::HashSet;
 use std::error::Error;
 use std::sync::{Arc, Mutex};
@@ -215,6 +216,28 @@ impl Sql for Transaction<'_> {
     fn enqueue(&mut self, job: NewJob) -> StoreResult<()> {
         self.jobs.push(job);
         Ok(())
+    }
+
+    fn hand_in(&mut self, job_id: JobId, by: &str, output: &Parts) -> StoreResult<bool> {
+        // The job may be one that this transaction made.
+        self.finish()?;
+        let chance = self.shared.settings.chance;
+        let (attempt, token) = (chance.attempt_id().uuid(), chance.lease_token().hash());
+        let result = output.result();
+        let (by, result): (Cell<'_>, Cell<'_>) = (by.into(), (&result).into());
+        let (uuid, token): (_, Cell<'_>) = (job_id.uuid(), Cell::Bytes(&token.0));
+        let session = self.session;
+        let answer = self.runtime.block_on(async {
+            let params: [Param<'_>; 5] = [&uuid, &attempt, &token, &by, &result];
+            let rows = session.query(include_str!("sql/hand_in.sql"), &params).await?;
+            let Some(row) = rows.first() else { return Ok(None) };
+            let ending = Ending::handed_in(job_id, cell(row, 0)?, cell::<At>(row, 1)?.0, output);
+            end_workorders(session, &[ending]).await.map(Some)
+        });
+        let Some(stages) = self.noted(answer)? else { return Ok(false) };
+        self.after.stages.extend(stages);
+        self.after.ended.push(job_id);
+        Ok(true)
     }
 
     fn wakes(&mut self, stage: Stage) {

@@ -4,11 +4,13 @@ use super::PostgresStore;
 use super::connection::retry::{Tries, Trouble};
 use super::operate::{ids, terms};
 use super::rows::{
-    self, Param, attempt_id, brief, cell, count, instant, job_id, json, maybe_instant, maybe_json,
+    self, At, Param, attempt_id, brief, cell, count, instant, job_id, json, maybe_instant, maybe_json,
     rows_limit, word,
 };
 use crate::error::{StoreError, StoreResult};
-use crate::store::{AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, Read};
+use crate::store::{
+    AttemptView, Cursor, DeadFilter, DeadLetter, IdsLike, JobBrief, JobFilter, JobView, Page, Read,
+};
 use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
 use fernery_core::{JobId, JobStatus, Progress, Timestamp, limits};
@@ -180,6 +182,14 @@ impl Read for PostgresStore {
         Ok(Page { rows: found, next: at })
     }
 
+    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<Vec<JobId>> {
+        let (from, to, tail) = (part.from.uuid(), part.to.uuid(), format!("%{}", part.tail));
+        let count = rows_limit(limit);
+        let params: [Param<'_>; 5] = [&from, &to, &tail, &part.producer, &count];
+        let rows = self.read(include_str!("sql/job_ids_between.sql"), &params).await?;
+        rows.iter().map(|row| job_id(row, "job_id")).collect()
+    }
+
     async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
         let ids: Vec<Uuid> = jobs.iter().map(|id| id.uuid()).collect();
         let rows = self.read(include_str!("sql/leases_seen.sql"), &[&ids.as_slice()]).await?;
@@ -203,13 +213,14 @@ impl Read for PostgresStore {
         after: Option<Cursor>,
         limit: usize,
     ) -> StoreResult<Page<DeadLetter>> {
-        let Some(from) = below(after.as_ref()) else {
-            return Ok(Page { rows: Vec::new(), next: None });
+        let (at, below) = match after {
+            Some(Cursor::Buried { at, job_id }) => (At(at), job_id.uuid()),
+            _ => (At(Timestamp::from_millis(253_370_764_800_000)), Uuid::max()),
         };
         let ids = ids(&filter);
         let (stream, code, before) = terms(&filter);
         let count = rows_limit(limit);
-        let params: [Param<'_>; 6] = [&stream, &code, &before, &ids, &from, &count];
+        let params: [Param<'_>; 7] = [&stream, &code, &before, &ids, &at, &below, &count];
         let mut found = Vec::new();
         for row in self.read(include_str!("sql/dead_letters_page.sql"), &params).await? {
             found.push(DeadLetter {
@@ -218,9 +229,11 @@ impl Read for PostgresStore {
                 buried_at: instant(&row, "buried_at")?,
                 reason: cell(&row, "reason")?,
                 code: cell(&row, "code")?,
+                error: cell(&row, "error")?,
             });
         }
-        let next = found.last().filter(|_| found.len() == limit).map(|last| Cursor::Below(last.job_id));
+        let full = found.last().filter(|_| found.len() == limit);
+        let next = full.map(|last| Cursor::Buried { at: last.buried_at, job_id: last.job_id });
         Ok(Page { rows: found, next })
     }
 

@@ -21,6 +21,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_orientation.sql"),
     include_str!("migrations/0007_imported.sql"),
     include_str!("migrations/0008_streams.sql"),
+    include_str!("migrations/0009_landings.sql"),
+    include_str!("migrations/0010_people.sql"),
+    include_str!("migrations/0011_dead_letters.sql"),
 ];
 
 /// How the writing connection is set up.

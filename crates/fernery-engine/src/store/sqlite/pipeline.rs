@@ -1,15 +1,18 @@
 //! The pipeline's statements on the writer's transaction, or on a reader's snapshot.
 
 use super::SqliteStore;
+use super::rows;
 use super::tx::Tx;
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution::{self, Ending};
 use crate::pipeline::{Cell, Names, Row, Sql, Stage, Value, Work};
 use crate::store::{NewJob, Transactions};
 use async_trait::async_trait;
-use fernery_core::Timestamp;
+use fernery_core::job::AttemptOutcome;
+use fernery_core::pipeline::membrane::Parts;
+use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -94,6 +97,39 @@ impl Sql for Tx<'_> {
         Tx::enqueue(self, std::slice::from_ref(&job)).map(drop)
     }
 
+    fn hand_in(&mut self, job_id: JobId, by: &str, output: &Parts) -> StoreResult<bool> {
+        let id = job_id.uuid();
+        let taken: Option<(StreamName, i64, u32)> = self
+            .db
+            .prepare_cached(include_str!("sql/waiting_take.sql"))?
+            .query_row([id.as_bytes()], |row| Ok((rows::stream(row, 0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((stream, waited, attempt_no)) = taken else { return Ok(false) };
+        let chance = self.settings.chance;
+        let (attempt, token) = (chance.attempt_id().uuid(), chance.lease_token().hash());
+        let (now, succeeded) = (self.now.as_millis(), AttemptOutcome::Succeeded.as_str());
+        // As after a claim and a report.
+        let claim_version = waited + 2;
+        self.hot.attempt_insert.execute(params![
+            id.as_bytes(),
+            attempt_no + 1,
+            attempt.as_bytes(),
+            token.0,
+            by,
+            now,
+            now,
+            succeeded,
+            JobStatus::Succeeded.as_str(),
+            claim_version,
+            output.result(),
+            None::<&str>
+        ])?;
+        self.count(&stream).ready -= 1;
+        self.end_workorder(&Ending::handed_in(job_id, claim_version, self.now, output))?;
+        self.finish(job_id, &stream, JobStatus::Succeeded, claim_version, None)?;
+        Ok(true)
+    }
+
     fn wakes(&mut self, stage: Stage) {
         self.after.stages.insert(stage);
     }
@@ -160,6 +196,10 @@ impl Sql for Snapshot<'_> {
     }
 
     fn enqueue(&mut self, _: NewJob) -> StoreResult<()> {
+        Err(StoreError::Refused("a reader does not write".into()))
+    }
+
+    fn hand_in(&mut self, _: JobId, _: &str, _: &Parts) -> StoreResult<bool> {
         Err(StoreError::Refused("a reader does not write".into()))
     }
 

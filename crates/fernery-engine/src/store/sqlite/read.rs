@@ -3,7 +3,9 @@
 use super::SqliteStore;
 use super::rows;
 use crate::error::StoreResult;
-use crate::store::{AttemptView, Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, JobView, Page, Read};
+use crate::store::{
+    AttemptView, Cursor, DeadFilter, DeadLetter, IdsLike, JobBrief, JobFilter, JobView, Page, Read,
+};
 use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
 use fernery_core::{Holding, JobId, JobStatus, Progress, Timestamp, limits};
@@ -23,6 +25,10 @@ impl Read for SqliteStore {
         limit: usize,
     ) -> StoreResult<Page<JobBrief>> {
         self.read(move |db| jobs(db, &filter, after, limit)).await
+    }
+
+    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<Vec<JobId>> {
+        self.read(move |db| job_ids(db, &part, limit)).await
     }
 
     async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
@@ -178,6 +184,13 @@ fn candidates(
     Ok(statement.query_map(params![from, batch], below)?.collect::<Result<_, _>>()?)
 }
 
+fn job_ids(db: &Connection, part: &IdsLike, limit: usize) -> StoreResult<Vec<JobId>> {
+    let (from, to) = (part.from.uuid(), part.to.uuid());
+    let mut statement = db.prepare_cached(include_str!("sql/job_ids_between.sql"))?;
+    let params = params![from.as_bytes(), to.as_bytes(), format!("%{}", part.tail), part.producer, limit];
+    Ok(statement.query_map(params, |row| rows::job_id(row, 0))?.collect::<Result<_, _>>()?)
+}
+
 fn next_due(db: &Connection) -> StoreResult<Option<Timestamp>> {
     let mut statement = db.prepare_cached(include_str!("sql/scheduled_next.sql"))?;
     Ok(statement.query_row([], |row| rows::maybe_instant(row, 0))?)
@@ -216,19 +229,24 @@ fn dead_letters(
     limit: usize,
 ) -> StoreResult<Page<DeadLetter>> {
     let p = DeadParams::new(filter);
-    let below = below_or_end(after.as_ref());
+    let (at, below) = match after {
+        Some(Cursor::Buried { at, job_id }) => (at.as_millis(), job_id.uuid().as_bytes().to_vec()),
+        _ => (i64::MAX, Vec::new()),
+    };
     let mut statement = db.prepare_cached(include_str!("sql/dead_letters_page.sql"))?;
-    let found = statement.query_map(params![p.stream, p.code, p.before, p.ids, below, limit], |row| {
+    let found = statement.query_map(params![p.stream, p.code, p.before, p.ids, at, below, limit], |row| {
         Ok(DeadLetter {
             job_id: rows::job_id(row, "job_id")?,
             stream: rows::stream(row, "stream")?,
             buried_at: rows::instant(row, "buried_at")?,
             reason: row.get("reason")?,
             code: row.get("code")?,
+            error: row.get("error")?,
         })
     })?;
     let rows: Vec<_> = found.collect::<Result<_, _>>()?;
-    let next = rows.last().filter(|_| rows.len() == limit).map(|last| Cursor::Below(last.job_id));
+    let full = rows.last().filter(|_| rows.len() == limit);
+    let next = full.map(|last: &DeadLetter| Cursor::Buried { at: last.buried_at, job_id: last.job_id });
     Ok(Page { rows, next })
 }
 

@@ -11,8 +11,10 @@ impl State {
         after: Option<Cursor>,
         limit: usize,
     ) -> Page<DeadLetter> {
-        let newest_first = self.dead(filter).into_iter().rev();
-        cut(newest_first.map(|letter| (Cursor::Below(letter.job_id), letter)), after, limit)
+        let mut dead = self.dead(filter);
+        dead.sort_by_key(|letter| std::cmp::Reverse((letter.buried_at, letter.job_id)));
+        let on = |letter: &DeadLetter| Cursor::Buried { at: letter.buried_at, job_id: letter.job_id };
+        cut(dead.into_iter().map(|letter| (on(&letter), letter)), after, limit)
     }
 
     pub(crate) fn job_page(&self, filter: &JobFilter, after: Option<Cursor>, limit: usize) -> Page<JobBrief> {
@@ -74,6 +76,9 @@ fn cut<T>(rows: impl Iterator<Item = (Cursor, T)>, after: Option<Cursor>, limit:
 fn is_behind(after: &Cursor, row: &Cursor) -> bool {
     match (after, row) {
         (Cursor::Below(after), Cursor::Below(row)) => row < after,
+        (Cursor::Buried { at, job_id }, Cursor::Buried { at: row_at, job_id: row }) => {
+            (row_at, row) < (at, job_id)
+        }
         (Cursor::Ready { stream, seq }, Cursor::Ready { stream: row_stream, seq: row_seq }) => {
             (row_stream, row_seq) > (stream, seq)
         }

@@ -16,8 +16,8 @@ use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadLetter,
-    Enqueue, Enqueued, Failure, JobBrief, JobFilter, JobView, Keep, LivingProcess, Maintain, NewJob, Operate,
-    Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer, Store, StoreSettings,
+    Enqueue, Enqueued, Failure, IdsLike, JobBrief, JobFilter, JobView, Keep, LivingProcess, Maintain, NewJob,
+    Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer, Store, StoreSettings,
     StreamCounts, StreamView, Streams, TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
@@ -172,6 +172,21 @@ impl Read for ModelStore {
         limit: usize,
     ) -> StoreResult<Page<JobBrief>> {
         self.read(|state| state.job_page(&filter, after, limit))
+    }
+
+    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<Vec<JobId>> {
+        self.read(|state| {
+            let between = state.jobs.values().map(state::Job::view).map(|view| view.brief);
+            let meant = between.filter(|job| {
+                (part.from..=part.to).contains(&job.job_id)
+                    && job.job_id.to_string().ends_with(&part.tail)
+                    && part.producer.as_ref().is_none_or(|producer| Some(producer) == job.producer.as_ref())
+            });
+            let mut ids: Vec<JobId> = meant.map(|job| job.job_id).collect();
+            ids.sort();
+            ids.truncate(limit);
+            ids
+        })
     }
 
     async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {

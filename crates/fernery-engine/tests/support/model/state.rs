@@ -180,6 +180,12 @@ impl Job {
             buried_at: *finished_at,
             reason: grave.reason.to_string(),
             code: grave.code.clone(),
+            error: self
+                .view()
+                .attempts
+                .last()
+                .and_then(|last| last.error.as_ref())
+                .map(|e| e.get().to_string()),
         })
     }
 

@@ -1,18 +1,24 @@
 //! `fernery azolla list` and `show`: which azollas there are, by which blueprints.
 
 use crate::cli::failure::Outcome;
-use crate::cli::screen::{Cell, Screen, plain};
-use fernery_client::Client;
+use crate::cli::screen::{Cell, Screen, plain, remark};
+use crate::workers::reload::told;
 use fernery_client::client::{Query, Reply};
-use fernery_client::wire::{AzollaDetail, AzollaList, AzollaSummary};
+use fernery_client::wire::{AzollaDetail, AzollaList, AzollaSummary, ReloadRequest, ReloadResponse};
+use fernery_client::{Client, ClientError};
 use fernery_core::artifact::AzollaId;
+use serde_json::Value;
 use std::time::Duration;
+
+/// How long a reload may take beyond the usual time: it may try sandboxes.
+const RELOAD_WITHIN: Duration = Duration::from_secs(20);
 
 /// What only a server can answer.
 #[derive(Debug)]
 pub(in crate::cli) enum Hosted {
     List,
     Show { id: AzollaId },
+    Reload { dry_run: bool },
 }
 
 pub(in crate::cli) async fn run(azolla: Hosted, client: &Client, screen: Screen) -> Outcome {
@@ -27,7 +33,7 @@ pub(in crate::cli) async fn run(azolla: Hosted, client: &Client, screen: Screen)
                 .azollas
                 .into_iter()
                 .map(|a| {
-                    let hosted = hosted(&a);
+                    let hosted = hosted(&a, screen);
                     vec![
                         a.azolla_id.into(),
                         hosted.into(),
@@ -37,35 +43,94 @@ pub(in crate::cli) async fn run(azolla: Hosted, client: &Client, screen: Screen)
                     ]
                 })
                 .collect();
-            screen.table(&["AZOLLA", "HOSTED", "CATEGORY", "BLUEPRINT…", "DESCRIPTION"], rows)
+            screen.table(&["AZOLLA…", "HOSTED", "CATEGORY", "BLUEPRINT…", "DESCRIPTION…"], rows)
         }
         Hosted::Show { id } => {
             let reply: Reply<AzollaDetail> =
                 client.get(&format!("/v1/azollas/{id}"), &Query::new(), Duration::ZERO).await?;
-            if screen.json { screen.json_body(&reply.body) } else { show(screen, &reply.read()?) }
+            if screen.json {
+                return screen.json_body(&reply.body);
+            }
+            show(screen, &reply.read()?)?;
+            pending(client, &id).await;
+            Ok(())
+        }
+        Hosted::Reload { dry_run } => {
+            let reply = reload(client, dry_run).await?;
+            if screen.json {
+                return screen.json_body(&reply.body);
+            }
+            let answer = reply.read()?;
+            if answer.azollas.is_empty() {
+                return screen.line("nothing has changed");
+            }
+            for change in &answer.azollas {
+                screen.line(&plain(&format!("{}: {}", change.azolla_id, told(change))))?;
+                for part in &change.difference {
+                    let path = part.path.trim_start_matches('/').replace('/', ".");
+                    let line = format!("  {path}: {} → {}", short(&part.before), short(&part.now));
+                    screen.line(&plain(&line).replace('\n', " "))?;
+                }
+            }
+            screen.line(if answer.applied { "applied" } else { "to apply it: fernery azolla reload" })
         }
     }
 }
 
+/// A value, cut to what a line can show.
+fn short(value: &Value) -> String {
+    const CHARS_MAX: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+async fn reload(client: &Client, dry_run: bool) -> Result<Reply<ReloadResponse>, ClientError> {
+    client.post("/v1/reload", &ReloadRequest { dry_run }, RELOAD_WITHIN).await
+}
+
+/// Says on stderr if the file of an azolla was edited since it was read. Who may not reload is told nothing.
+async fn pending(client: &Client, id: &AzollaId) {
+    let reply = reload(client, true).await;
+    let said = match reply.and_then(|reply| reply.read()) {
+        Ok(answer) => {
+            let change = answer.azollas.into_iter().find(|change| change.azolla_id == *id);
+            change.map(|change| {
+                format!("its file was edited ({}); to apply it: fernery azolla reload", told(&change))
+            })
+        }
+        Err(error) if error.status() == Some(422) => Some(error.lines().join("\n")),
+        Err(_) => None,
+    };
+    if let Some(said) = said {
+        remark(&plain(&said));
+    }
+}
+
 /// Whether a process runs its workers, and since when none does.
-fn hosted(azolla: &AzollaSummary) -> String {
+fn hosted(azolla: &AzollaSummary, screen: Screen) -> String {
     match (azolla.hosted, azolla.hosted_at) {
         (true, _) => "yes".to_string(),
         (false, None) => "never".to_string(),
-        (false, Some(at)) => format!("not since {at}"),
+        (false, Some(at)) => match screen.at(at) {
+            told if told == at.to_string() => format!("not since {told}"),
+            told => format!("last {told}"),
+        },
     }
 }
 
 fn show(screen: Screen, azolla: &AzollaDetail) -> Outcome {
     screen.facts(&[
         ("azolla", (&azolla.summary.azolla_id).into()),
-        ("hosted", hosted(&azolla.summary).into()),
+        ("hosted", hosted(&azolla.summary, screen).into()),
         ("category", (&azolla.summary.category).into()),
         ("description", (&azolla.summary.description).into()),
         ("blueprint", azolla.summary.digest.into()),
     ])?;
     for pass in &azolla.workers {
-        screen.line(&plain(&pass.to_string()))?;
+        screen.say(&plain(&pass.to_string()))?;
     }
     screen.line("")?;
     let text = serde_json::to_string_pretty(&azolla.blueprint).unwrap_or_default();

@@ -25,6 +25,21 @@ Examples:
     List,
     Check(Check),
     Show(Show),
+    /// Read the blueprint files of the server again: all of them are applied, or none
+    ///
+    /// Work that is under way goes on under the blueprint that it was made under. Approved tickets whose approval covers
+    /// something that has changed go back to NEW. SIGHUP to the server does the same.
+    #[command(after_help = "\
+Exit codes: 0 applied, or nothing has changed, 2 a file has a mistake and nothing was applied.
+
+Examples:
+  fernery azolla reload
+  fernery azolla reload --dry-run    only say what would change")]
+    Reload {
+        /// Only say what would change
+        #[arg(long)]
+        dry_run: bool,
+    },
 }
 
 impl Azolla {
@@ -32,6 +47,7 @@ impl Azolla {
     pub(super) fn of_server(self) -> Result<Hosted, Self> {
         match self {
             Self::List => Ok(Hosted::List),
+            Self::Reload { dry_run } => Ok(Hosted::Reload { dry_run }),
             Self::Show(Show { id: Some(id), default: false }) => Ok(Hosted::Show { id }),
             here => Err(here),
         }
@@ -41,7 +57,7 @@ impl Azolla {
 /// Check blueprints, the files that define azollas
 ///
 /// Lists all mistakes at once, with line and column. A blueprint that a file extends is searched for next to it, as
-/// NAME.toml; `mec` and `task_management` are also built in. An agent's profile is searched for as profiles/NAME.toml,
+/// NAME.toml; `mec`, `task_management` and `tasks` are also built in. An agent's profile is searched for as profiles/NAME.toml,
 /// then among the built-in ones.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -83,7 +99,7 @@ pub(super) fn run(command: Azolla, screen: Screen) -> Outcome {
         Azolla::Check(args) => check(&args, screen),
         Azolla::Show(args) => show(&args, screen),
         // Not reached: `of_server` handles it.
-        Azolla::List => Ok(()),
+        Azolla::List | Azolla::Reload { .. } => Ok(()),
     }
 }
 
@@ -157,8 +173,7 @@ fn warnings(blueprint: &Blueprint) -> Vec<Value> {
 
 /// `FILE:LINE:COLUMN: key: what is wrong`, which editors know how to jump to.
 fn told(file: &str, flaw: &Flaw) -> String {
-    let path = if flaw.path.is_empty() { String::new() } else { format!("{}: ", flaw.path) };
-    plain(&format!("{file}:{}:{}: {path}{}", flaw.line, flaw.column, flaw.message)).replace('\n', " ")
+    plain(&flaw.in_file(&file)).replace('\n', " ")
 }
 
 /// The text of the blueprint of this name in the same folder.

@@ -126,14 +126,6 @@ impl Place {
         let data = std::path::absolute(global.data_dir()?)?;
         let Some(url) = url.filter(|url| !global.is_of(&data, url)) else {
             if !data.is_dir() {
-                // In a folder that was not named and has no server, the capture would be lost.
-                if !global.names_data()? {
-                    return Err(Failure::unreachable(format!(
-                        "not captured: {} does not exist; `fernery up` creates it, --data names another \
-                         directory, FERNERY_URL a server",
-                        data.display()
-                    )));
-                }
                 data_dir::prepare(&data).map_err(Failure::usage)?;
             }
             let takers = "the next `fernery capture` or `fernery up`".to_string();
@@ -173,7 +165,7 @@ impl Place {
 
 /// The server, unless nobody serves now.
 fn server(global: &Global) -> Result<Server, Unstored> {
-    global.server().map_err(|failure| match failure.is_unreachable() {
+    global.now().server().map_err(|failure| match failure.is_unreachable() {
         true => Unstored::Later(failure),
         false => Unstored::Blocked(failure),
     })
@@ -184,6 +176,7 @@ pub(super) fn run(capture: &Capture, global: &Global, screen: Screen) -> Outcome
         remark("`--json` was taken as text: flags come before the text");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let global = &global.with_own_data()?;
     if capture.words == ["-"] {
         let place = Place::find(global)?;
         return runtime.block_on(lines::run(&|raw| capture.request(raw), &place, global, screen));

@@ -6,7 +6,7 @@ use super::Global;
 use super::failure::Outcome;
 use super::screen::{Cell, Screen, json_inert, remark};
 use crate::config::table::{OTHER_ENV, SETTINGS, nearest};
-use crate::config::{self, Given, InForce, Inputs, Settings, database, duration};
+use crate::config::{self, Given, InForce, Settings, database, duration};
 use crate::http::WorkerAuth;
 use clap::Args;
 use flags::SettingFlags;
@@ -33,8 +33,7 @@ pub(super) struct Config {
 pub(super) fn in_force(global: &Global, flags: impl Into<Vec<Given>>) -> Outcome<(InForce, Settings)> {
     let mut all = global.flags();
     all.extend(flags.into());
-    let inputs = Inputs { flags: all, config: global.config.clone(), env: &|name| std::env::var_os(name) };
-    let in_force = inputs.resolve()?;
+    let in_force = global.resolved(all)?;
     let settings = in_force.check()?;
     Ok((in_force, settings))
 }
@@ -75,7 +74,7 @@ pub(super) fn run(config: Config, global: &Global, screen: Screen) -> Outcome {
             vec![row.setting.key.into(), shown, row.origin().into()]
         })
         .collect();
-    screen.table(&["SETTING", "VALUE", "FROM"], rows)
+    screen.table(&["SETTING", "VALUE…", "FROM"], rows)
 }
 
 /// The current value, as a person or a program may see it.

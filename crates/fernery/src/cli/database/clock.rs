@@ -45,5 +45,5 @@ pub(in crate::cli) fn run(command: Clock, global: &Global, screen: Screen) -> Ou
         return screen.line(&line.to_string());
     }
     let was = if doubt.is_some() { "it was in doubt; retention resumes" } else { "it was not in doubt" };
-    screen.line(&format!("{shown}: the time {now} is confirmed; {was}"))
+    screen.say(&format!("{shown}: the time {now} is confirmed; {was}"))
 }

@@ -35,5 +35,5 @@ pub(in crate::cli) fn run(fence: Fence, global: &Global, screen: Screen) -> Outc
         return screen.line(&json!({ "database": shown.to_string(), "leases_freed": freed }).to_string());
     }
     let revoked = counted(freed, "lease");
-    screen.line(&format!("fenced {shown}: {revoked} revoked, every claim_version raised"))
+    screen.say(&format!("fenced {shown}: {revoked} revoked, every claim_version raised"))
 }

@@ -101,6 +101,6 @@ fn settings(folder: &Folder) -> Outcome<Settings> {
         source: Source::Flag,
     };
     let flags = vec![flag("listen", "127.0.0.1:0"), flag("log_level", "warn")];
-    let inputs = Inputs { flags, config: Some(folder.config()), env: &|_| None };
+    let inputs = Inputs { flags, config: Some(folder.config()), env: &|_| None, here: None };
     Ok(inputs.resolve()?.check()?)
 }

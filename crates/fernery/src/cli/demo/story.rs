@@ -4,9 +4,10 @@
 use super::folder::Folder;
 use crate::cli::export::{self, Exported};
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::screen::{Screen, json_inert, plain};
+use crate::cli::run::diff::painted;
+use crate::cli::screen::{Paint, Screen, json_inert, plain};
 use crate::cli::ticket::approve::UNAPPROVED;
-use crate::cli::ticket::show::Moment;
+use crate::cli::ticket::show::{Moment, verdict};
 use crate::cli::ticket::{brief, detail, path};
 use crate::cli::{input, ticket};
 use crate::demo;
@@ -48,7 +49,7 @@ impl Story<'_> {
         self.say(&match self.tier {
             Tier::Unconfined => "open  no sandbox around the agent and the tests, as you said".to_string(),
             tier => {
-                format!("cell  {tier}: the agent and the tests see only their own folder, and no network")
+                format!("cell  {tier}: the agent and the tests see only their folder, no network")
             }
         })?;
         let id = self.write_down(&client).await?;
@@ -68,12 +69,20 @@ impl Story<'_> {
     }
 
     fn say(&self, line: &str) -> Outcome {
+        if self.screen.json { Ok(()) } else { self.screen.say(&plain(line)) }
+    }
+
+    /// A command to paste: it is never broken into lines.
+    fn command(&self, line: &str) -> Outcome {
         if self.screen.json { Ok(()) } else { self.screen.line(&plain(line)) }
     }
 
     fn headed(&self, head: &str) -> Outcome {
         self.say("")?;
-        self.say(&format!("── {head} ──"))
+        if self.screen.json {
+            return Ok(());
+        }
+        self.screen.say_painted(&plain(&format!("── {head} ──")), Paint::Busy)
     }
 
     async fn write_down(&self, client: &Client) -> Outcome<ObjectiveId> {
@@ -87,6 +96,7 @@ impl Story<'_> {
             urgency: 2,
             metadata: metadata.into_iter().collect(),
             blocked_on: Vec::new(),
+            after: Vec::new(),
         };
         let reply: Reply<ObjectiveView> = client.post("/v1/objectives", &request, Duration::ZERO).await?;
         Ok(reply.read()?.objective.objective_id)
@@ -99,7 +109,7 @@ impl Story<'_> {
             read.approval.ok_or_else(|| Failure::conflict("the azolla does not exist any more"))?;
         if !self.screen.json {
             self.headed("a ticket: nothing runs before you approve exactly this")?;
-            ticket::show::approval(self.screen, &approval)?;
+            ticket::show::approval(self.screen, &approval, None)?;
         }
         if !self.yes {
             self.say("")?;
@@ -112,8 +122,8 @@ impl Story<'_> {
                     .hint(format_args!("{} stays: delete it, or run `fernery up` in it", self.folder.shown()))
             })?;
         }
-        let request =
-            ApproveRequest { digest: approval.digest, note: None, record_id: ticket::act::record() };
+        let (digest, record_id) = (approval.digest, ticket::act::record());
+        let request = ApproveRequest { digest, note: None, record_id, from_scratch: false };
         let _: Reply<DecisionResponse> = ticket::act::send(client, &path(id, "approve"), &request).await?;
         Ok(())
     }
@@ -151,11 +161,16 @@ impl Story<'_> {
         let seconds = moment.at.since(now.view.objective.created_at).as_secs_f64();
         // An operator is shown as a token name and its id.
         let who = moment.who.split('.').next().unwrap_or_default();
-        self.say(&format!("{seconds:4.1} s  {who:9}  {}", moment.what.replace('\n', " ")))?;
+        if self.screen.json {
+            return Ok(());
+        }
+        let what = plain(&moment.what).replace('\n', " ");
+        self.screen.hanging(&format!("{seconds:4.1} s  {:9}  ", plain(who)), &what, verdict(&what))?;
         let pause = now.pauses.iter().find(|pause| pause.created_at == moment.at);
         let goes_on = pause.filter(|_| who == "fernery").and_then(|pause| pause.prioritized_actions.first());
         for line in moment.more.iter().chain(goes_on) {
-            self.say(&format!("{:19}{}", "", line.replace('\n', " ")))?;
+            let line = plain(line).replace('\n', " ");
+            self.screen.hanging(&" ".repeat(19), &line, verdict(&line))?;
         }
         Ok(())
     }
@@ -164,21 +179,21 @@ impl Story<'_> {
     fn end(&self, whole: &ObjectiveDetail, exported: &Exported) -> Outcome {
         if let Some(patch) = patch(whole) {
             self.headed("the patch")?;
-            self.say(patch.trim_end())?;
+            self.screen.line(&painted(patch.trim_end(), self.screen))?;
         }
         let (typed, fernery) = (|below: &str| self.folder.typed(below), program_name());
         let status = whole.view.objective.status;
         self.headed(&format!("{} is {status}; the server stops, and all files stay", demo::TICKET))?;
         if let Some(branch) = branch(whole) {
-            self.say(&format!("git -C {} show {branch}", typed("repo")))?;
+            self.command(&format!("git -C {} show {branch}", typed("repo")))?;
             self.say("    the patch, on its own branch; main is unchanged")?;
         }
-        self.say(&format!("ls {}", typed("export")))?;
+        self.command(&format!("ls {}", typed("export")))?;
         self.say(&format!(
             "    the prompts, outputs, verdicts and decisions: {} files of JSON",
             exported.count()
         ))?;
-        self.say(&format!("cd {} && {fernery} up", typed("")))?;
+        self.command(&format!("cd {} && {fernery} up", typed("")))?;
         self.say("    the same server again; then, in another terminal there:")?;
         for action in whole.pauses.last().into_iter().flat_map(|pause| &pause.prioritized_actions) {
             self.say(&format!("    {}", action.replace("fernery ", &format!("{fernery} "))))?;

@@ -62,7 +62,7 @@ pub(super) async fn run(export: Export, client: &Client, screen: Screen) -> Outc
     if screen.json {
         return screen.line(&exported.to_json().to_string());
     }
-    screen.line(&format!("{}: {}", export.dir.display(), exported.counted()))?;
+    screen.say(&format!("{}: {}", export.dir.display(), exported.counted()))?;
     screen.line(&format!("digest {}", exported.digest))
 }
 

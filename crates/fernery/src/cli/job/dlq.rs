@@ -1,6 +1,7 @@
 //! `fernery dlq`: jobs that were given up.
 
 use crate::cli::failure::{Failure, Outcome};
+use crate::cli::ids::{self, NamedJob};
 use crate::cli::input;
 use crate::cli::pages::{self, Listing, Paging};
 use crate::cli::screen::{Cell, Screen, counted};
@@ -8,7 +9,8 @@ use clap::{Args, Subcommand};
 use fernery_client::Client;
 use fernery_client::client::Query;
 use fernery_client::wire::{DeadLetterFilter, DeadLetterPage, DeadLetterRequest};
-use fernery_core::{JobId, StreamName, Timestamp};
+use fernery_core::{JobStatus, StreamName, Timestamp};
+use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Dlq {
@@ -28,7 +30,7 @@ Examples:
 Examples:
   fernery dlq redrive --stream build --code E_TIMEOUT --dry-run    how many?
   fernery dlq redrive --stream build --code E_TIMEOUT
-  fernery dlq redrive 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
+  fernery dlq redrive 019a8c5e-07398f    a listed job")]
     Redrive(Which),
     /// Delete dead jobs and their history permanently; without a filter, all of them
     #[command(after_help = "\
@@ -63,7 +65,7 @@ pub(in crate::cli) struct Filter {
 pub(in crate::cli) struct Which {
     /// Only these jobs
     #[arg(value_name = "ID")]
-    ids: Vec<JobId>,
+    ids: Vec<NamedJob>,
     #[command(flatten)]
     filter: Filter,
     /// At most this many
@@ -75,24 +77,36 @@ pub(in crate::cli) struct Which {
 }
 
 impl Which {
-    fn request(&self) -> DeadLetterRequest {
+    async fn request(&self, client: &Client) -> Outcome<DeadLetterRequest> {
         let Filter { stream, code, before } = self.filter.clone();
         let unfiltered = stream.is_none() && code.is_none() && before.is_none() && self.ids.is_empty();
-        DeadLetterRequest {
-            filter: DeadLetterFilter { stream, code, before, job_ids: self.ids.clone() },
+        let job_ids = ids::jobs(client, &self.ids).await?;
+        for id in &job_ids {
+            // A filter that means nothing changes nothing; a name that means nothing is a mistake.
+            let status = client.job(*id, Duration::ZERO).await?.read()?.status;
+            if status != JobStatus::Dead {
+                return Err(Failure::conflict(format!("job {id} is {status}, not DEAD")));
+            }
+        }
+        Ok(DeadLetterRequest {
+            filter: DeadLetterFilter { stream, code, before, job_ids },
             all: unfiltered,
             dry_run: self.dry_run,
             limit: self.limit,
-        }
+        })
     }
 }
 
 const DEAD_LETTERS: Listing<DeadLetterPage> = Listing {
     key: "dead_letters",
-    heads: &["JOB", "STREAM…", "BURIED", "REASON…", "CODE"],
+    heads: &["JOB", "STREAM…", "DIED", "REASON…", "ERROR…"],
     rows: |page| {
         let row = |d: fernery_client::wire::DeadLetterInfo| -> Vec<Cell> {
-            vec![d.job_id.into(), d.stream.into(), d.buried_at.into(), d.reason.into(), d.code.into()]
+            let error = match &d.message {
+                Some(message) => format!("{}: {message}", d.code),
+                None => d.code,
+            };
+            vec![d.job_id.into(), d.stream.into(), d.buried_at.into(), d.reason.into(), error.into()]
         };
         page.dead_letters.into_iter().map(row).collect()
     },
@@ -111,7 +125,7 @@ pub(in crate::cli) async fn run(dlq: Dlq, client: &Client, screen: Screen) -> Ou
             pages::list(screen, &DEAD_LETTERS, &paging, fetch).await
         }
         Dlq::Redrive(which) => {
-            let reply = client.redrive(&which.request()).await?;
+            let reply = client.redrive(&which.request(client).await?).await?;
             let answer = reply.read()?;
             match answer.matched {
                 _ if screen.json => screen.json_body(&reply.body),
@@ -122,7 +136,7 @@ pub(in crate::cli) async fn run(dlq: Dlq, client: &Client, screen: Screen) -> Ou
             }
         }
         Dlq::Purge { which, yes } => {
-            let request = which.request();
+            let request = which.request(client).await?;
             if !yes && !request.dry_run {
                 confirm_purge(&request, client).await?;
             }

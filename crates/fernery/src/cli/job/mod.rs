@@ -6,9 +6,10 @@ mod lines;
 pub(super) mod stream;
 
 use super::failure::Outcome;
+use super::ids::{self, NamedJob};
 use super::input;
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen, counted};
+use super::screen::{Cell, Screen, counted, remark};
 use clap::Subcommand;
 use enqueue::Enqueue;
 use fernery_client::client::{Query, Reply};
@@ -24,6 +25,8 @@ pub(super) enum Job {
     Enqueue(Box<Enqueue>),
     /// List jobs, newest first; QUEUED jobs in the order in which they will be claimed
     #[command(after_help = "\
+Jobs by which Fernery itself works (streams diazotroph:… and notice:…) are listed with --all or --stream.
+
 Examples:
   fernery job list
   fernery job list --status QUEUED --stream build
@@ -41,11 +44,11 @@ Examples:
     /// Show one job with its attempts
     #[command(after_help = "\
 Examples:
-  fernery job show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery job show 019a8c5e-07398f              as lists show it
   fernery job show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --wait 30s")]
     Show {
         /// The job's id
-        id: JobId,
+        id: NamedJob,
         /// First wait up to this long for the job to end
         #[arg(long, value_name = "DURATION", value_parser = input::duration)]
         wait: Option<Duration>,
@@ -53,19 +56,19 @@ Examples:
     /// Explain why a job is not running, or what its state is
     #[command(after_help = "\
 Example:
-  fernery job explain 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
+  fernery job explain 019a8c5e-07398f")]
     Explain {
         /// The job's id
-        id: JobId,
+        id: NamedJob,
     },
     /// Cancel a job: a queued one ends at once, a running one is told with its next heartbeat
     #[command(after_help = "\
 Examples:
-  fernery job cancel 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
-  fernery job cancel --force 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
+  fernery job cancel 019a8c5e-07398f
+  fernery job cancel --force 019a8c5e-07398f")]
     Cancel {
         /// The job's id
-        id: JobId,
+        id: NamedJob,
         /// End it now, even if a worker holds it; the worker's report will be refused
         #[arg(long)]
         force: bool,
@@ -73,10 +76,10 @@ Examples:
     /// Start a DEAD or CANCELLED job over, with counters at zero
     #[command(after_help = "\
 Example:
-  fernery job retry 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f")]
+  fernery job retry 019a8c5e-07398f")]
     Retry {
         /// The job's id
-        id: JobId,
+        id: NamedJob,
     },
 }
 
@@ -93,10 +96,24 @@ pub(super) async fn run(job: Job, client: &Client, screen: Screen) -> Outcome {
                 let query = Query::new().with("status", status).with("stream", stream.as_ref());
                 client.jobs(&query.with("limit", Some(limit)).with("cursor", cursor)).await
             };
-            pages::list(screen, &JOBS, &paging, fetch).await
+            if screen.json || paging.all || stream.is_some() {
+                return pages::list(screen, &JOBS, &paging, fetch).await;
+            }
+            match pages::list_most(screen, &OTHER_JOBS, &paging, fetch).await? {
+                0 => {}
+                n => remark(&format!(
+                    "not listed: {} of Fernery itself; --all lists them too",
+                    counted(n, "job")
+                )),
+            }
+            Ok(())
         }
-        Job::Show { id, wait } => show(screen, &wait_for_end(client, id, wait.unwrap_or_default()).await?),
+        Job::Show { id, wait } => {
+            let id = ids::job(client, &id).await?;
+            show(screen, &wait_for_end(client, id, wait.unwrap_or_default()).await?)
+        }
         Job::Explain { id } => {
+            let id = ids::job(client, &id).await?;
             let reply = client.explain(id).await?;
             if screen.json {
                 screen.json_body(&reply.body)
@@ -105,21 +122,23 @@ pub(super) async fn run(job: Job, client: &Client, screen: Screen) -> Outcome {
             }
         }
         Job::Cancel { id, force } => {
+            let id = ids::job(client, &id).await?;
             let reply = client.cancel(id, force).await?;
             match reply.read()?.outcome {
                 _ if screen.json => screen.json_body(&reply.body),
-                CancelOutcome::Cancelled => screen.line(&format!("{id} is cancelled")),
-                CancelOutcome::Requested => screen.line(&format!(
+                CancelOutcome::Cancelled => screen.say(&format!("{id} is cancelled")),
+                CancelOutcome::Requested => screen.say(&format!(
                     "{id} is running; its worker is told with the next heartbeat (--force ends it now)"
                 )),
             }
         }
         Job::Retry { id } => {
+            let id = ids::job(client, &id).await?;
             let reply = client.retry(id).await?;
             if screen.json {
                 screen.json_body(&reply.body)
             } else {
-                screen.line(&format!("{id} is queued again"))
+                screen.say(&format!("{id} is queued again"))
             }
         }
     }
@@ -145,20 +164,28 @@ pub(super) async fn wait_for_end(
 
 const JOBS: Listing<JobPage> = Listing {
     key: "jobs",
-    heads: &["JOB", "STREAM…", "STATUS", "RUN AT", "ENDED"],
-    rows: |page| {
-        let row = |job: JobSummary| {
-            vec![
-                job.job_id.into(),
-                job.stream.into(),
-                Cell::state(job.status.as_str()),
-                job.run_at.into(),
-                Cell::maybe(job.finished_at),
-            ]
-        };
-        page.jobs.into_iter().map(row).collect()
-    },
+    heads: &["JOB", "STREAM…", "STATUS", "STARTS", "ENDED"],
+    rows: |page| page.jobs.into_iter().map(row).collect(),
 };
+
+/// Jobs that were enqueued from outside: not those by which Fernery carries out tickets and tells its notices.
+const OTHER_JOBS: Listing<JobPage> = Listing {
+    rows: |page| {
+        let outside = |job: &JobSummary| !job.stream.is_workorders() && !job.stream.is_notices();
+        page.jobs.into_iter().filter(outside).map(row).collect()
+    },
+    ..JOBS
+};
+
+fn row(job: JobSummary) -> Vec<Cell> {
+    vec![
+        job.job_id.into(),
+        job.stream.into(),
+        Cell::state(job.status.as_str()),
+        job.run_at.into(),
+        Cell::maybe(job.finished_at),
+    ]
+}
 
 /// One job for people or programs.
 pub(super) fn show(screen: Screen, reply: &Reply<JobDetail>) -> Outcome {
@@ -199,7 +226,7 @@ pub(super) fn show(screen: Screen, reply: &Reply<JobDetail>) -> Outcome {
             ]
         })
         .collect();
-    screen.table(&["NO", "WORKER", "STARTED", "FINISHED", "OUTCOME"], rows)
+    screen.table(&["NO", "WORKER…", "STARTED", "FINISHED", "OUTCOME"], rows)
 }
 
 fn attempts(so_far: usize, max: u32) -> String {

@@ -49,7 +49,7 @@ pub(in crate::cli) async fn run(stream: Stream, client: &Client, screen: Screen)
 
 const LISTING: Listing<StreamList> = Listing {
     key: "streams",
-    heads: &["STREAM", "READY", "SCHEDULED", "RUNNING", "SUCCEEDED", "DEAD", "CANCELLED", "OLDEST", ""],
+    heads: &["STREAM…", "READY", "LATER", "RUNNING", "DONE", "DEAD", "CANCELLED", "OLDEST", "STATE"],
     rows: |page| page.streams.into_iter().map(row).collect(),
 };
 
@@ -63,7 +63,7 @@ fn row(s: StreamDetail) -> Vec<Cell> {
         s.dead.into(),
         s.cancelled.into(),
         Cell::maybe(s.oldest_age_ms.map(|ms| age(Duration::from_millis(ms)))),
-        if s.paused { "paused".into() } else { "".into() },
+        if s.paused { "paused" } else { "open" }.into(),
     ]
 }
 

@@ -7,7 +7,8 @@ use serde_json::json;
 
 /// Print a completion script for bash, zsh or fish
 ///
-/// The script is generated from the program's own definitions, so it knows every command and flag.
+/// The script is generated from the program's own definitions, so it knows every command and flag. Tickets, runs, jobs,
+/// streams, azollas, profiles and other names it asks the server for, if one answers within half a second.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,6 +39,17 @@ pub(in crate::cli) fn run(completions: Completions, screen: Screen) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut crate::cli::Cli::command(), "fernery", &mut script);
     let script = String::from_utf8_lossy(&script);
-    let script = script.trim_end();
-    if screen.json { screen.line(&json!({ "script": script }).to_string()) } else { screen.line(script) }
+    // In zsh the generated part ends by registering itself; the names come first.
+    let (script, _) = script.rsplit_once("\nif [ \"$funcstack[1]\"").unwrap_or((&script, ""));
+    let script = format!("{}\n{}", script.trim_end(), names(completions.shell).trim_end());
+    if screen.json { screen.line(&json!({ "script": script }).to_string()) } else { screen.line(&script) }
+}
+
+/// What asks for names: where there are some, they come instead of what the generated part knows.
+fn names(shell: Shell) -> &'static str {
+    match shell {
+        Shell::Bash => include_str!("names.bash"),
+        Shell::Zsh => include_str!("names.zsh"),
+        Shell::Fish => include_str!("names.fish"),
+    }
 }

@@ -1,6 +1,8 @@
 //! `fernery orient`: what needs you now, over all azollas, at most five things, each with the command to type.
 
+mod home;
 mod show;
+mod unmanned;
 
 use super::failure::{Failure, Outcome};
 use super::screen::{Cell, Screen, json_inert};
@@ -85,7 +87,9 @@ pub(super) async fn run(orient: Orient, client: &Client, screen: Screen) -> Outc
         let said = json!({ "unchanged": unchanged, "manifest": manifest });
         return screen.line(&json_inert(&said.to_string()));
     }
-    show::show(screen, &Page { manifest: &manifest, unchanged, why: orient.why })
+    show::show(screen, &Page { manifest: &manifest, unchanged, why: orient.why })?;
+    home::show(client, screen).await?;
+    unmanned::show(client, screen).await
 }
 
 /// The latest questions to other azollas, and their answers.
@@ -107,7 +111,7 @@ async fn asked(client: &Client, azolla: &AzollaId, screen: Screen) -> Outcome {
         ]
     };
     let rows: Vec<_> = reply.read()?.queries.into_iter().map(row).collect();
-    screen.table(&["ASKED", "AZOLLA", "FOR", "ANSWER", "RESULTS", "QUERY"], rows)
+    screen.table(&["ASKED", "AZOLLA…", "FOR", "ANSWER", "RESULTS", "QUERY"], rows)
 }
 
 /// The azolla that makes manifests, if there is one.

@@ -26,26 +26,28 @@ pub(super) fn show(screen: Screen, page: &Page<'_>) -> Outcome {
     if facts.items.is_empty() {
         let text = manifest.prioritized_orientation.first().map_or("Nothing needs you.", String::as_str);
         let since = since.map_or(String::new(), |since| format!(" ({since})"));
-        return screen.line(&format!("{}{since}", plain(text)));
+        screen.say(&format!("{}{since}", plain(text)))?;
+        return unseen(screen, facts);
     }
     let lines = lines(&manifest.prioritized_orientation, facts);
     for (n, line) in lines.iter().enumerate() {
-        screen.line(&format!("{}. {}", n + 1, line.headline))?;
+        screen.hanging(&format!("{}. ", n + 1), &line.headline, Paint::Plain)?;
         if !line.why_now.is_empty() {
-            screen.line(&format!("   {}", line.why_now))?;
+            screen.hanging("   ", &line.why_now, Paint::Plain)?;
         }
         let Some(item) = line.item else { continue };
         if page.why {
-            screen.line(&screen.painted(&format!("   {}", sum(item)), Paint::Dim))?;
+            screen.hanging("   ", &sum(item), Paint::Dim)?;
         }
         // On its own line, so that it can be copied.
-        screen.line(&format!("   {}", plain(&item.command)))?;
+        screen.hanging("   ", &plain(&item.command), Paint::Busy)?;
     }
     screen.line("")?;
     let more = (facts.items.len() as u64 + facts.more).saturating_sub(lines.len() as u64);
     if more > 0 {
         screen.line(&format!("+{more} more: fernery ticket list"))?;
     }
+    unseen(screen, facts)?;
     let asked: Vec<_> = facts.asked.iter().map(|asked| freshness(asked, door::wall_clock())).collect();
     let pending = match facts.pending_captures {
         0 => None,
@@ -55,9 +57,16 @@ pub(super) fn show(screen: Screen, page: &Page<'_>) -> Outcome {
         (page.manifest.built_by != "builtin").then(|| format!("built by {}", page.manifest.built_by));
     let foot = [Some(asked.join("; ")).filter(|text| !text.is_empty()), pending, since, built_by];
     for line in foot.into_iter().flatten() {
-        screen.line(&screen.painted(&plain(&line), Paint::Dim))?;
+        screen.say_painted(&plain(&line), Paint::Dim)?;
     }
     Ok(())
+}
+
+/// The azollas that were not wholly seen, each on a line of its own.
+fn unseen(screen: Screen, facts: &Facts) -> Outcome {
+    let now = door::wall_clock();
+    let all = facts.asked.iter().filter(|asked| !asked.is_seen());
+    all.into_iter().try_for_each(|asked| screen.line(&format!("not seen: {}", plain(&freshness(asked, now)))))
 }
 
 /// One thing to do.

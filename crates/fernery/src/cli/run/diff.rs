@@ -2,12 +2,16 @@
 
 use super::find;
 use crate::cli::failure::{Failure, Outcome};
+use crate::cli::ids;
 use crate::cli::screen::{Cell, Paint, Screen, json_inert, plain, remark};
 use clap::Args;
 use fernery_client::Client;
+use fernery_client::client::{Query, Reply};
+use fernery_client::wire::WorkorderDifference;
 use fernery_core::artifact::ObjectiveId;
 use fernery_core::patch::{self, Body, FileChange};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Tab width.
 const TAB_STOP: usize = 8;
@@ -21,19 +25,26 @@ const TAB_STOP: usize = 8;
 Examples:
   fernery run diff WEB-17           of the last run of a ticket
   fernery run diff WEB-17 --stat    which files, and how many lines
+  fernery run diff WEB-17 --since 1    what changed since its first attempt
   fernery run diff WEB-17 --json | jq -rj .patch | git apply --check")]
 pub(in crate::cli) struct Diff {
     /// The id of a ticket, a workorder or a run
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = ids::ticket_name)]
     id: ObjectiveId,
     /// Only the files, with added and deleted lines
     #[arg(long)]
     stat: bool,
+    /// What changed since this attempt at the ticket: its number, or the id of its workorder or run
+    #[arg(long, value_name = "ATTEMPT")]
+    since: Option<ObjectiveId>,
 }
 
 pub(super) async fn run(diff: Diff, client: &Client, screen: Screen) -> Outcome {
     let id = &diff.id;
     let work = find::workorder(client, id).await?;
+    if let Some(since) = &diff.since {
+        return since_attempt(&work.workorder, since, diff.stat, client, screen).await;
+    }
     let Some(bundle) = work.output_bundle else {
         return Err(Failure::not_found(format!("{id} has no output yet"))
             .hint(format_args!("fernery run logs {id} -f shows its progress")));
@@ -61,6 +72,39 @@ pub(super) async fn run(diff: Diff, client: &Client, screen: Screen) -> Outcome 
     screen.line(&painted(patch, screen))
 }
 
+/// What changed since an earlier attempt: the difference of the two results, not of the two patches.
+async fn since_attempt(
+    work: &Value,
+    since: &ObjectiveId,
+    stat_only: bool,
+    client: &Client,
+    screen: Screen,
+) -> Outcome {
+    let id = work["work_order_id"].as_str().unwrap_or_default();
+    let earlier = find::attempt(client, work, since).await?;
+    let query = Query::new().with("since", Some(&earlier));
+    let reply: Reply<WorkorderDifference> =
+        client.get(&format!("/v1/workorders/{id}/diff"), &query, Duration::ZERO).await?;
+    let WorkorderDifference { base_sha, since_base_sha, patch, .. } = reply.read()?;
+    let about = json!({ "work_order_id": id, "since": earlier, "base_sha": base_sha, "since_base_sha": since_base_sha });
+    if base_sha != since_base_sha {
+        remark(&format!(
+            "the base moved from {since_base_sha} to {base_sha} in between; its changes are in here too"
+        ));
+    }
+    if stat_only {
+        return stat(about, &patch, screen);
+    }
+    if screen.json {
+        return tell(screen, about, [("patch", patch.into())]);
+    }
+    if patch.is_empty() {
+        remark("nothing changed since that attempt");
+        return Ok(());
+    }
+    screen.line(&painted(&patch, screen))
+}
+
 /// One object that says what it is about.
 fn tell<const N: usize>(screen: Screen, mut about: Value, more: [(&str, Value); N]) -> Outcome {
     for (name, value) in more {
@@ -69,7 +113,8 @@ fn tell<const N: usize>(screen: Screen, mut about: Value, more: [(&str, Value); 
     screen.line(&json_inert(&about.to_string()))
 }
 
-fn painted(patch: &str, screen: Screen) -> String {
+/// A patch in colours, one line for each of its lines.
+pub(in crate::cli) fn painted(patch: &str, screen: Screen) -> String {
     let mut in_hunk = false;
     let lines = patch.strip_suffix('\n').unwrap_or(patch).split('\n').map(|line| {
         in_hunk = !line.starts_with("diff --git ") && (in_hunk || line.starts_with("@@ "));
@@ -99,7 +144,7 @@ fn visible(line: &str) -> String {
 }
 
 /// Inserted and deleted lines; for binary content the bytes.
-fn counts(file: &FileChange) -> (u64, u64, Option<u64>) {
+pub(in crate::cli) fn counts(file: &FileChange) -> (u64, u64, Option<u64>) {
     match &file.body {
         Body::Same => (0, 0, None),
         Body::Text { insertions, deletions, .. } => (*insertions, *deletions, None),
@@ -137,7 +182,7 @@ fn stat(about: Value, patch: &str, screen: Screen) -> Outcome {
             change.into(),
         ]
     };
-    screen.table(&["COME", "GO", "FILE", ""], files.iter().map(row).collect())?;
+    screen.table(&["COME", "GO", "FILE…", "CHANGE"], files.iter().map(row).collect())?;
     let count = if files.len() == 1 { "1 file".to_string() } else { format!("{} files", files.len()) };
     screen.line(&format!("{count}, +{} −{}", total.0, total.1))
 }

@@ -1,6 +1,7 @@
 //! Finds a run by any of its ids: the ticket's, the workorder's or its own.
 
 use crate::cli::failure::{Failure, Outcome};
+use crate::cli::ids;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{ObjectiveDetail, WorkorderDetail};
 use fernery_client::{Client, ClientError};
@@ -21,6 +22,8 @@ pub(super) async fn found<T: DeserializeOwned>(client: &Client, path: &str) -> O
 
 /// The workorder with everything that belongs to it; for a ticket, its last one. All kinds of ids look alike.
 pub(super) async fn workorder(client: &Client, id: &ObjectiveId) -> Outcome<WorkorderDetail> {
+    let mut id = id.clone();
+    ids::run(client, &mut id).await?;
     let ticket: Option<ObjectiveDetail> =
         found(client, &format!("/v1/objectives/{id}?documents=false")).await?;
     let named = match ticket {
@@ -41,4 +44,20 @@ pub(super) async fn workorder(client: &Client, id: &ObjectiveId) -> Outcome<Work
     let run = run.ok_or_else(unknown)?;
     let of = run["work_order_id"].as_str().unwrap_or_default();
     found(client, &format!("/v1/workorders/{of}")).await?.ok_or_else(unknown)
+}
+
+/// The workorder of another attempt at the same ticket: by its number, counted from 1, or by any of its ids.
+pub(super) async fn attempt(client: &Client, work: &Value, named: &ObjectiveId) -> Outcome<String> {
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_string();
+    if let Ok(number) = named.as_str().parse::<usize>() {
+        let ticket = text(work, "objective_id");
+        let of: Option<ObjectiveDetail> =
+            found(client, &format!("/v1/objectives/{ticket}?documents=false")).await?;
+        let all = of.map(|ticket| ticket.workorders).unwrap_or_default();
+        let nth = number.checked_sub(1).and_then(|nth| all.get(nth));
+        return nth.map(|work| text(work, "work_order_id")).ok_or_else(|| {
+            Failure::not_found(format!("ticket {ticket} has no attempt {number}; it has had {}", all.len()))
+        });
+    }
+    Ok(text(&workorder(client, named).await?.workorder, "work_order_id"))
 }

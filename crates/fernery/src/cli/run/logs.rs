@@ -2,6 +2,7 @@
 
 use super::find::{self, found};
 use crate::cli::failure::Outcome;
+use crate::cli::ids;
 use crate::cli::screen::{Screen, json_inert, plain, remark};
 use clap::Args;
 use fernery_client::Client;
@@ -16,7 +17,7 @@ use std::time::Duration;
 /// How often a followed log without news is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Print the log of an agent
+/// Print the log of an agent, or of a gate
 ///
 /// Each event of the agent becomes one line that says what it does; other output is printed unchanged. The process that
 /// ran the agent keeps the log of all attempts at the workorder, at most 8 MiB of each.
@@ -27,11 +28,12 @@ With --json: work_order_id, lines (line, says), here and ended.
 Examples:
   fernery run logs WEB-17       of the last run of a ticket
   fernery run logs WEB-17 -f    follow it until the run ends
-  fernery run logs 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f --raw
+  fernery run logs WEB-17 --gate tests    all that this gate's command wrote
+  fernery run logs 019a8c5e-07398f --raw
   fernery run logs WEB-17 --json | jq -r '.lines[].says'")]
 pub(in crate::cli) struct Logs {
     /// The id of a ticket, a workorder or a run
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = ids::ticket_name)]
     id: ObjectiveId,
     /// Follow the log until the run has ended
     #[arg(long, short)]
@@ -39,19 +41,22 @@ pub(in crate::cli) struct Logs {
     /// Print every line unchanged
     #[arg(long)]
     raw: bool,
+    /// The log of this gate instead
+    #[arg(long, value_name = "NAME")]
+    gate: Option<String>,
 }
 
 pub(super) async fn run(logs: Logs, client: &Client, screen: Screen) -> Outcome {
     let work = find::workorder(client, &logs.id).await?.workorder;
     let id = work["work_order_id"].as_str().unwrap_or_default();
-    let dialect = if logs.raw { None } else { dialect(client, &work).await? };
+    let dialect = if logs.raw || logs.gate.is_some() { None } else { dialect(client, &work).await? };
     let mut paper = Paper { screen, dialect, unfinished: String::new(), printed: 0 };
     if screen.json {
         screen.line(&format!("{{\"work_order_id\":{},\"lines\":[", json!(id)))?;
     }
     let (mut from, mut said) = (0, false);
     let last = loop {
-        let query = Query::new().with("from", Some(from));
+        let query = Query::new().with("from", Some(from)).with("gate", logs.gate.as_ref());
         let reply: Reply<WorkorderLog> =
             client.get(&format!("/v1/workorders/{id}/log"), &query, Duration::ZERO).await?;
         let part = reply.read()?;
@@ -73,16 +78,21 @@ pub(super) async fn run(logs: Logs, client: &Client, screen: Screen) -> Outcome 
         return screen.line(&format!("],\"here\":{},\"ended\":{}}}", last.here, last.ended));
     }
     if !last.here {
-        remark(&format!(
-            "there is no log of {id} on this server: the run has not started, its executor keeps no log, or \
-            another process ran it"
-        ));
+        let why = match &logs.gate {
+            Some(gate) => format!(
+                "of gate {gate} over {id} on this server: it runs no program, has not run, or another process ran it"
+            ),
+            None => format!(
+                "of {id} on this server: the run has not started, its executor keeps no log, or another process ran it"
+            ),
+        };
+        remark(&format!("there is no log {why}"));
     }
     Ok(())
 }
 
 /// The dialect of a workorder's agent; `None` if it had no agent.
-async fn dialect(client: &Client, work: &Value) -> Outcome<Option<Dialect>> {
+pub(in crate::cli) async fn dialect(client: &Client, work: &Value) -> Outcome<Option<Dialect>> {
     let digest = work["blueprint"].as_str().unwrap_or_default();
     let detail: Option<BlueprintDetail> = found(client, &format!("/v1/blueprints/{digest}")).await?;
     let blueprint = detail.and_then(|detail| Blueprint::from_json(detail.blueprint.get()).ok());

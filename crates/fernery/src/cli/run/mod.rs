@@ -1,16 +1,17 @@
 //! `fernery run`: runs, the findings of their gates, and whether the gates would decide the same again.
 
-mod diff;
+pub(super) mod diff;
 pub(super) mod evidence;
 mod find;
-mod logs;
+pub(super) mod logs;
 
 use super::failure::{Failure, Outcome};
+use super::ids;
 use super::pages::{self, Listing, Paging};
 use super::screen::{Cell, Screen, counted, json_inert, plain, remark};
+use super::ticket::show::verdict;
 use clap::Subcommand;
 use diff::Diff;
-use evidence::evidence;
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{ReplayResponse, RunPage};
@@ -37,10 +38,11 @@ Examples:
     #[command(after_help = "\
 Examples:
   fernery run show WEB-17                              the last run of a ticket
-  fernery run show 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery run show 019a8c5e-07398f                     a listed run
   fernery run show WEB-17 --json | jq .output_metadata   the executor's report")]
     Show {
         /// The id of a ticket, a workorder or a run
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
     },
     Logs(Logs),
@@ -48,7 +50,7 @@ Examples:
     /// Judge stored runs again from their artifacts; exit code 1 if a verdict differs
     #[command(after_help = "\
 Examples:
-  fernery run replay 019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f
+  fernery run replay 019a8c5e-07398f    a listed run
   fernery run replay --all")]
     Replay {
         /// The run's id
@@ -66,12 +68,12 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 
 const RUNS: Listing<RunPage> = Listing {
     key: "runs",
-    heads: &["RUN", "TICKET", "RESULT", "JUDGED", "REASON"],
+    heads: &["RUN", "TICKET", "RESULT", "JUDGED", "REASON…"],
     rows: |page| {
         let row = |run: &Value| -> Vec<Cell> {
             vec![
                 text(run, "run_id").into(),
-                text(run, "objective_id").into(),
+                Cell::id(text(run, "objective_id")),
                 Cell::state(text(run, "gate_result")),
                 text(run, "created_at").into(),
                 text(run, "gate_reason").into(),
@@ -105,12 +107,13 @@ pub(super) async fn run(run: Run, client: &Client, screen: Screen) -> Outcome {
         Run::Logs(logs) => logs::run(logs, client, screen).await,
         Run::Diff(diff) => diff::run(diff, client, screen).await,
         Run::Replay { id: Some(id), .. } => {
+            let id = ids::only_run(client, id).await?;
             let reply = replay(client, id.as_str()).await?;
             let answer = reply.read()?;
             match answer.same {
                 _ if screen.json => screen.json_body(&reply.body)?,
-                true => screen.line(&plain(&format!("{id}: {} again", answer.again.gate_result)))?,
-                false => screen.line(&differs(id.as_str(), &answer))?,
+                true => screen.say(&plain(&format!("{id}: {} again", answer.again.gate_result)))?,
+                false => screen.say(&differs(id.as_str(), &answer))?,
             }
             if answer.same { Ok(()) } else { Err(Failure::told()) }
         }
@@ -149,7 +152,7 @@ async fn replay_all(client: &Client, screen: Screen) -> Outcome {
             let answer = replay(client, id).await?.read()?;
             if !answer.same {
                 if !screen.json {
-                    screen.line(&differs(id, &answer))?;
+                    screen.say(&differs(id, &answer))?;
                 }
                 differ.push(json!({ "run_id": id, "stored": answer.stored, "again": answer.again }));
             }
@@ -219,10 +222,5 @@ fn show(screen: Screen, run: &Value, metadata: &Value) -> Outcome {
         ("cost", reported(cost(metadata))),
     ])?;
     screen.line("")?;
-    run["evidence"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .flat_map(evidence)
-        .try_for_each(|line| screen.line(&plain(&line)))
+    evidence::of_run(run).iter().try_for_each(|line| screen.say_painted(&plain(line), verdict(line)))
 }

@@ -1,16 +1,16 @@
 //! Fits a table into a terminal. Only columns that are marked for it are cut: people paste what is in the others.
 
 use super::Cell;
-use fernery_core::Timestamp;
-use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 /// Spaces between two columns.
 pub(super) const GAP: usize = 2;
 /// Spaces before the rest of a row that needs another line.
 const INDENT: usize = 4;
-/// A column is not cut below this.
+/// A column is not cut below this while another one can be cut instead.
 const CUT_MIN: usize = 12;
+/// A column is never cut below this.
+const CUT_LEAST: usize = 4;
 /// The last column is wrapped to this at the narrowest.
 const LAST_MIN: usize = 24;
 
@@ -30,36 +30,35 @@ impl Column {
     }
 }
 
-/// An instant as a short distance from now, for a table that is too wide. Everything else stays.
-pub(super) fn short_instant(cell: Cell, now: Timestamp) -> Cell {
-    match cell.0.parse::<Timestamp>() {
-        Ok(at) if at > now => Cell(format!("in {}", one_unit(at.since(now))), cell.1),
-        Ok(at) => Cell(format!("{} ago", one_unit(now.since(at))), cell.1),
-        Err(_) => cell,
-    }
-}
-
-fn one_unit(age: Duration) -> String {
-    match age.as_secs() {
-        s @ 0..60 => format!("{s}s"),
-        s @ 60..3_600 => format!("{}m", s / 60),
-        s @ 3_600..86_400 => format!("{}h", s / 3_600),
-        s => format!("{}d", s / 86_400),
-    }
-}
-
-/// What the columns need if the last one is wrapped.
+/// What the columns need if the last one is cut or wrapped.
 fn needed(columns: &[Column]) -> usize {
     let Some((last, others)) = columns.split_last() else { return 0 };
-    others.iter().map(|column| column.width + GAP).sum::<usize>() + last.width.min(LAST_MIN)
+    others.iter().map(|column| column.width + GAP).sum::<usize>() + wanted(last, true)
+}
+
+/// The narrowest that a column may be.
+fn wanted(column: &Column, last: bool) -> usize {
+    if last && !column.cut { column.width.min(LAST_MIN) } else { column.width }
 }
 
 /// Makes the widest of the columns that may be cut narrower, until the table fits or none is left.
 pub(super) fn narrow(columns: &mut [Column], total: usize) {
-    while let Some(over) = needed(columns).checked_sub(total).filter(|over| *over > 0) {
-        let may_be_cut = columns.iter_mut().filter(|column| column.cut && column.width > CUT_MIN);
-        let Some(widest) = may_be_cut.max_by_key(|column| column.width) else { return };
-        widest.width = widest.width.saturating_sub(over).max(CUT_MIN);
+    for least in [CUT_MIN, CUT_LEAST] {
+        while let Some(over) = needed(columns).checked_sub(total).filter(|over| *over > 0) {
+            let may_be_cut =
+                |column: &&mut Column| column.cut && column.width > least.max(column.head.width());
+            let mut by_width: Vec<&mut Column> = columns.iter_mut().filter(may_be_cut).collect();
+            by_width.sort_by_key(|column| std::cmp::Reverse(column.width));
+            let Some(next) = by_width.get(1).map(|second| second.width).or(by_width.first().map(|_| 0))
+            else {
+                break;
+            };
+            // Only down to the second widest: then both share the loss.
+            let widest = &mut by_width[0];
+            let least = least.max(widest.head.width());
+            let fair = next.min(widest.width - 1);
+            widest.width = widest.width.saturating_sub(over).max(fair).max(least);
+        }
     }
 }
 
@@ -78,18 +77,18 @@ pub(super) fn pieces(row: &[Cell], columns: &[Column], total: usize) -> Vec<Piec
     let mut new_line = false;
     for (i, (cell, column)) in row.iter().zip(columns).enumerate() {
         let last = i + 1 == columns.len();
-        let wanted = if last { column.width.min(LAST_MIN) } else { column.width };
-        if i > 0 && start + wanted > total {
+        let wraps = last && !column.cut;
+        if i > 0 && start + wanted(column, last) > total {
             (end, start, new_line) = (0, INDENT, true);
         }
-        let room = if last { total.saturating_sub(start).max(LAST_MIN) } else { column.width };
-        let lines = if last { wrapped(&cell.0, room) } else { vec![cut(&cell.0, column)] };
+        let room = if wraps { total.saturating_sub(start).max(LAST_MIN) } else { column.width };
+        let lines = if wraps { wrapped(&cell.0, room) } else { vec![cut(&cell.0, column)] };
         for text in lines.into_iter().filter(|text| !text.is_empty()) {
             let spaces = if new_line { start } else { start.saturating_sub(end) };
             end = start + text.width();
             out.push(Piece { new_line, spaces, cell: Cell(text, cell.1) });
             // Only the last column has more lines.
-            new_line = last;
+            new_line = wraps;
         }
         start += column.width + GAP;
     }
@@ -101,7 +100,8 @@ fn cut(text: &str, column: &Column) -> String {
         return text.to_string();
     }
     let (shown, _) = text.split_at(fitting(text, column.width - 1));
-    format!("{shown}…")
+    // A joiner that lost what it joins would be invisible.
+    format!("{}…", shown.trim_end_matches('\u{200d}'))
 }
 
 /// The text in lines of at most `room` columns, broken at spaces where there are some.
@@ -123,7 +123,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 }
 
 /// How many bytes of a text fit into this many columns; at least one character.
-fn fitting(text: &str, columns: usize) -> usize {
+pub(super) fn fitting(text: &str, columns: usize) -> usize {
     for (at, c) in text.char_indices() {
         // The text up to here and not the sum of its characters: a variation selector makes an emoji wider.
         if at > 0 && text[..at + c.len_utf8()].width() > columns {
@@ -138,8 +138,7 @@ mod tests {
     use super::*;
     use crate::cli::screen::{Paint, Screen};
 
-    fn shown(heads: &[&'static str], rows: &[&[&str]], width: usize) -> Vec<String> {
-        let screen = Screen { json: false, colour: false, width: Some(width) };
+    fn shown(heads: &[&'static str], rows: &[&[&str]], screen: Screen) -> Vec<String> {
         let rows: Vec<Vec<Cell>> = rows
             .iter()
             .map(|row| row.iter().map(|text| Cell((*text).to_string(), Paint::Plain)).collect())
@@ -149,49 +148,70 @@ mod tests {
         text.lines().map(str::to_string).collect()
     }
 
+    fn wide(width: usize) -> Screen {
+        Screen { width: Some(width), ..Screen::plain_text() }
+    }
+
     const JOB: &str = "01a1ed72-b2c9-7036-be9e-5d82eb479aa7";
 
     #[test]
-    fn a_table_of_jobs_fits_80_columns_and_its_ids_are_whole() {
+    fn a_table_of_jobs_fits_80_columns_and_whoever_pipes_it_gets_all_of_it() {
         let heads = ["JOB", "STREAM…", "STATUS", "RUN AT", "ENDED"];
         let row: &[&str] = &[
             JOB,
-            "diazotroph:PATCH_DIAZOTROPH:web",
+            "diazotroph:PATCH_DIAZOTROPH:web-site-of-the-office",
             "SUCCEEDED",
             "2026-11-18T08:30:00.000Z",
             "2026-11-18T06:59:58.000Z",
         ];
-        let lines = shown(&heads, &[row], 80);
+        let lines = shown(&heads, &[row], wide(80));
         assert_eq!(
             lines[0],
-            "JOB                                   STREAM           STATUS     RUN AT  ENDED"
+            "JOB              STREAM                               STATUS     RUN AT  ENDED"
         );
-        assert_eq!(lines[1], format!("{JOB}  diazotroph:PAT…  SUCCEEDED  in 1h   2s ago"));
-        assert_eq!(shown(&heads, &[row], 200)[1], row.join("  "), "where there is room nothing is shortened");
+        let stream = "diazotroph:PATCH_DIAZOTROPH:web-si…";
+        assert_eq!(lines[1], format!("01a1ed72-479aa7  {stream}  SUCCEEDED  in 1 h  2 s ago"));
+        assert_eq!(shown(&heads, &[row], Screen::plain_text())[1], row.join("  "));
+        let utc = shown(&heads, &[row], Screen { utc: true, ..wide(120) });
+        assert!(utc[1].ends_with(&row[3..].join("  ")), "{utc:?}");
+    }
+
+    #[test]
+    fn the_widest_columns_share_what_is_missing() {
+        let long = "x".repeat(60);
+        let lines = shown(&["ID", "TITLE…", "NOW…"], &[&["web-1", &long, &long]], wide(80));
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let cut: Vec<usize> = lines[1].split("  ").map(UnicodeWidthStr::width).collect();
+        assert_eq!(cut, [5, 35, 36], "{lines:?}");
     }
 
     #[test]
     fn emoji_that_are_wider_than_their_characters_stay_in_their_column() {
         let title = "⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️⚠️ fix the footer before the release";
-        let lines = shown(&["ID", "TITLE…", "STATUS"], &[&["web-1", title, "NEW"]], 40);
+        let lines = shown(&["ID", "TITLE…", "STATUS"], &[&["web-1", title, "NEW"]], wide(40));
         assert!(lines.iter().all(|line| line.width() <= 40), "{lines:?}");
         assert!(lines[1].contains("⚠️…") && lines[1].ends_with("NEW"), "{lines:?}");
     }
 
     #[test]
     fn the_last_column_is_wrapped_below_itself() {
-        let lines = shown(&["LEVEL", "FOUND"], &[&["ok", "one two three four five six seven eight"]], 34);
+        let lines =
+            shown(&["LEVEL", "FOUND"], &[&["ok", "one two three four five six seven eight"]], wide(34));
         assert_eq!(lines, ["LEVEL  FOUND", "ok     one two three four five six", "       seven eight"]);
-        let wide = "日本語の題名をここに書く、少し長い題名です";
-        let lines = shown(&["LEVEL", "FOUND"], &[&["ok", wide]], 34);
+        let text = "日本語の題名をここに書く、少し長い題名です";
+        let lines = shown(&["LEVEL", "FOUND"], &[&["ok", text]], wide(34));
         assert!(lines.iter().all(|line| line.width() <= 34), "{lines:?}");
-        assert_eq!(lines[1..].iter().map(|line| line[7..].trim()).collect::<String>(), wide);
+        assert_eq!(lines[1..].iter().map(|line| line[7..].trim()).collect::<String>(), text);
     }
 
     #[test]
     fn a_row_that_cannot_fit_goes_on_in_the_next_line() {
-        let lines = shown(&["JOB", "WORD", "NEXT"], &[&[JOB, JOB, "go on"]], 80);
-        assert_eq!(lines[2], format!("{JOB}  {JOB}"));
-        assert_eq!((lines[1].as_str(), lines[3].as_str()), ("    NEXT", "    go on"));
+        let long = "x".repeat(40);
+        let lines = shown(&["ONE", "WORD", "NEXT"], &[&[&long, &long, "go on"]], wide(80));
+        assert_eq!(lines[2], format!("{long}"));
+        assert_eq!(
+            (lines[1].as_str(), lines[3].trim()),
+            ("    WORD                                      NEXT", format!("{long}  go on").as_str())
+        );
     }
 }

@@ -1,12 +1,13 @@
 //! Acts of an operator on a ticket, each with an id of its own, so that an act whose answer was lost can be sent again.
 
-use super::{brief, path};
+use super::{brief, merge, path};
 use crate::cli::failure::{Failure, Outcome};
+use crate::cli::ids;
 use crate::cli::screen::{Screen, plain, remark};
 use fernery_client::client::Reply;
 use fernery_client::wire::{ConfirmRequest, DecisionResponse, ObjectiveView, ReopenRequest, UnblockRequest};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId};
+use fernery_core::artifact::{BlockerId, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_engine::door;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,6 +44,24 @@ pub(in crate::cli) async fn act(
     left_at(&reply, screen)
 }
 
+/// The one open blocker of a ticket.
+pub(in crate::cli) async fn only_blocker(id: &ObjectiveId, client: &Client) -> Outcome<BlockerId> {
+    let objective = brief(client, id).await?.view.objective;
+    let open: Vec<_> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
+    match open[..] {
+        [only] => Ok(only.blocker_id.clone()),
+        [] => Err(Failure::conflict(format!("{id} is {} and has no open blocker", objective.status))),
+        _ => {
+            let each = open.iter().map(|b| format!("\n  --blocker {}    {}", b.blocker_id, b.description));
+            Err(Failure::usage(format!(
+                "{id} has {} open blockers; say which are resolved, or --all:{}",
+                open.len(),
+                each.collect::<String>()
+            )))
+        }
+    }
+}
+
 /// Resolves blockers and reports the new state of the ticket.
 pub(in crate::cli) async fn unblock(
     id: &ObjectiveId,
@@ -67,7 +86,7 @@ pub(in crate::cli) fn left_at(reply: &Reply<ObjectiveView>, screen: Screen) -> O
     }
     let objective = reply.read()?.objective;
     let why = objective.blocked_reason.map_or(String::new(), |why| format!(": {}", plain(&why)));
-    screen.line(&format!("{} is {}{why}", objective.objective_id, objective.status))
+    screen.say(&format!("{} is {}{why}", objective.objective_id, objective.status))
 }
 
 /// Confirms the named run, or the last one.
@@ -79,7 +98,7 @@ pub(in crate::cli) async fn confirm(
     screen: Screen,
 ) -> Outcome {
     let run_id = match run {
-        Some(run) => run,
+        Some(run) => ids::only_run(client, run).await?,
         None => {
             let read = brief(client, id).await?;
             let last = read.runs.last().and_then(|run| run["run_id"].as_str()).and_then(|id| id.parse().ok());
@@ -92,20 +111,21 @@ pub(in crate::cli) async fn confirm(
     if screen.json {
         screen.json_body(&reply.body)
     } else {
-        screen.line(&format!("{id} is confirmed: run {run_id}"))
+        screen.say(&format!("{id} is confirmed: run {run_id}"))?;
+        merge::after_confirm(id, &reply.read()?)
     }
 }
 
 /// Reopens the current content: this is an approval of it.
 pub(in crate::cli) async fn reopen(
     id: &ObjectiveId,
-    note: String,
+    (note, from_scratch): (String, bool),
     client: &Client,
     screen: Screen,
 ) -> Outcome {
     let Some(approval) = brief(client, id).await?.approval else {
         return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
     };
-    let body = ReopenRequest { digest: approval.digest, note, record_id: record() };
+    let body = ReopenRequest { digest: approval.digest, note, record_id: record(), from_scratch };
     act(id, "reopen", &body, client, screen).await
 }

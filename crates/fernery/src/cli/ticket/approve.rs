@@ -1,15 +1,16 @@
 //! `fernery ticket approve`: a person reads what would run, and says yes to exactly that.
 
-use super::{act, show};
+use super::{act, show, unmanned};
 use super::{brief, path};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
-use crate::cli::screen::{Screen, remark};
+use crate::cli::screen::{Paint, Screen, counted, plain, remark};
 use fernery_client::client::Reply;
-use fernery_client::wire::{ApproveRequest, DecisionResponse};
+use fernery_client::wire::{ApproveRequest, DecisionResponse, ObjectiveDetail};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::ObjectiveId;
+use fernery_core::artifact::{BlockerKind, BlockerRef, Objective, ObjectiveId};
 use fernery_core::canonical::Digest;
+use serde_json::Value;
 
 /// The message if the person does not agree.
 pub(in crate::cli) const UNAPPROVED: &str = "nothing was approved";
@@ -19,7 +20,7 @@ pub(in crate::cli) async fn approve(
     id: &ObjectiveId,
     yes: bool,
     digest: Option<Digest>,
-    note: Option<String>,
+    (note, from_scratch): (Option<String>, bool),
     client: &Client,
     screen: Screen,
 ) -> Outcome {
@@ -37,20 +38,27 @@ pub(in crate::cli) async fn approve(
             let Some(approval) = &read.approval else {
                 return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
             };
-            if !screen.json {
-                show::approval(screen, approval)?;
-            }
-            // Do not ask a person to approve what cannot start. With --yes, the server refuses by itself.
-            if let Some(why) = approval.refused.as_ref().filter(|_| asked) {
-                return Err(Failure::conflict(why.clone()));
+            // Do not show a person what cannot start. With --yes, the server refuses by itself.
+            match &approval.refused {
+                Some(why) if asked => return Err(Failure::conflict(why.clone())),
+                Some(_) => {}
+                None if screen.json => {}
+                None => {
+                    show::approval(screen, approval, approved_before(&read))?;
+                    unmanned::warn(screen, approval)?;
+                    cautions(&read)
+                        .iter()
+                        .try_for_each(|why| screen.say_painted(&plain(why), Paint::Busy))?;
+                }
             }
             if asked {
-                input::confirmed(&format!("approve {id} as shown? [y/N] "), UNAPPROVED)?;
+                let question = format!("approve {} as shown? [y/N] ", screen.id(id));
+                input::confirmed(&question, UNAPPROVED)?;
             }
             approval.digest
         }
     };
-    let request = ApproveRequest { digest, note, record_id: act::record() };
+    let request = ApproveRequest { digest, note, record_id: act::record(), from_scratch };
     let reply: Reply<DecisionResponse> = match act::send(client, &path(id, "approve"), &request).await {
         Err(ClientError::Refused { problem, body, retry_after }) => {
             if !screen.json {
@@ -66,14 +74,42 @@ pub(in crate::cli) async fn approve(
         return screen.json_body(&reply.body);
     }
     let objective = reply.read()?.view.objective;
-    screen.line(&format!("{id} is approved and {}", objective.status))?;
-    let open: Vec<&str> =
-        objective.blocked_on.iter().filter(|b| !b.resolved).map(|b| b.blocker_id.as_str()).collect();
-    if !open.is_empty() {
-        let open = open.join(", ");
-        remark(&format!(
-            "still blocked by: {open}. It continues after `fernery ticket unblock {id} --blocker …`"
-        ));
+    screen.line(&format!("{} is approved and {}", screen.id(id), objective.status))?;
+    let open: Vec<&str> = asks_somebody(&objective).map(|blocker| blocker.blocker_id.as_str()).collect();
+    match open[..] {
+        [] if objective.has_open_blockers() => remark("it waits for another ticket, and goes on by itself"),
+        [] => {}
+        [one] => {
+            remark(&format!("still blocked by: {one}. It continues after `fernery ticket unblock {id}`"))
+        }
+        _ => remark(&format!(
+            "still blocked by: {}. It continues after `fernery ticket unblock {id} --all`",
+            open.join(", ")
+        )),
     }
     Ok(())
+}
+
+/// What was approved before, if anything was.
+pub(super) fn approved_before(read: &ObjectiveDetail) -> Option<&Value> {
+    let approves = |decision: &&Value| matches!(decision["kind"].as_str(), Some("APPROVE" | "REOPEN"));
+    read.decisions.iter().rev().find(approves).map(|decision| &decision["shown"])
+}
+
+/// The open blockers that somebody has to resolve. One that waits for another ticket resolves by itself.
+fn asks_somebody(objective: &Objective) -> impl Iterator<Item = &BlockerRef> {
+    let waits = |of: &BlockerRef| {
+        of.kind == BlockerKind::DependencyChange && of.description.starts_with("waits until ")
+    };
+    objective.blocked_on.iter().filter(move |blocker| !blocker.resolved && !waits(blocker))
+}
+
+/// What a person should know before they say yes, although nothing forbids it.
+fn cautions(read: &ObjectiveDetail) -> Vec<String> {
+    let open = asks_somebody(&read.view.objective).count();
+    let blocked = (open > 0).then(|| {
+        let blockers = counted(open, "open blocker");
+        format!("it has {blockers}: it is not started before `fernery ticket unblock`")
+    });
+    blocked.into_iter().collect()
 }

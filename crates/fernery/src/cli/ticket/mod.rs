@@ -1,57 +1,69 @@
 //! `fernery ticket`: objectives, from the draft to the confirmation.
 
 pub(super) mod act;
+mod answer;
 pub(super) mod approve;
+mod covered;
+pub(super) mod editor;
+pub(super) mod follow;
+mod home;
+pub(super) mod merge;
 pub(super) mod show;
 pub(super) mod text;
+pub(super) mod unmanned;
+pub(super) mod write;
 
-use super::failure::{Failure, Outcome};
-use super::input;
-use super::job::stream;
+use super::failure::Outcome;
+use super::ids;
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen, remark};
-use act::{act, left_at, record};
+use super::screen::{Cell, Screen};
+use act::{act, record};
 use clap::{Args, Subcommand};
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{
-    BlockRequest, EditObjectiveRequest, NewBlockerRequest, NewObjectiveRequest, NoteRequest, ObjectiveDetail,
-    ObjectivePage, ObjectiveView, UnblockRequest,
+    BlockRequest, NewBlockerRequest, NoteRequest, ObjectiveDetail, ObjectivePage, ObjectiveView,
+    UnblockRequest,
 };
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::{AzollaId, BlockerId, BlockerKind, ObjectiveId, ObjectiveStatus, RunId};
 use fernery_core::canonical::Digest;
-use fernery_core::limits;
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::pipeline::waiting::Waiting;
-use fernery_engine::door;
 use serde_json::Value;
-use std::io::IsTerminal;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
-use text::{Written, blocker, degree, kind, meta};
+use text::{blocker, degree, kind, meta};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Ticket {
     /// Create a ticket; nothing runs before it is approved
     #[command(after_help = "\
-Without flags on a terminal, $EDITOR opens. The form is Markdown: `key: value` lines between --- (title, importance, \
+Without flags on a terminal, $EDITOR opens, and a text that is refused is kept in a file. The form is Markdown: `key: value` lines between --- (title, importance, \
 urgency, azolla, id, and blocked_on once per blocker; other keys are metadata), the first `# heading` is the title, \
 the rest the acceptance criteria. A ticket with an open blocker can be approved: it becomes BLOCKED, and continues \
-after `ticket unblock`.
+after `ticket unblock`. Where there are several repositories, the one of the current folder is meant; --meta \
+repo_ref=NAME names another.
 
 Examples:
   fernery ticket new --title 'Name the field that is wrong' \\
-    --criteria '- the message names it' --meta repo_ref=web
-  fernery ticket new - < ticket.md
+    --criteria '- the message names it'
+  fernery ticket new --file ticket.md
   fernery ticket new --id WEB-17 --importance 1 --title 'Fix the footer'
   fernery ticket new --title 'Paint it' \\
-    --blocked-on 'DESIGN_DECISION: which colour?'")]
+    --blocked-on 'DESIGN_DECISION: which colour?'
+  fernery ticket new --title 'Paint the door too' --after WEB-17")]
     New(Text),
     /// List tickets, newest first; for those in progress, with the spent budget and the agent's last line
     #[command(after_help = "\
 Examples:
   fernery ticket list
   fernery ticket list --status BLOCKED --azolla mec
-  fernery ticket list --all --json")]
+  fernery ticket list --sort due
+  fernery ticket list --label home --search plants
+  fernery ticket list --all --json         also cancelled and snoozed ones
+
+A search and a label look through the newest tickets first, 5000 at a time; --sort due and --sort importance are of open \
+tickets, at most 2000 of each azolla, the most important ones.")]
     List {
         /// Only with this status: NEW, TODO, IN_PROGRESS, BLOCKED or DONE
         #[arg(long, value_parser = status)]
@@ -59,16 +71,32 @@ Examples:
         /// Only from this azolla
         #[arg(long, value_name = "ID")]
         azolla: Option<AzollaId>,
+        /// Only with this label
+        #[arg(long, value_name = "NAME")]
+        label: Option<String>,
+        /// Only with all these words in the title or the acceptance criteria
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        search: Option<String>,
+        /// The order: age (newest first), due (earliest first) or importance
+        #[arg(long, value_name = "ORDER", value_parser = ["age", "due", "importance"])]
+        sort: Option<String>,
         #[command(flatten)]
         paging: Paging,
     },
     /// Show a ticket, its history and what to do next
     #[command(after_help = "\
-Example:
-  fernery ticket show WEB-17")]
+With --follow the exit code tells how it ended: 0 DONE, 1 it stopped otherwise, 4 nothing was approved.
+
+Examples:
+  fernery ticket show WEB-17
+  fernery ticket show WEB-17 -f    follow its run until it stops")]
     Show {
         /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
+        /// Follow it live, step by step, until it stops
+        #[arg(long, short)]
+        follow: bool,
     },
     /// Edit a ticket; a change to what the approval covers needs a new approval
     #[command(after_help = "\
@@ -80,6 +108,7 @@ Examples:
   fernery ticket edit WEB-17 - < ticket.md")]
     Edit {
         /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
         #[command(flatten)]
         text: EditText,
@@ -95,6 +124,7 @@ Examples:
   fernery ticket approve WEB-17 --digest 3c5e…    what you read elsewhere")]
     Approve {
         /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
         /// Approve without asking
         #[arg(long, conflicts_with = "digest")]
@@ -105,6 +135,27 @@ Examples:
         /// Why, for the record
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         note: Option<String>,
+        /// Start from the base branch, not from what the last attempt left
+        #[arg(long)]
+        from_scratch: bool,
+    },
+    /// Answer the question of an agent; the ticket continues
+    #[command(after_help = "\
+It shows what is approved by that: the ticket, with the question and your answer. The next attempt starts from what the \
+last one left, and is told both.
+
+Examples:
+  fernery ticket answer WEB-17 'the blue one'
+  fernery ticket answer WEB-17 --yes - < answer.txt")]
+    Answer {
+        /// The ticket's id
+        id: ObjectiveId,
+        /// The answer; `-`: read it from stdin
+        #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+        answer: String,
+        /// Continue without asking
+        #[arg(long)]
+        yes: bool,
     },
     /// Add a blocker to a ticket
     #[command(after_help = "\
@@ -114,6 +165,7 @@ Example:
   fernery ticket block WEB-17 --kind DESIGN_DECISION --description 'Colour?'")]
     Block {
         /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
         /// What blocks the ticket
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -127,14 +179,18 @@ Example:
     },
     /// Resolve blockers; when none is open, the ticket continues
     #[command(after_help = "\
+Without a flag it resolves the one open blocker; if several are open, say which.
+
 Examples:
+  fernery ticket unblock WEB-17
   fernery ticket unblock WEB-17 --blocker b1
   fernery ticket unblock WEB-17 --all")]
     Unblock {
         /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
         /// Resolve these blockers
-        #[arg(long = "blocker", value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+        #[arg(long = "blocker", value_name = "ID", conflicts_with = "all")]
         blockers: Vec<BlockerId>,
         /// Resolve all blockers
         #[arg(long)]
@@ -147,6 +203,7 @@ Examples:
   fernery ticket confirm WEB-17 --run 0190…    only if this is its last run")]
     Confirm {
         /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
         /// The run that you have checked [default: the last one]
         #[arg(long, value_name = "ID")]
@@ -155,16 +212,42 @@ Examples:
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         note: Option<String>,
     },
-    /// Reopen a finished ticket: it is worked on again
+    /// Reopen a finished ticket: it is worked on again, starting from its last patch
     #[command(after_help = "\
-Example:
-  fernery ticket reopen WEB-17 --note 'the footer overlaps on small screens'")]
+Examples:
+  fernery ticket reopen WEB-17 --note 'the footer overlaps on small screens'
+  fernery ticket reopen WEB-17 --from-scratch --note 'use the grid instead'")]
     Reopen {
         /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
         /// What is missing: the next executor reads it
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         note: String,
+        /// Start from the base branch, not from the last patch
+        #[arg(long)]
+        from_scratch: bool,
+    },
+    /// Merge the patch of a finished ticket into its base branch
+    #[command(after_help = "\
+It shows the run, the patch, and the base branch with its tip, and confirms a run that nobody has confirmed yet. Then, in a \
+clean clone, the patch is merged with the tip, and the gates run again on the merged files. If that passes, the branch moves to \
+the result, unless somebody else has moved it meanwhile. A working tree that has the branch checked out follows, unless it \
+has changes in the same files. Nothing is ever forced.
+
+Examples:
+  fernery ticket merge WEB-17
+  fernery ticket merge WEB-17 --yes")]
+    Merge {
+        /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
+        id: ObjectiveId,
+        /// Merge without asking
+        #[arg(long)]
+        yes: bool,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        note: Option<String>,
     },
     /// Cancel a ticket; a run in progress is stopped
     #[command(after_help = "\
@@ -172,6 +255,7 @@ Example:
   fernery ticket cancel WEB-17 --note 'solved otherwise'")]
     Cancel {
         /// The ticket's id
+        #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
         /// Why
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -185,6 +269,9 @@ pub(super) struct Text {
     /// `-`: read the ticket from stdin, as Markdown
     #[arg(value_name = "-", value_parser = ["-"])]
     stdin: Option<String>,
+    /// Read the ticket from this file, as Markdown
+    #[arg(long, value_name = "FILE", conflicts_with = "stdin")]
+    file: Option<PathBuf>,
     /// The title: what is wanted, in one line
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
@@ -200,15 +287,21 @@ pub(super) struct Text {
     /// Urgency: 0 (now) to 4 (some day) [default: 2]
     #[arg(long, value_name = "0-4", value_parser = degree)]
     urgency: Option<u8>,
-    /// The azolla (project) of the ticket [default: mec]
+    /// The azolla (project) of the ticket [default: the only one that takes tickets]
     #[arg(long, value_name = "ID")]
     azolla: Option<AzollaId>,
     /// The ticket's id [default: a new one]
     #[arg(long, value_name = "ID")]
     id: Option<ObjectiveId>,
+    /// A label; repeatable. `+label` in the title is one too
+    #[arg(long = "label", value_name = "NAME")]
+    labels: Vec<String>,
     /// A blocker to resolve before the work starts; repeatable. KIND as for `ticket block` [default: USER_INPUT]
     #[arg(long = "blocked-on", value_name = "[KIND:]TEXT", value_parser = blocker)]
     blocked_on: Vec<NewBlockerRequest>,
+    /// Wait for another ticket: this one goes on by itself when the other is confirmed or has landed; repeatable
+    #[arg(long, value_name = "ID", value_parser = ids::ticket_name)]
+    after: Vec<ObjectiveId>,
 }
 
 /// What is to change.
@@ -217,6 +310,9 @@ pub(super) struct EditText {
     /// `-`: read the ticket from stdin, as Markdown
     #[arg(value_name = "-", value_parser = ["-"])]
     stdin: Option<String>,
+    /// Read the ticket from this file, as Markdown
+    #[arg(long, value_name = "FILE", conflicts_with = "stdin")]
+    file: Option<PathBuf>,
     /// The title: what is wanted, in one line
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
@@ -229,6 +325,9 @@ pub(super) struct EditText {
     /// Remove metadata
     #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
+    /// Add a label; repeatable. To remove all: --unset labels
+    #[arg(long = "label", value_name = "NAME")]
+    labels: Vec<String>,
     /// Importance: 0 (most) to 4 (least)
     #[arg(long, value_name = "0-4", value_parser = degree)]
     importance: Option<u8>,
@@ -257,35 +356,69 @@ pub(super) async fn detail(client: &Client, id: &ObjectiveId) -> Result<Reply<Ob
     client.get(&path(id, ""), &Query::new(), Duration::ZERO).await
 }
 
-pub(super) async fn run(ticket: Ticket, client: &Client, screen: Screen) -> Outcome {
+impl Ticket {
+    /// The ticket that it is about; a new one has no id yet.
+    fn named(&mut self) -> Option<&mut ObjectiveId> {
+        match self {
+            Self::New(_) | Self::List { .. } => None,
+            Self::Show { id, .. }
+            | Self::Answer { id, .. }
+            | Self::Edit { id, .. }
+            | Self::Approve { id, .. }
+            | Self::Block { id, .. }
+            | Self::Unblock { id, .. }
+            | Self::Confirm { id, .. }
+            | Self::Reopen { id, .. }
+            | Self::Merge { id, .. }
+            | Self::Cancel { id, .. } => Some(id),
+        }
+    }
+}
+
+pub(super) async fn run(mut ticket: Ticket, client: &Client, screen: Screen) -> Outcome {
+    if let Some(id) = ticket.named() {
+        ids::ticket(client, id).await?;
+    }
     match ticket {
-        Ticket::New(text) => new(text, client, screen).await,
-        Ticket::List { status, azolla, paging } => {
+        Ticket::New(text) => write::new(text, client, screen).await,
+        Ticket::List { status, azolla, label, search, sort, paging } => {
+            // What was cancelled or put off is not in the way, unless everything is asked for.
+            let hidden = (!paging.all).then_some(false);
             let fetch = async |limit, cursor: Option<String>| {
                 let query = Query::new().with("status", status).with("azolla_id", azolla.as_ref());
+                let query = query.with("label", label.as_ref()).with("search", search.as_ref());
+                let query =
+                    query.with("sort", sort.as_ref()).with("cancelled", hidden).with("snoozed", hidden);
                 let query = query.with("limit", Some(limit)).with("cursor", cursor);
                 client.get("/v1/objectives", &query, Duration::ZERO).await
             };
             pages::list(screen, &TICKETS, &paging, fetch).await
         }
-        Ticket::Show { id } => {
+        Ticket::Show { id, .. } => {
             let reply = detail(client, &id).await?;
             if screen.json { screen.json_body(&reply.body) } else { show::show(screen, &reply.read()?) }
         }
-        Ticket::Edit { id, text } => edit(&id, text, client, screen).await,
-        Ticket::Approve { id, yes, digest, note } => {
-            approve::approve(&id, yes, digest, note, client, screen).await
+        Ticket::Edit { id, text } => write::edit(&id, text, client, screen).await,
+        Ticket::Approve { id, yes, digest, note, from_scratch } => {
+            approve::approve(&id, yes, digest, (note, from_scratch), client, screen).await
         }
+        Ticket::Answer { id, answer, yes } => answer::answer(&id, answer, yes, client, screen).await,
         Ticket::Block { id, description, kind, blocker } => {
             let body = BlockRequest { blocker_id: blocker, kind, description, record_id: record() };
             act(&id, "block", &body, client, screen).await
         }
-        Ticket::Unblock { id, blockers, all } => {
+        Ticket::Unblock { id, mut blockers, all } => {
+            if blockers.is_empty() && !all {
+                blockers.push(act::only_blocker(&id, client).await?);
+            }
             let body = UnblockRequest { blockers, all, record_id: record() };
             act::unblock(&id, &body, client, screen).await
         }
         Ticket::Confirm { id, run, note } => act::confirm(&id, run, note, client, screen).await,
-        Ticket::Reopen { id, note } => act::reopen(&id, note, client, screen).await,
+        Ticket::Reopen { id, note, from_scratch } => {
+            act::reopen(&id, (note, from_scratch), client, screen).await
+        }
+        Ticket::Merge { id, yes, note } => merge::merge(&id, yes, note, client, screen).await,
         Ticket::Cancel { id, note } => {
             act(&id, "cancel", &NoteRequest { note, record_id: record() }, client, screen).await
         }
@@ -294,99 +427,34 @@ pub(super) async fn run(ticket: Ticket, client: &Client, screen: Screen) -> Outc
 
 const TICKETS: Listing<ObjectivePage> = Listing {
     key: "objectives",
-    heads: &["TICKET", "STATUS", "AGE", "TITLE…", "NOW"],
+    heads: &["TICKET", "STATUS", "CREATED", "TITLE…", "NOW…"],
     rows: |page| {
-        let now = door::wall_clock();
         let row = |view: ObjectiveView| {
             let objective = view.objective;
             let word = objective.status.as_str();
             let status = match &view.waiting {
+                _ if is_cancelled(&objective) => Cell::state("CANCELLED"),
                 _ if view.unconfirmed => format!("{word} (confirm?)").into(),
                 Some(waiting) if waiting.code == Waiting::NOT_HOSTED => format!("{word} (not hosted)").into(),
+                Some(waiting) if Waiting::needs_a_person(&waiting.code) => format!("{word} (waits)").into(),
                 _ => Cell::state(word),
             };
-            let age = stream::age(now.since(objective.created_at));
-            let now = match &view.progress {
-                Some(progress) => show::doing(progress),
-                None => show::kept_by(&objective),
+            let landing = view.landing.as_ref().and_then(merge::brief_line);
+            let now = match (&view.progress, &view.waiting) {
+                (Some(progress), _) => show::doing(progress),
+                (None, _) if view.snoozed_until.is_some() => "snoozed".to_string(),
+                (None, Some(waiting)) => waiting.why.clone(),
+                (None, None) => landing.unwrap_or_else(|| show::kept_by(&objective)),
             };
-            vec![objective.objective_id.into(), status, age.into(), objective.title.into(), now.into()]
+            let title = show::titled(&objective);
+            vec![
+                Cell::id(objective.objective_id),
+                status,
+                objective.created_at.into(),
+                title.into(),
+                now.into(),
+            ]
         };
         page.objectives.into_iter().map(row).collect()
     },
 };
-
-/// The text from stdin or the editor, unless flags give everything.
-fn written(stdin: bool, flags: bool, before: Option<&str>) -> Outcome<Written> {
-    let text = if stdin {
-        let bytes_max = limits::CRITERIA_BYTES_MAX + limits::METADATA_BYTES_MAX;
-        input::read_text(Path::new("-"), bytes_max)?
-    } else if flags {
-        return Ok(Written::default());
-    } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        text::from_editor(before)?
-    } else {
-        return Err(Failure::usage("give a title: --title TEXT, or - and the ticket on stdin"));
-    };
-    text::parse(&text).map_err(|why| Failure::usage(format!("the ticket cannot be read: {why}")))
-}
-
-async fn new(text: Text, client: &Client, screen: Screen) -> Outcome {
-    let written = written(text.stdin.is_some(), text.title.is_some(), None)?;
-    let title = text.title.or(written.title).filter(|title| !title.trim().is_empty());
-    let title = title
-        .ok_or_else(|| Failure::usage("a ticket needs a title: --title TEXT, or a first `# heading`"))?;
-    let mut metadata = written.metadata;
-    metadata.extend(text.metadata);
-    let mut blocked_on = written.blocked_on;
-    blocked_on.extend(text.blocked_on);
-    let request = NewObjectiveRequest {
-        objective_id: text.id.or(written.id),
-        azolla_id: text.azolla.or(written.azolla).unwrap_or_else(|| AzollaId::stored("mec")),
-        title,
-        acceptance_criteria: text.criteria.or(written.criteria).unwrap_or_default(),
-        importance: text.importance.or(written.importance).unwrap_or(2),
-        urgency: text.urgency.or(written.urgency).unwrap_or(2),
-        metadata,
-        blocked_on,
-    };
-    let reply: Reply<ObjectiveView> = client.post("/v1/objectives", &request, Duration::ZERO).await?;
-    if screen.json {
-        return screen.json_body(&reply.body);
-    }
-    let objective = reply.read()?.objective;
-    let id = objective.objective_id;
-    screen.line(id.as_str())?;
-    if objective.status == ObjectiveStatus::New {
-        remark(&format!("it is NEW; to let it run: fernery ticket approve {id}"));
-    }
-    Ok(())
-}
-
-async fn edit(id: &ObjectiveId, text: EditText, client: &Client, screen: Screen) -> Outcome {
-    let flags = text.title.is_some()
-        || text.criteria.is_some()
-        || text.importance.is_some()
-        || text.urgency.is_some()
-        || !text.metadata.is_empty()
-        || !text.unset.is_empty();
-    let before = brief(client, id).await?.view.objective;
-    let written = written(text.stdin.is_some(), flags, Some(&text::as_text(&before)))?;
-    if !written.blocked_on.is_empty() {
-        return Err(Failure::usage(
-            "blocked_on works only for a new ticket; use `fernery ticket block` and `fernery ticket unblock` here",
-        ));
-    }
-    let mut metadata = before.metadata.clone();
-    metadata.extend(written.metadata);
-    metadata.extend(text.metadata);
-    metadata.retain(|key, _| !text.unset.contains(key));
-    let request = EditObjectiveRequest {
-        title: text.title.or(written.title),
-        acceptance_criteria: text.criteria.or(written.criteria),
-        importance: text.importance.or(written.importance),
-        urgency: text.urgency.or(written.urgency),
-        metadata: (metadata != before.metadata).then_some(metadata),
-    };
-    left_at(&client.patch(&path(id, ""), &request).await?, screen)
-}

@@ -1,16 +1,17 @@
 //! A ticket for people: its content, its history in order, and what to do next.
 
+use super::answer;
+use super::covered::{self, Part};
+use super::merge;
 use crate::cli::failure::Outcome;
-use crate::cli::run::evidence::{evidence, relied_on};
-use crate::cli::screen::{Cell, Screen, plain};
+use crate::cli::run::evidence::of_run;
+use crate::cli::screen::{Cell, Paint, Screen, plain, wrapped};
 use fernery_client::wire::{ApprovalView, ObjectiveDetail};
 use fernery_core::artifact::{Objective, ObjectiveStatus};
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::pipeline::waiting::Waiting;
 use fernery_core::{Progress, Timestamp};
 use serde_json::Value;
-
-/// Longest line for a part of a document.
-const OUTLINE_CHARS_MAX: usize = 100;
 
 /// One thing that happened.
 pub(in crate::cli) struct Moment {
@@ -34,43 +35,88 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
     let o = &detail.view.objective;
     let mut facts = vec![
         ("ticket", Cell::from(&o.objective_id)),
-        ("status", Cell::state(o.status.as_str())),
+        ("status", Cell::state(if is_cancelled(o) { "CANCELLED" } else { o.status.as_str() })),
         ("title", (&o.title).into()),
         ("azolla", (&o.azolla_id).into()),
         ("matters", format!("importance {}, urgency {}", o.importance, o.urgency).into()),
     ];
+    let labels: Vec<String> = o.labels().map(|label| format!("+{label}")).collect();
+    facts.extend((!labels.is_empty()).then(|| ("labels", labels.join(" ").into())));
+    facts.extend(detail.view.snoozed_until.map(|until| ("snoozed", format!("until {until}").into())));
     facts.extend(now(detail).map(|now| ("now", now.into())));
+    let stuck = detail.view.waiting.as_ref().filter(|waiting| Waiting::needs_a_person(&waiting.code));
+    facts.extend(stuck.map(|waiting| ("waits", (&waiting.why).into())));
     facts.extend(o.blocked_reason.as_ref().map(|why| ("blocked", why.into())));
     facts.extend(envelope(detail).map(|spent| ("spent", spent.into())));
     for (key, value) in &o.metadata {
         facts.push(("metadata", format!("{key}: {}", shown(value)).into()));
     }
     facts.extend(detail.view.unconfirmed.then(|| ("confirm", "not confirmed by a person yet".into())));
+    if let Some(landing) = &detail.view.landing {
+        facts.push(("patch", merge::line(landing).into()));
+        facts.extend(merge::by_hand(landing).map(|commands| ("by hand", commands.into())));
+        facts.extend(landing.remarks.iter().map(|text| ("tree", text.into())));
+    }
     screen.facts(&facts)?;
     for blocker in o.blocked_on.iter().filter(|blocker| !blocker.resolved) {
-        let line = format!("blocker  {} ({}): {}", blocker.blocker_id, blocker.kind, blocker.description);
-        screen.line(&plain(&line))?;
+        let line = format!("{} ({}): {}", blocker.blocker_id, blocker.kind, blocker.description);
+        screen.hanging("blocker  ", &plain(&line), Paint::Bad)?;
+    }
+    if let Some(asked) = answer::open_question(detail) {
+        screen.line("question:")?;
+        quoted(screen, &asked.question)?;
     }
     if !o.acceptance_criteria.is_empty() {
         screen.line("")?;
         indented(screen, &o.acceptance_criteria)?;
     }
     screen.line("")?;
-    let mut moments = timeline(detail);
-    moments.sort_by_key(|moment| moment.at);
-    let who = moments.iter().map(|moment| moment.who.chars().count()).max().unwrap_or(0);
-    for Moment { at, who: by, what, more } in &moments {
-        screen.line(&format!("{at}  {:who$}  {}", plain(by), plain(what).replace('\n', " ")))?;
-        for line in more {
-            screen.line(&format!("    {}", plain(line).replace('\n', " ")))?;
-        }
-    }
+    history(screen, detail)?;
     let next = next(detail);
     if !next.is_empty() {
         screen.line("")?;
         screen.line("next:")?;
     }
-    next.iter().try_for_each(|action| screen.line(&format!("  {}", plain(action))))
+    next.iter().try_for_each(|action| screen.say(&format!("  {}", plain(action))))
+}
+
+/// What happened, in order, with who did it.
+fn history(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
+    let mut moments = timeline(detail);
+    moments.sort_by_key(|moment| moment.at);
+    let when: Vec<String> = moments.iter().map(|moment| screen.at(moment.at)).collect();
+    let at = when.iter().map(String::len).max().unwrap_or(0);
+    // Where there is little room, the name of a token is enough.
+    let named = |moment: &Moment| match (screen.width(), moment.who.split_once(" (")) {
+        (Some(_), Some((name, _))) => plain(name),
+        _ => plain(&moment.who),
+    };
+    let who = moments.iter().map(|moment| named(moment).chars().count()).max().unwrap_or(0);
+    screen.line(&screen.painted(&format!("{:at$}  {:who$}  WHAT", "WHEN", "WHO"), Paint::Dim))?;
+    for (when, moment) in when.iter().zip(&moments) {
+        let Moment { what, more, .. } = moment;
+        let what = plain(what).replace('\n', " ");
+        screen.hanging(&format!("{when:at$}  {:who$}  ", named(moment)), &what, verdict(&what))?;
+        for line in more {
+            let line = plain(line).replace('\n', " ");
+            screen.hanging(
+                if line.starts_with(' ') { "      " } else { "    " },
+                line.trim_start(),
+                verdict(&line),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Green for what passed, red for what did not.
+pub(in crate::cli) fn verdict(line: &str) -> Paint {
+    let says = |word: &str| line.starts_with(word) || line.contains(&format!(": {word}"));
+    match () {
+        () if says("FAIL") || says("GATE_FAILED") || says("BUDGET_EXHAUSTED") => Paint::Bad,
+        () if says("PASS") || says("RUN_COMPLETE") => Paint::Good,
+        () => Paint::Plain,
+    }
 }
 
 /// The progress of an executor, and its note.
@@ -81,10 +127,19 @@ pub(in crate::cli) fn doing(progress: &Progress) -> String {
     }
 }
 
+/// The title with its labels, as far as it does not name them itself.
+pub(in crate::cli) fn titled(objective: &Objective) -> String {
+    let more = objective.labels().filter(|label| !objective.title.contains(&format!("+{label}")));
+    std::iter::once(objective.title.clone())
+        .chain(more.map(|label| format!("+{label}")))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 /// The reason of a BLOCKED ticket, short enough for a row; nothing for others.
 pub(in crate::cli) fn kept_by(objective: &Objective) -> String {
     const ROW_CHARS_MAX: usize = 80;
-    if objective.status != ObjectiveStatus::Blocked {
+    if objective.status != ObjectiveStatus::Blocked || is_cancelled(objective) {
         return String::new();
     }
     let open = objective.blocked_on.iter().rev().find(|blocker| !blocker.resolved);
@@ -112,37 +167,7 @@ fn shown(value: &Value) -> String {
 }
 
 fn indented(screen: Screen, text: &str) -> Outcome {
-    plain(text).lines().try_for_each(|line| screen.line(format!("  {line}").trim_end()))
-}
-
-/// A document, with one line for each part that fits. It is complete, and no text in it can look like another part.
-fn outline(value: &Value, depth: usize, lines: &mut Vec<String>) {
-    let parts: Vec<(String, &Value)> = match value {
-        Value::Object(fields) => {
-            fields.iter().map(|(key, part)| (format!("{}: ", name(key)), part)).collect()
-        }
-        Value::Array(list) => list.iter().map(|part| ("- ".to_string(), part)).collect(),
-        other => vec![(String::new(), other)],
-    };
-    for (head, part) in parts {
-        let margin = "  ".repeat(depth);
-        let whole = format!("{margin}{head}{part}");
-        let splits =
-            matches!(part, Value::Object(_) | Value::Array(_)) && whole.chars().count() > OUTLINE_CHARS_MAX;
-        if splits {
-            lines.push(format!("{margin}{}", head.trim_end()));
-            outline(part, depth + 1, lines);
-        } else {
-            lines.push(whole);
-        }
-    }
-}
-
-/// A key as it is if it is plain, else as JSON.
-fn name(key: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let is_plain = !key.is_empty() && key.chars().all(plain);
-    if is_plain { key.to_string() } else { Value::from(key).to_string() }
+    plain(text).lines().try_for_each(|line| screen.say(format!("  {line}").trim_end()))
 }
 
 /// All that happened to a ticket.
@@ -154,16 +179,22 @@ pub(in crate::cli) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
         what: "created it".into(),
         more: Vec::new(),
     }];
+    let mut confirmed = Vec::new();
     for decision in &detail.decisions {
         let act = match text(decision, "kind") {
             "APPROVE" => "approved it",
             "CONFIRM" => "confirmed it",
             "REOPEN" => "reopened it",
+            "ANSWER" => "answered the question",
+            "MERGE" => "asked for its merge",
             other => other,
         };
         let digest = text(decision, "digest").get(..12).unwrap_or_default();
         let note = decision["note"].as_str().map_or(String::new(), |note| format!(": {note}"));
-        moments.push(moment(decision, text(decision, "who"), format!("{act} ({digest}…){note}")));
+        let decided = moment(decision, text(decision, "who"), format!("{act} ({digest}…){note}"));
+        // A person's own work is confirmed with the act that does it: after what it led to.
+        let list = if act == "confirmed it" { &mut confirmed } else { &mut moments };
+        list.push(decided);
     }
     for event in &detail.events {
         let became = event["reason"].as_str().unwrap_or("waiting for the scheduler");
@@ -186,13 +217,14 @@ pub(in crate::cli) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
             text(run, "run_id")
         );
         let mut judged = moment(run, "gate", what);
-        judged.more = run["evidence"].as_array().into_iter().flatten().flat_map(evidence).collect();
+        judged.more = of_run(run);
         moments.push(judged);
     }
     for pause in &detail.pauses {
         let what = format!("paused: {}", pause.reason);
         moments.push(Moment { at: pause.created_at, who: "fernery".into(), what, more: Vec::new() });
     }
+    moments.extend(confirmed);
     moments
 }
 
@@ -203,20 +235,17 @@ fn stands(detail: &ObjectiveDetail) -> Vec<String> {
     };
     let id = &detail.view.objective.objective_id;
     match waiting.code.as_str() {
-        "no_worker" => vec![
-            format!("Start an executor: {}", waiting.why),
-            format!("Or stop it: fernery ticket cancel {id}"),
-        ],
-        Waiting::NOT_HOSTED | "stream_paused" => {
+        code if Waiting::needs_a_person(code) => {
             vec![waiting.why.clone(), format!("Or stop it: fernery ticket cancel {id}")]
         }
+        "person" => vec![format!("You do it. When it is done: fernery done {id}")],
         "review_limit" => vec![format!("Confirm finished tickets: {}", waiting.why)],
         _ => vec![format!("Nothing: {}", waiting.why)],
     }
 }
 
 /// The use of each part of the envelope that has a limit.
-fn envelope(detail: &ObjectiveDetail) -> Option<String> {
+pub(super) fn envelope(detail: &ObjectiveDetail) -> Option<String> {
     let bounds = detail.envelope.as_ref()?.as_object()?;
     let spent = &detail.view.spent;
     let parts: Vec<String> = [
@@ -235,11 +264,20 @@ fn envelope(detail: &ObjectiveDetail) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// Whether a person does it.
+fn for_person(detail: &ObjectiveDetail) -> bool {
+    let executors = detail.approval.as_ref().map(|approval| &approval.shown["blueprint"]["executors"]);
+    executors.and_then(Value::as_object).is_some_and(|all| all.values().any(|of| of["kind"] == "person"))
+}
+
 /// What a person can do now.
-fn next(detail: &ObjectiveDetail) -> Vec<String> {
+pub(super) fn next(detail: &ObjectiveDetail) -> Vec<String> {
     let o = &detail.view.objective;
     let id = &o.objective_id;
     match o.status {
+        ObjectiveStatus::New if for_person(detail) => {
+            vec![format!("You do it. When it is done: fernery done {id}")]
+        }
         ObjectiveStatus::New => vec![format!("Read it, and approve it: fernery ticket approve {id}")],
         ObjectiveStatus::Todo | ObjectiveStatus::InProgress => stands(detail),
         ObjectiveStatus::Blocked => {
@@ -251,55 +289,66 @@ fn next(detail: &ObjectiveDetail) -> Vec<String> {
         }
         ObjectiveStatus::Done if detail.view.unconfirmed => vec![
             format!("Check the result, and confirm it: fernery ticket confirm {id}"),
+            format!("Or confirm and merge it: fernery ticket merge {id}"),
             format!("Not right? fernery ticket reopen {id} --note \"what is missing\""),
         ],
-        ObjectiveStatus::Done => Vec::new(),
+        ObjectiveStatus::Done => merge::next(detail),
     }
 }
 
-/// What an approval covers, in the order in which a person reads it.
-pub(in crate::cli) fn approval(screen: Screen, approval: &ApprovalView) -> Outcome {
+/// What an approval covers: the ticket, then what runs and how it is judged.
+pub(in crate::cli) fn approval(screen: Screen, approval: &ApprovalView, before: Option<&Value>) -> Outcome {
     let shown_now = &approval.shown;
+    let (id, azolla) = (text(shown_now, "objective_id"), text(shown_now, "azolla_id"));
     screen.facts(&[
-        ("ticket", text(shown_now, "objective_id").into()),
-        ("azolla", text(shown_now, "azolla_id").into()),
+        ("ticket", id.into()),
+        ("azolla", azolla.into()),
         ("title", text(shown_now, "title").into()),
     ])?;
-    if !text(shown_now, "acceptance_criteria").is_empty() {
-        screen.line("")?;
-        indented(screen, text(shown_now, "acceptance_criteria"))?;
-    }
-    for (name, what) in [("metadata", "metadata"), ("blueprint", "what runs and how it is judged")] {
-        screen.line("")?;
-        screen.line(&format!("{what}:"))?;
-        let mut lines = Vec::new();
-        outline(&shown_now[name], 1, &mut lines);
-        lines.iter().try_for_each(|line| screen.line(&plain(line)))?;
-    }
-    relied_on(shown_now).iter().try_for_each(|line| screen.line(&plain(line)))?;
+    quoted(screen, text(shown_now, "acceptance_criteria"))?;
     screen.line("")?;
-    screen.facts(&[("digest", (&approval.digest).into())])
+    let parts = covered::parts(shown_now);
+    let mut facts: Vec<(&str, Cell)> = Vec::new();
+    let mut last = "";
+    for part in &parts {
+        match part {
+            Part::Fact(name, text) => facts.push((if *name == last { "" } else { name }, text.into())),
+            Part::Text(name, text) => {
+                facts.push((name, format!("below: {} lines", text.lines().count()).into()))
+            }
+        }
+        let (Part::Fact(name, _) | Part::Text(name, _)) = part;
+        last = name;
+    }
+    screen.facts(&facts)?;
+    for part in &parts {
+        if let Part::Text(name, text) = part {
+            screen.line("")?;
+            screen.line(&format!("{name}:"))?;
+            quoted(screen, text)?;
+        }
+    }
+    let changed = before.map(|before| covered::changes(before, shown_now)).unwrap_or_default();
+    if !changed.is_empty() {
+        screen.line("")?;
+        screen.line("changed since the last approval:")?;
+    }
+    for line in &changed {
+        let paint = if line.starts_with('-') { Paint::Bad } else { Paint::Good };
+        screen.hanging("  ", &plain(line), paint)?;
+    }
+    screen.line("")?;
+    let whole = format!("the whole document: fernery ticket show {id} --json");
+    screen.facts(&[("digest", (&approval.digest).into()), ("", whole.into())])
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn an_outline_has_every_part_and_no_text_passes_for_one() {
-        let long = "x".repeat(OUTLINE_CHARS_MAX);
-        let document = json!({ "a": { "b": [1, "two"], "c\n  d: 1": long }, "e": "f\n  g: 1", "h": [long] });
-        let mut lines = Vec::new();
-        outline(&document, 1, &mut lines);
-        let expected = [
-            "  a:".to_string(),
-            "    b: [1,\"two\"]".to_string(),
-            format!("    \"c\\n  d: 1\": \"{long}\""),
-            "  e: \"f\\n  g: 1\"".to_string(),
-            "  h:".to_string(),
-            format!("    - \"{long}\""),
-        ];
-        assert_eq!(lines, expected);
-    }
+/// Foreign text, marked so that no line of it can be taken for one of ours.
+pub(super) fn quoted(screen: Screen, text: &str) -> Outcome {
+    const MARK: &str = "  │ ";
+    let lines = plain(text);
+    let lines = lines.lines().flat_map(|line| match screen.width() {
+        Some(width) => wrapped(line, width.saturating_sub(MARK.chars().count())),
+        None => vec![line.to_string()],
+    });
+    lines.map(|line| format!("{MARK}{line}")).try_for_each(|line| screen.line(line.trim_end()))
 }

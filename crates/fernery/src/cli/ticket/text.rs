@@ -13,15 +13,30 @@
 //! `title`, `importance`, `urgency`, `azolla` and `id` are fields of the ticket, each line `blocked_on` is a blocker;
 //! every other key is metadata. The title may also be the first heading; the rest is the acceptance criteria.
 
-use crate::cli::failure::{Failure, Outcome};
 use fernery_client::wire::NewBlockerRequest;
 use fernery_core::artifact::{AzollaId, BlockerKind, Metadata, ObjectiveId};
-use fernery_engine::door;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use fernery_core::names::nearest;
+use fernery_core::pipeline::Violation;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Something in a text that cannot be taken as it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::cli) struct Mistake {
+    /// Where; 0: in no line.
+    pub(in crate::cli) line: usize,
+    pub(in crate::cli) why: String,
+}
+
+impl Mistake {
+    /// Its line in the text of this name.
+    pub(in crate::cli) fn told(&self, name: &dyn fmt::Display) -> String {
+        match self.line {
+            0 => format!("{name}: {}", self.why),
+            line => format!("{name}:{line}: {}", self.why),
+        }
+    }
+}
 
 /// What was written down; what is absent was not said.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,17 +49,51 @@ pub(in crate::cli) struct Written {
     pub(in crate::cli) urgency: Option<u8>,
     pub(in crate::cli) metadata: Metadata,
     pub(in crate::cli) blocked_on: Vec<NewBlockerRequest>,
+    /// The line of each key, and of title and criteria.
+    lines: BTreeMap<String, usize>,
 }
 
-/// Reads a ticket.
-pub(in crate::cli) fn parse(text: &str) -> Result<Written, String> {
+impl Written {
+    /// Where it says this; 0: nowhere.
+    pub(in crate::cli) fn line_of(&self, key: &str) -> usize {
+        self.lines.get(key).copied().unwrap_or(0)
+    }
+
+    /// A mistake in the value of a key.
+    pub(in crate::cli) fn mistake(&self, key: &str, why: impl Into<String>) -> Mistake {
+        Mistake { line: self.line_of(key), why: why.into() }
+    }
+
+    /// What the rules for a ticket have against it, each with its line.
+    pub(in crate::cli) fn mistakes(&self, violations: Vec<Violation>) -> Vec<Mistake> {
+        let place = |path: &str| {
+            let mut parts = path.trim_start_matches('/').split('/').rev();
+            parts.find(|key| self.lines.contains_key(*key)).map_or(0, |key| self.line_of(key))
+        };
+        let mistake =
+            |Violation { path, message }: Violation| match (place(&path), path.trim_start_matches('/')) {
+                // What is in no line is named by its field.
+                (0, field) if !field.is_empty() => {
+                    Mistake { line: 0, why: format!("{}: {message}", field.replace('/', ".")) }
+                }
+                (line, _) => Mistake { line, why: message },
+            };
+        violations.into_iter().map(mistake).collect()
+    }
+}
+
+/// Reads a ticket, and names every mistake in it.
+pub(in crate::cli) fn read(text: &str) -> (Written, Vec<Mistake>) {
     let mut written = Written::default();
-    let mut body = text;
+    let mut mistakes = Vec::new();
+    let (mut body, mut above) = (text, 0);
     if let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) {
         let mut front = 0;
         let mut closed = false;
-        for (n, line) in rest.split_inclusive('\n').enumerate() {
+        above = 1;
+        for line in rest.split_inclusive('\n') {
             front += line.len();
+            above += 1;
             match line.trim() {
                 "---" => {
                     closed = true;
@@ -52,35 +101,51 @@ pub(in crate::cli) fn parse(text: &str) -> Result<Written, String> {
                 }
                 "" => {}
                 comment if comment.starts_with('#') => {}
-                line => field(&mut written, line).map_err(|why| format!("line {}: {why}", n + 2))?,
+                line => {
+                    if let Err(why) = field(&mut written, line, above) {
+                        mistakes.push(Mistake { line: above, why });
+                    }
+                }
             }
         }
         if !closed {
-            return Err("the block that starts with --- has no --- at its end".into());
+            mistakes.push(Mistake {
+                line: 1,
+                why: "the block that starts with --- has no --- at its end".into(),
+            });
         }
         body = &rest[front..];
     }
-    let body = body.trim_start_matches(['\n', '\r']);
-    let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
+    let trimmed = body.trim_start_matches(['\n', '\r']);
+    above += body[..body.len() - trimmed.len()].matches('\n').count();
+    let (first, rest) = trimmed.split_once('\n').unwrap_or((trimmed, ""));
+    let mut below = above + 1;
     let criteria =
         match first.trim().strip_prefix('#').filter(|text| text.is_empty() || text.starts_with(' ')) {
             Some(heading) if written.title.is_none() => {
                 written.title = Some(heading.trim().to_string());
+                written.lines.insert("title".into(), below);
+                below += 1;
                 rest
             }
-            _ => body,
+            _ => trimmed,
         };
+    let start = criteria.len() - criteria.trim_start().len();
+    below += criteria[..start].matches('\n').count();
     let criteria = criteria.trim();
-    written.criteria = (!criteria.is_empty()).then(|| criteria.to_string());
-    Ok(written)
+    if !criteria.is_empty() {
+        written.criteria = Some(criteria.to_string());
+        written.lines.insert("acceptance_criteria".into(), below);
+    }
+    (written, mistakes)
 }
 
-fn field(written: &mut Written, line: &str) -> Result<(), String> {
+fn field(written: &mut Written, line: &str, at: usize) -> Result<(), String> {
     let Some((key, value)) = line.split_once(':') else {
         return Err(format!("{line:?} is not `key: value`"));
     };
     let (key, value) = (key.trim(), value.trim());
-    let degree = || degree(value).map(Some);
+    let degree = || degree(value).map(Some).map_err(|why| format!("{key}: expected {why}, not {value:?}"));
     match key {
         "" => return Err("a key is missing before the colon".into()),
         "title" => written.title = Some(value.to_string()),
@@ -93,6 +158,7 @@ fn field(written: &mut Written, line: &str) -> Result<(), String> {
             written.metadata.insert(key.to_string(), value.into());
         }
     }
+    written.lines.insert(key.to_string(), at);
     Ok(())
 }
 
@@ -108,18 +174,27 @@ pub(in crate::cli) fn kind(text: &str) -> Result<BlockerKind, String> {
 
 /// `[KIND:] description` of a blocker; without a kind it is USER_INPUT.
 pub(in crate::cli) fn blocker(text: &str) -> Result<NewBlockerRequest, String> {
-    // A word in capitals is meant as a kind: if it is misspelt, it must not become part of the description.
-    let in_capitals =
-        |word: &str| word.contains('_') && !word.contains(|c: char| c.is_lowercase() || c == ' ');
     let (kind, description) = match text.split_once(':').map(|(word, rest)| (word, kind(word), rest)) {
         Some((_, Ok(kind), rest)) => (kind, rest.trim()),
-        Some((word, Err(why), _)) if in_capitals(word) => return Err(why),
+        // If a kind is misspelt, it must not become part of the description.
+        Some((word, Err(why), _)) if is_meant_as_kind(word) => {
+            return Err(format!("{:?} is not a kind of blocker; {why}", word.trim()));
+        }
         _ => (BlockerKind::UserInput, text.trim()),
     };
     if description.is_empty() {
         return Err("describe the blocker, as in `DESIGN_DECISION: which colour?`".into());
     }
     Ok(NewBlockerRequest { blocker_id: None, kind, description: description.to_string() })
+}
+
+/// A word that is spelled like a kind, or nearly like one.
+fn is_meant_as_kind(word: &str) -> bool {
+    let word = word.trim();
+    let spelled = word.to_ascii_uppercase().replace('-', "_");
+    let capitals = !word.contains(|c: char| c.is_lowercase() || c == ' ');
+    let nearly = || nearest(&spelled, BlockerKind::ALL.iter().map(|kind| kind.as_str())).is_some();
+    (capitals && word.contains('_')) || (!word.contains(' ') && nearly())
 }
 
 /// `key=text`, or `key:=json`.
@@ -135,57 +210,20 @@ pub(in crate::cli) fn meta(text: &str) -> Result<(String, serde_json::Value), St
     }
 }
 
-const FORM: &str = "\
+/// The form of a new ticket; `known` are the lines that are filled in.
+pub(in crate::cli) fn new_form(known: &str) -> String {
+    format!(
+        "\
 ---
-# Importance and urgency: 0 (most) to 4 (least). Other keys are metadata.
-importance: 2
+{known}importance: 2
 urgency: 2
-# repo_ref: name of a repository in fernery.toml
+# Importance and urgency: 0 (most) to 4 (least). Other keys are metadata.
 # blocked_on: DESIGN_DECISION: what has to be decided before the work starts
 ---
 # 
 
-";
-
-/// Opens a ticket in the person's editor; `before` is its current text.
-pub(in crate::cli) fn from_editor(before: Option<&str>) -> Outcome<String> {
-    let Some(editor) =
-        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
-    else {
-        return Err(Failure::usage("pass --title, give - and the ticket on stdin, or set EDITOR"));
-    };
-    let form = before.unwrap_or(FORM);
-    let draft = Draft::write(form)?;
-    // Like git: the variable may hold arguments, and the file name is one word.
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("{} \"$1\"", editor.to_string_lossy())).arg("sh").arg(&draft.0);
-    let status =
-        command.status().map_err(|e| Failure::failed("editor", format!("cannot start the editor: {e}")))?;
-    let text = std::fs::read_to_string(&draft.0)?;
-    if !status.success() || text == form {
-        return Err(Failure::failed("not_written", "nothing was saved"));
-    }
-    Ok(text)
-}
-
-/// A file for the editor, deleted on drop.
-struct Draft(PathBuf);
-
-impl Draft {
-    fn write(text: &str) -> Outcome<Self> {
-        let name = format!("fernery-{:016x}.md", u64::from_ne_bytes(door::random_bytes()));
-        let path = std::env::temp_dir().join(name);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let draft = Self(path);
-        file.write_all(text.as_bytes())?;
-        Ok(draft)
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(Path::new(&self.0));
-    }
+"
+    )
 }
 
 /// The parts of a ticket or candidate that are shown.
@@ -225,6 +263,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn parse(text: &str) -> Result<Written, Vec<Mistake>> {
+        let (written, mistakes) = read(text);
+        if mistakes.is_empty() { Ok(written) } else { Err(mistakes) }
+    }
+
     #[test]
     fn a_ticket_is_read_as_people_write_it() {
         let text = "---\nimportance: 1\n# a comment\nrepo_ref: web: site\n---\n\n# Say it\n\n- one\n- two\n";
@@ -237,17 +280,36 @@ mod tests {
         assert_eq!((plain.title.as_deref(), plain.criteria), (Some("Only this"), None));
         let front = parse("---\ntitle: T\nid: X-1\nazolla: mec\n---\n# Not the title\n").unwrap();
         assert_eq!((front.title.as_deref(), front.criteria.as_deref()), (Some("T"), Some("# Not the title")));
-        assert_eq!(parse(FORM).unwrap().title, Some(String::new()));
+        let form = parse(&new_form("azolla: app\nrepo_ref: app\n")).unwrap();
+        assert_eq!((form.title, form.azolla), (Some(String::new()), Some(AzollaId::stored("app"))));
         for (bad, said) in [
-            ("---\nimportance: 9\n---\n", "line 2"),
+            ("---\nimportance: 9\n---\n", "f:2: importance: expected a number from 0"),
             ("---\nno colon\n---\n", "key: value"),
             ("---\ntitle: x\n", "no ---"),
             ("---\nid: a/b\n---\n", "id:"),
             ("---\nblocked_on: USER_INPUT:\n---\n", "describe the blocker"),
             ("---\nblocked_on: DESGN_DECISION: which colour?\n---\n", "DESIGN_DECISION"),
+            ("---\nblocked_on: design_decison: which colour?\n---\n", "DESIGN_DECISION"),
+            ("---\nblocked_on: user-inptu: which colour?\n---\n", "USER_INPUT"),
+            ("---\nblocked_on: DESIGN: which colour?\n---\n", "DESIGN_DECISION"),
         ] {
-            assert!(parse(bad).unwrap_err().contains(said), "{bad:?}");
+            let mistakes = parse(bad).unwrap_err();
+            assert!(mistakes[0].told(&"f").contains(said), "{bad:?} {mistakes:?}");
         }
+    }
+
+    #[test]
+    fn every_mistake_of_a_text_has_its_line() {
+        let text = "---\nimportance: 9\nrepo_ref: web\nx\nurgency: soon\n---\n\n# T\n";
+        let lines: Vec<usize> = parse(text).unwrap_err().iter().map(|mistake| mistake.line).collect();
+        assert_eq!(lines, [2, 4, 5]);
+        let written = parse("---\r\nrepo_ref: web\r\n---\r\n\r\n# T\r\n\r\n\r\n- one\r\n").unwrap();
+        let at = ["repo_ref", "title", "acceptance_criteria", "azolla"].map(|key| written.line_of(key));
+        assert_eq!(at, [2, 5, 8, 0]);
+        let path = |path: &str| Violation { path: path.into(), message: "no".into() };
+        let placed = written.mistakes(vec![path("/metadata/repo_ref"), path("/title"), path("/importance")]);
+        assert_eq!(placed.iter().map(|mistake| mistake.line).collect::<Vec<_>>(), [2, 5, 0]);
+        assert_eq!(parse("# Only this").unwrap().line_of("title"), 1);
     }
 
     #[test]

@@ -2,18 +2,20 @@
 
 use super::Changes;
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::ticket;
+use crate::cli::input;
 use crate::cli::ticket::act::{record, send};
-use crate::cli::ticket::text::Text;
+use crate::cli::ticket::editor::{self, Draft};
+use crate::cli::ticket::text::{self, Text};
+use crate::cli::ticket::write::Page;
 use fernery_client::client::Reply;
 use fernery_client::wire::{
     CandidateView, EditCandidateRequest, MergeRequest, NoteRequest, PromoteRequest, ReleaseResponse,
+    SnoozeRequest,
 };
 use fernery_client::{Client, ClientError};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, CandidateId, ObjectiveId};
 use serde_json::Value;
-use std::io::IsTerminal;
 
 fn path(id: &CandidateId, act: &str) -> String {
     format!("/v1/candidates/{id}/{act}")
@@ -31,11 +33,22 @@ pub(super) fn due(text: &str) -> Result<String, String> {
 pub(super) async fn promote(
     client: &Client,
     id: &CandidateId,
-    azolla: &AzollaId,
+    azolla_id: Option<AzollaId>,
     objective_id: Option<ObjectiveId>,
 ) -> Result<Reply<Value>, ClientError> {
-    let body = PromoteRequest { azolla_id: azolla.clone(), objective_id, record_id: record() };
+    let body = PromoteRequest { azolla_id, objective_id, record_id: record() };
     send(client, &path(id, "promote"), &body).await
+}
+
+/// What to type next about a ticket that was just promoted.
+pub(super) fn what_next(reply: &Reply<Value>) -> Outcome<String> {
+    let ticket = ticket_of(reply)?;
+    let promoted = reply.read()?;
+    let azolla = promoted["objective"]["azolla_id"].as_str().unwrap_or("its azolla").to_string();
+    Ok(match promoted["for_people"].as_bool() {
+        Some(true) => format!("it is in {azolla}; when you have done it: fernery done {ticket}"),
+        _ => format!("it is NEW in {azolla}; to let it run: fernery ticket approve {ticket}"),
+    })
 }
 
 /// The ticket that came of a promotion.
@@ -50,6 +63,22 @@ pub(super) async fn discard(
     note: Option<String>,
 ) -> Result<Reply<CandidateView>, ClientError> {
     send(client, &path(id, "discard"), &NoteRequest { note, record_id: record() }).await
+}
+
+pub(super) async fn restore(
+    client: &Client,
+    id: &CandidateId,
+    note: Option<String>,
+) -> Result<Reply<CandidateView>, ClientError> {
+    send(client, &path(id, "restore"), &NoteRequest { note, record_id: record() }).await
+}
+
+pub(super) async fn snooze(
+    client: &Client,
+    id: &CandidateId,
+    until: String,
+) -> Result<Reply<CandidateView>, ClientError> {
+    send(client, &path(id, "snooze"), &SnoozeRequest { until: Some(until), record_id: record() }).await
 }
 
 pub(super) async fn release(
@@ -73,7 +102,7 @@ pub(super) async fn merge(
 pub(super) async fn edit(
     client: &Client,
     before: &CandidateView,
-    changes: Changes,
+    mut changes: Changes,
 ) -> Outcome<Reply<CandidateView>> {
     let flags = changes.title.is_some()
         || changes.criteria.is_some()
@@ -82,15 +111,31 @@ pub(super) async fn edit(
         || changes.due.is_some()
         || !changes.metadata.is_empty()
         || !changes.unset.is_empty();
-    let changes = match flags {
-        true => changes,
-        false if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => written(before)?,
-        false => {
-            return Err(Failure::usage(
-                "name a change: --title, --criteria, --importance, --urgency, --due, --meta or --unset",
-            ));
+    if let Some(file) = changes.file.take() {
+        if flags {
+            return Err(Failure::usage("--file has the whole text: leave out the other flags"));
         }
-    };
+        let reply = change(client, before, written(before, &Page::read(&file)?)?).await?;
+        if let Some(draft) = Draft::found(&file) {
+            draft.forget();
+        }
+        return Ok(reply);
+    }
+    if flags {
+        return change(client, before, changes).await;
+    }
+    if !input::can_ask() {
+        return Err(Failure::usage(
+            "name a change: --title, --criteria, --importance, --urgency, --due, --meta, --unset or --file FILE",
+        ));
+    }
+    let command = format!("fernery triage edit {} --file", before.candidate_id);
+    let send =
+        async |draft: &Draft| change(client, before, written(before, &Page::of(draft, &command)?)?).await;
+    editor::until_taken(&form(before), &command, send).await
+}
+
+async fn change(client: &Client, before: &CandidateView, changes: Changes) -> Outcome<Reply<CandidateView>> {
     let mut metadata = before.metadata.clone();
     metadata.extend(changes.due.map(|due| ("due_at".to_string(), due.into())));
     metadata.extend(changes.metadata);
@@ -110,22 +155,25 @@ pub(super) async fn edit(
     })
 }
 
-/// Opens the editor. A metadata line that was deleted there is removed.
-fn written(before: &CandidateView) -> Outcome<Changes> {
-    let form = ticket::text::form(&Text {
+fn form(before: &CandidateView) -> String {
+    text::form(&Text {
         title: &before.title,
         criteria: &before.acceptance_criteria,
         importance: before.importance,
         urgency: before.urgency,
         metadata: &before.metadata,
-    });
-    let text = ticket::text::from_editor(Some(&form))?;
-    let cannot = |why: String| Failure::usage(format!("the candidate cannot be read: {why}"));
-    let shown = ticket::text::parse(&form).map_err(cannot)?;
-    let written = ticket::text::parse(&text).map_err(cannot)?;
-    if let Some(text) = written.metadata.get("due_at").and_then(Value::as_str) {
-        due(text).map_err(|why| Failure::usage(format!("due_at: {why}")))?;
+    })
+}
+
+/// What a text says. A metadata line that was deleted there is removed.
+fn written(before: &CandidateView, page: &Page) -> Outcome<Changes> {
+    let (shown, _) = text::read(&form(before));
+    let (written, mut mistakes) = text::read(&page.text);
+    if let Some(Err(why)) = written.metadata.get("due_at").and_then(Value::as_str).map(due) {
+        mistakes.push(written.mistake("due_at", format!("due_at: {why}")));
     }
+    mistakes.sort();
+    page.refuse(mistakes)?;
     let gone = shown.metadata.keys().filter(|key| !written.metadata.contains_key(*key));
     Ok(Changes {
         unset: gone.cloned().collect(),
@@ -135,6 +183,7 @@ fn written(before: &CandidateView) -> Outcome<Changes> {
         urgency: written.urgency,
         due: None,
         metadata: written.metadata.into_iter().collect(),
+        file: None,
     })
 }
 

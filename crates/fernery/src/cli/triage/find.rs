@@ -1,20 +1,17 @@
-//! Finds a candidate by a part of its id, and the azolla that tickets go to.
+//! Reads candidates, and finds the azolla that tickets go to.
 
 use crate::cli::failure::{Failure, Outcome};
+use crate::cli::screen::{counted, remark};
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{AzollaDetail, AzollaList, CandidatePage, CandidateView};
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::{AzollaId, CandidateId};
 use fernery_core::limits;
+use fernery_engine::door;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Candidates searched for a part of an id.
-const LOOKED_THROUGH_MAX: usize = 10_000;
-/// Characters of a whole id, as they are made.
-const WHOLE_CHARS: usize = 36;
-/// Shortest part of an id: a shorter one would soon be ambiguous.
-const PART_CHARS_MIN: usize = 4;
+pub(in crate::cli) use crate::cli::ids::candidate;
 
 pub(in crate::cli) async fn read(
     client: &Client,
@@ -56,43 +53,32 @@ pub(in crate::cli) async fn held(client: &Client, azolla: Option<&AzollaId>) -> 
     })
 }
 
-/// The candidate with this id or part of it: waiting ones are searched first, then all.
-pub(in crate::cli) async fn candidate(client: &Client, named: &str) -> Outcome<CandidateId> {
-    let not_one = |error: String| Failure::usage(format!("{named:?} is not a candidate's id: {error}"));
-    let id: CandidateId = named.parse().map_err(|e: fernery_core::names::BadName| not_one(e.to_string()))?;
-    if named.len() >= WHOLE_CHARS {
-        return Ok(id);
-    }
-    for status in ["WAITING", "ALL"] {
-        let (there, _) = candidates(client, status, None, LOOKED_THROUGH_MAX).await?;
-        let ids: Vec<CandidateId> = there.into_iter().map(|candidate| candidate.candidate_id).collect();
-        match &meant(named, &ids)[..] {
-            [] => {}
-            [one] => return Ok((*one).clone()),
-            several => {
-                let several: Vec<_> = several.iter().take(5).map(|id| id.as_str()).collect();
-                return Err(Failure::usage(format!(
-                    "{named} matches several candidates ({}): give more characters",
-                    several.join(", ")
-                )));
-            }
-        }
-    }
-    Err(Failure::not_found(format!(
-        "there is no candidate {named}; `fernery triage list` shows those that wait"
-    )))
-}
+/// How long a list waits for captures that triage has in hand, and how often it looks.
+const SORTED_WITHIN: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The ids that it equals, begins or ends.
-fn meant<'a>(named: &str, ids: &'a [CandidateId]) -> Vec<&'a CandidateId> {
-    if let Some(whole) = ids.iter().find(|id| id.as_str() == named) {
-        return vec![whole];
+/// Waits a moment for captures that triage has still to look through, and says so: whoever has just captured something wants to
+/// see it.
+pub(in crate::cli) async fn sorted_out(client: &Client, azolla: Option<&AzollaId>) -> Outcome {
+    let by = door::stop_watch() + SORTED_WITHIN;
+    let query = Query::new().with("azolla_id", azolla).with("limit", Some(1));
+    let mut told = false;
+    loop {
+        let page = client.get::<CandidatePage>("/v1/candidates", &query, Duration::ZERO).await?.read()?;
+        let left = counted(page.pending_captures, "capture");
+        if page.pending_captures == 0 {
+            return Ok(());
+        }
+        if door::stop_watch() >= by {
+            remark(&format!("{left} still on the way through triage: look again in a moment"));
+            return Ok(());
+        }
+        if !told {
+            remark(&format!("{left} on the way through triage; waiting for a moment"));
+            told = true;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
     }
-    if named.len() < PART_CHARS_MIN {
-        return Vec::new();
-    }
-    let is_part = |id: &&CandidateId| id.as_str().ends_with(named) || id.as_str().starts_with(named);
-    ids.iter().filter(is_part).collect()
 }
 
 /// The azollas with such a blueprint.
@@ -117,11 +103,6 @@ pub(in crate::cli) async fn ticket_azollas(client: &Client) -> Outcome<Vec<Azoll
     azollas(client, |blueprint| blueprint["objective_type"] != "STANDING").await
 }
 
-/// The azolla of a ticket if none is named.
-pub(in crate::cli) async fn only_ticket_azolla(client: &Client) -> Outcome<AzollaId> {
-    only(ticket_azollas(client).await?, "tickets")
-}
-
 /// The inbox if none is named.
 pub(in crate::cli) async fn only_inbox(client: &Client) -> Outcome<AzollaId> {
     let found = azollas(client, |blueprint| !blueprint["triage"].is_null()).await?;
@@ -142,21 +123,5 @@ fn only(found: Vec<AzollaId>, what: &str) -> Outcome<AzollaId> {
                 several.join(" or ")
             )))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_candidate_is_named_by_a_unique_prefix_or_suffix() {
-        let ids: Vec<CandidateId> =
-            ["0190aaaa-1", "0190aaaa-2", "abcd"].into_iter().map(CandidateId::stored).collect();
-        assert_eq!(meant("aa-2", &ids), [&ids[1]]);
-        assert_eq!(meant("0190", &ids), [&ids[0], &ids[1]]);
-        assert_eq!(meant("abcd", &ids), [&ids[2]]);
-        assert!(meant("a-2", &ids).is_empty(), "too short");
-        assert!(meant("ffff", &ids).is_empty());
     }
 }

@@ -3,22 +3,24 @@
 mod act;
 pub(super) mod find;
 mod keys;
+mod recurring;
 mod show;
 mod terminal;
 
 use super::failure::{Failure, Outcome};
-use super::job::stream;
+use super::input;
 use super::pages::{self, Listing, Paging};
-use super::screen::{Cell, Screen, counted, remark};
+use super::screen::{Cell, Screen, counted, plain, remark};
 use super::ticket::text::{degree, meta};
 use clap::{Args, Subcommand};
 use fernery_client::Client;
 use fernery_client::client::Query;
 use fernery_client::wire::{CandidatePage, CandidateView};
-use fernery_core::artifact::{AzollaId, ObjectiveId};
-use fernery_engine::door;
+use fernery_core::artifact::{AzollaId, CandidateId, ObjectiveId};
+use fernery_core::inbox::likeness::alike;
 use serde_json::Value;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Go through the inbox: promote, edit, merge or discard candidates
@@ -27,14 +29,15 @@ use std::time::Duration;
 /// quit. Without a terminal it lists them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Name a candidate by its id, or by a unique beginning or end of it: lists show the last 8 characters.
+Name a candidate by its id, or by the short form that lists show.
 
 Examples:
   fernery triage                            one at a time, with single keys
   fernery triage list
-  fernery triage promote 0c07398f           then: fernery ticket approve ID
-  fernery triage discard 0c07398f 5e21aa90 --note 'done already'
-  fernery triage merge 0c07398f 5e21aa90    the second is merged into the first
+  fernery triage promote 019a8c5e-07398f    then: fernery ticket approve ID
+  fernery triage discard 019a8c5e-07398f --note 'done already'
+  fernery triage restore 019a8c5e-07398f    a discard is taken back
+  fernery triage merge 019a8c5e-07398f 019a8c5f-21aa90    into the first
   fernery triage release                    imported captures go to triage")]
 pub(super) struct Triage {
     #[command(subcommand)]
@@ -62,7 +65,7 @@ Examples:
     /// Show a candidate and its captures
     #[command(after_help = "\
 Example:
-  fernery triage show 0c07398f")]
+  fernery triage show 019a8c5e-07398f")]
     Show {
         /// The candidate
         #[arg(value_name = "CANDIDATE")]
@@ -71,14 +74,14 @@ Example:
     /// Turn candidates into tickets; they are NEW, and nothing runs before they are approved
     #[command(after_help = "\
 Examples:
-  fernery triage promote 0c07398f
-  fernery triage promote 0c07398f --azolla mec --id WEB-17
-  fernery triage promote 0c07398f 5e21aa90")]
+  fernery triage promote 019a8c5e-07398f
+  fernery triage promote 019a8c5e-07398f --azolla mec --id WEB-17
+  fernery triage promote 019a8c5e-07398f 019a8c5f-21aa90")]
     Promote {
         /// The candidates
         #[arg(value_name = "CANDIDATE", required = true)]
         ids: Vec<String>,
-        /// The azolla (project) of the ticket [default: the only one that works on tickets]
+        /// The azolla (project) of the ticket [default: by what it names; `tasks` if it names no repository or agent]
         #[arg(long, value_name = "ID")]
         azolla: Option<AzollaId>,
         /// The ticket's id [default: a new one]
@@ -90,9 +93,9 @@ Examples:
 Without flags on a terminal, $EDITOR opens. Fields that are not named stay unchanged; --unset removes metadata.
 
 Examples:
-  fernery triage edit 0c07398f --title 'Buy oat milk' --due 2026-11-20
-  fernery triage edit 0c07398f --importance 1 --urgency 0
-  fernery triage edit 0c07398f --unset due_at")]
+  fernery triage edit 019a8c5e-07398f --title 'Buy oat milk' --due 2026-11-20
+  fernery triage edit 019a8c5e-07398f --importance 1 --urgency 0
+  fernery triage edit 019a8c5e-07398f --unset due_at")]
     Edit {
         /// The candidate
         #[arg(value_name = "CANDIDATE")]
@@ -100,21 +103,25 @@ Examples:
         #[command(flatten)]
         changes: Changes,
     },
-    /// Merge candidates into another one, with their captures
+    /// Merge candidates into another one, with their captures; it shows them and asks
     #[command(after_help = "\
-Example:
-  fernery triage merge 0c07398f 5e21aa90 77d1f0c2    the first one stays")]
+Examples:
+  fernery triage merge 019a8c5e-07398f 019a8c5f-21aa90    the first one stays
+  fernery triage merge 019a8c5e-07398f 019a8c5f-21aa90 --yes")]
     Merge {
         /// The candidate that stays
         into: String,
         /// The candidates that are merged into it
         #[arg(value_name = "OTHER", required = true)]
         others: Vec<String>,
+        /// Merge without asking
+        #[arg(long)]
+        yes: bool,
     },
-    /// Discard candidates; their captures stay stored
+    /// Discard candidates; their captures stay stored, and `restore` takes it back
     #[command(after_help = "\
 Example:
-  fernery triage discard 0c07398f --note 'done already'")]
+  fernery triage discard 019a8c5e-07398f --note 'done already'")]
     Discard {
         /// The candidates
         #[arg(value_name = "CANDIDATE", required = true)]
@@ -122,6 +129,36 @@ Example:
         /// Why, for the record
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         note: Option<String>,
+    },
+    /// Take back that candidates were discarded: they wait again
+    #[command(after_help = "\
+Examples:
+  fernery triage restore 019a8c5e-07398f
+  fernery triage list --all        shows discarded ones too")]
+    Restore {
+        /// The candidates
+        #[arg(value_name = "CANDIDATE", required = true)]
+        ids: Vec<String>,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        note: Option<String>,
+    },
+    /// List lines that are captured again and again, and stop them
+    #[command(after_help = "\
+A capture that begins or ends with `every monday`, `every weekday at 9`, `every month on the 1st` and the like comes again: \
+each time is a new candidate. What passed while no server ran comes once.
+
+Examples:
+  fernery capture every monday water the plants
+  fernery triage recurring
+  fernery triage recurring --stop 019a8c5e-07398f")]
+    Recurring {
+        /// Stop this line; what it brought so far stays
+        #[arg(long, value_name = "ID")]
+        stop: Option<String>,
+        /// The azolla with the inbox [default: the only one, or task_management]
+        #[arg(long, value_name = "ID")]
+        azolla: Option<AzollaId>,
     },
     /// Release imported captures to triage; until then they are held
     #[command(after_help = "\
@@ -141,6 +178,9 @@ Examples:
 /// What is to change.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct Changes {
+    /// Read the candidate from this file, as the editor shows it
+    #[arg(long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
     /// The title: what is wanted, in one line
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) title: Option<String>,
@@ -182,24 +222,21 @@ pub(super) async fn run(triage: Triage, client: &Client, screen: Screen) -> Outc
             if screen.json {
                 return screen.json_body(&reply.body);
             }
-            show::card(&reply.read()?, None, usize::MAX).iter().try_for_each(|line| screen.line(line))
+            show::card(&reply.read()?, screen.width(), usize::MAX)
+                .iter()
+                .try_for_each(|line| screen.line(line))
         }
         Act::Promote { ids, azolla, objective } => {
             if objective.is_some() && ids.len() > 1 {
                 return Err(Failure::usage("--id names one ticket: promote one candidate with it"));
             }
-            let azolla = match azolla {
-                Some(azolla) => azolla,
-                None => find::only_ticket_azolla(client).await?,
-            };
             each(&ids, client, async |id| {
-                let reply = act::promote(client, id, &azolla, objective.clone()).await?;
+                let reply = act::promote(client, id, azolla.clone(), objective.clone()).await?;
                 if screen.json {
                     return screen.json_body(&reply.body);
                 }
-                let ticket = act::ticket_of(&reply)?;
-                screen.line(ticket.as_str())?;
-                remark(&format!("it is NEW; to let it run: fernery ticket approve {ticket}"));
+                screen.line(act::ticket_of(&reply)?.as_str())?;
+                remark(&act::what_next(&reply)?);
                 Ok(())
             })
             .await
@@ -211,15 +248,20 @@ pub(super) async fn run(triage: Triage, client: &Client, screen: Screen) -> Outc
             if screen.json {
                 return screen.json_body(&reply.body);
             }
-            show::card(&reply.read()?, None, usize::MAX).iter().try_for_each(|line| screen.line(line))
+            show::card(&reply.read()?, screen.width(), usize::MAX)
+                .iter()
+                .try_for_each(|line| screen.line(line))
         }
-        Act::Merge { into, others } => {
+        Act::Merge { into, others, yes } => {
             let into = find::candidate(client, &into).await?;
             let mut named = Vec::new();
             for other in &others {
                 named.push(find::candidate(client, other).await?);
             }
             let count = named.len();
+            if !yes {
+                merge_shown(client, &into, &named, screen).await?;
+            }
             let reply = act::merge(client, &into, named).await?;
             if screen.json {
                 return screen.json_body(&reply.body);
@@ -244,19 +286,45 @@ pub(super) async fn run(triage: Triage, client: &Client, screen: Screen) -> Outc
                 if screen.json {
                     return screen.json_body(&reply.body);
                 }
-                screen.line(&format!("{} is discarded", show::short(id.as_str())))
+                let name = show::short(id.as_str());
+                screen.line(&format!("{name} is discarded; to take it back: fernery triage restore {name}"))
             })
             .await
         }
+        Act::Restore { ids, note } => {
+            each(&ids, client, async |id| {
+                let reply = act::restore(client, id, note.clone()).await?;
+                if screen.json {
+                    return screen.json_body(&reply.body);
+                }
+                screen.line(&format!("{} waits again", show::short(id.as_str())))
+            })
+            .await
+        }
+        Act::Recurring { stop, azolla } => recurring::run(stop, azolla, client, screen).await,
     }
 }
 
+/// Shows what is merged into what, and asks.
+async fn merge_shown(client: &Client, into: &CandidateId, others: &[CandidateId], screen: Screen) -> Outcome {
+    if !input::can_ask() {
+        return Err(Failure::usage(
+            "a merge cannot be undone, and there is no terminal to ask on: pass --yes",
+        ));
+    }
+    let title = async |id: &CandidateId| -> Outcome<String> {
+        let title = find::read(client, id).await?.read()?.title;
+        Ok(format!("{} {}", show::short(id.as_str()), plain(&title)))
+    };
+    for other in others {
+        screen.line(&format!("merge  {}", title(other).await?))?;
+    }
+    screen.line(&format!("into   {}", title(into).await?))?;
+    input::confirmed("merge? [y/N] ", "nothing was merged")
+}
+
 /// Does the same to each. All are looked up first, so that a wrong name changes nothing.
-async fn each(
-    ids: &[String],
-    client: &Client,
-    act: impl AsyncFn(&fernery_core::artifact::CandidateId) -> Outcome,
-) -> Outcome {
+async fn each(ids: &[String], client: &Client, act: impl AsyncFn(&CandidateId) -> Outcome) -> Outcome {
     let mut found = Vec::new();
     for id in ids {
         let id = find::candidate(client, id).await?;
@@ -273,12 +341,17 @@ async fn each(
 
 async fn list(azolla: Option<AzollaId>, paging: &Paging, client: &Client, screen: Screen) -> Outcome {
     let status = if paging.all { "ALL" } else { "WAITING" };
+    find::sorted_out(client, azolla.as_ref()).await?;
     let fetch = async |limit, cursor: Option<String>| {
         let query = Query::new().with("status", Some(status)).with("azolla_id", azolla.as_ref());
         let query = query.with("limit", Some(limit)).with("cursor", cursor);
         client.get("/v1/candidates", &query, Duration::ZERO).await
     };
     pages::list(screen, &CANDIDATES, paging, fetch).await?;
+    if !screen.json {
+        let (waiting, _) = find::candidates(client, "WAITING", azolla.as_ref(), COMPARED_MAX).await?;
+        near(&waiting).iter().take(NEAR_SHOWN).for_each(|said| remark(said));
+    }
     if !screen.json
         && let Some(held) = find::held(client, azolla.as_ref()).await?
     {
@@ -287,20 +360,39 @@ async fn list(azolla: Option<AzollaId>, paging: &Paging, client: &Client, screen
     Ok(())
 }
 
+/// Waiting candidates that are compared with each other.
+const COMPARED_MAX: usize = 200;
+/// Pairs of them that are pointed out.
+const NEAR_SHOWN: usize = 5;
+
+/// The candidates that say nearly the same, in words, with the command that makes one of two.
+fn near(waiting: &[CandidateView]) -> Vec<String> {
+    let mut said = Vec::new();
+    for (n, other) in waiting.iter().enumerate() {
+        if let Some(one) = waiting[..n].iter().find(|one| alike(&one.title, &other.title)) {
+            let (one, other) =
+                (show::short(one.candidate_id.as_str()), show::short(other.candidate_id.as_str()));
+            said.push(format!(
+                "{one} and {other} say nearly the same; to make one of them: fernery triage merge {one} {other}"
+            ));
+        }
+    }
+    said
+}
+
 const CANDIDATES: Listing<CandidatePage> = Listing {
     key: "candidates",
-    heads: &["CANDIDATE", "STATUS", "AGE", "IMP/URG", "DUE", "TITLE"],
+    heads: &["CANDIDATE", "STATUS…", "CREATED", "IMP/URG", "DUE", "TITLE…"],
     rows: |page| {
-        let now = door::wall_clock();
         let row = |candidate: CandidateView| {
             let status = match &candidate.objective_id {
                 Some(ticket) => format!("{} {ticket}", candidate.status).into(),
                 None => Cell::state(candidate.status.as_str()),
             };
             vec![
-                show::short(candidate.candidate_id.as_str()).into(),
+                Cell::id(&candidate.candidate_id),
                 status,
-                stream::age(now.since(candidate.created_at)).into(),
+                candidate.created_at.into(),
                 format!("{}/{}", candidate.importance, candidate.urgency).into(),
                 Cell::maybe(show::due(&candidate)),
                 candidate.title.into(),

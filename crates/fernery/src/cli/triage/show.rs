@@ -7,13 +7,7 @@ use fernery_core::inbox::CandidateStatus;
 use fernery_engine::door;
 use serde_json::Value;
 
-/// Characters of an id in lists: its end, since ids made together begin alike.
-const SHORT_CHARS: usize = 8;
-
-/// The end of an id, by which it can be named.
-pub(super) fn short(id: &str) -> &str {
-    id.char_indices().rev().nth(SHORT_CHARS - 1).map_or(id, |(at, _)| &id[at..])
-}
+pub(super) use crate::cli::screen::ids::short;
 
 /// The due date, if there is one.
 pub(super) fn due(candidate: &CandidateView) -> Option<String> {
@@ -72,6 +66,8 @@ pub(super) fn card(candidate: &CandidateView, width: Option<usize>, lines_max: u
     fact("importance", Some(word(&IMPORTANCE, candidate.importance)));
     fact("urgency", Some(word(&URGENCY, candidate.urgency)));
     fact("due", due(candidate));
+    fact("every", candidate.metadata.get("every").and_then(Value::as_str).map(plain));
+    fact("snoozed", candidate.snoozed_until.map(|until| format!("until {}", readable(&until.to_string()))));
     fact("projects", names(candidate, "projects", "+"));
     fact("contexts", names(candidate, "contexts", "@"));
     fact("labels", names(candidate, "labels", "#"));
@@ -115,12 +111,6 @@ fn indented(text: &str, width: Option<usize>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_is_named_by_its_end() {
-        assert_eq!(short("019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f"), "0c07398f");
-        assert_eq!(short("abc"), "abc");
-    }
 
     #[test]
     fn a_due_date_is_as_short_as_it_can_be() {

@@ -7,7 +7,8 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::screen::{Paint, Screen, plain};
 use fernery_client::Client;
 use fernery_client::wire::CandidateView;
-use fernery_core::artifact::AzollaId;
+use fernery_core::artifact::{AzollaId, CandidateId};
+use fernery_core::inbox::likeness::alike;
 
 /// Candidates of one sitting.
 const SITTING_MAX: usize = 1_000;
@@ -15,13 +16,17 @@ const SITTING_MAX: usize = 1_000;
 const LINES_MAX: usize = 12;
 /// Other candidates that can be chosen to be merged into one.
 const OTHERS_MAX: usize = 9;
+/// Candidates that say nearly the same, as they are pointed out.
+const NEAR_SHOWN: usize = 3;
 
-const KEYS: &str = "[p]romote [e]dit [m]erge [d]iscard [s]kip [q]uit [?]";
+const KEYS: &str = "[p]romote [e]dit [m]erge [d]iscard [u]ndo [z] snooze [s]kip [q]uit [?]";
 const HELP: &str = "\
 p  promote: it becomes a NEW ticket; nothing runs before it is approved
 e  edit: $EDITOR opens, or the title is asked for
-m  merge: merge other waiting candidates into this one
+m  merge: merge other waiting candidates into this one; it names them and asks
 d  discard: drop it; its captures stay stored
+u  undo: take back the last discard
+z  snooze: ask until when, and hide it until then
 s  skip, also with the space bar: it keeps waiting
 q  quit, also with Ctrl-C";
 
@@ -38,11 +43,13 @@ struct Sitting {
     promoted: usize,
     discarded: usize,
     merged: usize,
-    /// Where the last one was promoted to.
-    azolla: Option<AzollaId>,
+    snoozed: usize,
+    /// The last one that was discarded.
+    dropped: Option<CandidateId>,
 }
 
 pub(super) async fn run(azolla: Option<&AzollaId>, client: &Client, screen: Screen) -> Outcome {
+    find::sorted_out(client, azolla).await?;
     let (mut waiting, more) = find::candidates(client, "WAITING", azolla, SITTING_MAX).await?;
     if let Some(held) = find::held(client, azolla).await? {
         screen.line(&held)?;
@@ -57,7 +64,7 @@ pub(super) async fn run(azolla: Option<&AzollaId>, client: &Client, screen: Scre
     'all: while let Some(mut candidate) = waiting.pop() {
         nth += 1;
         loop {
-            show(&candidate, &format!("{nth} of {all}"), &keys, screen)?;
+            show(&candidate, &waiting, &format!("{nth} of {all}"), &keys, screen)?;
             let then = decide(&mut candidate, &mut waiting, &mut sitting, &mut keys, client, screen).await;
             match then {
                 Ok(Then::Next) => break,
@@ -70,18 +77,28 @@ pub(super) async fn run(azolla: Option<&AzollaId>, client: &Client, screen: Scre
         }
     }
     drop(keys);
-    let Sitting { promoted, discarded, merged, .. } = sitting;
-    let left = all - promoted - discarded - merged;
+    let Sitting { promoted, discarded, merged, snoozed, .. } = sitting;
+    let left = all - promoted - discarded - merged - snoozed;
     let more = if more { "; there are more" } else { "" };
     screen.line(&format!("{promoted} promoted, {merged} merged, {discarded} discarded, {left} left{more}"))
 }
 
-fn show(candidate: &CandidateView, place: &str, keys: &Keys, screen: Screen) -> Outcome {
+fn show(
+    candidate: &CandidateView,
+    others: &[CandidateView],
+    place: &str,
+    keys: &Keys,
+    screen: Screen,
+) -> Outcome {
     let width = keys.width();
     let rule = "─".repeat(width.saturating_sub(place.chars().count() + 2).clamp(2, 60));
     screen.line("")?;
     screen.line(&screen.painted(&format!("{place} {rule}"), Paint::Dim))?;
     show::card(candidate, Some(width), LINES_MAX).iter().try_for_each(|line| screen.line(line))?;
+    for other in others.iter().filter(|other| alike(&other.title, &candidate.title)).take(NEAR_SHOWN) {
+        let (id, title) = (show::short(other.candidate_id.as_str()), plain(&other.title));
+        screen.line(&format!("  nearly the same: {id} {title}"))?;
+    }
     screen.line(&screen.painted(KEYS, Paint::Dim))
 }
 
@@ -101,9 +118,23 @@ async fn decide(
             Key::Char('d') => {
                 act::discard(client, &candidate.candidate_id, None).await?;
                 sitting.discarded += 1;
-                screen.line("discarded")?;
+                sitting.dropped = Some(candidate.candidate_id.clone());
+                screen.line("discarded; u takes it back")?;
                 Ok(Then::Next)
             }
+            Key::Char('u') => {
+                let Some(dropped) = sitting.dropped.take() else {
+                    screen.line("nothing was discarded before")?;
+                    continue;
+                };
+                let restored = act::restore(client, &dropped, None).await?.read()?;
+                sitting.discarded -= 1;
+                screen.line("taken back")?;
+                // It comes now, and this one after it.
+                waiting.push(std::mem::replace(candidate, restored));
+                Ok(Then::Stay)
+            }
+            Key::Char('z') => snooze(candidate, sitting, keys, client, screen).await,
             Key::Char('s' | ' ') => Ok(Then::Next),
             Key::Char('q') | Key::Quit => Ok(Then::Leave),
             Key::Char('?' | 'h') => {
@@ -119,6 +150,7 @@ async fn decide(
     }
 }
 
+/// Empty: the server chooses by what the candidate names.
 async fn promote(
     candidate: &CandidateView,
     sitting: &mut Sitting,
@@ -128,24 +160,34 @@ async fn promote(
 ) -> Outcome<Then> {
     let there = find::ticket_azollas(client).await?;
     let named = there.iter().map(AzollaId::as_str).collect::<Vec<_>>().join(", ");
-    let usual = sitting.azolla.clone().or_else(|| there.first().cloned().filter(|_| there.len() == 1));
-    let question = match &usual {
-        Some(usual) => format!("to which azolla ({named})? [{usual}] "),
-        None => format!("to which azolla ({named})? "),
-    };
+    let question = format!("to which azolla ({named})? [by what it names] ");
     let Some(answer) = keys.ask(&question).await? else { return Ok(Then::Stay) };
-    let azolla = match (answer.is_empty(), usual) {
-        (true, None) => return Ok(Then::Stay),
-        (true, Some(usual)) => usual,
-        (false, _) => {
-            answer.parse().map_err(|_| Failure::usage(format!("{answer:?} is not the id of an azolla")))?
+    let azolla = match answer.as_str() {
+        "" => None,
+        answer => {
+            let id = answer.parse();
+            Some(id.map_err(|_| Failure::usage(format!("{answer:?} is not the id of an azolla")))?)
         }
     };
-    let reply = act::promote(client, &candidate.candidate_id, &azolla, None).await?;
+    let reply = act::promote(client, &candidate.candidate_id, azolla, None).await?;
     let ticket = act::ticket_of(&reply)?;
     sitting.promoted += 1;
-    sitting.azolla = Some(azolla);
-    screen.line(&format!("promoted: {ticket} is NEW; to let it run: fernery ticket approve {ticket}"))?;
+    screen.line(&format!("promoted: {ticket}: {}", act::what_next(&reply)?))?;
+    Ok(Then::Next)
+}
+
+async fn snooze(
+    candidate: &CandidateView,
+    sitting: &mut Sitting,
+    keys: &mut Keys,
+    client: &Client,
+    screen: Screen,
+) -> Outcome<Then> {
+    let Some(answer) = keys.ask("until when? [tomorrow] ").await? else { return Ok(Then::Stay) };
+    let until = if answer.is_empty() { "tomorrow".to_string() } else { answer };
+    act::snooze(client, &candidate.candidate_id, until).await?;
+    sitting.snoozed += 1;
+    screen.line("out of sight")?;
     Ok(Then::Next)
 }
 
@@ -196,6 +238,14 @@ async fn merge(
         .ok_or_else(|| Failure::usage(format!("{answer:?}: name numbers from 1 to {most}")))?;
     let places: Vec<usize> = chosen.iter().map(|n| waiting.len() - n).collect();
     let others: Vec<_> = places.iter().map(|at| waiting[*at].candidate_id.clone()).collect();
+    for at in &places {
+        screen.line(&format!("  merge  {}", plain(&waiting[*at].title)))?;
+    }
+    screen.line(&format!("  into   {}", plain(&candidate.title)))?;
+    match keys.ask("merge? [y/N] ").await? {
+        Some(answer) if matches!(answer.to_lowercase().as_str(), "y" | "yes") => {}
+        _ => return Ok(Then::Stay),
+    }
     let merged = act::merge(client, &candidate.candidate_id, others.clone()).await?;
     waiting.retain(|other| !others.contains(&other.candidate_id));
     sitting.merged += others.len();

@@ -104,7 +104,7 @@ fn profile(args: &WorkerArgs) -> Outcome<Profile> {
     let profile = match own {
         Some(text) => Profile::parse(&text).map_err(|flaws| {
             let each: Vec<String> =
-                flaws.iter().map(|flaw| format!("profiles/{name}.toml: {flaw}")).collect();
+                flaws.iter().map(|flaw| flaw.in_file(&format_args!("profiles/{name}.toml"))).collect();
             Failure::usage(each.join("\n"))
         })?,
         None => Profile::builtin(name).ok_or_else(|| {

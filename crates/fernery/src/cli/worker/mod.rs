@@ -306,7 +306,7 @@ fn handler(args: &WorkerArgs, at_once: watch::Receiver<bool>, broken: Broken, sh
 async fn find_server(global: &Global, show: &Show) -> Outcome<Server> {
     let mut told = false;
     loop {
-        match global.server_with(WORKER_TOKEN_FILE) {
+        match global.now().server_with(WORKER_TOKEN_FILE) {
             Err(failure) if failure.is_unreachable() => {
                 if !told {
                     show.trouble(failure.message());

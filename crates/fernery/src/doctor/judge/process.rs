@@ -1,6 +1,7 @@
 //! The running server, if there is one: whether it is healthy, and whether it is the one that these settings mean.
 
 use super::super::finding::Finding;
+use std::path::Path;
 
 /// What is known about the server of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,31 @@ pub(crate) fn own(process: &Process, expected: Expected<'_>) -> Finding {
         ),
         (Process::Asked(Reply::Answered(server)), _) => answered(CHECK, server, expected),
     }
+}
+
+/// Whether the operator's token in the data directory still works.
+pub(crate) fn token(path: &Path, works: bool) -> Finding {
+    const CHECK: &str = "operator_token";
+    match works {
+        true => Finding::ok(CHECK, format!("the server accepts {}", path.display())),
+        false => Finding::problem(
+            CHECK,
+            format!(
+                "the server does not accept the token in {}: it was revoked, or has expired",
+                path.display()
+            ),
+            "set FERNERY_TOKEN to another operator's token; if there is none, delete this file and restart the server: \
+             it makes a new one",
+        ),
+    }
+}
+
+/// Whether the server works by other blueprints than its files have now.
+pub(crate) fn edited(azollas: &[String]) -> Option<Finding> {
+    (!azollas.is_empty()).then(|| {
+        let found = format!("edited since the server read them: {}", azollas.join(", "));
+        Finding::warning("blueprints", found, "`fernery azolla reload` applies them")
+    })
 }
 
 /// Whether the server that the caller named answers, is healthy and is the one that is meant. Says nothing about the process

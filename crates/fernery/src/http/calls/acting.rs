@@ -33,7 +33,7 @@ pub(in crate::http) fn record(given: Option<RecordId>) -> RecordId {
 
 /// The answer to a refused act on an objective.
 pub(in crate::http) fn refused(refusal: Refusing, id: &ObjectiveId) -> Refused {
-    refused_on("objective", id, refusal)
+    refused_on("ticket", id, refusal)
 }
 
 /// The answer to a refused act. `what` is the kind of artifact that the act is about.
@@ -49,7 +49,9 @@ pub(in crate::http) fn refused_on(what: &str, id: &impl Display, refusal: Refusi
             Refusal::field(Code::Invalid, "/azolla_id", detail)
         }
         Refusing::Status(status) => wrong_status(status, id),
-        Refusing::Taken => Refusal::new(Code::Conflict, "this id is already used for something else"),
+        Refusing::Taken => {
+            Refusal::new(Code::Conflict, "the id of this act is already used for something else")
+        }
         Refusing::Changed { now, difference } => {
             let detail =
                 format!("{id} changed after it was read; read it again, then approve {}", now.digest);
@@ -76,6 +78,11 @@ pub(in crate::http) fn refused_on(what: &str, id: &impl Display, refusal: Refusi
     }
 }
 
+/// The refusal where something else has the id that a new one was to have.
+pub(in crate::http) fn taken(id: &impl Display) -> Refused {
+    Refusal::new(Code::Conflict, format!("the id {id} is already used for something else"))
+}
+
 pub(in crate::http) fn fields(violations: Vec<Violation>) -> Vec<FieldProblem> {
     violations.into_iter().map(|v| FieldProblem { pointer: v.path, detail: v.message }).collect()
 }
@@ -100,6 +107,7 @@ fn possible(status: ObjectiveStatus) -> Vec<&'static str> {
         ("unblock", blocked),
         ("confirm", status == ObjectiveStatus::Done),
         ("reopen", leads(Step::Reopen)),
+        ("merge", status == ObjectiveStatus::Done),
         ("cancel", leads(Step::Cancel)),
     ]
     .into_iter()
@@ -122,7 +130,7 @@ mod tests {
                 "TODO: edit block cancel",
                 "IN_PROGRESS: cancel",
                 "BLOCKED: edit block unblock",
-                "DONE: confirm reopen",
+                "DONE: confirm reopen merge",
             ]
         );
     }

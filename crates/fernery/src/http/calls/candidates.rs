@@ -1,7 +1,7 @@
 //! Candidates: what triage made of captures, and what a person decides about them. Each act is one transaction of
 //! [`candidates`], which decides.
 
-use super::acting::{actor, optional, record, refused_on};
+use super::acting::{actor, optional, record, refused_on, taken};
 use super::captures;
 use super::named::{named, unknown};
 use super::objectives::{ID_TRIES, made_up, view as objective_view};
@@ -16,12 +16,12 @@ use fernery_client::wire::{
 use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, CandidateId};
 use fernery_core::pipeline::draft::{Draft, DraftEdit};
-use fernery_engine::door;
-use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::acts::{Actor, Answer, Refusal as Refusing};
 use fernery_engine::pipeline::inbox::candidates::{self, Promoted};
-use fernery_engine::pipeline::inbox::captures::CaptureView;
+use fernery_engine::pipeline::inbox::captures::{self as stored_captures, CaptureView};
 use fernery_engine::pipeline::reading::Below;
+use fernery_engine::pipeline::{Sql, snoozes};
+use fernery_engine::{StoreResult, door};
 use std::str::FromStr;
 
 /// Which candidates a list has.
@@ -43,8 +43,15 @@ impl FromStr for Which {
     }
 }
 
-/// A candidate with the captures that it was made of.
-type Whole = (candidates::CandidateView, Vec<CaptureView>);
+/// A candidate with the captures that it was made of, and until when it is snoozed.
+type Whole = (candidates::CandidateView, Vec<CaptureView>, Option<Timestamp>);
+
+/// A candidate with what is shown beside it.
+fn whole(sql: &mut dyn Sql, candidate: candidates::CandidateView) -> StoreResult<Whole> {
+    let captured = candidates::captures_of(sql, &candidate.candidate_id)?;
+    let until = snoozes::of_candidates(sql, &[candidate.candidate_id.as_str()])?.pop().flatten();
+    Ok((candidate, captured, until))
+}
 
 /// `GET /v1/candidates`
 pub async fn list(call: Call) -> Replied {
@@ -64,14 +71,18 @@ pub async fn list(call: Call) -> Replied {
             (Which::All, None) => candidates::page(sql, &from, rows)?,
         };
         let captured = candidates::captures_of_each(sql, &found)?;
-        let held = fernery_engine::pipeline::inbox::captures::held(sql, azolla_id.as_ref())?;
-        Ok((found.into_iter().zip(captured).collect::<Vec<Whole>>(), held))
+        let ids: Vec<&str> = found.iter().map(|one| one.candidate_id.as_str()).collect();
+        let until = snoozes::of_candidates(sql, &ids)?;
+        let held = stored_captures::held(sql, azolla_id.as_ref())?;
+        let pending = stored_captures::unsorted(sql, azolla_id.as_ref())?;
+        let all = found.into_iter().zip(captured).zip(until).map(|((one, of), until)| (one, of, until));
+        Ok((all.collect::<Vec<Whole>>(), held, pending))
     });
-    let (found, held_captures) = found.await?;
+    let (found, held_captures, pending_captures) = found.await?;
     let (found, next_cursor) =
-        place.page(found, |(row, _)| Below { at: row.created_at, id: row.candidate_id.to_string() });
+        place.page(found, |(row, ..)| Below { at: row.created_at, id: row.candidate_id.to_string() });
     let candidates = found.into_iter().map(view).collect();
-    Reply::json(200, &CandidatePage { candidates, next_cursor, held_captures })
+    Reply::json(200, &CandidatePage { candidates, next_cursor, held_captures, pending_captures })
 }
 
 /// `GET /v1/candidates/{id}`
@@ -80,7 +91,7 @@ pub async fn read(call: Call) -> Replied {
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| {
         let Some(candidate) = candidates::by_id(sql, &id)? else { return Ok(None) };
-        Ok(Some((candidate, candidates::captures_of(sql, &id)?)))
+        whole(sql, candidate).map(Some)
     });
     Reply::json(200, &view(found.await?.ok_or_else(unknown(&call, "candidate"))?))
 }
@@ -91,27 +102,43 @@ pub async fn promote(call: Call) -> Replied {
     let PromoteRequest { azolla_id, objective_id, record_id } = json::read(&call.body)?;
     let _writing = call.writing()?;
     let (who, may_repeat, record) = (actor(&call), record_id.is_some(), record(record_id));
+    let repos = call.server.settings.pipeline.premises().map(|here| here.repos.clone()).unwrap_or_default();
+    let azolla_id = match azolla_id {
+        Some(azolla_id) => azolla_id,
+        None => {
+            let (of, repos) = (id.clone(), repos.clone());
+            let substrate = call.server.engine().substrate();
+            let meant = substrate.read(move |sql| candidates::destination(sql, &of, &repos));
+            meant.await?.map_err(|refusal| refused_on("candidate", &id, refusal))?
+        }
+    };
     for nth in 1.. {
         let becomes = objective_id.clone().unwrap_or_else(|| made_up(&azolla_id));
-        let (who, id_here, record, of) = (who.clone(), id.clone(), record.clone(), azolla_id.clone());
+        let (who, id_here, record) = (who.clone(), id.clone(), record.clone());
+        let (of, repos) = (azolla_id.clone(), repos.clone());
         let substrate = call.server.engine().substrate();
         let promoted = substrate.transact(move |sql| {
-            let promoted = match candidates::promote(sql, &who, (&id_here, &record), &of, &becomes)? {
+            let promoted = match candidates::promote(sql, &who, (&id_here, &record), (&of, &repos), &becomes)?
+            {
                 Ok(promoted) => promoted,
                 Err(refusal) => return Ok(Err(refusal)),
             };
             door::failpoint("act-written");
-            Ok(Ok((promoted, candidates::captures_of(sql, &id_here)?)))
+            let seen = whole(sql, promoted.candidate.clone())?;
+            Ok(Ok((promoted, seen)))
         });
         match promoted.await? {
             Err(Refusing::Taken) if objective_id.is_none() && nth < ID_TRIES => {}
+            Err(Refusing::Taken) if objective_id.is_some() => {
+                return Err(taken(&objective_id.map_or(String::new(), |id| id.to_string())));
+            }
             Err(refusal) => return Err(refused_on("candidate", &id, refusal)),
-            Ok((Promoted { candidate, row, was_there }, captured)) => {
+            Ok((Promoted { row, was_there, for_people, .. }, seen)) => {
                 door::failpoint("act-durable");
                 // Under a generated record id it can be there before only if this very call was carried out twice.
                 let status = if was_there && may_repeat { 200 } else { 201 };
-                let (candidate, objective) = (view((candidate, captured)), objective_view(&row));
-                return Reply::json(status, &PromoteResponse { candidate, view: objective });
+                let (candidate, objective) = (view(seen), objective_view(&row));
+                return Reply::json(status, &PromoteResponse { candidate, view: objective, for_people });
             }
         }
     }
@@ -133,6 +160,14 @@ pub async fn discard(call: Call) -> Replied {
     let NoteRequest { note, record_id } = optional(&call)?;
     let record = record(record_id);
     act(call, id, move |sql, who, id| candidates::discard(sql, who, (id, &record), note.as_deref())).await
+}
+
+/// `POST /v1/candidates/{id}/restore`
+pub async fn restore(call: Call) -> Replied {
+    let id = named(&call)?;
+    let NoteRequest { note, record_id } = optional(&call)?;
+    let record = record(record_id);
+    act(call, id, move |sql, who, id| candidates::restore(sql, who, (id, &record), note.as_deref())).await
 }
 
 /// `POST /v1/candidates/{id}/merge`
@@ -167,14 +202,14 @@ async fn act(
             Err(refusal) => return Ok(Err(refusal)),
         };
         door::failpoint("act-written");
-        Ok(Ok((candidate, candidates::captures_of(sql, &id_here)?)))
+        whole(sql, candidate).map(Ok)
     });
     let done = done.await?.map_err(|refusal| refused_on("candidate", &id, refusal))?;
     door::failpoint("act-durable");
     Reply::json(200, &view(done))
 }
 
-fn view((stored, captured): Whole) -> CandidateView {
+fn view((stored, captured, snoozed_until): Whole) -> CandidateView {
     let Draft { title, acceptance_criteria, importance, urgency, metadata } = stored.draft;
     CandidateView {
         candidate_id: stored.candidate_id,
@@ -191,6 +226,7 @@ fn view((stored, captured): Whole) -> CandidateView {
         work_order_id: stored.work_order_id,
         created_at: stored.created_at,
         updated_at: stored.updated_at,
+        snoozed_until,
         capture_ids: captured.iter().map(|captured| captured.capture.capture_id.clone()).collect(),
         captures: captured.into_iter().map(captures::view).collect(),
     }

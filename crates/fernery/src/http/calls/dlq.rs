@@ -7,7 +7,10 @@ use crate::http::wire::{cursor, json};
 use fernery_client::wire::{DeadLetterInfo, DeadLetterPage, DeadLetterRequest, DeadLetterResponse};
 use fernery_core::limits;
 use fernery_engine::store::{DeadFilter, Pass};
+use serde_json::Value;
 
+/// Characters of an error in a list.
+const MESSAGE_CHARS_MAX: usize = 200;
 /// Dead letters that one call may move.
 const MOVED_MAX: u64 = 1_000_000;
 
@@ -20,7 +23,7 @@ pub async fn list(call: Call) -> Replied {
         before: call.query.parsed("before")?,
     };
     storable(&filter, "?code")?;
-    let bound_to = format!("dlq {filter:?}");
+    let bound_to = format!("dlq by death {filter:?}");
     let after = call.query.text("cursor").map(|text| cursor::read(text, &bound_to)).transpose()?;
     let page = call.server.engine().store().dead_letters(filter, after, call.page_rows()?).await?;
     let letters = page.rows.into_iter().map(|letter| DeadLetterInfo {
@@ -29,9 +32,17 @@ pub async fn list(call: Call) -> Replied {
         buried_at: letter.buried_at,
         reason: letter.reason,
         code: letter.code,
+        message: letter.error.as_deref().and_then(said),
     });
     let next_cursor = page.next.map(|next| cursor::write(&next, &bound_to));
     Reply::json(200, &DeadLetterPage { dead_letters: letters.collect(), next_cursor })
+}
+
+/// The beginning of what an error says.
+fn said(error: &str) -> Option<String> {
+    let error: Value = serde_json::from_str(error).ok()?;
+    let message = error["message"].as_str().filter(|message| !message.is_empty())?;
+    Some(message.chars().take(MESSAGE_CHARS_MAX).collect())
 }
 
 /// `POST /v1/dlq/redrive`

@@ -1,10 +1,11 @@
 //! Objectives: create, list, read, edit. What operators do with them is in [`super::decisions`] and
 //! [`super::blockers`].
 
-use super::acting::{actor, refused};
+use super::acting::{actor, refused, taken};
+use super::landings;
 use super::named::{named, unknown};
 use super::paging::Place;
-use super::waiting;
+use super::waiting::{self, Manning};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
@@ -12,17 +13,18 @@ use fernery_client::wire::{
     ApprovalView, EditObjectiveRequest, NewBlockerRequest, NewObjectiveRequest, ObjectiveDetail,
     ObjectivePage, ObjectiveView,
 };
-use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, WorkorderStatus};
 use fernery_core::pipeline::draft::{Draft, DraftEdit, NewBlocker};
 use fernery_core::pipeline::ground::unstartable;
 use fernery_core::{JobId, Progress, limits};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal as Refusing;
-use fernery_engine::pipeline::azollas;
 use fernery_engine::pipeline::objectives::{self, Created, NewObjective, ObjectiveRow};
-use fernery_engine::pipeline::reading::{self, Below, ObjectiveFilter};
+use fernery_engine::pipeline::reading::{self, ObjectiveFilter};
+use fernery_engine::pipeline::sifting::{self, Order, Sieve};
+use fernery_engine::pipeline::{azollas, snoozes};
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// How many generated ids are tried: with 40 random bits a second one is hardly ever needed.
 pub(in crate::http) const ID_TRIES: usize = 5;
@@ -32,13 +34,15 @@ pub async fn create(call: Call) -> Replied {
     let request: NewObjectiveRequest = json::read(&call.body)?;
     let NewObjectiveRequest { objective_id, azolla_id, .. } = request.clone();
     let draft = request.draft();
+    let after = request.after.clone();
     let blocked_on: Vec<NewBlocker> = request.blocked_on.into_iter().map(new_blocker).collect();
     let _writing = call.writing()?;
     let who = actor(&call);
     for nth in 1.. {
         let id = objective_id.clone().unwrap_or_else(|| made_up(&azolla_id));
         let blocked_on = blocked_on.clone();
-        let new = NewObjective { blocked_on, ..NewObjective::new(&id, &azolla_id, draft.clone()) };
+        let after = after.clone();
+        let new = NewObjective { blocked_on, after, ..NewObjective::new(&id, &azolla_id, draft.clone()) };
         let (who, substrate) = (who.clone(), call.server.engine().substrate());
         match substrate.act(&id, move |sql| objectives::create(sql, &who, &new)).await? {
             Err(Refusing::Taken) if objective_id.is_none() && nth < ID_TRIES => {}
@@ -47,6 +51,7 @@ pub async fn create(call: Call) -> Replied {
                 let status = if was_there && objective_id.is_some() { 200 } else { 201 };
                 return Reply::json(status, &view(&row));
             }
+            Err(Refusing::Taken) => return Err(taken(&id)),
             Err(refusal) => return Err(refused(refusal, &id)),
         }
     }
@@ -58,7 +63,7 @@ fn new_blocker(NewBlockerRequest { blocker_id, kind, description }: NewBlockerRe
 }
 
 /// A short id that people can read out to each other.
-pub(in crate::http) fn made_up(azolla_id: &AzollaId) -> ObjectiveId {
+pub(crate) fn made_up(azolla_id: &AzollaId) -> ObjectiveId {
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     const CHARS: usize = 8;
     let random: [u8; CHARS] = door::random_bytes();
@@ -72,28 +77,77 @@ pub(in crate::http) fn made_up(azolla_id: &AzollaId) -> ObjectiveId {
 pub async fn list(call: Call) -> Replied {
     let filter =
         ObjectiveFilter { azolla_id: call.query.parsed("azolla_id")?, status: call.query.parsed("status")? };
-    let place = Place::read(&call, format!("objectives {filter:?}"))?;
-    let (below, rows) = (place.below.clone(), place.rows_and_one());
-    let substrate = call.server.engine().substrate();
-    let (found, hosting) = substrate
-        .read(move |sql| Ok((reading::objectives(sql, &filter, &below, rows)?, azollas::hosting(sql)?)))
-        .await?;
-    let (found, next_cursor) = place.page(found, |row| Below {
-        at: row.objective.created_at,
-        id: row.objective.objective_id.to_string(),
-    });
-    let mut progress = under_way(&call, &found).await?;
-    let shown = |row: &ObjectiveRow| ObjectiveView {
-        waiting: waiting::in_a_list(row, &hosting),
-        progress: progress.remove(&row.objective.objective_id),
-        ..view(row)
+    let sieve = Sieve {
+        label: call.query.text("label").map(|label| label.trim_start_matches(['+', '#']).to_string()),
+        words: call
+            .query
+            .text("search")
+            .unwrap_or_default()
+            .to_lowercase()
+            .split_whitespace()
+            .map(str::to_string)
+            .collect(),
+        cancelled: call.query.parsed("cancelled")?.unwrap_or(true),
+        snoozed: call.query.parsed("snoozed")?.unwrap_or(true),
     };
-    Reply::json(200, &ObjectivePage { objectives: found.iter().map(shown).collect(), next_cursor })
+    let order: Order = call.query.parsed("sort")?.unwrap_or(Order::Age);
+    let place = Place::read(&call, format!("objectives {filter:?} {sieve:?}"))?;
+    let (below, rows) = (place.below.clone(), place.rows());
+    let substrate = call.server.engine().substrate();
+    let found = substrate.read(move |sql| {
+        let (found, next) = match order {
+            Order::Age => sifting::by_age(sql, &filter, &sieve, below.clone(), rows)?,
+            other => (sifting::sorted(sql, &filter, &sieve, other, rows)?, None),
+        };
+        let ids: Vec<&str> = found.iter().map(|row| row.objective.objective_id.as_str()).collect();
+        let until = snoozes::of_objectives(sql, &ids)?;
+        let landed = landings::of_page(sql, &found)?;
+        let ids: BTreeSet<AzollaId> = found.iter().map(|row| row.objective.azolla_id.clone()).collect();
+        let in_force = ids.iter().map(|id| azollas::in_force(sql, id)).collect::<Result<Vec<_>, _>>()?;
+        Ok((found, next, until, (azollas::hosting(sql)?, in_force), landed))
+    });
+    let (found, next, until, (hosting, in_force), mut landed) = found.await?;
+    let mut under_way = under_way(&call, &found).await?;
+    let mut manning = Manning::new(&call, in_force.into_iter().flatten());
+    let mut objectives = Vec::with_capacity(found.len());
+    for (row, snoozed_until) in found.iter().zip(until) {
+        let at = under_way.remove(&row.objective.objective_id).unwrap_or_default();
+        let waiting = manning.in_a_list(row, &hosting, at.unclaimed).await?;
+        let landing = landed.remove(&row.objective.objective_id);
+        objectives.push(ObjectiveView {
+            waiting,
+            progress: at.progress,
+            landing,
+            snoozed_until,
+            ..view(row)
+        });
+    }
+    Reply::json(200, &ObjectivePage { objectives, next_cursor: next.map(|next| place.cursor(&next)) })
 }
 
-/// The progress of those objectives that are IN_PROGRESS. However long the page is, this takes one snapshot and one read of
-/// the leases.
-async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<ObjectiveId, Progress>, Refused> {
+/// An objective as it is now, with until when it is snoozed.
+pub(in crate::http) async fn seen(call: &Call, id: ObjectiveId) -> Replied {
+    let substrate = call.server.engine().substrate();
+    let found = substrate.read(move |sql| {
+        let until = snoozes::of_objectives(sql, &[id.as_str()])?.pop().flatten();
+        Ok(objectives::load(sql, &id)?.map(|row| (row, until)))
+    });
+    let (row, snoozed_until) = found.await?.ok_or_else(unknown(call, "ticket"))?;
+    Reply::json(200, &ObjectiveView { snoozed_until, ..view(&row) })
+}
+
+/// Where the work on an objective stands.
+#[derive(Default)]
+struct Stand {
+    /// What its executor says; none if nobody works on it.
+    progress: Option<Progress>,
+    /// It has a workorder for an executor, and none works on it.
+    unclaimed: bool,
+}
+
+/// Where those objectives stand that are IN_PROGRESS. However long the page is, this takes one snapshot and one read of the
+/// leases.
+async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<ObjectiveId, Stand>, Refused> {
     let busy = found.iter().filter(|row| row.objective.status == ObjectiveStatus::InProgress);
     let ids: Vec<ObjectiveId> = busy.map(|row| row.objective.objective_id.clone()).collect();
     if ids.is_empty() {
@@ -101,10 +155,14 @@ async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<Object
     }
     let engine = call.server.engine();
     let active = engine.substrate().read(move |sql| reading::active_workorders(sql, &ids)).await?;
-    let jobs = active.into_iter().filter_map(|(id, work)| Some((id, work.job_id()?)));
-    let (ids, jobs): (Vec<ObjectiveId>, Vec<JobId>) = jobs.unzip();
-    let said = engine.store().progress_of(jobs).await?;
-    Ok(ids.into_iter().zip(said).filter_map(|(id, progress)| Some((id, progress?))).collect())
+    let jobs: Vec<(ObjectiveId, JobId, bool)> = active
+        .into_iter()
+        .filter_map(|(id, work, status)| Some((id, work.job_id()?, status == WorkorderStatus::Created)))
+        .collect();
+    let said = engine.store().progress_of(jobs.iter().map(|(_, job_id, _)| *job_id).collect()).await?;
+    let stand =
+        |progress: Option<Progress>, open: bool| Stand { unclaimed: open && progress.is_none(), progress };
+    Ok(jobs.into_iter().zip(said).map(|((id, _, open), progress)| (id, stand(progress, open))).collect())
 }
 
 /// `GET /v1/objectives/{id}`
@@ -116,22 +174,27 @@ pub async fn read(call: Call) -> Replied {
         let Some(row) = objectives::load(sql, &id)? else { return Ok(None) };
         let in_force = azollas::in_force(sql, &row.objective.azolla_id)?;
         let seen = waiting::look(sql, &row, in_force.as_ref())?;
+        let until = snoozes::of_objectives(sql, &[id.as_str()])?.pop().flatten();
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
-        Ok(Some((row, in_force, seen, chain)))
+        let landing = landings::of_objective(sql, &id)?;
+        Ok(Some((row, in_force, (seen, until), chain, landing)))
     });
-    let (row, in_force, seen, chain) = found.await?.ok_or_else(unknown(&call, "objective"))?;
-    let waiting = waiting::of(call.server.engine(), &row, seen).await?;
-    let mut progress = under_way(&call, std::slice::from_ref(&row)).await?;
-    let progress = progress.remove(&row.objective.objective_id);
+    let (row, in_force, (seen, snoozed_until), chain, landing) =
+        found.await?.ok_or_else(unknown(&call, "ticket"))?;
+    let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
+    let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
+    let waiting = waiting::of(call.server.engine(), &row, seen, lacks).await?;
+    let mut under_way = under_way(&call, std::slice::from_ref(&row)).await?;
+    let progress = under_way.remove(&row.objective.objective_id).and_then(|at| at.progress);
     let premises = call.server.settings.pipeline.premises();
     let approval = in_force.as_ref().map(|of| {
         let shown = objectives::shown(&row.objective, &of.blueprint);
-        let refused = unstartable(&row.objective, &of.blueprint, premises);
-        ApprovalView { digest: shown.digest, shown: shown.content, refused }
+        let refused = unstartable(&row.objective, &of.blueprint, premises.as_ref());
+        ApprovalView { digest: shown.digest, shown: shown.content, refused, unmanned }
     });
     let current = chain.decisions.iter().find(|decision| Some(&decision.record_id) == row.approval.as_ref());
     let detail = ObjectiveDetail {
-        view: ObjectiveView { waiting, progress, ..view(&row) },
+        view: ObjectiveView { waiting, progress, landing, snoozed_until, ..view(&row) },
         envelope: in_force.map(|of| json!(of.blueprint.envelope)),
         approval,
         decision: current.map(|decision| json!(decision)),
@@ -169,5 +232,7 @@ pub(in crate::http) fn view(row: &ObjectiveRow) -> ObjectiveView {
         spent: json!(row.spent),
         waiting: None,
         progress: None,
+        landing: None,
+        snoozed_until: None,
     }
 }

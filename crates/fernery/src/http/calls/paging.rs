@@ -31,6 +31,16 @@ impl Place {
         self.rows as i64 + 1
     }
 
+    /// The rows of the page.
+    pub(in crate::http) fn rows(&self) -> i64 {
+        self.rows as i64
+    }
+
+    /// The cursor of a place in this list.
+    pub(in crate::http) fn cursor(&self, place: &Below) -> String {
+        cursor::write(place, &self.list)
+    }
+
     /// The page, and where the next one starts.
     pub(in crate::http) fn page<T>(
         &self,

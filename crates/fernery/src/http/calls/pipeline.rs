@@ -3,23 +3,28 @@
 use super::export;
 use super::named::{named, unknown};
 use super::paging::Place;
+use crate::config::RepoSettings;
 use crate::http::problem::{Code, Refusal};
 use crate::http::wire::answer::{Call, Replied, Reply};
+use crate::http::wire::json;
+use crate::workers::reload::{Live, Unloaded};
 use fernery_client::wire::{
-    AzollaDetail, AzollaList, AzollaSummary, BlueprintDetail, ClaimList, EventPage, JournalEntry,
-    JournalHead, JournalPage, JournalVerdict, PausePage, ReplayResponse, RunPage, VerdictView,
-    WorkorderDetail, WorkorderPage,
+    AzollaDetail, AzollaList, AzollaSummary, BlueprintDetail, ClaimList, EventPage, FieldProblem,
+    JournalEntry, JournalHead, JournalPage, JournalVerdict, PausePage, ReloadRequest, ReplayResponse,
+    RepoView, Role, RunPage, VerdictView, WorkorderDetail, WorkorderPage,
 };
-use fernery_core::artifact::{AzollaId, WorkorderId};
+use fernery_core::artifact::{AzollaId, ObjectiveType, WorkorderId};
 use fernery_core::pipeline::ground::Premises;
 use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
 use fernery_engine::pipeline::reading::{self, Below};
 use fernery_engine::pipeline::{Sql, claims, journal, judging};
 use fernery_engine::{StoreError, Substrate};
+use fernery_exec::git::difference::PatchedBase;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Claims in one answer. There are never more than workers times the claims that each may hold at once.
@@ -32,27 +37,62 @@ const SEALS_A_STEP: i64 = 1_000;
 pub struct PipelineView {
     passes: Option<Arc<Passes>>,
     logs: Option<Arc<Logs>>,
-    premises: Option<Arc<Premises>>,
+    live: Option<Arc<Live>>,
+    differences: Option<Arc<Differences>>,
 }
 
+type Differences = dyn Fn(&WorkorderId, String, [PatchedBase; 2]) -> Differing + Send + Sync;
+/// A difference that is being made: a patch, or why there is none.
+pub type Differing = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+
 type Passes = dyn Fn(&AzollaId) -> Vec<Value> + Send + Sync;
-type Logs = dyn Fn(&WorkorderId) -> PathBuf + Send + Sync;
+type Logs = dyn Fn(&WorkorderId, Option<&str>) -> PathBuf + Send + Sync;
 
 impl PipelineView {
-    /// `passes` gives the last pass of each worker of an azolla, `logs` the file with the output of a workorder's executor.
-    /// `premises` is what this process can start work on.
-    pub fn new(
-        premises: Premises,
+    /// `passes` gives the last pass of each worker of an azolla, `logs` the file with the output of a workorder's executor or
+    /// gate. `live` knows what this process can start work on.
+    pub(crate) fn new(
+        live: Arc<Live>,
         passes: impl Fn(&AzollaId) -> Vec<Value> + Send + Sync + 'static,
-        logs: impl Fn(&WorkorderId) -> PathBuf + Send + Sync + 'static,
+        logs: impl Fn(&WorkorderId, Option<&str>) -> PathBuf + Send + Sync + 'static,
     ) -> Self {
         let (passes, logs) = (Some(Arc::new(passes) as _), Some(Arc::new(logs) as _));
-        Self { passes, logs, premises: Some(Arc::new(premises)) }
+        Self { passes, logs, live: Some(live), differences: None }
+    }
+
+    /// With what makes the difference of two attempts, in the repository of this name.
+    #[must_use]
+    pub fn with_differences(
+        mut self,
+        made: impl Fn(&WorkorderId, String, [PatchedBase; 2]) -> Differing + Send + Sync + 'static,
+    ) -> Self {
+        self.differences = Some(Arc::new(made));
+        self
+    }
+
+    /// What changed between two attempts; `None` where no worker runs.
+    pub fn difference(
+        &self,
+        id: &WorkorderId,
+        repo_ref: String,
+        sides: [PatchedBase; 2],
+    ) -> Option<Differing> {
+        self.differences.as_ref().map(|made| made(id, repo_ref, sides))
+    }
+
+    /// The repositories that tickets may name here.
+    pub fn repos(&self) -> impl Iterator<Item = &RepoSettings> {
+        self.live.iter().flat_map(|live| live.repos().values())
+    }
+
+    /// What reads the blueprints again; `None` where no worker runs.
+    pub(crate) fn live(&self) -> Option<&Live> {
+        self.live.as_deref()
     }
 
     /// What this process can start work on; `None` where no worker runs.
-    pub fn premises(&self) -> Option<&Premises> {
-        self.premises.as_deref()
+    pub fn premises(&self) -> Option<Premises> {
+        self.live.as_ref().map(|live| live.premises())
     }
 
     /// The last pass of each worker of an azolla; none where no worker runs.
@@ -60,9 +100,9 @@ impl PipelineView {
         self.passes.as_ref().map_or_else(Vec::new, |passes| passes(azolla))
     }
 
-    /// Where the log of a workorder is, if there is one; `None` where no worker runs.
-    pub fn log_file(&self, id: &WorkorderId) -> Option<PathBuf> {
-        self.logs.as_ref().map(|logs| logs(id))
+    /// Where the log of a workorder's executor or of one of its gates is, if there is one; `None` where no worker runs.
+    pub fn log_file(&self, id: &WorkorderId, gate: Option<&str>) -> Option<PathBuf> {
+        self.logs.as_ref().map(|logs| logs(id, gate))
     }
 }
 
@@ -232,6 +272,8 @@ fn summary(registered: &Registered, hosting: &Hosting) -> AzollaSummary {
         description: registered.blueprint.description.clone(),
         category: registered.blueprint.category.clone(),
         digest: registered.digest,
+        takes_tickets: registered.blueprint.objective_type == ObjectiveType::Ticket,
+        needs_repository: registered.blueprint.needs_repository(),
     }
 }
 
@@ -250,7 +292,16 @@ pub async fn blueprint(call: Call) -> Replied {
 pub async fn azollas(call: Call) -> Replied {
     let substrate = call.server.engine().substrate();
     let (all, hosting) = substrate.read(|sql| Ok((azollas::all(sql)?, azollas::hosting(sql)?))).await?;
-    Reply::json(200, &AzollaList { azollas: all.iter().map(|of| summary(of, &hosting)).collect() })
+    let is_operator = call.caller.0.as_ref().is_some_and(|token| token.role == Role::Operator);
+    let repos = call.server.settings.pipeline.repos().map(|repo| RepoView {
+        name: repo.name.clone(),
+        base: repo.base.clone(),
+        path: is_operator.then(|| {
+            std::path::absolute(&repo.path).unwrap_or_else(|_| repo.path.clone()).display().to_string()
+        }),
+    });
+    let azollas = all.iter().map(|of| summary(of, &hosting)).collect();
+    Reply::json(200, &AzollaList { azollas, repos: repos.collect() })
 }
 
 /// `GET /v1/azollas/{id}`
@@ -264,4 +315,24 @@ pub async fn azolla(call: Call) -> Replied {
     let blueprint = serde_json::from_str(&registered.blueprint.to_json()).unwrap_or(Value::Null);
     let workers = call.server.settings.pipeline.passes(&id);
     Reply::json(200, &AzollaDetail { summary: summary(&registered, &hosting), blueprint, workers })
+}
+
+/// `POST /v1/reload`
+pub async fn reload(call: Call) -> Replied {
+    let ReloadRequest { dry_run } =
+        if call.body.is_empty() { ReloadRequest::default() } else { json::read(&call.body)? };
+    let Some(live) = call.server.settings.pipeline.live() else {
+        return Err(Refusal::new(Code::Conflict, "this server hosts no azollas"));
+    };
+    let _writing = call.writing()?;
+    let done = if dry_run { live.changes().await } else { live.reload().await };
+    match done {
+        Ok(answer) => Reply::json(200, &answer),
+        Err(Unloaded::Store(error)) => Err(error.into()),
+        Err(Unloaded::Mistakes(mistakes)) => {
+            let why = "the blueprints cannot be applied, and nothing was changed";
+            let errors = mistakes.into_iter().map(|detail| FieldProblem { pointer: String::new(), detail });
+            Err(Box::new(Refusal { errors: errors.collect(), ..*Refusal::new(Code::Invalid, why) }))
+        }
+    }
 }

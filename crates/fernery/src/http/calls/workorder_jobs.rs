@@ -33,7 +33,7 @@ pub(in crate::http) async fn refuse(
         Some(workorder) => {
             let (id, objective) = (&workorder.work_order_id, &workorder.objective_id);
             let command = instead.replace("{}", objective.as_str());
-            let detail = format!("job {id} carries a workorder of objective {objective}; use `{command}`");
+            let detail = format!("job {id} carries a workorder of the ticket {objective}; use `{command}`");
             Err(Refusal::new(Code::Conflict, detail))
         }
     }

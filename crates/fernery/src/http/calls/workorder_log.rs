@@ -5,7 +5,7 @@ use super::named::{named, unknown};
 use crate::http::access::repeats::LINES;
 use crate::http::wire::answer::{Call, Replied, Reply};
 use fernery_client::wire::WorkorderLog;
-use fernery_core::artifact::{WorkorderId, WorkorderStatus};
+use fernery_core::artifact::{ObjectiveId, WorkorderId, WorkorderStatus};
 use fernery_core::names::showable;
 use fernery_engine::pipeline::reading;
 use std::fs::File;
@@ -24,8 +24,11 @@ pub async fn read(call: Call) -> Replied {
     let found = substrate.read(move |sql| reading::workorder_by_id(sql, &asked)).await?;
     let work = found.ok_or_else(unknown(&call, "workorder"))?;
     // Read before the file: an executor writes its last line before its workorder is EXECUTED.
-    let over = work.judged || work.workorder.status == WorkorderStatus::Executed;
-    let file = call.server.settings.pipeline.log_file(&id);
+    let executed = work.workorder.status == WorkorderStatus::Executed;
+    // A gate is named as an artifact is, and so is its file.
+    let gate: Option<ObjectiveId> = call.query.parsed("gate")?;
+    let over = work.judged || executed && gate.is_none();
+    let file = call.server.settings.pipeline.log_file(&id, gate.as_ref().map(ObjectiveId::as_str));
     let reading = tokio::task::spawn_blocking(move || file.and_then(|file| part_of(&file, from, over)));
     let none = WorkorderLog { text: String::new(), next: from, ended: over, here: false };
     Reply::json(200, &reading.await.ok().flatten().unwrap_or(none))

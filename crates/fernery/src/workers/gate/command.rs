@@ -6,14 +6,19 @@ use fernery_core::pipeline::evidence::Evidence;
 use fernery_engine::pipeline::gate_input::GateInput;
 use fernery_exec::agent::occupy;
 use fernery_exec::command::{Command, GRACE, cell};
-use fernery_exec::guard::{ATTEMPT_VARIABLE, NotRun, Ran};
+use fernery_exec::guard::{ATTEMPT_VARIABLE, Input, NotRun, OutputStream, Ran};
 use fernery_exec::sandbox::Tier;
-use std::path::Path;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The end of a gate's output that is kept as evidence.
-const LOG_TAIL_BYTES: usize = 4 << 10;
+const LOG_TAIL_BYTES: usize = 12 << 10;
+/// Bytes of the log of one gate.
+const LOG_BYTES_MAX: u64 = 8 << 20;
 
 /// What a gate runs.
 pub(super) struct Program<'a> {
@@ -23,6 +28,33 @@ pub(super) struct Program<'a> {
     pub(super) timeout: Duration,
     /// Files that stay as in the base commit, whatever the patch does to them.
     pub(super) kept: &'a [String],
+    /// Where its whole output goes, if it is kept.
+    pub(super) log: Option<PathBuf>,
+}
+
+/// The whole output of a gate, as it is written. If the file cannot be written, the gate runs all the same.
+struct GateLog(Mutex<(Option<File>, u64)>);
+
+impl GateLog {
+    fn create(path: Option<PathBuf>) -> Self {
+        let create = |path: PathBuf| {
+            path.parent().map(std::fs::create_dir_all)?.ok()?;
+            File::create(path).ok()
+        };
+        Self(Mutex::new((path.and_then(create), 0)))
+    }
+
+    fn take(&self, bytes: &[u8]) {
+        let mut state = self.0.lock().expect("not poisoned");
+        let (Some(file), logged) = &mut *state else { return };
+        let room = LOG_BYTES_MAX.saturating_sub(*logged).min(bytes.len() as u64) as usize;
+        let cut = *logged < LOG_BYTES_MAX && room < bytes.len();
+        *logged += bytes.len() as u64;
+        let _ = file.write_all(&bytes[..room]);
+        if cut {
+            let _ = file.write_all(b"\n[the rest of the output is not kept]\n");
+        }
+    }
 }
 
 /// A gate's program, ready to run.
@@ -43,13 +75,17 @@ pub(super) async fn run_gate(
         Ok(occupied) => occupied,
         Err(error) => return trouble("", &format!("no folder for it: {error}")),
     };
-    let timeout = program.timeout;
+    let (timeout, log) = (program.timeout, program.log.clone());
     let Prepared { command, env } = match prepare(place, gate_input, trial, program).await {
         Ok(prepared) => prepared,
         Err(why) => return trouble("", &why),
     };
     let (stop, orders) = mpsc::unbounded_channel();
-    let run = command.run(b"", env, false, Duration::from_secs(60), orders);
+    let log = GateLog::create(log);
+    let hear = |_: OutputStream, bytes: &[u8]| log.take(bytes);
+    let hang_max = Duration::from_secs(60);
+    let input = Input { env, stdin: b"", ends_when_full: false, listener: Some(&hear), hang_max };
+    let run = command.run(input, orders);
     tokio::pin!(run);
     let deadline = tokio::time::sleep(timeout);
     tokio::pin!(deadline);

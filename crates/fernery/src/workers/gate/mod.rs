@@ -5,20 +5,20 @@
 //! written.
 
 mod command;
-mod trial;
+pub(super) mod trial;
 
 use super::batches::alone_if_failed;
 use super::driver::{Pass, PollingWorker};
-use super::leftovers::gate_folder;
+use super::leftovers::{gate_folder, gate_log_file};
 use super::{Context, stop_watch};
 use crate::config::Repos;
 use crate::config::duration::millis;
 use async_trait::async_trait;
 use command::{Program, run_gate};
-use fernery_core::artifact::{AzollaId, GateResult, WorkorderId};
+use fernery_core::artifact::{AzollaId, GateResult, Workorder, WorkorderId};
 use fernery_core::blueprint::Gate;
 use fernery_core::patch::protects::Relied;
-use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
+use fernery_core::pipeline::evidence::{BRANCH, Evidence, plain_evidence};
 use fernery_core::pipeline::protection::{Informing, Protected};
 use fernery_engine::pipeline::claims::{self, Claimer, HeldClaim};
 use fernery_engine::pipeline::gate_input::{self, Evaluated, GateInput};
@@ -26,6 +26,7 @@ use fernery_engine::pipeline::judging::{self, Judged};
 use fernery_engine::pipeline::{Stage, reading};
 use fernery_engine::{StoreError, Substrate, door};
 use fernery_exec::agent::remove_all;
+use fernery_exec::git::ticket_branch::EarlierBranch;
 use fernery_exec::sandbox::Probing;
 use fernery_exec::sandbox::modes::{Private, make_plain, settle};
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ pub(super) struct Gates {
     judging: Mutex<JoinSet<Result<Judged, StoreError>>>,
 }
 
-struct Judge {
+pub(super) struct Judge {
     substrate: Substrate,
     by: Claimer,
     work: PathBuf,
@@ -68,6 +69,11 @@ impl Gates {
         let (private, repos) = (context.private.clone(), context.repos.clone());
         let judge = Judge { substrate, by, work, probing, private, repos, programs };
         Self { judge: Arc::new(judge), judging: Mutex::default() }
+    }
+
+    /// Who judges: a landing lets the same gates judge once more.
+    pub(super) fn judge(&self) -> Arc<Judge> {
+        self.judge.clone()
     }
 }
 
@@ -185,30 +191,23 @@ impl Judge {
         &self,
         id: &WorkorderId,
         gate_input: &GateInput,
-        mut held: HeldClaim,
+        held: HeldClaim,
     ) -> Result<Option<(Vec<Evidence>, HeldClaim)>, StoreError> {
-        let mut found = Vec::new();
         let trial = self.trial(id, gate_input, held.claim_version).await?;
-        for gate in &gate_input.blueprint.gates {
-            let evidence = match plain_evidence(gate, &gate_input.bundle, gate_input.snapshot.as_ref()) {
-                Some(evidence) => evidence,
-                None => match self.run_renewing(gate_input, trial.as_ref(), gate, held).await? {
-                    Some((evidence, renewed)) => {
-                        held = renewed;
-                        evidence
-                    }
-                    None => return Ok(None),
-                },
-            };
-            let passed = evidence.result == Some(GateResult::Pass) && evidence.trouble.is_none();
-            found.push(evidence);
-            if !passed {
-                // An earlier claimant that died may have left a branch after all gates had passed.
-                if let Some(trial) = &trial {
-                    trial.withdraw(&gate_input.workorder.workorder, &gate_input.bundle).await;
-                }
-                return Ok(Some((found, held)));
+        let workorder = &gate_input.workorder.workorder;
+        let earlier = match &trial {
+            Some(_) => self.earlier_branch(workorder).await?,
+            None => None,
+        };
+        let Some((mut found, held, passed)) = self.all_gates(gate_input, trial.as_ref(), held).await? else {
+            return Ok(None);
+        };
+        if !passed {
+            // An earlier claimant that died may have left a branch after all gates had passed.
+            if let Some(trial) = &trial {
+                trial.withdraw((workorder, earlier.as_ref()), &gate_input.bundle).await;
             }
+            return Ok(Some((found, held)));
         }
         let Some(trial) = trial else { return Ok(Some((found, held))) };
         // Without the claim, leave no branch.
@@ -222,10 +221,50 @@ impl Judge {
         door::failpoint("gate-passed");
         // A cancelled objective leaves nothing in the repository.
         if wanted {
-            found.extend(trial.branch(&gate_input.workorder.workorder, &gate_input.bundle).await);
+            found.extend(trial.branch((workorder, earlier.as_ref()), &gate_input.bundle).await);
         }
         door::failpoint("gate-branched");
         Ok(Some((found, held)))
+    }
+
+    /// Where the last run of this objective that made a branch left it.
+    async fn earlier_branch(&self, workorder: &Workorder) -> Result<Option<EarlierBranch>, StoreError> {
+        let Some(of) = workorder.branch_name.clone() else { return Ok(None) };
+        let id = workorder.objective_id.clone();
+        let runs = self.substrate.read(move |sql| reading::runs_of(sql, &id)).await?;
+        let said = runs.iter().rev().flat_map(|run| run.evidence.iter()).find_map(|found| {
+            let made = found.gate == BRANCH && found.result == Some(GateResult::Pass);
+            made.then(|| EarlierBranch::parse(&found.log_tail, &of)).flatten()
+        });
+        Ok(said)
+    }
+
+    /// What each gate found, up to the first that did not pass, and whether all did; `None`: the claim was taken over.
+    pub(super) async fn all_gates(
+        &self,
+        gate_input: &GateInput,
+        trial: Option<&Trial>,
+        mut held: HeldClaim,
+    ) -> Result<Option<(Vec<Evidence>, HeldClaim, bool)>, StoreError> {
+        let mut found = Vec::new();
+        for gate in &gate_input.blueprint.gates {
+            let evidence = match plain_evidence(gate, &gate_input.bundle, gate_input.snapshot.as_ref()) {
+                Some(evidence) => evidence,
+                None => match self.run_renewing(gate_input, trial, gate, held).await? {
+                    Some((evidence, renewed)) => {
+                        held = renewed;
+                        evidence
+                    }
+                    None => return Ok(None),
+                },
+            };
+            let passed = evidence.result == Some(GateResult::Pass) && evidence.trouble.is_none();
+            found.push(evidence);
+            if !passed {
+                return Ok(Some((found, held, false)));
+            }
+        }
+        Ok(Some((found, held, true)))
     }
 
     /// Where the patch of a workorder is tried; `None`: it is not about a repository.
@@ -301,10 +340,11 @@ impl Judge {
             return trouble(name, "it was stopped before it began");
         };
         let id = &gate_input.workorder.workorder.work_order_id;
-        let mut run = async |kept: &[String], folder: &str| {
+        let mut run = async |kept: &[String], folder: &str, keeps_log: bool| {
             let since = stop_watch();
             let folder = gate_folder(&self.work, id.as_str(), folder, version);
-            let program = Program { argv, env, tier, timeout: *timeout, kept };
+            let log = keeps_log.then(|| gate_log_file(&self.work, id.as_str(), name));
+            let program = Program { argv, env, tier, timeout: *timeout, kept, log };
             if let Err(error) = make_plain(&folder) {
                 return trouble(name, &format!("no folder for it: {error}"));
             }
@@ -316,12 +356,12 @@ impl Judge {
         let relied = Relied { argv, protects: protects.as_deref() };
         let touched = trial.map(|trial| trial.touched(&gate_input.bundle, relied));
         let touched = touched.unwrap_or_default();
-        let decides = run(&touched.kept, name).await;
+        let decides = run(&touched.kept, name, true).await;
         let mut informs = None;
         // After a stop, start nothing more.
         if !touched.kept.is_empty() && decides.trouble.is_none() {
             let Evidence { exit, ms, log_tail, result, trouble, .. } =
-                run(&[], &format!("{name}.patched")).await;
+                run(&[], &format!("{name}.patched"), false).await;
             informs = Some(Informing { exit, ms, log_tail, result, trouble });
         }
         let protected = Protected::of(&touched, informs);

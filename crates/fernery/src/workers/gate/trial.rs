@@ -10,9 +10,9 @@ use fernery_core::pipeline::evidence::{BRANCH, Evidence, said};
 use fernery_core::pipeline::membrane::outcome;
 use fernery_core::pipeline::prompt::title_of;
 use fernery_exec::git::applied_patch::{AppliedPatch, NotApplied, Saying};
-use fernery_exec::git::call::GitError;
 use fernery_exec::git::clone::Clone as PrivateClone;
 use fernery_exec::git::repository::{Repository, is_branch_name, is_object_id};
+use fernery_exec::git::ticket_branch::{EarlierBranch, Published};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tokio::sync::OnceCell;
@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 const SUBJECT_CHARS_MAX: usize = 100;
 
 /// One patch and where it is tried.
-pub(super) struct Trial {
+pub(in crate::workers) struct Trial {
     repository: Result<Repository, String>,
     base: String,
     base_branch: String,
@@ -54,12 +54,30 @@ impl Trial {
             Some(repo) => Repository::open(&repo.path),
             None => Err(format!("repository {name} is not in [repos] of this process's configuration")),
         };
-        let title = snapshot.map(title_of).unwrap_or_default();
-        let subject = showable(&title).chars().take(SUBJECT_CHARS_MAX).collect();
+        let subject = snapshot.map(subject_of).unwrap_or_default();
         let (base, base_branch) = (said("commit_sha"), said("base_branch"));
         // The snapshot holds the metadata as they were when the approval was checked.
         let allow = snapshot.and_then(|snapshot| allowed_by(&snapshot.metadata).ok()).unwrap_or_default();
         Self { repository, base, base_branch, subject, allow, dir, applied: OnceCell::new() }
+    }
+
+    /// The trial of a merge: a tree on top of the tip of the base branch.
+    pub(in crate::workers) fn of_merge(
+        snapshot: &ContextSnapshot,
+        repository: &Repository,
+        (tip, merged): (&str, AppliedPatch),
+        dir: PathBuf,
+    ) -> Self {
+        let said = |name: &str| snapshot.metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            repository: Ok(repository.clone()),
+            base: tip.to_string(),
+            base_branch: said("base_branch").to_string(),
+            subject: subject_of(snapshot),
+            allow: allowed_by(&snapshot.metadata).unwrap_or_default(),
+            dir,
+            applied: OnceCell::new_with(Some(merged)),
+        }
     }
 
     /// The protected files of a command that the patch touches. If no patch applies, none.
@@ -139,70 +157,83 @@ impl Trial {
     }
 
     /// Makes the branch of a patch that has passed every gate; `None`: it makes no branch.
-    pub(super) async fn branch(&self, workorder: &Workorder, bundle: &OutputBundle) -> Option<Evidence> {
+    pub(super) async fn branch(
+        &self,
+        (workorder, earlier): (&Workorder, Option<&EarlierBranch>),
+        bundle: &OutputBundle,
+    ) -> Option<Evidence> {
         let applied = self.applied.get().filter(|_| outcome(&bundle.metadata).is_success())?;
         let name = workorder.branch_name.as_deref()?;
-        Some(match self.bring(applied, name, workorder, bundle).await {
-            Ok((branch, commit)) => {
-                let log_tail = format!("{branch} at {commit}");
+        Some(match self.publish(applied, (name, earlier), workorder, bundle).await {
+            Ok(Published { branch, commit, why_new }) => {
+                let why_new =
+                    why_new.map_or(String::new(), |why| format!("\nnote: {why}; this is a new branch"));
+                let log_tail = format!("{branch} at {commit}{}", showable(&why_new));
                 Evidence { result: Some(GateResult::Pass), log_tail, ..blank(BRANCH) }
             }
             Err(why) => trouble(BRANCH, &why),
         })
     }
 
-    /// Deletes the branch that an earlier run of the gates made from this very patch, if there is one.
-    pub(super) async fn withdraw(&self, workorder: &Workorder, bundle: &OutputBundle) {
+    /// Takes back the branch that an earlier run of the gates made from this very patch, if there is one.
+    pub(super) async fn withdraw(
+        &self,
+        (workorder, earlier): (&Workorder, Option<&EarlierBranch>),
+        bundle: &OutputBundle,
+    ) {
         let (Some(applied), Ok(repository)) = (self.applied.get(), &self.repository) else { return };
         let Some(name) = workorder.branch_name.as_deref().filter(|name| is_branch_name(name)) else { return };
-        let withdrawn = match self.commit(applied, workorder, bundle).await {
-            Ok(commit) => applied.withdraw(repository, &commit, name).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = withdrawn {
-            tracing::warn!(%error, branch = name, "could not delete the branch of a failed run");
+        let (message, author) = (self.message(workorder, bundle), author_of(bundle));
+        let saying = saying((&message, &author), workorder, bundle);
+        if let Err(error) = applied.unpublish(repository, &saying, (name, earlier)).await {
+            tracing::warn!(%error, branch = name, "could not take back the branch of a failed run");
         }
     }
 
-    async fn bring(
+    async fn publish(
         &self,
         applied: &AppliedPatch,
-        name: &str,
+        (name, earlier): (&str, Option<&EarlierBranch>),
         workorder: &Workorder,
         bundle: &OutputBundle,
-    ) -> Result<(String, String), String> {
+    ) -> Result<Published, String> {
         if !is_branch_name(name) {
             return Err(format!("{name} is no name of a branch"));
         }
         let repository = self.repository.as_ref().map_err(Clone::clone)?;
-        let commit = self.commit(applied, workorder, bundle).await.map_err(|error| error.to_string())?;
-        let branch = applied.bring(repository, &commit, name).await.map_err(|error| error.to_string())?;
-        Ok((branch, commit))
+        let (message, author) = (self.message(workorder, bundle), author_of(bundle));
+        let saying = saying((&message, &author), workorder, bundle);
+        applied.publish(repository, &saying, (name, earlier)).await.map_err(|error| error.to_string())
     }
 
-    /// The commit of this bundle; the same bundle always gives the same commit.
-    async fn commit(
-        &self,
-        applied: &AppliedPatch,
-        workorder: &Workorder,
-        bundle: &OutputBundle,
-    ) -> Result<String, GitError> {
-        let message = format!(
+    fn message(&self, workorder: &Workorder, bundle: &OutputBundle) -> String {
+        format!(
             "{}\n\nObjective: {}\nWorkorder: {}\nOutput: {}\n",
             self.subject, workorder.objective_id, workorder.work_order_id, bundle.output_id
-        );
-        let author = bundle.metadata.get("executor").and_then(Value::as_str).unwrap_or_default();
-        let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let author: String = author.chars().filter(plain).take(64).collect();
-        let author = if author.is_empty() { "executor".to_string() } else { author };
-        let saying = Saying {
-            message: &message,
-            author: &author,
-            authored_at: workorder.created_at,
-            committed_at: bundle.created_at,
-        };
-        applied.commit(&saying).await
+        )
     }
+}
+
+/// The first line of a commit's message.
+pub(in crate::workers) fn subject_of(snapshot: &ContextSnapshot) -> String {
+    showable(&title_of(snapshot)).chars().take(SUBJECT_CHARS_MAX).collect()
+}
+
+/// Who wrote a patch, as a commit's author.
+pub(in crate::workers) fn author_of(bundle: &OutputBundle) -> String {
+    let author = bundle.metadata.get("executor").and_then(Value::as_str).unwrap_or_default();
+    let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let author: String = author.chars().filter(plain).take(64).collect();
+    if author.is_empty() { "executor".to_string() } else { author }
+}
+
+/// What the commit of a bundle says; the same bundle always says the same.
+fn saying<'a>(
+    (message, author): (&'a str, &'a str),
+    workorder: &Workorder,
+    bundle: &OutputBundle,
+) -> Saying<'a> {
+    Saying { message, author, authored_at: workorder.created_at, committed_at: bundle.created_at }
 }
 
 impl Drop for Trial {

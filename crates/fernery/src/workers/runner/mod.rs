@@ -30,15 +30,18 @@ const CLAIM_WAIT: Duration = Duration::from_secs(30);
 /// The executors of this process.
 pub(super) struct Runner {
     ending: watch::Sender<bool>,
+    /// No more claims; what runs may finish.
+    retired: watch::Sender<bool>,
     slots: JoinSet<()>,
 }
 
 impl Runner {
     pub(super) fn start(context: &Arc<Context>) -> Self {
-        let ending = watch::channel(false).0;
+        let (ending, retired) = (watch::channel(false).0, watch::channel(false).0);
         let mut slots = JoinSet::new();
         let mut parallel: BTreeMap<Vec<StreamName>, u32> = BTreeMap::new();
-        for blueprint in &context.blueprints {
+        let blueprints = context.blueprints();
+        for blueprint in blueprints.iter() {
             for (of, executor) in blueprint.used_executors() {
                 if executor.kind.runs_here() {
                     *parallel.entry(context.streams_of(blueprint, &of)).or_default() += executor.parallel;
@@ -46,7 +49,7 @@ impl Runner {
             }
         }
         // Where an azolla's executors fail, the built-in rules of this process stand in.
-        for blueprint in context.blueprints.iter().filter(|blueprint| blueprint.standing.is_some()) {
+        for blueprint in blueprints.iter().filter(|blueprint| blueprint.standing.is_some()) {
             let streams = blueprint.workorders_for().iter().map(Blueprint::stand_in_stream).collect();
             parallel.insert(streams, 1);
         }
@@ -57,17 +60,34 @@ impl Runner {
                     streams: streams.clone(),
                     worker_id: WorkerId::stored(&format!("{}-{n}", context.owner)),
                     ending: ending.subscribe(),
+                    retired: retired.subscribe(),
                 };
                 let loops = context.engine.loops().clone();
                 slots.spawn(loops.keep_running("executor", move || slot.clone().run()));
             }
         }
-        Self { ending, slots }
+        Self { ending, retired, slots }
+    }
+
+    /// Claims nothing more. What runs goes on to its end.
+    pub(super) fn retire(&self) {
+        self.retired.send_replace(true);
+    }
+
+    /// Whether everything has ended since it was retired.
+    pub(super) fn is_over(&mut self) -> bool {
+        while self.slots.try_join_next().is_some() {}
+        self.slots.is_empty()
+    }
+
+    /// Asks everything to end.
+    pub(super) fn end(&self) {
+        self.ending.send_replace(true);
     }
 
     /// Stops running programs and releases their jobs.
     pub(super) async fn stop(mut self) {
-        self.ending.send_replace(true);
+        self.end();
         let all = async { while self.slots.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(GRACE + Duration::from_secs(3), all).await;
     }
@@ -80,6 +100,7 @@ pub(super) struct Slot {
     streams: Vec<StreamName>,
     worker_id: WorkerId,
     ending: watch::Receiver<bool>,
+    retired: watch::Receiver<bool>,
 }
 
 impl Slot {
@@ -89,8 +110,11 @@ impl Slot {
             let claimed = tokio::select! {
                 claimed = self.context.engine.claim(ask.clone(), CLAIM_WAIT) => claimed,
                 () = ended(&mut self.ending) => return,
+                () = ended(&mut self.retired) => return,
             };
             match claimed {
+                // A server that drains gives nothing, at once.
+                Ok(claimed) if claimed.is_empty() => tokio::task::yield_now().await,
                 Ok(claimed) => {
                     for job in claimed {
                         door::failpoint("workorder-claimed");
@@ -108,7 +132,7 @@ impl Slot {
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }
-            if *self.ending.borrow() {
+            if *self.ending.borrow() || *self.retired.borrow() {
                 return;
             }
         }

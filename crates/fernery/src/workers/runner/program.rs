@@ -12,7 +12,7 @@ use fernery_engine::store::Claimed;
 use fernery_engine::{StoreError, door};
 use fernery_exec::agent::{occupy, remove_all};
 use fernery_exec::command::{Command, cell};
-use fernery_exec::guard::{ATTEMPT_VARIABLE, NotRun, Ran, Stopped};
+use fernery_exec::guard::{ATTEMPT_VARIABLE, Input, NotRun, Ran, Stopped};
 use fernery_exec::sandbox::modes::settle;
 use fernery_exec::sandbox::{Cell, Tier};
 use fernery_exec::stop::StopReason;
@@ -48,7 +48,10 @@ impl Slot {
             ("FERNERY_WORK_ORDER_ID".to_string(), job.job_id.to_string()),
         ];
         let (stop, stops) = mpsc::unbounded_channel();
-        let run = command.run(job.payload.get().as_bytes(), env, true, self.context.lease_ttl, stops);
+        let stdin = job.payload.get().as_bytes();
+        let input =
+            Input { env, stdin, ends_when_full: true, listener: None, hang_max: self.context.lease_ttl };
+        let run = command.run(input, stops);
         let tell = |_: StopReason, grace| {
             let _ = stop.send(grace);
         };

@@ -82,15 +82,15 @@ fn invalid_captures_are_refused_and_leave_nothing() {
     assert_eq!(texts(&server).len(), 3);
     assert!(spooled(&server).is_empty());
 
-    let nowhere = server.run(["capture", "--azolla", "nowhere", "x"]).exits(1);
+    let nowhere = server.run(["capture", "--azolla", "nowhere", "x"]).exits(2);
     assert!(nowhere.stderr.contains("there are: mec, task_management"), "{nowhere:?}");
     let no_inbox = server.run(["capture", "--azolla", "mec", "x"]).exits(4);
     assert!(no_inbox.stderr.contains("no inbox") && no_inbox.stderr.contains("/refused/"), "{no_inbox:?}");
     assert_eq!(super::files(&server.data().join("captures/refused")).len(), 2);
 
     let dir = tempfile::tempdir().unwrap();
-    let nobody = program::run_in(dir.path(), ["capture", "x"]).exits(1);
-    assert!(nobody.stderr.contains("not captured") && nobody.stderr.contains("fernery up"), "{nobody:?}");
+    let nobody = program::run_in(dir.path(), ["capture", "x"]).exits(2);
+    assert!(nobody.stderr.contains("cannot use the data directory /dev/null/fernery"), "{nobody:?}");
     assert!(!dir.path().join(".fernery").exists());
 }
 

@@ -4,6 +4,8 @@
 mod capture;
 mod kept;
 mod orient;
+mod person;
+mod suggestions;
 mod terminal;
 mod triage;
 
@@ -59,5 +61,5 @@ fn id(candidate: &Value) -> String {
 /// The end of its id.
 fn short(candidate: &Value) -> String {
     let id = id(candidate);
-    id[id.len() - 8..].to_string()
+    format!("{}-{}", &id[..8], &id[id.len() - 6..])
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 #[test]
 fn orient_says_what_needs_you_and_what_to_type() {
-    let server = Server::start(&[]);
+    let server = Server::start_for_text();
     let none = server.run(["orient", "--last"]).exits(3);
     assert!(none.stderr.contains("no manifest yet") && none.stderr.contains("`fernery orient`"), "{none:?}");
     let nothing = server.run(["orient"]).exits(0);

@@ -8,9 +8,14 @@ use std::process::Stdio;
 
 /// Types these steps into `fernery triage` on a terminal so wide.
 fn typed(server: &Server, columns: u32, editor: &str, steps: &[&str]) -> Value {
+    typed_to(server, &["triage"], columns, editor, steps)
+}
+
+/// Types these steps into a command on a terminal so wide.
+pub(super) fn typed_to(server: &Server, args: &[&str], columns: u32, editor: &str, steps: &[&str]) -> Value {
     let mut command = program::started_by("python3");
     command.args(["-c", include_str!("terminal.py"), &columns.to_string()]);
-    command.arg(fernery().get_program()).arg("triage").current_dir(server.dir.path());
+    command.arg(fernery().get_program()).args(args).current_dir(server.dir.path());
     command.env("EDITOR", editor).env_remove("VISUAL").stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("python3 starts");
     child.stdin.take().unwrap().write_all((steps.join("\n") + "\n").as_bytes()).unwrap();
@@ -42,9 +47,9 @@ fn single_keys_decide_about_one_after_the_other() {
         "send ?",
         "expect also with Ctrl-C",
         "send p",
-        "expect [mec]",
+        "expect [by what it names]",
         "send \\n",
-        "expect is NEW",
+        "expect fernery done",
         "expect 2 of 5",
         keys,
         "send \\x1b[A",
@@ -56,14 +61,28 @@ fn single_keys_decide_about_one_after_the_other() {
         "send m",
         "expect 1 three",
         "send 1\\n",
+        "expect merge  three",
+        "expect into   Second",
+        "expect merge? [y/N]",
+        "send y\\n",
         "expect three",
         keys,
+        "send u",
+        "expect nothing was discarded before",
         "send d",
-        "expect discarded",
+        "expect u takes it back",
         "expect 3 of 5",
         keys,
-        "send s",
+        "send u",
+        "expect taken back",
+        "expect Second",
+        keys,
+        "send d",
+        "expect u takes it back",
         "expect 4 of 5",
+        keys,
+        "send s",
+        "expect 5 of 5",
         keys,
         "send \\x03",
         "expect 2 left",
@@ -121,7 +140,7 @@ fn the_editor_opens_and_the_terminal_is_given_back_however_it_ends() {
     let asked = [
         keys,
         "send p",
-        "expect [mec]",
+        "expect [by what it names]",
         "send nowhere\\n",
         "expect there are: mec",
         keys,

@@ -20,6 +20,8 @@ pub(crate) fn fernery() -> Command {
             command.env_remove(name);
         }
     }
+    // Nobody's own data folder: it cannot be made there either.
+    command.env("XDG_DATA_HOME", "/dev/null").env_remove("SUDO_UID");
     command.env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }
@@ -177,6 +179,12 @@ impl Server {
         });
         let data = dir.path().join(".fernery");
         Self { url: url.trim_end().to_string(), child, stdout, log: Some(log), data, dir }
+    }
+
+    /// The same, where its configuration names another data directory.
+    pub(crate) fn with_data(mut self, data: PathBuf) -> Self {
+        self.data = data;
+        self
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -1,8 +1,11 @@
--- Dead jobs that match, newest id first, from $5 down.
-SELECT d.job_id, d.stream, d.buried_at, d.reason, d.code
-FROM fernery.dead_letters d
-WHERE ($1::text IS NULL OR d.stream = $1) AND ($2::text IS NULL OR d.code = $2)
-  AND ($3::timestamptz IS NULL OR d.buried_at < $3) AND ($4::uuid[] IS NULL OR d.job_id = ANY ($4))
-  AND d.job_id <= $5
-ORDER BY d.job_id DESC
-LIMIT $6;
+-- Dead jobs that match, newest death first, below the place ($5, $6), each with the error of its last attempt.
+SELECT d.job_id, d.stream, d.buried_at, d.reason, d.code,
+       (SELECT a.error::text FROM fernery.attempts a WHERE a.job_id = d.job_id ORDER BY a.attempt_no DESC LIMIT 1) AS error
+FROM (SELECT job_id, stream, buried_at, reason, code
+      FROM fernery.dead_letters
+      WHERE ($1::text IS NULL OR stream = $1) AND ($2::text IS NULL OR code = $2)
+        AND ($3::timestamptz IS NULL OR buried_at < $3) AND ($4::uuid[] IS NULL OR job_id = ANY ($4))
+        AND (buried_at, job_id) < ($5, $6)
+      ORDER BY buried_at DESC, job_id DESC
+      LIMIT $7) d
+ORDER BY d.buried_at DESC, d.job_id DESC;

@@ -1,0 +1,185 @@
+//! A patch comes home: whether it still merges with its base branch, what an operator is shown before it lands, and what
+//! becomes of a ticket whose patch does not land.
+
+use super::approval::Shown;
+use super::envelope::{Spent, exhausted};
+use super::scheduling::first_line;
+use crate::artifact::{ObjectiveId, RunId};
+use crate::blueprint::{Blueprint, Land, MergeAs};
+use crate::canonical;
+use crate::words;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+words!(
+    /// How a candidate stands to the tip of its base branch.
+    Fit {
+        /// It merges cleanly.
+        Merges = "MERGES",
+        /// It does not.
+        Conflicts = "CONFLICTS",
+        /// The branch has it already.
+        Contained = "CONTAINED",
+    }
+);
+
+words!(
+    /// Where a landing stands.
+    LandingState {
+        /// Nobody has asked for it.
+        Open = "OPEN",
+        /// An operator wants it, and it waits for its turn or is on its way.
+        Wanted = "WANTED",
+        /// Everything is checked, and the branch is being moved.
+        Moving = "MOVING",
+        /// The branch has it.
+        Landed = "LANDED",
+        /// It conflicted, and the ticket is worked on again by itself.
+        Reworked = "REWORKED",
+    }
+);
+
+/// What an operator who merges is shown, besides the output itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merging<'a> {
+    pub objective_id: &'a ObjectiveId,
+    pub run_id: &'a RunId,
+    pub patch_sha256: &'a str,
+    pub repo_ref: &'a str,
+    pub base_branch: &'a str,
+    /// The tip of the base branch when they looked.
+    pub tip: &'a str,
+    pub merge: MergeAs,
+}
+
+impl Merging<'_> {
+    /// What the record of the merge is over.
+    pub fn shown(&self) -> Shown {
+        let Self { objective_id, run_id, patch_sha256, repo_ref, base_branch, tip, merge } = self;
+        let content = json!({
+            "objective_id": objective_id, "run_id": run_id, "patch_sha256": patch_sha256, "repo_ref": repo_ref,
+            "base_branch": base_branch, "tip": tip, "merge": merge,
+        });
+        Shown { digest: canonical::digest_of(&content), content }
+    }
+}
+
+/// Why a patch did not land.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// In words.
+    pub why: String,
+    /// Whether the work itself has to change.
+    pub rework: bool,
+}
+
+/// What follows when a patch did not land.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sequel {
+    /// A person decides, by these actions.
+    Pause(Vec<String>),
+    /// It is worked on again by itself: the n-th time of so many.
+    Rework(u32, u32),
+}
+
+/// Decides what follows. `reworks` is how often it was worked on again by itself since a person said go; `covered`, whether
+/// the approval still covers the ticket and its blueprint.
+pub fn sequel(
+    id: &ObjectiveId,
+    stopped: &Stopped,
+    blueprint: &Blueprint,
+    spent: &Spent,
+    (reworks, covered): (u32, bool),
+) -> Sequel {
+    let most = land(blueprint).rework;
+    let within = exhausted(&blueprint.envelope, spent).is_none();
+    if stopped.rework && covered && within && reworks < most {
+        return Sequel::Rework(reworks + 1, most);
+    }
+    let why = first_line(&stopped.why);
+    Sequel::Pause(match stopped.rework {
+        true => vec![format!("fernery ticket reopen {id} --note {}", quoted(&why))],
+        false => {
+            vec![format!("Then once more: fernery ticket merge {id}"), format!("It did not land: {why}")]
+        }
+    })
+}
+
+/// How the patches of a blueprint come home.
+pub fn land(blueprint: &Blueprint) -> Land {
+    blueprint.land.unwrap_or(Land::UNSAID)
+}
+
+/// The commands for those who merge by hand, in a clone of the repository.
+pub fn by_hand(branch: &str, base_branch: &str, merge: MergeAs, straight: bool) -> Vec<String> {
+    let how = match (merge, straight) {
+        (MergeAs::FastForward, true) => vec![format!("git merge --ff-only {branch}")],
+        (MergeAs::FastForward, false) => vec![format!("git merge --squash {branch}"), "git commit".into()],
+        (MergeAs::MergeCommit, _) => vec![format!("git merge --no-ff {branch}")],
+    };
+    [vec![format!("git switch {base_branch}")], how].concat()
+}
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blueprint(land: &str) -> Blueprint {
+        Blueprint::parse(&format!("extends = \"mec\"\nazolla_id = \"x\"\n{land}"), &|_| None).unwrap()
+    }
+
+    #[test]
+    fn a_conflict_is_worked_on_by_itself_only_as_often_as_the_blueprint_says() {
+        let id = ObjectiveId::stored("T-1");
+        let conflict = Stopped { why: "main changed it's lines: a.txt".into(), rework: true };
+        let (plain, twice) = (blueprint(""), blueprint("[land]\nrework = 2\n"));
+        let spent = Spent::default();
+        let after =
+            |blueprint, reworks, covered| sequel(&id, &conflict, blueprint, &spent, (reworks, covered));
+        let pause = Sequel::Pause(vec![
+            "fernery ticket reopen T-1 --note 'main changed it'\\''s lines: a.txt'".to_string(),
+        ]);
+        assert_eq!(after(&plain, 0, true), pause);
+        assert_eq!(after(&twice, 0, true), Sequel::Rework(1, 2));
+        assert_eq!(after(&twice, 1, true), Sequel::Rework(2, 2));
+        assert_eq!(after(&twice, 2, true), pause);
+        assert_eq!(after(&twice, 0, false), pause, "what was approved is another thing by now");
+        let spent = Spent { attempts: 5, ..Spent::default() };
+        assert_eq!(sequel(&id, &conflict, &twice, &spent, (0, true)), pause, "the envelope is used up");
+        let trouble = Stopped { why: "no branch main".into(), rework: false };
+        let Sequel::Pause(actions) = sequel(&id, &trouble, &twice, &Spent::default(), (0, true)) else {
+            panic!()
+        };
+        assert!(
+            actions[0].contains("ticket merge T-1") && actions[1].contains("no branch main"),
+            "{actions:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_set_is_no_part_of_what_is_approved() {
+        assert_eq!(blueprint("").decisive().get("land"), None);
+        let set = blueprint("[land]\non = \"confirm\"\nmerge = \"commit\"\n");
+        assert_eq!(set.decisive()["land"], json!({"merge": "commit", "on": "confirm", "rework": 0}));
+        assert_eq!(Blueprint::from_json(&set.to_json()).unwrap(), set);
+        assert_eq!(land(&blueprint("")), Land::UNSAID);
+    }
+
+    #[test]
+    fn by_hand_the_branch_goes_straight_on_where_it_can() {
+        assert_eq!(
+            by_hand("azolla/t", "main", MergeAs::FastForward, true)[1],
+            "git merge --ff-only azolla/t"
+        );
+        assert_eq!(
+            by_hand("azolla/t", "main", MergeAs::FastForward, false)[1],
+            "git merge --squash azolla/t"
+        );
+        assert_eq!(by_hand("azolla/t", "main", MergeAs::MergeCommit, true)[1], "git merge --no-ff azolla/t");
+    }
+}

@@ -1,0 +1,123 @@
+//! Tickets that wait for another ticket: a blocker DEPENDENCY_CHANGE that resolves by itself when the other is confirmed or has
+//! landed, in the same transaction.
+//!
+//! A ticket can only be written down to wait for one that exists, and for no more later. So no two can wait for each other.
+
+use super::acts::{Answer, Refusal};
+use super::landing;
+use super::objectives::{self, ObjectiveRow};
+use super::pauses::pause;
+use super::{Sql, Stage, blockers, journal};
+use crate::error::StoreResult;
+use fernery_core::artifact::{
+    BlockerId, BlockerKind, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason,
+};
+use fernery_core::journal::Act;
+use fernery_core::limits;
+use fernery_core::pipeline::Violation;
+use serde_json::json;
+
+/// Whom a new ticket waits for. Locks each, so that none is confirmed unseen.
+pub(super) fn check(
+    sql: &mut dyn Sql,
+    id: &ObjectiveId,
+    after: &[ObjectiveId],
+    held: usize,
+) -> Answer<Vec<ObjectiveRow>> {
+    let unfit =
+        |n: usize, message: String| Refusal::Unfit(vec![Violation { path: format!("/after/{n}"), message }]);
+    let mut waits = Vec::new();
+    if held + after.len() > limits::BLOCKERS_MAX {
+        return Ok(Err(unfit(0, format!("a ticket has at most {} blockers", limits::BLOCKERS_MAX))));
+    }
+    for (n, other) in after.iter().enumerate() {
+        if other == id {
+            return Ok(Err(unfit(n, format!("{id} cannot wait for itself"))));
+        }
+        if after[..n].contains(other) {
+            return Ok(Err(unfit(n, format!("{other} is named twice"))));
+        }
+        let row = objectives::lock(sql, other)?;
+        let Some(row) = row.filter(|row| row.objective.objective_type == ObjectiveType::Ticket) else {
+            return Ok(Err(unfit(n, format!("there is no ticket {other}"))));
+        };
+        if blockers::is_cancelled(&row.objective) {
+            return Ok(Err(unfit(n, format!("{other} is cancelled: it will never be confirmed"))));
+        }
+        if !is_done(sql, &row)? {
+            waits.push(row);
+        }
+    }
+    Ok(Ok(waits))
+}
+
+/// Whether nobody has to wait for it any more.
+fn is_done(sql: &mut dyn Sql, row: &ObjectiveRow) -> StoreResult<bool> {
+    let landing = landing::of(sql, &row.objective.objective_id)?;
+    let on_its_way = landing.is_some_and(|landing| landing.is_wanted());
+    Ok(row.objective.status == ObjectiveStatus::Done && !row.unconfirmed && !on_its_way)
+}
+
+/// Adds the blockers of a new ticket that waits for these.
+pub(super) fn wait(sql: &mut dyn Sql, row: &mut ObjectiveRow, others: &[ObjectiveRow]) -> StoreResult<()> {
+    for other in others {
+        let other = &other.objective;
+        let description =
+            format!("waits until {} is confirmed or has landed: {}", other.objective_id, other.title);
+        let blocker_id = objectives::block_on(sql, row, None, BlockerKind::DependencyChange, &description)?;
+        let cells = [
+            row.objective.objective_id.as_str().into(),
+            blocker_id.as_str().into(),
+            other.objective_id.as_str().into(),
+        ];
+        sql.write(blocker_id.as_str(), include_str!("sql/dependency_insert.sql"), &cells)?;
+    }
+    Ok(())
+}
+
+/// Who waits for an objective, and by which blocker.
+fn waiting(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Vec<(ObjectiveId, BlockerId)>> {
+    let rows = sql.query(include_str!("sql/dependencies_of.sql"), &[id.as_str().into()])?;
+    rows.iter().map(|row| Ok((row.word(0)?, row.word(1)?))).collect()
+}
+
+/// The objective is confirmed, or its patch has landed: whoever waits for it goes on.
+pub(super) fn done(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<()> {
+    let waiting = waiting(sql, id)?;
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    for (waits, blocker_id) in &waiting {
+        let Some(mut row) = objectives::lock(sql, waits)? else { continue };
+        if !row.objective.blocked_on.iter().any(|b| b.blocker_id == *blocker_id && !b.resolved) {
+            continue;
+        }
+        let cancelled = blockers::is_cancelled(&row.objective);
+        let spent = blockers::resolve(sql, &mut row, std::slice::from_ref(blocker_id), !cancelled)?;
+        let why = json!({"resolved": [blocker_id], "after": id, "status": row.objective.status, "envelope_spent": spent});
+        journal::note(sql, "fernery", Act::Unblocked, waits.as_str(), &why)?;
+    }
+    sql.touched(include_str!("sql/dependencies_delete.sql"), &[id.as_str().into()])?;
+    sql.wakes(Stage::Readiness);
+    Ok(())
+}
+
+/// The objective is cancelled: whoever waits for it stays blocked, and is told.
+pub(super) fn cancelled(sql: &mut dyn Sql, id: &ObjectiveId, record_id: &str) -> StoreResult<()> {
+    for (waits, blocker_id) in waiting(sql, id)? {
+        let Some(row) = objectives::load(sql, &waits)? else { continue };
+        let open = row.objective.blocked_on.iter().any(|b| b.blocker_id == blocker_id && !b.resolved);
+        if !open || blockers::is_cancelled(&row.objective) {
+            continue;
+        }
+        let actions = vec![format!(
+            "{id}, which it waits for, was cancelled. To go on without it: fernery ticket unblock {waits} --blocker \
+                 {blocker_id}"
+        )];
+        let why = json!({"after": id, "blocker_id": blocker_id});
+        journal::note(sql, "fernery", Act::AfterCancelled, waits.as_str(), &why)?;
+        let key = format!("after:{waits}:{record_id}");
+        pause(sql, &key, &row.objective, PauseReason::GateFailed, actions)?;
+    }
+    Ok(())
+}

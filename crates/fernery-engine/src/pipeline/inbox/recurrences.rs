@@ -1,0 +1,136 @@
+//! Lines that are captured again and again. Each time is one capture, which triage looks through like any other.
+//!
+//! Reads: lines whose time has come. Claims: nothing; the time that was read excludes a second hand. Writes, all or nothing: the
+//! capture, and the next time. Does nothing where no time has come. Of times that passed while nobody looked, one is made up for.
+
+use super::captures::{self, NewCapture};
+use crate::door;
+use crate::error::StoreResult;
+use crate::pipeline::acts::{Actor, Answer, Asked, Refusal, fields};
+use crate::pipeline::{Cell, Row, Sql, Stage};
+use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, RecordId};
+use fernery_core::calendar::{Schedule, Zone};
+use fernery_core::canonical::{self, Digest};
+use fernery_core::inbox::recurring;
+use fernery_core::journal::Act;
+use fernery_core::{Timestamp, limits};
+use serde::Serialize;
+use serde_json::json;
+
+/// Where such captures come from, as they say it themselves.
+const SOURCE: &str = "recurring";
+/// Characters of the digest in the id of such a capture.
+const DIGEST_CHARS: usize = 24;
+
+/// A line that comes again.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recurrence {
+    /// The capture that it was read from.
+    pub recurrence_id: CaptureId,
+    /// In whose inbox.
+    pub azolla_id: AzollaId,
+    /// How often, as it was said.
+    pub every: String,
+    /// What is captured each time.
+    pub text: String,
+    /// The times.
+    pub schedule: Schedule,
+    /// When it comes again.
+    pub next_at: Timestamp,
+    /// When it was captured.
+    pub created_at: Timestamp,
+    /// Since when it comes no more.
+    pub stopped_at: Option<Timestamp>,
+}
+
+fn view(row: &Row) -> StoreResult<Recurrence> {
+    Ok(Recurrence {
+        recurrence_id: row.word("recurrence_id")?,
+        azolla_id: row.word("azolla_id")?,
+        every: row.text("every")?.to_string(),
+        text: row.text("text")?.to_string(),
+        schedule: row.json("schedule")?,
+        next_at: row.at("next_at")?,
+        created_at: row.at("created_at")?,
+        stopped_at: row.maybe_at("stopped_at")?,
+    })
+}
+
+/// Keeps what comes again of a new capture.
+pub(super) fn read_from(sql: &mut dyn Sql, capture: &CaptureBuffer, zone: &Zone) -> StoreResult<()> {
+    let Some(found) = recurring::of(&capture.raw_content, capture.created_at, zone) else { return Ok(()) };
+    let schedule = canonical::text_of(&found.schedule);
+    let cells: [Cell<'_>; 7] = [
+        capture.capture_id.as_str().into(),
+        capture.azolla_id.as_str().into(),
+        (&found.every.said).into(),
+        (&found.text).into(),
+        (&schedule).into(),
+        found.next_at.into(),
+        capture.created_at.into(),
+    ];
+    sql.write_new(include_str!("../sql/recurrence_insert.sql"), &cells)
+}
+
+/// Captures every line whose time has come, up to `limit`; answers how many.
+pub fn fire(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<usize> {
+    let now = sql.calendar();
+    let cells = [azolla_id.as_str().into(), now.into(), limit.into()];
+    let due = sql.query(include_str!("../sql/recurrences_due.sql"), &cells)?;
+    let mut fired = 0;
+    for row in &due {
+        let line = view(row)?;
+        let before = Timestamp::from_millis(line.next_at.as_millis() - 1);
+        let at = line.schedule.due(before, now).unwrap_or(line.next_at);
+        let Some(next_at) = line.schedule.next_after(now) else { continue };
+        let cells = [line.recurrence_id.as_str().into(), line.next_at.into(), next_at.into()];
+        if sql.touched(include_str!("../sql/recurrence_advance.sql"), &cells)? == 0 {
+            continue;
+        }
+        door::failpoint("recurrence-advanced");
+        let timed = !line.schedule.cron.starts_with("0 0 ");
+        let text = recurring::captured(&line.text, timed, at, &line.schedule.zone);
+        let of = Digest::of_bytes(line.recurrence_id.as_str().as_bytes()).to_string();
+        let new = NewCapture {
+            capture_id: CaptureId::stored(&format!("every-{}-{}", &of[..DIGEST_CHARS], at.as_millis())),
+            raw: text.into_bytes(),
+            source_label: format!("{SOURCE}: {}", line.every)
+                .chars()
+                .take(limits::SOURCE_LABEL_CHARS_MAX)
+                .collect(),
+            captured_at: Some(at),
+        };
+        captures::store(sql, azolla_id, &new)?;
+        fired += 1;
+    }
+    if fired > 0 {
+        sql.wakes(Stage::Captures);
+    }
+    Ok(fired)
+}
+
+/// The lines of an inbox that come again, the next first.
+pub fn all(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<Vec<Recurrence>> {
+    let cells = [azolla_id.as_str().into(), limit.into()];
+    sql.query(include_str!("../sql/recurrences_all.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// Stops a line. What it brought so far stays.
+pub fn stop(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, record_id): (&CaptureId, &RecordId),
+) -> Answer<Recurrence> {
+    let asked = Asked { actor, act: Act::RecurrenceStopped, id: id.as_str(), record_id, what: fields([]) };
+    let row = sql.one(include_str!("../sql/recurrence_lock.sql"), &[id.as_str().into()])?;
+    let Some(mut line) = row.map(|row| view(&row)).transpose()? else { return Ok(Err(Refusal::Unknown)) };
+    if accepted!(asked.is_repeat(sql)?) || line.stopped_at.is_some() {
+        return Ok(Ok(line));
+    }
+    let now = sql.now();
+    let cells = [id.as_str().into(), now.into()];
+    sql.write(id.as_str(), include_str!("../sql/recurrence_stop.sql"), &cells)?;
+    asked.done(sql, json!({"every": line.every}))?;
+    line.stopped_at = Some(now);
+    Ok(Ok(line))
+}

@@ -1,0 +1,232 @@
+//! A landing comes with the verdict that passed, is asked for by an operator, and goes with a reopening.
+
+use super::{Landing, land_of, locked, update};
+use crate::door;
+use crate::error::StoreResult;
+use crate::pipeline::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
+use crate::pipeline::decisions::{Deciding, decide, decided};
+use crate::pipeline::objectives::{self, ObjectiveRow};
+use crate::pipeline::pauses::is_judged_here;
+use crate::pipeline::reading::{self, Decision, Run, WorkorderView};
+use crate::pipeline::{Cell, Sql, Stage};
+use fernery_core::artifact::{
+    ContextSnapshot, GateResult, ObjectiveId, ObjectiveStatus, OutputBundle, RecordId, RunId,
+};
+use fernery_core::blueprint::LandOn;
+use fernery_core::canonical::Digest;
+use fernery_core::journal::Act;
+use fernery_core::pipeline::evidence::BRANCH;
+use fernery_core::pipeline::ground::Premises;
+use fernery_core::pipeline::landing::{LandingState, Merging};
+use fernery_core::pipeline::membrane::outcome;
+use serde_json::{Value, json};
+
+/// What came out of a run that passed.
+pub(in crate::pipeline) struct Passed<'a> {
+    pub(in crate::pipeline) work: &'a WorkorderView,
+    pub(in crate::pipeline) snapshot: Option<&'a ContextSnapshot>,
+    pub(in crate::pipeline) bundle: &'a OutputBundle,
+    pub(in crate::pipeline) run: &'a Run,
+}
+
+/// Writes the landing of a run that passed, if its output is a patch for a branch. The objective is locked.
+pub(in crate::pipeline) fn opened(sql: &mut dyn Sql, passed: &Passed<'_>) -> StoreResult<()> {
+    let Passed { work, snapshot, bundle, run } = passed;
+    let said = |name: &str| snapshot.and_then(|of| of.metadata.get(name)).and_then(Value::as_str);
+    let is_patch = run.record.gate_result == GateResult::Pass && outcome(&bundle.metadata).is_success();
+    let (Some(repo_ref), Some(base_branch), Some(base_commit)) =
+        (said("repo_ref"), said("base_branch"), said("commit_sha"))
+    else {
+        return Ok(());
+    };
+    if !is_patch || bundle.content.is_empty() {
+        return Ok(());
+    }
+    let left = run.evidence.iter().find(|found| found.gate == BRANCH && found.trouble.is_none());
+    let left = left.and_then(|found| found.log_tail.lines().next()?.split_once(" at "));
+    let patch_sha256 = Digest::of_bytes(bundle.content.as_bytes()).to_string();
+    let cells: [Cell<'_>; 11] = [
+        run.record.objective_id.as_str().into(),
+        work.azolla_id.as_str().into(),
+        run.record.run_id.as_str().into(),
+        run.record.work_order_id.as_str().into(),
+        repo_ref.into(),
+        base_branch.into(),
+        base_commit.into(),
+        left.map(|(branch, _)| branch).into(),
+        left.map(|(_, commit)| commit).into(),
+        (&patch_sha256).into(),
+        sql.now().into(),
+    ];
+    sql.write("the landing", include_str!("../sql/landing_put.sql"), &cells)?;
+    sql.wakes(Stage::Landing);
+    Ok(())
+}
+
+/// The landing of an objective; that of a run which an earlier version judged is written now. A run of another instance has
+/// none: its gates would run here, and no approval of this instance was shown them.
+fn found(sql: &mut dyn Sql, id: &ObjectiveId, run: &Run) -> StoreResult<Option<Landing>> {
+    if let Some(landing) = locked(sql, id)? {
+        return Ok(Some(landing));
+    }
+    if !is_judged_here(sql, &run.record.work_order_id)? {
+        return Ok(None);
+    }
+    let work = reading::workorder_by_id(sql, &run.record.work_order_id)?;
+    let bundle = reading::bundle(sql, &run.record.work_order_id)?;
+    let (Some(work), Some(bundle)) = (work, bundle) else { return Ok(None) };
+    let snapshot = reading::snapshot(sql, &work.workorder.context_snapshot_id)?;
+    opened(sql, &Passed { work: &work, snapshot: snapshot.as_ref(), bundle: &bundle, run })?;
+    locked(sql, id)
+}
+
+/// Forgets the landing of an objective that a person reopens. Refused only while its branch is being moved.
+pub(in crate::pipeline) fn closed(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<()> {
+    match locked(sql, id)? {
+        Some(landing) if landing.state == LandingState::Moving => Ok(Err(Refusal::Conflict(format!(
+            "{} is being moved to its patch; try again in a moment",
+            landing.base_branch
+        )))),
+        Some(_) => {
+            sql.touched(include_str!("../sql/landing_delete.sql"), &[id.as_str().into()])?;
+            Ok(Ok(()))
+        }
+        None => Ok(Ok(())),
+    }
+}
+
+/// What an operator who merges was shown.
+#[derive(Clone, Debug)]
+pub struct MergeOf {
+    /// The run.
+    pub run_id: RunId,
+    /// The digest of its patch.
+    pub patch_sha256: String,
+    /// The tip of the base branch.
+    pub tip: String,
+}
+
+/// Records that an operator wants the patch of a confirmed run on its base branch. The landing worker does it.
+pub fn merge(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (id, of): (&ObjectiveId, &MergeOf),
+    deciding: &Deciding,
+) -> Answer<Decision> {
+    accepted!(check_note(deciding.note.as_deref()));
+    let MergeOf { run_id, patch_sha256, tip } = of;
+    let what = fields([
+        ("note", json!(deciding.note)),
+        ("run_id", json!(run_id)),
+        ("patch_sha256", json!(patch_sha256)),
+        ("tip", json!(tip)),
+    ]);
+    let asked = Asked { actor, act: Act::Merge, id: id.as_str(), record_id: &deciding.record_id, what };
+    let row = accepted!(objectives::locked(sql, id)?);
+    if let Some(before) = accepted!(decided(sql, &asked)?) {
+        return Ok(Ok(before));
+    }
+    if row.objective.status != ObjectiveStatus::Done {
+        return Ok(Err(Refusal::Status(row.objective.status)));
+    }
+    let Some(run) = reading::last_run(sql, id)? else {
+        return Ok(Err(Refusal::Conflict("there is no finished run to merge".into())));
+    };
+    if run.record.run_id != *run_id {
+        return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
+    }
+    if row.unconfirmed {
+        let why = format!("nobody has confirmed run {run_id} yet: fernery ticket confirm {id}");
+        return Ok(Err(Refusal::Conflict(why)));
+    }
+    let Some(mut landing) = found(sql, id, &run)? else {
+        let why =
+            "its output is no patch for a branch, or was judged in another instance: then reopen it here";
+        return Ok(Err(Refusal::Conflict(why.into())));
+    };
+    if landing.state == LandingState::Landed {
+        return Ok(Err(Refusal::Conflict(has_landed(&landing))));
+    }
+    if landing.is_wanted()
+        && let Some(before) = landing.record_id.as_ref()
+        && let Some(before) = reading::decision_by_id(sql, before)?
+    {
+        return Ok(Ok(before));
+    }
+    if landing.patch_sha256 != *patch_sha256 {
+        let why = format!("the patch of run {run_id} is {}, not {patch_sha256}", landing.patch_sha256);
+        return Ok(Err(Refusal::Conflict(why)));
+    }
+    if let Some(why) = nowhere(&landing, deciding.premises.as_ref()) {
+        return Ok(Err(Refusal::NoRepository(why)));
+    }
+    want(sql, &asked, deciding, &mut landing, tip).map(Ok)
+}
+
+/// Why this process, which hosts the azolla, could never do it.
+fn nowhere(landing: &Landing, premises: Option<&Premises>) -> Option<String> {
+    let here = premises.filter(|here| here.hosted.contains(&landing.azolla_id))?;
+    let name = &landing.repo_ref;
+    (!here.repos.contains(name)).then(|| {
+        format!(
+            "repository {name} is not in [repos] of this server: start it with --repos {name}=PATH#{}",
+            landing.base_branch
+        )
+    })
+}
+
+/// The sentence about a patch that is there.
+fn has_landed(landing: &Landing) -> String {
+    match &landing.moved_to {
+        Some(commit) => format!("it has landed on {} as commit {commit}", landing.base_branch),
+        None => format!("{} has it already", landing.base_branch),
+    }
+}
+
+fn want(
+    sql: &mut dyn Sql,
+    asked: &Asked<'_>,
+    deciding: &Deciding,
+    landing: &mut Landing,
+    tip: &str,
+) -> StoreResult<Decision> {
+    let merging = Merging {
+        objective_id: &landing.objective_id,
+        run_id: &landing.run_id,
+        patch_sha256: &landing.patch_sha256,
+        repo_ref: &landing.repo_ref,
+        base_branch: &landing.base_branch,
+        tip,
+        merge: land_of(sql, landing)?.merge,
+    };
+    let decision = decide(sql, asked, deciding, &merging.shown())?;
+    landing.state = LandingState::Wanted;
+    landing.record_id = Some(decision.record_id.clone());
+    landing.wanted_at = Some(decision.created_at);
+    (landing.tries, landing.not_before, landing.why) = (0, None, None);
+    update(sql, landing)?;
+    sql.wakes(Stage::Landing);
+    Ok(decision)
+}
+
+/// After a confirmation: where the approved blueprint says so, the patch joins the queue of its branch, by a record of its own.
+/// Answers whether it did.
+pub(in crate::pipeline) fn confirmed(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    row: &ObjectiveRow,
+    run: &Run,
+) -> StoreResult<bool> {
+    let id = &row.objective.objective_id;
+    let Some(mut landing) = found(sql, id, run)? else { return Ok(false) };
+    if landing.state != LandingState::Open || land_of(sql, &landing)?.on != LandOn::Confirm {
+        return Ok(false);
+    }
+    let record_id = RecordId::stored(&door::artifact_id());
+    let tip = if landing.tip.is_empty() { landing.base_commit.clone() } else { landing.tip.clone() };
+    let deciding = Deciding { record_id, digest: None, note: None, premises: None, from_scratch: false };
+    let what = fields([("run_id", json!(run.record.run_id)), ("tip", json!(tip))]);
+    let asked = Asked { actor, act: Act::Merge, id: id.as_str(), record_id: &deciding.record_id, what };
+    want(sql, &asked, &deciding, &mut landing, &tip)?;
+    Ok(true)
+}

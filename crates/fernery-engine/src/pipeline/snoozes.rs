@@ -1,0 +1,121 @@
+//! What a person does not want to see before a later time. It is about what is shown, and changes nothing else.
+
+use super::acts::{Actor, Answer, Asked, Refusal, fields};
+use super::inbox::candidates::{self, CandidateStatus};
+use super::{Cell, Sql, Statement, azollas, objectives};
+use crate::error::StoreResult;
+use fernery_core::Timestamp;
+use fernery_core::artifact::{CandidateId, ObjectiveId, ObjectiveStatus, RecordId};
+use fernery_core::inbox::snooze;
+use fernery_core::journal::Act;
+use fernery_core::pipeline::Violation;
+use serde_json::json;
+
+/// What is put out of sight.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A ticket that is not finished.
+    Objective(ObjectiveId),
+    /// A candidate that waits.
+    Candidate(CandidateId),
+}
+
+impl Subject {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Objective(_) => "objective",
+            Self::Candidate(_) => "candidate",
+        }
+    }
+
+    fn id(&self) -> &str {
+        match self {
+            Self::Objective(id) => id.as_str(),
+            Self::Candidate(id) => id.as_str(),
+        }
+    }
+}
+
+/// Puts it out of sight until then, or in sight again; answers until when.
+pub fn snooze(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    (subject, record_id): (&Subject, &RecordId),
+    until: Option<&str>,
+) -> Answer<Option<Timestamp>> {
+    let asked = Asked {
+        actor,
+        act: Act::Snoozed,
+        id: subject.id(),
+        record_id,
+        what: fields([("kind", json!(subject.kind())), ("until", json!(until))]),
+    };
+    let may_be = accepted!(may_be_snoozed(sql, subject)?);
+    if accepted!(asked.is_repeat(sql)?) {
+        return Ok(Ok(until_of(sql, subject)?));
+    }
+    accepted!(may_be);
+    let Some(said) = until else {
+        sql.touched(include_str!("sql/snooze_drop.sql"), &[subject.kind().into(), subject.id().into()])?;
+        asked.done(sql, json!({}))?;
+        return Ok(Ok(None));
+    };
+    // The calendar is that of the person's inbox.
+    let inbox = azollas::all(sql)?.into_iter().find(|known| known.blueprint.triage.is_some());
+    let zone = inbox.map(|known| known.blueprint.zone.clone()).unwrap_or_default();
+    let until = match snooze::until(said, sql.calendar(), &zone) {
+        Ok(until) => until,
+        Err(message) => return Ok(Err(Refusal::Unfit(vec![Violation { path: "/until".into(), message }]))),
+    };
+    let cells: [Cell<'_>; 3] = [subject.kind().into(), subject.id().into(), until.into()];
+    sql.write(subject.id(), include_str!("sql/snooze_put.sql"), &cells)?;
+    asked.done(sql, json!({"until_at": until}))?;
+    Ok(Ok(Some(until)))
+}
+
+/// Whether it is still to be seen at all; `Err` outside: there is no such thing. A repeated request is answered all the same.
+fn may_be_snoozed(sql: &mut dyn Sql, subject: &Subject) -> Answer<Result<(), Refusal>> {
+    Ok(Ok(match subject {
+        Subject::Objective(id) => {
+            let row = accepted!(objectives::locked(sql, id)?);
+            let finished = row.objective.status == ObjectiveStatus::Done && !row.unconfirmed;
+            if finished { Err(Refusal::Status(row.objective.status)) } else { Ok(()) }
+        }
+        Subject::Candidate(id) => {
+            let candidate = accepted!(candidates::locked(sql, id)?);
+            match candidate.status {
+                CandidateStatus::Waiting => Ok(()),
+                status => {
+                    let why = format!("it was already {}", status.as_str().to_lowercase());
+                    Err(Refusal::Conflict(why))
+                }
+            }
+        }
+    }))
+}
+
+fn asking<'a>(kind: &'static str, id: &'a str, now: Timestamp) -> Statement<'a> {
+    (include_str!("sql/snooze_of.sql"), vec![kind.into(), id.into(), now.into()])
+}
+
+/// Until when it is out of sight; `None`: it is in sight.
+pub fn until_of(sql: &mut dyn Sql, subject: &Subject) -> StoreResult<Option<Timestamp>> {
+    Ok(untils(sql, subject.kind(), &[subject.id()])?.pop().flatten())
+}
+
+/// The same for objectives, in their order.
+pub fn of_objectives(sql: &mut dyn Sql, ids: &[&str]) -> StoreResult<Vec<Option<Timestamp>>> {
+    untils(sql, "objective", ids)
+}
+
+/// The same for candidates, in their order.
+pub fn of_candidates(sql: &mut dyn Sql, ids: &[&str]) -> StoreResult<Vec<Option<Timestamp>>> {
+    untils(sql, "candidate", ids)
+}
+
+fn untils(sql: &mut dyn Sql, kind: &'static str, ids: &[&str]) -> StoreResult<Vec<Option<Timestamp>>> {
+    let now = sql.calendar();
+    let asked: Vec<Statement<'_>> = ids.iter().map(|id| asking(kind, id, now)).collect();
+    let found = sql.query_all(&asked)?;
+    found.iter().map(|rows| rows.first().map(|row| row.at(0)).transpose()).collect()
+}

@@ -1,0 +1,3 @@
+-- Says that a line was captured for the time $2 and comes again at $3; no row if somebody else did that, or it was stopped.
+UPDATE recurrences SET next_at = $3 WHERE recurrence_id = $1 AND next_at = $2 AND stopped_at IS NULL
+RETURNING recurrence_id;

@@ -1,0 +1,5 @@
+-- Ids of jobs between $1 and $2 that end like $3, of one producer if $4 names it, in order.
+SELECT job_id FROM fernery.jobs
+WHERE job_id >= $1 AND job_id <= $2 AND job_id::text LIKE $3 AND ($4::text IS NULL OR producer = $4)
+ORDER BY job_id
+LIMIT $5;

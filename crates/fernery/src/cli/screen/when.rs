@@ -1,0 +1,72 @@
+//! Instants and durations as people say them.
+
+use fernery_core::Timestamp;
+use std::time::Duration;
+
+/// Milliseconds in each unit, largest first.
+const UNITS: [(&str, u64); 5] =
+    [("d", 24 * 3_600_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1)];
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The distance of an instant from now, in one unit: `3 min ago`, `in 2 h`.
+pub(in crate::cli) fn relative(at: Timestamp, now: Timestamp) -> String {
+    let (distance, ahead) = if at > now { (at.since(now), true) } else { (now.since(at), false) };
+    match (one_unit(distance), ahead) {
+        (None, _) => "now".to_string(),
+        (Some(distance), true) => format!("in {distance}"),
+        (Some(distance), false) => format!("{distance} ago"),
+    }
+}
+
+/// A duration in its largest unit, rounded down; none below a second.
+fn one_unit(duration: Duration) -> Option<String> {
+    let ms = millis(duration);
+    let (unit, unit_ms) = UNITS[..4].iter().find(|(_, unit_ms)| ms >= *unit_ms)?;
+    Some(format!("{} {unit}", ms / unit_ms))
+}
+
+/// A duration, exactly: `30 min`, `1 h 30 min`, `1 s 500 ms`.
+pub(in crate::cli) fn span(duration: Duration) -> String {
+    let mut left = millis(duration);
+    let mut parts = Vec::new();
+    for (unit, unit_ms) in UNITS {
+        if left >= unit_ms {
+            parts.push(format!("{} {unit}", left / unit_ms));
+        }
+        left %= unit_ms;
+    }
+    if parts.is_empty() { "0 s".to_string() } else { parts.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_told_by_its_distance() {
+        let now = Timestamp::from_millis(1_800_000_000_000);
+        for (ms, said) in [
+            (0, "now"),
+            (-999, "now"),
+            (-3_000, "3 s ago"),
+            (-59_999, "59 s ago"),
+            (-180_000, "3 min ago"),
+            (7_200_000, "in 2 h"),
+            (-86_400_000 * 400, "400 d ago"),
+        ] {
+            assert_eq!(relative(Timestamp::from_millis(now.as_millis() + ms), now), said);
+        }
+    }
+
+    #[test]
+    fn a_duration_is_told_exactly() {
+        for (ms, said) in
+            [(1_800_000, "30 min"), (5_400_000, "1 h 30 min"), (1_500, "1 s 500 ms"), (0, "0 s")]
+        {
+            assert_eq!(span(Duration::from_millis(ms)), said);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Tries candidates on the tip of their base branch, in a git directory of ours: nothing is written in the repository.
+
+use super::candidate::make;
+use super::{Lander, TRIED_MAX};
+use crate::workers::driver::Pass;
+use crate::workers::leftovers::gate_folder;
+use fernery_core::pipeline::landing::Fit;
+use fernery_engine::StoreError;
+use fernery_engine::pipeline::landing::{self, LandBranch, Landing};
+use fernery_exec::git::applied_patch::NotApplied;
+use fernery_exec::git::merging::{Candidate, Merged, merge, scratch};
+use fernery_exec::git::repository::Repository;
+use std::path::Path;
+
+/// How a candidate fits, why not, and in which files; no fit: it could not be tried.
+type Found = (Option<Fit>, Option<String>, Vec<String>);
+
+impl Lander {
+    /// Tries those candidates on a branch that were not tried on its tip. One look at the branch, however many there are.
+    pub(super) async fn try_on_tip(&self, on: &LandBranch, pass: &mut Pass) -> Result<(), StoreError> {
+        let Ok(repository) = self.repository(&on.repo_ref) else {
+            pass.count("no_repository", 1);
+            return Ok(());
+        };
+        let tip = match repository.branch(&on.base_branch).await {
+            Ok(Some(tip)) => tip,
+            Ok(None) | Err(_) => {
+                pass.count("no_branch", 1);
+                return Ok(());
+            }
+        };
+        let (of, at) = (on.clone(), tip.clone());
+        let untried = self.substrate.read(move |sql| landing::untried(sql, &of, &at, TRIED_MAX)).await?;
+        pass.again |= untried.len() as i64 == TRIED_MAX;
+        for landing in untried {
+            let name = format!("try-{}.git", self.by.owner_id);
+            let dir = gate_folder(&self.work, landing.work_order_id.as_str(), &name, 0);
+            let (fit, why, files) = self.fit(&dir, &repository, &landing, &tip).await?;
+            let _ = std::fs::remove_dir_all(&dir);
+            pass.count(fit.map_or("could_not_be_tried", Fit::as_str), 1);
+            let (tip, id) = (tip.clone(), landing.objective_id.clone());
+            let tried = self
+                .substrate
+                .act(&id, move |sql| landing::tried(sql, &landing, &tip, (fit, why.as_deref(), &files)));
+            tried.await?;
+        }
+        Ok(())
+    }
+
+    async fn fit(
+        &self,
+        dir: &Path,
+        repository: &Repository,
+        landing: &Landing,
+        tip: &str,
+    ) -> Result<Found, StoreError> {
+        if landing.base_commit == tip {
+            return Ok((Some(Fit::Merges), None, Vec::new()));
+        }
+        let left = match &landing.candidate {
+            Some(commit) if repository.has_commit(commit).await.unwrap_or(false) => Some(commit.clone()),
+            _ => None,
+        };
+        let made = match left {
+            Some(commit) => {
+                scratch(dir, repository).map(|git| (git, commit)).map_err(|error| error.to_string())
+            }
+            None => {
+                let Some(reviewed) = self.reviewed(landing).await? else {
+                    return Ok((None, None, Vec::new()));
+                };
+                match make(dir, repository, landing, &reviewed).await {
+                    Ok(made) => Ok((made.applied.git(), made.commit)),
+                    Err(NotApplied::Unfit(why)) => return Ok((Some(Fit::Conflicts), Some(why), Vec::new())),
+                    Err(NotApplied::Trouble(why)) => Err(why),
+                }
+            }
+        };
+        let (git, commit) = match made {
+            Ok(made) => made,
+            Err(why) => return Ok((None, Some(why), Vec::new())),
+        };
+        let (base, branch) = (landing.base_commit.as_str(), landing.base_branch.as_str());
+        Ok(match merge(&git, Candidate { base, commit: &commit, branch, tip }).await {
+            Ok(Merged::Clean(_)) => (Some(Fit::Merges), None, Vec::new()),
+            Ok(Merged::Contained) => (Some(Fit::Contained), None, Vec::new()),
+            Ok(Merged::Conflict { files, why }) => (Some(Fit::Conflicts), Some(why), files),
+            Err(error) => (None, Some(error.to_string()), Vec::new()),
+        })
+    }
+}

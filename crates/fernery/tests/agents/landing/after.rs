@@ -1,0 +1,88 @@
+//! `ticket new --after OTHER`: a blocker that resolves by itself.
+
+use super::{done, landed, landing_by, plain};
+use crate::yard::{Yard, new_ticket};
+use serde_json::{Value, json};
+
+fn wait_for(yard: &Yard, id: &str, other: &str) {
+    let mut ticket = new_ticket("yard", id, "mock: write waited.txt w");
+    ticket["after"] = json!([other]);
+    yard.post("/v1/objectives", ticket);
+    yard.approve(id);
+    yard.until(id, "blocked", |objective| objective["objective"]["status"] == "BLOCKED");
+}
+
+fn blocker(objective: &Value) -> &Value {
+    &objective["objective"]["blocked_on"][0]
+}
+
+#[test]
+fn a_ticket_goes_on_by_itself_when_the_one_before_it_is_confirmed() {
+    let yard = Yard::open(&plain());
+    let first = done(&yard, "first", "mock: write new.txt new");
+    wait_for(&yard, "second", "first");
+    let seen = yard.objective("second");
+    assert_eq!(blocker(&seen)["kind"], "DEPENDENCY_CHANGE");
+    assert!(blocker(&seen)["description"].as_str().unwrap().contains("first"), "{seen:#}");
+    yard.post("/v1/objectives/first/confirm", json!({"run_id": first["runs"][0]["run_id"]}));
+    // Resolved in the transaction of the confirmation, not some time later.
+    assert_eq!(blocker(&yard.objective("second"))["resolved"], true);
+    yard.until("second", "DONE", |objective| objective["objective"]["status"] == "DONE");
+    // Nobody has to wait for what is confirmed.
+    let said = yard
+        .server
+        .run(["ticket", "new", "--azolla", "yard", "--title", "third", "--after", "first", "--id", "third"]);
+    said.exits(0);
+    assert_eq!(yard.objective("third")["objective"]["blocked_on"], json!([]));
+}
+
+#[test]
+fn where_confirmed_tickets_land_by_themselves_the_next_one_waits_for_the_landing() {
+    let yard = Yard::open(&landing_by("on = \"confirm\""));
+    let first = done(&yard, "first", "mock: write new.txt new");
+    wait_for(&yard, "second", "first");
+    yard.post("/v1/objectives/first/confirm", json!({"run_id": first["runs"][0]["run_id"]}));
+    let commit = landed(&yard, "first")["landing"]["commit"].clone();
+    let next = yard.until("second", "DONE", |objective| objective["objective"]["status"] == "DONE");
+    assert_eq!(
+        next["context_snapshots"][0]["metadata"]["commit_sha"], commit,
+        "its work starts from what landed"
+    );
+}
+
+#[test]
+fn a_cancelled_ticket_keeps_others_waiting_and_they_are_told() {
+    let yard = Yard::open(&plain());
+    yard.post("/v1/objectives", new_ticket("yard", "first", "mock: write new.txt new"));
+    wait_for(&yard, "second", "first");
+    yard.server.run(["ticket", "cancel", "first"]).exits(0);
+    let seen = yard.objective("second");
+    assert_eq!(
+        (&blocker(&seen)["resolved"], &seen["objective"]["status"]),
+        (&json!(false), &json!("BLOCKED"))
+    );
+    let shown = yard.server.run(["ticket", "show", "second"]).exits(0).stdout;
+    assert!(shown.contains("first, which it waits for, was cancelled"), "{shown}");
+    assert!(shown.contains("fernery ticket unblock second --blocker b1"), "{shown}");
+    yard.server.run(["ticket", "unblock", "second", "--blocker", "b1"]).exits(0);
+    yard.until("second", "DONE", |objective| objective["objective"]["status"] == "DONE");
+}
+
+#[test]
+fn nothing_waits_for_itself_or_for_what_is_not_there() {
+    let yard = Yard::open(&plain());
+    for (after, said) in [("own", "cannot wait for itself"), ("nobody", "there is no ticket nobody")] {
+        let new = ["ticket", "new", "--azolla", "yard", "--id", "own", "--title", "t", "--after", after];
+        let refused = yard.server.run(new).exits(2).stderr;
+        assert!(refused.contains(said), "{refused}");
+        assert_eq!(yard.server.read("/v1/objectives/own").0, 404);
+    }
+    yard.post("/v1/objectives", new_ticket("yard", "first", ""));
+    let mut ticket = new_ticket("yard", "own", "");
+    ticket["after"] = json!(["first"]);
+    let made = yard.post("/v1/objectives", ticket.clone());
+    let again = yard.post("/v1/objectives", ticket.clone());
+    assert_eq!(made["objective"], again["objective"], "the same again is the same");
+    ticket["after"] = json!([]);
+    assert_eq!(yard.server.post("operator.token", "/v1/objectives", &ticket).0, 409);
+}

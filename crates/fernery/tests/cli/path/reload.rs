@@ -1,0 +1,133 @@
+//! A blueprint that is edited under a running server: noticed, and applied or refused as a whole.
+
+use crate::fresh_database::fresh_database;
+use crate::program::patience::eventually;
+use crate::program::{Server, fernery, run_in};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn write(dir: &Path, name: &str, description: &str, more: &str) {
+    let text = format!(
+        "extends = \"mec\"\nazolla_id = \"{name}\"\ndescription = \"{description}\"\ndiazotroph_type = \
+         \"TEXT_DIAZOTROPH\"\n{more}\n[executors.TEXT_DIAZOTROPH]\nkind = \"remote\"\n"
+    );
+    fs::write(dir.join(format!("{name}.toml")), text).unwrap();
+}
+
+const FLAGS: [&str; 4] = ["--azolla", "one.toml", "--azolla", "two.toml"];
+
+fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "one", "first", "");
+    write(dir.path(), "two", "first", "");
+    dir
+}
+
+fn descriptions(server: &Server) -> Vec<String> {
+    ["one", "two"]
+        .map(|id| server.read(&format!("/v1/azollas/{id}")).1["description"].as_str().unwrap().to_string())
+        .to_vec()
+}
+
+fn edits_are_noticed_and_applied_or_refused_as_a_whole(server: &Server) {
+    let dir = server.dir.path();
+    assert_eq!(server.run(["azolla", "reload"]).exits(0).stdout, "nothing has changed\n");
+    write(dir, "one", "second", "[limits]\nconcurrency = 2\n");
+    let would = server.run(["azolla", "reload", "--dry-run"]).exits(0).stdout;
+    assert!(would.contains("one: description, limits\n  description: \"first\" → \"second\"\n"), "{would}");
+    assert!(
+        would.contains("limits.concurrency: ") && would.ends_with("to apply it: fernery azolla reload\n"),
+        "{would}"
+    );
+    let shown = server.run(["azolla", "show", "one"]).exits(0).stderr;
+    assert!(shown.contains("its file was edited (description, limits)"), "{shown}");
+    let found = server.run(["doctor", "--json", "--azolla", "one.toml", "--azolla", "two.toml"]).json();
+    let blueprints = found.as_array().unwrap().iter().find(|row| row["check"] == "blueprints");
+    assert!(blueprints.is_some_and(|row| row["level"] == "warning"), "{found}");
+
+    // One file is right and the other wrong, twice: nothing is applied, and every mistake is named.
+    write(dir, "two", "second", "colour = 1\n[limits]\nconcurrency = \"many\"\n");
+    let refused = server.run(["azolla", "reload"]).exits(2).stderr;
+    for place in ["two.toml:5:1: colour: unknown key `colour`", "two.toml:7:15: limits.concurrency: "] {
+        assert!(refused.contains(place), "{place}: {refused}");
+    }
+    assert_eq!(descriptions(server), ["first", "first"]);
+
+    write(dir, "two", "second", "");
+    let done = server.run(["azolla", "reload", "--json"]).exits(0).json();
+    assert_eq!(done["applied"], true);
+    assert_eq!(descriptions(server), ["second", "second"]);
+    server.run(["ticket", "new", "--azolla", "one", "--id", "T", "--title", "x"]).exits(0);
+
+    write(dir, "two", "third", "");
+    server.signal(Signal::HUP);
+    assert!(eventually(|| descriptions(server) == ["second", "third"]), "SIGHUP does the same");
+}
+
+#[test]
+fn a_blueprint_is_reloaded_on_sqlite() {
+    let server = Server::start_in(folder(), &FLAGS);
+    edits_are_noticed_and_applied_or_refused_as_a_whole(&server);
+    // It ends as every other.
+    server.signal(Signal::TERM);
+    let (status, log) = server.ended_with_log();
+    assert!(status.success() && log.contains("reloaded"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_blueprint_is_reloaded_on_postgresql_and_two_servers_do_not_fight() {
+    let database = fresh_database().await;
+    let url = database.url();
+    let flags: Vec<&str> = FLAGS.into_iter().chain(["--database", &url]).collect();
+    let (one, two) = (Server::start_in(folder(), &flags), Server::start_in(folder(), &flags));
+    edits_are_noticed_and_applied_or_refused_as_a_whole(&one);
+    // The other has files of its own. It changes nothing by itself, and says what its reload would change.
+    assert_eq!(descriptions(&two), ["second", "third"]);
+    let would = two.run(["azolla", "reload", "--dry-run", "--json"]).exits(0).json();
+    let changes: Vec<&Value> =
+        would["azollas"].as_array().unwrap().iter().map(|change| &change["azolla_id"]).collect();
+    assert_eq!(changes, [&json!("one"), &json!("two")]);
+    assert_eq!(descriptions(&one), ["second", "third"]);
+    two.run(["azolla", "reload"]).exits(0);
+    assert_eq!(descriptions(&one), ["first", "first"]);
+}
+
+#[test]
+fn a_reload_that_is_killed_is_done_or_not_done() {
+    for (point, after) in [("reload-checked", "first"), ("reload-registered", "second")] {
+        let dir = folder();
+        let mut command = fernery();
+        command.current_dir(dir.path()).env("FERNERY_FAILPOINT", point);
+        command.args(["up", "--listen", "127.0.0.1:0"]).args(FLAGS);
+        let server = Server::spawn(command, dir);
+        for name in ["one", "two"] {
+            write(server.dir.path(), name, "second", "");
+        }
+        server.run(["azolla", "reload"]).exits(1);
+        let (_, dir) = server.ended();
+        // A server without these files says what the database has.
+        let server = Server::start_in(dir, &[]);
+        assert_eq!(descriptions(&server), [after, after], "{point}");
+        server.signal(Signal::KILL);
+        let (_, dir) = server.ended();
+        let server = Server::start_in(dir, &FLAGS);
+        assert_eq!(descriptions(&server), ["second", "second"], "{point}");
+    }
+}
+
+#[test]
+fn an_edit_is_told_in_the_log() {
+    let dir = folder();
+    let log = dir.path().join(".fernery/server.log");
+    run_in(dir.path(), ["up", "--detach", "--listen", "127.0.0.1:0"].into_iter().chain(FLAGS)).exits(0);
+    write(dir.path(), "one", "second", "");
+    let told = eventually(|| {
+        let log = fs::read_to_string(&log).unwrap();
+        log.contains("its blueprint was edited; `fernery azolla reload` or SIGHUP applies it")
+    });
+    run_in(dir.path(), ["down"]).exits(0);
+    assert!(told);
+}
