@@ -4,7 +4,7 @@
 
 use crate::program::at_once::at_once;
 use crate::program::{fernery, run_in};
-use crate::yard::{GATES, Yard, blueprint, eventually, find, git, marks};
+use crate::yard::{GATES, Yard, blueprint, eventually, git, has_text, marks, written};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -123,7 +123,7 @@ pub(crate) fn kill(pid: i32, signal: Signal) {
 pub(crate) fn with_work(data: &Path) -> Vec<String> {
     let databases = fs::read_dir(data.join("work")).into_iter().flatten().flatten();
     let runs = databases.flat_map(|of| fs::read_dir(of.path()).into_iter().flatten().flatten());
-    let changed = runs.filter(|run| run.path().join("tree/new.txt").exists());
+    let changed = runs.filter(|run| has_text(&run.path().join("tree/new.txt")));
     let names = changed.filter_map(|run| run.file_name().into_string().ok());
     // run-, the workorder's id, -, the attempt's id.
     names
@@ -233,7 +233,7 @@ fn a_server_that_is_asked_to_end_hands_the_ticket_back_and_keeps_the_work() {
     let yard = Yard::open(&blueprint(GATES));
     yard.ticket("yard", "t", "mock: first write new.txt new\\n\nmock: first wait 300s");
     let work = yard.server.data().join("work");
-    assert!(eventually(|| find(&work, "new.txt")), "the agent is at work");
+    assert!(eventually(|| written(&work, "new.txt")), "the agent is at work");
     yard.server.signal(Signal::TERM);
     let (status, dir) = yard.server.ended();
     assert!(status.success(), "{status}");
@@ -243,7 +243,7 @@ fn a_server_that_is_asked_to_end_hands_the_ticket_back_and_keeps_the_work() {
     let yard = Yard::open_in(dir);
     let again = yard.until("t", "another attempt", |objective| {
         objective["workorders"].as_array().is_some_and(|all| all.len() == 1)
-            && find(&yard.server.data().join("work"), "new.txt")
+            && written(&yard.server.data().join("work"), "new.txt")
     });
     assert_eq!(again["runs"].as_array().map(Vec::len), Some(0), "{again:#}");
     yard.server.run(["ticket", "cancel", "t"]).exits(0);

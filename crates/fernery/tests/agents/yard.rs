@@ -156,11 +156,17 @@ pub(crate) fn marks(data: &Path) -> BTreeSet<String> {
     said.collect()
 }
 
-/// Whether a file of this name is somewhere in a folder.
-pub(crate) fn find(folder: &Path, name: &str) -> bool {
+/// Whether a file of this name has been written somewhere in a folder. One that is there and empty has only been made: its
+/// text comes a moment later.
+pub(crate) fn written(folder: &Path, name: &str) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
-    entries.flatten().any(|entry| {
-        entry.file_name() == name
-            || entry.file_type().is_ok_and(|of| of.is_dir()) && find(&entry.path(), name)
+    entries.flatten().any(|entry| match entry.file_type() {
+        Ok(of) if of.is_dir() => written(&entry.path(), name),
+        _ => entry.file_name() == name && has_text(&entry.path()),
     })
+}
+
+/// Whether there is a file with something in it.
+pub(crate) fn has_text(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|file| file.len() > 0)
 }
