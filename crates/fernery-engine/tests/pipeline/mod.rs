@@ -21,6 +21,7 @@ mod paths;
 mod people;
 mod property;
 mod queries;
+mod questions;
 mod races;
 mod repeats;
 mod sight;
