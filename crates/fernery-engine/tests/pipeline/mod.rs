@@ -25,6 +25,8 @@ mod questions;
 mod races;
 mod repeats;
 mod sight;
+mod snoozes;
 mod stranded;
+mod triage_property;
 mod walk;
 mod world;
