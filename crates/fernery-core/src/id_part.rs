@@ -5,6 +5,8 @@
 //! minute of ids), its end makes it unique there. A beginning alone is understood as well. Of an id that a person chose only
 //! `beginning…end` is understood: `WEB-1` must never mean `WEB-17`.
 
+use crate::limits;
+
 /// Characters of a whole id, as Fernery makes them.
 pub const MADE_CHARS: usize = 36;
 /// Characters at the beginning of a short form.
@@ -94,6 +96,11 @@ impl IdPart {
     /// What such an id ends with; it may be empty.
     pub fn tail(&self) -> &str {
         &self.tail
+    }
+
+    /// How many ids that begin so are looked at.
+    pub fn looked_at_max(&self) -> i64 {
+        if self.made { limits::MADE_IDS_LOOKED_AT_MAX } else { limits::IDS_LOOKED_AT_MAX }
     }
 
     /// Whether this id is meant.

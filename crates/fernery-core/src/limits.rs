@@ -95,6 +95,10 @@ pub const DLQ_BATCH: usize = 1_000;
 
 /// Characters of an artifact's id.
 pub const ARTIFACT_ID_CHARS_MAX: usize = 64;
+/// Ids of one kind that are looked at for the beginning and the end of an id that a person chose.
+pub const IDS_LOOKED_AT_MAX: i64 = 10_000;
+/// The same for an id that Fernery made, whose beginning is a minute: more were made in it only at 8,000 a second.
+pub const MADE_IDS_LOOKED_AT_MAX: i64 = 500_000;
 /// Characters of a title.
 pub const TITLE_CHARS_MAX: usize = 500;
 /// Bytes of acceptance criteria, a description or a note.

@@ -48,6 +48,9 @@ pub struct ImportResponse {
     /// Captures that were waiting for triage. They are held until `POST /v1/azollas/{id}/captures/release`.
     #[serde(default)]
     pub held: u64,
+    /// Lines that come again. They are held until `POST /v1/azollas/{id}/captures/release`.
+    #[serde(default)]
+    pub held_recurrences: u64,
 }
 
 /// Some files of an export.

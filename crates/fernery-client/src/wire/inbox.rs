@@ -70,6 +70,9 @@ pub struct CaptureView {
 pub struct ReleaseResponse {
     /// The number of captures.
     pub released: u64,
+    /// The number of lines that come again from now on.
+    #[serde(default)]
+    pub recurrences: u64,
 }
 
 /// The outcome of one capture.
@@ -204,6 +207,9 @@ pub struct RecurrenceView {
     #[serde(default)]
     #[schemars(with = "Option<schema::Instant>")]
     pub stopped_at: Option<Timestamp>,
+    /// Whether it was imported and waits until an operator releases it: nothing is captured before.
+    #[serde(default)]
+    pub held: bool,
 }
 
 /// The lines of an inbox that come again, the next first.

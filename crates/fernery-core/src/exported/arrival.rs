@@ -1,6 +1,7 @@
 //! What becomes of an exported folder in another instance. History comes in as it was; what was approved there is not
 //! approved here, and what was under way there has come to its end: nothing that comes in can be executed or judged, until
-//! an operator of this instance approves it. Captures that waited for triage are held until an operator releases them.
+//! an operator of this instance approves it. Captures that waited for triage, and lines that come again, are held until an
+//! operator releases them.
 
 use super::{BesideRun, Exported, Kept, gates_of};
 use crate::Timestamp;
@@ -32,6 +33,8 @@ pub struct Arrival {
     pub ended: Vec<WorkorderId>,
     /// Captures that wait for triage, and are held.
     pub held: u64,
+    /// Lines that come again, and are held.
+    pub held_recurrences: u64,
     /// What the journal is to tell.
     pub notes: Vec<Note>,
 }
@@ -57,6 +60,10 @@ pub fn settle(all: &mut Exported, now: Timestamp, mut made_up: impl FnMut() -> S
             beside.held = true;
             arrival.held += 1;
         }
+    }
+    for line in all.recurrences.values_mut().filter(|line| line.stopped_at.is_none()) {
+        line.held = true;
+        arrival.held_recurrences += 1;
     }
     let tickets = all.objectives.values_mut();
     for Kept { artifact, beside } in tickets.filter(|o| o.artifact.objective_type == ObjectiveType::Ticket) {
@@ -251,6 +258,9 @@ mod tests {
             responses: Default::default(),
             overdue: Default::default(),
             attempts: Default::default(),
+            dependencies: Default::default(),
+            recurrences: Default::default(),
+            snoozes: Default::default(),
             journal: Vec::new(),
         }
     }

@@ -1,8 +1,8 @@
 //! What the control plane keeps beside artifacts, and the records of its own that have no artifact of the protocol.
 
 use crate::artifact::{
-    AzollaId, CandidateId, CaptureId, EventId, Metadata, ObjectiveId, OutputId, RecordId, ResponseId,
-    TerminalReason, WorkorderId,
+    AzollaId, BlockerId, CandidateId, CaptureId, EventId, Metadata, ObjectiveId, OutputId, RecordId,
+    ResponseId, TerminalReason, WorkorderId,
 };
 use crate::canonical::Digest;
 use crate::inbox::CandidateStatus;
@@ -10,7 +10,7 @@ use crate::inbox::facts::Facts;
 use crate::pipeline::draft::Draft;
 use crate::pipeline::envelope::Spent;
 use crate::pipeline::evidence::Evidence;
-use crate::{AttemptId, AttemptOutcome, Timestamp};
+use crate::{AttemptId, AttemptOutcome, Timestamp, words};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -179,4 +179,47 @@ pub struct AttemptRecord {
     pub outcome: AttemptOutcome,
     /// Why it did not succeed.
     pub error: Option<Value>,
+}
+
+/// A ticket that waits for another one: this blocker of it resolves when the other is confirmed or has landed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DependencyRecord {
+    pub objective_id: ObjectiveId,
+    pub blocker_id: BlockerId,
+    /// The other one.
+    pub after_id: ObjectiveId,
+}
+
+impl DependencyRecord {
+    /// The name of its file.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.objective_id, self.blocker_id)
+    }
+}
+
+words!(
+    /// What can be put out of sight.
+    Snoozed {
+        /// A ticket.
+        Objective = "objective",
+        /// A candidate.
+        Candidate = "candidate",
+    }
+);
+
+/// Until when a person does not want to see something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SnoozeRecord {
+    pub kind: Snoozed,
+    pub subject_id: String,
+    pub until: Timestamp,
+}
+
+impl SnoozeRecord {
+    /// The name of its file.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.kind, self.subject_id)
+    }
 }

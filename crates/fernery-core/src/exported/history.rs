@@ -433,6 +433,9 @@ mod tests {
             responses: BTreeMap::new(),
             overdue: BTreeMap::new(),
             attempts: BTreeMap::new(),
+            dependencies: BTreeMap::new(),
+            recurrences: BTreeMap::new(),
+            snoozes: BTreeMap::new(),
             journal: Vec::new(),
         };
         let most = limits::IMPORT_BLUEPRINTS_MAX as u32;

@@ -1,9 +1,10 @@
 //! What captures, candidates, manifests, questions, overdue pauses and attempts say of other artifacts, and these of them.
 
 use super::references::{path, storable};
-use super::{BesideObjective, Exported, Faults, Kept};
+use super::{BesideObjective, Exported, Faults, Kept, Snoozed};
 use crate::artifact::{
-    AzollaId, CaptureBuffer, CaptureStatus, Event, EventType, Objective, ObjectiveStatus, QueryStatus,
+    AzollaId, BlockerKind, CaptureBuffer, CaptureStatus, Event, EventType, Objective, ObjectiveStatus,
+    QueryStatus,
 };
 use crate::blueprint::Blueprint;
 use crate::inbox::{self, CandidateStatus, Captured, Question};
@@ -17,6 +18,9 @@ pub(super) fn check(all: &Exported, now: Timestamp, faults: &mut Faults) {
     queries(all, faults);
     overdue(all, faults);
     attempts(all, faults);
+    dependencies(all, faults);
+    recurrences(all, faults);
+    snoozes(all, faults);
     instants(all, now, faults);
 }
 
@@ -271,6 +275,48 @@ fn attempts(all: &Exported, faults: &mut Faults) {
     }
 }
 
+/// A ticket can only be written down to wait for one that was there before it, so none waits for itself over others.
+fn dependencies(all: &Exported, faults: &mut Faults) {
+    for (name, link) in &all.dependencies {
+        let at = path("dependencies", name);
+        let ticket = |id: &str| all.objectives.get(id).filter(|_| !all.is_standing(id)).map(|o| &o.artifact);
+        let (waits, other) = (ticket(link.objective_id.as_str()), ticket(link.after_id.as_str()));
+        let blocker =
+            waits.and_then(|waits| waits.blocked_on.iter().find(|b| b.blocker_id == link.blocker_id));
+        let fits = blocker.is_some_and(|blocker| blocker.kind == BlockerKind::DependencyChange);
+        faults.unless(fits, &at, format!("{} has no blocker {}", link.objective_id, link.blocker_id));
+        faults.unless(other.is_some(), &at, format!("there is no ticket {}", link.after_id));
+        let earlier = waits.zip(other).is_none_or(|(waits, other)| other.created_at <= waits.created_at);
+        faults.unless(
+            earlier && link.objective_id != link.after_id,
+            &at,
+            format!("{} is older than {}, which it waits for", link.objective_id, link.after_id),
+        );
+    }
+}
+
+fn recurrences(all: &Exported, faults: &mut Faults) {
+    for (id, line) in &all.recurrences {
+        let at = path("recurrences", id);
+        let capture = all.captures.get(id).filter(|kept| kept.artifact.azolla_id == line.azolla_id);
+        faults.unless(capture.is_some(), &at, format!("there is no capture {id} in its azolla"));
+        faults.unless(storable([&line.every, &line.text]), &at, "it contains a NUL character");
+        let most = limits::CAPTURE_BYTES_MAX;
+        faults.unless(line.text.len() <= most, &at, format!("its text has more than {most} bytes"));
+    }
+}
+
+fn snoozes(all: &Exported, faults: &mut Faults) {
+    for (name, snooze) in &all.snoozes {
+        let id = &snooze.subject_id;
+        let there = match snooze.kind {
+            Snoozed::Objective => all.objectives.contains_key(id) && !all.is_standing(id),
+            Snoozed::Candidate => all.candidates.contains_key(id),
+        };
+        faults.unless(there, &path("snoozes", name), format!("there is no {} {id}", snooze.kind));
+    }
+}
+
 /// What is stored must not drag the clock of its reader along.
 fn instants(all: &Exported, now: Timestamp, faults: &mut Faults) {
     let latest = now.after(limits::IMPORT_AHEAD_MAX);
@@ -285,6 +331,7 @@ fn instants(all: &Exported, now: Timestamp, faults: &mut Faults) {
     all.queries.iter().for_each(|(id, q)| each(q.artifact.created_at, "substrate_queries", id));
     all.responses.iter().for_each(|(id, r)| each(r.created_at, "substrate_query_responses", id));
     all.overdue.iter().for_each(|(id, o)| each(o.artifact.created_at, "overdue_pause_states", id));
+    all.recurrences.iter().for_each(|(id, r)| each(r.created_at, "recurrences", id));
     all.attempts.iter().for_each(|(id, a)| each(a.finished_at, "attempts", id));
 }
 

@@ -10,7 +10,8 @@
 //! Whoever changes a file and not the index is found out. Whoever computes the index anew is found out where the
 //! journal's chain covers what was changed, and it does not cover all: not how much a ticket matters, gates' blockers, pauses,
 //! counters, instants of events, what belongs to a run that was not judged, captures that no triage was asked about, the words
-//! of candidates and manifests, questions and answers of azollas, nor attempts. Whoever computes the chain anew as well is
+//! of candidates and manifests, questions and answers of azollas, attempts, which ticket waits for which, lines that come again,
+//! nor what is out of sight. Whoever computes the chain anew as well is
 //! found out only by the folder's digest, kept elsewhere.
 
 pub mod arrival;
@@ -24,7 +25,7 @@ mod shelves;
 
 pub use beside::{
     AttemptRecord, BesideCapture, BesideEvent, BesideManifest, BesideObjective, BesideOverdue, BesideQuery,
-    BesideRun, BesideWorkorder, CandidateRecord,
+    BesideRun, BesideWorkorder, CandidateRecord, DependencyRecord, SnoozeRecord, Snoozed,
 };
 pub use history::tells_of_inbox;
 
@@ -36,6 +37,7 @@ use crate::artifact::{
 use crate::blueprint::{Blueprint, Gate};
 use crate::canonical::{self, Digest};
 use crate::inbox::StandIn;
+use crate::inbox::recurring::Recurrence;
 use crate::journal::{Entry, Head};
 use crate::limits;
 use crate::pipeline::approval::Decision;
@@ -120,6 +122,12 @@ pub struct Exported {
     pub overdue: BTreeMap<String, Kept<PauseState, BesideOverdue>>,
     /// Ended attempts of workorders' jobs.
     pub attempts: BTreeMap<String, AttemptRecord>,
+    /// Tickets that wait for other tickets, by the names of their files.
+    pub dependencies: BTreeMap<String, DependencyRecord>,
+    /// Lines that come again.
+    pub recurrences: BTreeMap<String, Recurrence>,
+    /// What is out of sight, by the names of the files.
+    pub snoozes: BTreeMap<String, SnoozeRecord>,
     /// The journal, in the order of its chain.
     pub journal: Vec<Entry>,
 }

@@ -3,7 +3,8 @@
 use super::index::{self, Index};
 use super::{
     AttemptRecord, BesideCapture, BesideEvent, BesideManifest, BesideObjective, BesideOverdue, BesideQuery,
-    BesideRun, BesideWorkorder, CandidateRecord, Exported, Faults, File, Kept, references,
+    BesideRun, BesideWorkorder, CandidateRecord, DependencyRecord, Exported, Faults, File, Kept,
+    SnoozeRecord, references,
 };
 use crate::artifact::{
     CaptureBuffer, ContextSnapshot, Event, Objective, OutputBundle, PauseState, RunRecord, SessionManifest,
@@ -11,6 +12,7 @@ use crate::artifact::{
 };
 use crate::blueprint::Blueprint;
 use crate::canonical::{self, Digest};
+use crate::inbox::recurring::Recurrence;
 use crate::journal::{Entry, Head, sealed};
 use crate::pipeline::approval::Decision;
 use crate::{json_strict, limits, schema::Schema};
@@ -100,6 +102,9 @@ pub(super) fn read(files: &[File], faults: &mut Faults) -> Option<Exported> {
     );
     let overdue = shelves.overdue();
     let attempts = shelves.shelf("attempts", Some("attempt"), |a: &AttemptRecord| a.attempt_id.to_string());
+    let dependencies = shelves.shelf("dependencies", None, DependencyRecord::name);
+    let recurrences = shelves.shelf("recurrences", None, |r: &Recurrence| r.recurrence_id.to_string());
+    let snoozes = shelves.shelf("snoozes", None, SnoozeRecord::name);
     let journal = shelves.journal(index.journal.as_ref());
     for path in shelves.left.keys() {
         shelves.faults.add(*path, "this file is not part of an export");
@@ -126,6 +131,9 @@ pub(super) fn read(files: &[File], faults: &mut Faults) -> Option<Exported> {
         responses,
         overdue,
         attempts,
+        dependencies,
+        recurrences,
+        snoozes,
         journal,
     })
 }

@@ -186,16 +186,7 @@ fn paused(asked: &Asked, pause: &PauseState, own_id: Option<&String>, now: Times
         Some(own) => foreign::look_at(own, azolla.as_str(), asked.server.as_deref()),
         None => format!("fernery ticket show {id}{}", at_server(asked.server.as_deref())),
     };
-    let weighed = Weighed {
-        status: None,
-        one_blocker: false,
-        importance,
-        urgency,
-        due_at: None,
-        late: false,
-        for_person: false,
-        pause: Some(pause.reason),
-    };
+    let weighed = Weighed { pause: Some(pause.reason), ..Weighed::plain(importance, urgency) };
     let shown = own_id.map_or_else(|| id.to_string(), |own| one_line(own, WHY_CHARS));
     Item {
         item_id: format!("{azolla}/{}", item_name(id)),

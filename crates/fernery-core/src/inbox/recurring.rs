@@ -5,8 +5,33 @@
 
 use super::{dates, marks};
 use crate::Timestamp;
+use crate::artifact::{AzollaId, CaptureId};
 use crate::calendar::{Missed, Schedule, Zone};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+/// A line that comes again, as it is stored and exported.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recurrence {
+    /// The capture that it was read from.
+    pub recurrence_id: CaptureId,
+    /// In whose inbox.
+    pub azolla_id: AzollaId,
+    /// How often, as it was said.
+    pub every: String,
+    /// What is captured each time.
+    pub text: String,
+    /// The times.
+    pub schedule: Schedule,
+    /// When it comes again.
+    pub next_at: Timestamp,
+    /// When it was captured.
+    pub created_at: Timestamp,
+    /// Since when it comes no more.
+    pub stopped_at: Option<Timestamp>,
+    /// It was imported: nothing is captured until an operator releases it.
+    pub held: bool,
+}
 
 /// How often something comes again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

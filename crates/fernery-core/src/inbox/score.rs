@@ -23,6 +23,22 @@ pub struct Weighed {
     pub pause: Option<PauseReason>,
 }
 
+impl Weighed {
+    /// Something that is no objective of which more is known, with nothing that presses.
+    pub(super) fn plain(importance: u8, urgency: u8) -> Self {
+        Self {
+            status: None,
+            one_blocker: false,
+            importance,
+            urgency,
+            due_at: None,
+            late: false,
+            for_person: false,
+            pause: None,
+        }
+    }
+}
+
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The terms of the sum, without those that are zero.
@@ -80,16 +96,7 @@ mod tests {
     #[test]
     fn each_thing_that_presses_adds_its_term() {
         let now = Timestamp::from_millis(1_000_000_000_000);
-        let plain = Weighed {
-            status: Some(ObjectiveStatus::New),
-            one_blocker: false,
-            importance: 4,
-            urgency: 4,
-            due_at: None,
-            late: false,
-            for_person: false,
-            pause: None,
-        };
+        let plain = Weighed { status: Some(ObjectiveStatus::New), ..Weighed::plain(4, 4) };
         let due = |after| Some(now.after(after));
         for (weighed, expected) in [
             (plain.clone(), "30 = to be approved 30"),

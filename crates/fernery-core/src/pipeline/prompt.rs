@@ -108,13 +108,13 @@ fn ticket(told: &PromptParts<'_>) -> String {
 
 fn note(told: &PromptParts<'_>) -> String {
     let mut text = String::new();
-    match told.answered {
-        Some(Answered { question, answer, .. }) => {
-            section(&mut text, "The question of an attempt before this one", question);
-            section(&mut text, "Answer of the operator", answer);
-        }
-        None => section(&mut text, "Note of the operator", told.note.unwrap_or_default()),
+    if let Some(Answered { question, answer, .. }) = told.answered {
+        section(&mut text, "The question of an attempt before this one", question);
+        section(&mut text, "Answer of the operator", answer);
     }
+    // The note of an answer is the answer itself.
+    let note = told.note.filter(|note| told.answered.is_none_or(|answered| answered.answer != *note));
+    section(&mut text, "Note of the operator", note.unwrap_or_default());
     text
 }
 
@@ -298,6 +298,10 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("nobody answered") && text.matches("Which colour?").count() == 1, "{text}");
+        assert!(text.contains("## Note of the operator\n```text\nred\n```"), "{text}");
+        let same =
+            full_text(&PromptParts { answered: Some(&answered), note: Some(&answered.answer), ..told }, None);
+        assert!(!same.contains("Note of the operator"), "{same}");
         let failed = EarlierRun { asked: None, ..earlier.clone() };
         let text =
             full_text(&PromptParts { answered: Some(&answered), earlier: Some(&failed), ..told }, None);

@@ -12,6 +12,7 @@ use crate::error::StoreResult;
 use fernery_core::artifact::{
     BlockerId, BlockerKind, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason,
 };
+use fernery_core::exported::DependencyRecord;
 use fernery_core::journal::Act;
 use fernery_core::limits;
 use fernery_core::pipeline::Violation;
@@ -65,12 +66,8 @@ pub(super) fn wait(sql: &mut dyn Sql, row: &mut ObjectiveRow, others: &[Objectiv
         let description =
             format!("waits until {} is confirmed or has landed: {}", other.objective_id, other.title);
         let blocker_id = objectives::block_on(sql, row, None, BlockerKind::DependencyChange, &description)?;
-        let cells = [
-            row.objective.objective_id.as_str().into(),
-            blocker_id.as_str().into(),
-            other.objective_id.as_str().into(),
-        ];
-        sql.write(blocker_id.as_str(), include_str!("sql/dependency_insert.sql"), &cells)?;
+        let (objective_id, after_id) = (row.objective.objective_id.clone(), other.objective_id.clone());
+        link(sql, &DependencyRecord { objective_id, blocker_id, after_id })?;
     }
     Ok(())
 }
@@ -79,6 +76,28 @@ pub(super) fn wait(sql: &mut dyn Sql, row: &mut ObjectiveRow, others: &[Objectiv
 fn waiting(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Vec<(ObjectiveId, BlockerId)>> {
     let rows = sql.query(include_str!("sql/dependencies_of.sql"), &[id.as_str().into()])?;
     rows.iter().map(|row| Ok((row.word(0)?, row.word(1)?))).collect()
+}
+
+/// Who waits for whom, below the place of one.
+pub(super) fn page(sql: &mut dyn Sql, below: (&str, &str), limit: i64) -> StoreResult<Vec<DependencyRecord>> {
+    let cells = [below.0.into(), below.1.into(), limit.into()];
+    let rows = sql.query(include_str!("sql/dependencies_page.sql"), &cells)?;
+    rows.iter()
+        .map(|row| {
+            Ok(DependencyRecord {
+                objective_id: row.word(0)?,
+                blocker_id: row.word(1)?,
+                after_id: row.word(2)?,
+            })
+        })
+        .collect()
+}
+
+/// Writes down that one waits for another.
+pub(super) fn link(sql: &mut dyn Sql, link: &DependencyRecord) -> StoreResult<()> {
+    let cells =
+        [link.objective_id.as_str().into(), link.blocker_id.as_str().into(), link.after_id.as_str().into()];
+    sql.write(link.blocker_id.as_str(), include_str!("sql/dependency_insert.sql"), &cells)
 }
 
 /// The objective is confirmed, or its patch has landed: whoever waits for it goes on.

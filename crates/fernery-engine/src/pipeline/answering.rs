@@ -2,10 +2,11 @@
 //! goes on. It is an approval of the ticket with this answer, in one transaction.
 
 use super::acts::{Actor, Answer, Refusal, check_note, fields};
-use super::decisions::{self, Deciding, decide, decided};
+use super::decisions::{Deciding, decide, decided};
 use super::difference::since;
 use super::objectives::{self, locked, shown};
 use super::reading::{self, Decision};
+use super::rework::answer_in_force;
 use super::{Sql, Stage, azollas};
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RunId};
 use fernery_core::journal::Act;
@@ -58,8 +59,8 @@ pub fn answer(
     let blocker = question::blocker(&question, &row.objective.blocked_on).cloned();
     let Some(blocker) = blocker.filter(|blocker| !blocker.resolved && status == ObjectiveStatus::Blocked)
     else {
-        let in_force = decisions::current(sql, &row)?;
-        let before = in_force.filter(|by| by.terms().answered.is_some_and(|of| of.run_id == run_id.as_str()));
+        let before = answer_in_force(sql, id)?;
+        let before = before.filter(|by| by.terms().answered.is_some_and(|of| of.run_id == run_id.as_str()));
         return conflict(match before {
             Some(by) => {
                 format!("the question of {id} was answered already, by {} at {}", by.who, by.created_at)

@@ -1,12 +1,13 @@
 //! The parts of an export other than tickets, as files of its folder: the inbox, the standing objectives with their
-//! runs, pauses about objectives of other azollas, imported attempts. Read-only.
+//! runs, pauses about objectives of other azollas, imported attempts, links between tickets, snoozes. Read-only.
 //!
-//! A part is read in pages from the newest row down; a page ends when it has enough bytes. The journal shows whether something
+//! A part is read in pages from the newest row down (those without an instant: from the highest id down); a page ends when it has enough bytes. The journal shows whether something
 //! changed meanwhile; then the parts are read again.
 
+use super::inbox::recurrences::{self, Recurrence};
 use super::inbox::{answers, candidates, captures, manifests};
 use super::reading::{self, Below, WorkorderView};
-use super::{Sql, objectives};
+use super::{Sql, after, objectives, snoozes};
 use crate::error::StoreResult;
 use fernery_core::artifact::{AzollaId, EventType, ObjectiveId, WorkorderId};
 use fernery_core::canonical::Digest;
@@ -20,6 +21,12 @@ words!(
     /// The parts, in the order in which an export reads them. Some rows are written without a journal entry; parts that refer
     /// to such rows are read before them.
     Part {
+        /// Which ticket waits for which.
+        Dependencies = "dependencies",
+        /// Lines that come again.
+        Recurrences = "recurrences",
+        /// What is out of sight.
+        Snoozes = "snoozes",
         /// Standing objectives and their pauses; one page.
         Standing = "standing",
         /// Events of captures and of requests for a manifest.
@@ -81,6 +88,29 @@ impl Page {
 /// Reads a page of a part, of up to `limit` rows below a place.
 pub fn page(sql: &mut dyn Sql, part: Part, below: &Below, limit: i64) -> StoreResult<Page> {
     match part {
+        Part::Dependencies => {
+            let rows = after::page(sql, below.id.split_once('.').unwrap_or((&below.id, "")), limit)?;
+            Page::of(
+                &rows,
+                limit,
+                |row| (below.at, row.name()),
+                |row| Ok(vec![File::of("dependencies", row.name(), row)]),
+            )
+        }
+        Part::Recurrences => {
+            let rows = recurrences::page(sql, &below.id, limit)?;
+            let place = |row: &Recurrence| (below.at, row.recurrence_id.to_string());
+            Page::of(&rows, limit, place, |row| Ok(vec![File::of("recurrences", &row.recurrence_id, row)]))
+        }
+        Part::Snoozes => {
+            let rows = snoozes::page(sql, below.id.split_once('.').unwrap_or((&below.id, "")), limit)?;
+            Page::of(
+                &rows,
+                limit,
+                |row| (below.at, row.name()),
+                |row| Ok(vec![File::of("snoozes", row.name(), row)]),
+            )
+        }
         Part::Standing => standing(sql),
         Part::Events => {
             let rows = reading::events(sql, below, limit)?;

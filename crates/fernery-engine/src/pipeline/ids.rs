@@ -1,4 +1,5 @@
-//! Whole ids for parts of ids. Each search is a short range of the primary key's index, however long the history is.
+//! Whole ids for parts of ids. Each search is a range of the primary key's index, and looks at no more than
+//! [`IdPart::looked_at_max`] of it, however long the history is.
 
 use super::{Sql, Statement};
 use crate::error::StoreResult;
@@ -37,33 +38,57 @@ impl Kind {
     }
 }
 
+/// What a part of an id means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meant {
+    /// The whole ids.
+    pub ids: Vec<(Kind, String)>,
+    /// More ids than are looked at begin like this: there may be others.
+    pub beyond: Option<IdPart>,
+}
+
 /// Up to `limit` ids of each of these kinds that a text means. Where there is one that it equals, a kind answers with that.
-pub fn meant(sql: &mut dyn Sql, kinds: &[Kind], text: &str, limit: i64) -> StoreResult<Vec<(Kind, String)>> {
+pub fn meant(sql: &mut dyn Sql, kinds: &[Kind], text: &str, limit: i64) -> StoreResult<Meant> {
     let meanings = IdPart::meanings(text);
     let bounds: Vec<(String, String)> = meanings
         .iter()
         .map(|part| (format!("{}{ABOVE_ALL}", part.head()), format!("%{}", part.tail())))
         .collect();
-    let mut found = Vec::new();
+    let mut found = Meant::default();
     for kind in kinds {
         let mut asked: Vec<Statement<'_>> =
-            vec![(kind.statement(), vec![text.into(), text.into(), "%".into(), limit.into()])];
+            vec![(kind.statement(), vec![text.into(), text.into(), "%".into(), limit.into(), 1.into()])];
         for (part, (above, end)) in meanings.iter().zip(&bounds) {
-            asked.push((kind.statement(), vec![part.head().into(), above.into(), end.into(), limit.into()]));
+            let most = part.looked_at_max().into();
+            let cells = vec![part.head().into(), above.into(), end.into(), limit.into(), most];
+            asked.push((kind.statement(), cells));
         }
         let answers = sql.query_all(&asked)?;
-        let mut ids = Vec::new();
-        for row in answers.iter().flatten() {
-            ids.push(row.text(0)?.to_string());
+        let (mut ids, mut beyond) = (Vec::new(), None);
+        // The first answer is about the text itself.
+        let parts = std::iter::once(None).chain(meanings.iter().map(Some));
+        for (part, rows) in parts.zip(&answers) {
+            let before = ids.len();
+            for row in rows {
+                ids.extend(row.maybe_text(1)?.map(str::to_string));
+            }
+            let looked = rows.first().map_or(Ok(0), |row| row.int(0))?;
+            let enough = i64::try_from(ids.len() - before).is_ok_and(|found| found >= limit);
+            if let Some(part) = part.filter(|part: &&IdPart| looked >= part.looked_at_max() && !enough) {
+                beyond = Some(part.clone());
+            }
         }
         match ids.iter().any(|id| id == text) {
             true => ids = vec![text.to_string()],
             // LIKE means more than that: `_` is any character, and SQLite takes capitals for small letters.
-            false => ids.retain(|id| meanings.iter().any(|part| part.means(id))),
+            false => {
+                ids.retain(|id| meanings.iter().any(|part| part.means(id)));
+                found.beyond = found.beyond.or(beyond);
+            }
         }
         ids.sort();
         ids.dedup();
-        found.extend(ids.into_iter().map(|id| (*kind, id)));
+        found.ids.extend(ids.into_iter().map(|id| (*kind, id)));
     }
     Ok(found)
 }

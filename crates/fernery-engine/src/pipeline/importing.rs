@@ -2,11 +2,12 @@
 //!
 //! Reads: whether there are tickets, and whether this very folder came in before. Writes: history as it was, what
 //! [`arrival::settle`] made of what was under way, and who brought it in. It writes no job, no claim, no notice, no event that
-//! is not processed, no workorder that is not judged and no capture that waits and is not held, and puts nothing into TODO.
+//! is not processed, no workorder that is not judged, no capture that waits and no line that comes again that is not held, and
+//! puts nothing into TODO.
 
 use super::acts::Actor;
 use super::inbox::import;
-use super::{Cell, Sql, azollas, journal};
+use super::{Cell, Sql, after, azollas, journal, snoozes};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::Timestamp;
@@ -34,6 +35,9 @@ pub struct Imported {
     /// Captures that wait for triage and are held here.
     #[serde(default)]
     pub held: u64,
+    /// Lines that come again and are held here.
+    #[serde(default)]
+    pub held_recurrences: u64,
     /// The head of the journal's chain in the instance that exported it.
     pub journal: Option<journal::Head>,
     /// The first seal of this instance: an imported journal may contain imports into other instances.
@@ -83,6 +87,7 @@ pub fn import(sql: &mut dyn Sql, actor: &Actor, exported: &Exported) -> StoreRes
         as_new: arrival.as_new,
         ended: arrival.ended,
         held: arrival.held,
+        held_recurrences: arrival.held_recurrences,
         journal: all.head,
         into,
     };
@@ -144,6 +149,9 @@ fn counts(all: &Exported) -> BTreeMap<String, u64> {
         ("substrate_query_responses", all.responses.len()),
         ("overdue_pause_states", all.overdue.len()),
         ("attempts", all.attempts.len()),
+        ("dependencies", all.dependencies.len()),
+        ("recurrences", all.recurrences.len()),
+        ("snoozes", all.snoozes.len()),
         ("blueprints", all.blueprints.len()),
         ("journal", all.journal.len()),
     ]
@@ -200,6 +208,12 @@ fn write(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<()> {
             decision.created_at.into(),
         ];
         put(sql, include_str!("sql/decision_insert.sql"), &cells, id)?;
+    }
+    for link in all.dependencies.values() {
+        after::link(sql, link)?;
+    }
+    for snooze in all.snoozes.values() {
+        snoozes::put(sql, snooze)?;
     }
     write_runs(sql, all, now)?;
     import::write(sql, all, |capture| last(EventType::CaptureReady, capture))?;

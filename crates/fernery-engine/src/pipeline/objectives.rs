@@ -3,7 +3,7 @@
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
-use super::{Cell, Row, Sql, Statement, after, azollas, journal};
+use super::{Cell, Row, Sql, Statement, after, azollas, journal, snoozes};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -11,6 +11,7 @@ use fernery_core::artifact::{
     RecordId,
 };
 use fernery_core::canonical;
+use fernery_core::exported::Snoozed;
 use fernery_core::journal::Act;
 pub use fernery_core::pipeline::approval::{Shown, shown};
 use fernery_core::pipeline::draft::{Draft, NewBlocker, first_blockers};
@@ -152,7 +153,12 @@ pub(super) fn update(sql: &mut dyn Sql, row: &ObjectiveRow) -> StoreResult<()> {
         number(row.spent.tokens).into(),
         number(row.spent.cost_usd_micros).into(),
     ];
-    sql.write(o.objective_id.as_str(), include_str!("sql/objective_update.sql"), &cells)
+    sql.write(o.objective_id.as_str(), include_str!("sql/objective_update.sql"), &cells)?;
+    let finished = o.status == ObjectiveStatus::Done && !row.unconfirmed;
+    if finished || super::blockers::is_cancelled(o) {
+        snoozes::drop_of(sql, Snoozed::Objective, o.objective_id.as_str())?;
+    }
+    Ok(())
 }
 
 /// Adds a blocker.

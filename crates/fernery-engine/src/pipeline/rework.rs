@@ -2,11 +2,11 @@
 
 use super::Sql;
 use super::pauses::is_judged_here;
-use super::reading::{self, Run};
+use super::reading::{self, Decision, Run};
 use crate::error::StoreResult;
-use fernery_core::artifact::GateResult;
+use fernery_core::artifact::{GateResult, ObjectiveId, RunId};
 use fernery_core::pipeline::prompt::EarlierRun;
-use fernery_core::pipeline::question;
+use fernery_core::pipeline::question::{self, Answered};
 use fernery_core::pipeline::rework::{EarlierPatch, LastAttempt};
 
 #[derive(Debug, Default)]
@@ -15,6 +15,15 @@ pub(super) struct Earlier {
     pub(super) failed: Option<EarlierRun>,
     /// What the next attempt starts from, if not from its base.
     pub(super) candidate: Option<EarlierPatch>,
+    /// The last question that a person has answered, with the answer.
+    pub(super) answered: Option<Answered>,
+}
+
+/// The answer that counts for an objective, whatever was approved since. A reopening ends it: its note says what counts then.
+pub(super) fn answer_in_force(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<Decision>> {
+    let last = sql.one(include_str!("sql/answer_last.sql"), &[id.as_str().into()])?;
+    let last = last.map(|row| reading::decision(&row)).transpose()?;
+    Ok(last.filter(|decision| decision.terms().answered.is_some()))
 }
 
 impl Earlier {
@@ -42,7 +51,13 @@ impl Earlier {
             evidence,
             asked: bundle.as_ref().and_then(question::asked),
         });
-        Ok(Self { failed, candidate })
+        let answered =
+            answer_in_force(sql, &run.objective_id)?.and_then(|decision| decision.terms().answered);
+        let answered = match answered {
+            Some(answered) if answered_here(sql, &answered)? => Some(answered),
+            _ => None,
+        };
+        Ok(Self { failed, candidate, answered })
     }
 
     /// The outputs that matter to the next attempt.
@@ -52,4 +67,10 @@ impl Earlier {
         outputs.dedup();
         outputs
     }
+}
+
+/// Whether the run that asked was judged in this instance, and so answered here.
+fn answered_here(sql: &mut dyn Sql, answered: &Answered) -> StoreResult<bool> {
+    let asker = reading::run_by_id(sql, &RunId::stored(&answered.run_id))?;
+    asker.map_or(Ok(false), |run| is_judged_here(sql, &run.record.work_order_id))
 }

@@ -341,11 +341,10 @@ pub(super) fn make(
         metadata.insert("commit_sha".into(), json!(commit));
     }
     let branch_name = blueprint.branch_name(&objective.objective_id);
-    let answered = approval.and_then(|decision| decision.terms().answered);
     let told = PromptParts {
         objective,
         note: approval.and_then(|decision| decision.note.as_deref()),
-        answered: answered.as_ref(),
+        answered: earlier.answered.as_ref(),
         earlier: earlier.failed.as_ref(),
         candidate: earlier.candidate.as_ref(),
         attempt: row.spent.attempts + 1,

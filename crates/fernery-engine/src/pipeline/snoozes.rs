@@ -6,10 +6,14 @@ use super::{Cell, Sql, Statement, azollas, objectives};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{CandidateId, ObjectiveId, ObjectiveStatus, RecordId};
+use fernery_core::exported::{SnoozeRecord, Snoozed};
 use fernery_core::inbox::snooze;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::Violation;
 use serde_json::json;
+
+/// Snoozes that have passed and are deleted with one that is new.
+const PASSED_DELETED_MAX: i64 = 100;
 
 /// What is put out of sight.
 #[derive(Clone, Debug)]
@@ -21,10 +25,10 @@ pub enum Subject {
 }
 
 impl Subject {
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> Snoozed {
         match self {
-            Self::Objective(_) => "objective",
-            Self::Candidate(_) => "candidate",
+            Self::Objective(_) => Snoozed::Objective,
+            Self::Candidate(_) => Snoozed::Candidate,
         }
     }
 
@@ -56,7 +60,7 @@ pub fn snooze(
     }
     accepted!(may_be);
     let Some(said) = until else {
-        sql.touched(include_str!("sql/snooze_drop.sql"), &[subject.kind().into(), subject.id().into()])?;
+        drop_of(sql, subject.kind(), subject.id())?;
         asked.done(sql, json!({}))?;
         return Ok(Ok(None));
     };
@@ -67,10 +71,35 @@ pub fn snooze(
         Ok(until) => until,
         Err(message) => return Ok(Err(Refusal::Unfit(vec![Violation { path: "/until".into(), message }]))),
     };
-    let cells: [Cell<'_>; 3] = [subject.kind().into(), subject.id().into(), until.into()];
-    sql.write(subject.id(), include_str!("sql/snooze_put.sql"), &cells)?;
+    // Whoever adds one takes those away that have passed: there are never many more than are in force.
+    let passed = [subject.kind().as_str().into(), sql.calendar().into(), PASSED_DELETED_MAX.into()];
+    sql.touched(include_str!("sql/snoozes_passed_delete.sql"), &passed)?;
+    put(sql, &SnoozeRecord { kind: subject.kind(), subject_id: subject.id().to_string(), until })?;
     asked.done(sql, json!({"until_at": until}))?;
     Ok(Ok(Some(until)))
+}
+
+/// Writes it down.
+pub(super) fn put(sql: &mut dyn Sql, snooze: &SnoozeRecord) -> StoreResult<()> {
+    let cells: [Cell<'_>; 3] =
+        [snooze.kind.as_str().into(), (&snooze.subject_id).into(), snooze.until.into()];
+    sql.write(&snooze.subject_id, include_str!("sql/snooze_put.sql"), &cells)
+}
+
+/// It is in sight again, or has ended.
+pub(super) fn drop_of(sql: &mut dyn Sql, kind: Snoozed, id: &str) -> StoreResult<()> {
+    sql.touched(include_str!("sql/snooze_drop.sql"), &[kind.as_str().into(), id.into()]).map(drop)
+}
+
+/// All of them, below the place of one.
+pub(super) fn page(sql: &mut dyn Sql, below: (&str, &str), limit: i64) -> StoreResult<Vec<SnoozeRecord>> {
+    let cells = [below.0.into(), below.1.into(), limit.into()];
+    let rows = sql.query(include_str!("sql/snoozes_page.sql"), &cells)?;
+    rows.iter()
+        .map(|row| {
+            Ok(SnoozeRecord { kind: row.word(0)?, subject_id: row.text(1)?.to_string(), until: row.at(2)? })
+        })
+        .collect()
 }
 
 /// Whether it is still to be seen at all; `Err` outside: there is no such thing. A repeated request is answered all the same.
@@ -94,8 +123,8 @@ fn may_be_snoozed(sql: &mut dyn Sql, subject: &Subject) -> Answer<Result<(), Ref
     }))
 }
 
-fn asking<'a>(kind: &'static str, id: &'a str, now: Timestamp) -> Statement<'a> {
-    (include_str!("sql/snooze_of.sql"), vec![kind.into(), id.into(), now.into()])
+fn asking<'a>(kind: Snoozed, id: &'a str, now: Timestamp) -> Statement<'a> {
+    (include_str!("sql/snooze_of.sql"), vec![kind.as_str().into(), id.into(), now.into()])
 }
 
 /// Until when it is out of sight; `None`: it is in sight.
@@ -105,15 +134,15 @@ pub fn until_of(sql: &mut dyn Sql, subject: &Subject) -> StoreResult<Option<Time
 
 /// The same for objectives, in their order.
 pub fn of_objectives(sql: &mut dyn Sql, ids: &[&str]) -> StoreResult<Vec<Option<Timestamp>>> {
-    untils(sql, "objective", ids)
+    untils(sql, Snoozed::Objective, ids)
 }
 
 /// The same for candidates, in their order.
 pub fn of_candidates(sql: &mut dyn Sql, ids: &[&str]) -> StoreResult<Vec<Option<Timestamp>>> {
-    untils(sql, "candidate", ids)
+    untils(sql, Snoozed::Candidate, ids)
 }
 
-fn untils(sql: &mut dyn Sql, kind: &'static str, ids: &[&str]) -> StoreResult<Vec<Option<Timestamp>>> {
+fn untils(sql: &mut dyn Sql, kind: Snoozed, ids: &[&str]) -> StoreResult<Vec<Option<Timestamp>>> {
     let now = sql.calendar();
     let asked: Vec<Statement<'_>> = ids.iter().map(|id| asking(kind, id, now)).collect();
     let found = sql.query_all(&asked)?;

@@ -51,8 +51,8 @@ pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
-    AttemptView, Cursor, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits, StreamView,
-    StreamsOpened,
+    AttemptView, Cursor, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits,
+    StreamView, StreamsOpened,
 };
 
 /// What every store is told when it is opened.
@@ -199,8 +199,8 @@ pub trait Read: Send + Sync {
         after: Option<Cursor>,
         limit: usize,
     ) -> StoreResult<Page<JobBrief>>;
-    /// Up to `limit` ids of jobs that a part of an id means, in order.
-    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<Vec<JobId>>;
+    /// Up to `limit` ids of jobs that a part of an id means. Looks at no more than the part says.
+    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<IdsFound>;
     /// How far the holders of these jobs say they are, in order; `None` where nobody holds one, or its holder did not say.
     async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>>;
     /// How many dead jobs match.

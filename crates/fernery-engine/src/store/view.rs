@@ -124,6 +124,25 @@ pub struct IdsLike {
     pub tail: String,
     /// Of this producer only.
     pub producer: Option<String>,
+    /// How many are looked at.
+    pub looked_at_max: i64,
+}
+
+/// Ids of jobs that were found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdsFound {
+    /// In order.
+    pub ids: Vec<JobId>,
+    /// More were between the bounds than are looked at: there may be others.
+    pub beyond: bool,
+}
+
+impl IdsFound {
+    /// Of `looked` ids; where there are as many as were asked for, the others do not matter.
+    pub(crate) fn new(ids: Vec<JobId>, looked: i64, (part, limit): (&IdsLike, usize)) -> Self {
+        let beyond = looked >= part.looked_at_max && ids.len() < limit;
+        Self { ids, beyond }
+    }
 }
 
 /// Where the next page starts.

@@ -395,16 +395,28 @@ async fn a_part_of_an_id_finds_the_jobs_that_it_means<B: Backend>() {
         enqueue(store, job).await;
     }
     let like = |tail: &str, producer: Option<&str>| IdsLike {
+        looked_at_max: 100,
         from: id("019a8c5e-0000-0000-0000-000000000000"),
         to: id("019a8c5e-ffff-ffff-ffff-ffffffffffff"),
         tail: tail.to_string(),
         producer: producer.map(str::to_string),
     };
-    assert_eq!(store.job_ids(like("abcdef", None), 10).await, Ok(there[..2].to_vec()));
-    assert_eq!(store.job_ids(like("abcdef", Some("a")), 10).await, Ok(there[..1].to_vec()));
-    assert_eq!(store.job_ids(like("bcdef", None), 2).await.expect("read").len(), 2);
-    assert_eq!(store.job_ids(like("", None), 10).await.expect("read").len(), 3);
-    assert_eq!(store.job_ids(like("abcdee", None), 10).await, Ok(Vec::new()));
+    let ids = async |like, limit| {
+        let found = store.job_ids(like, limit).await.expect("read");
+        assert!(!found.beyond, "all of them were looked at");
+        found.ids
+    };
+    assert_eq!(ids(like("abcdef", None), 10).await, there[..2]);
+    assert_eq!(ids(like("abcdef", Some("a")), 10).await, there[..1]);
+    assert_eq!(ids(like("bcdef", None), 2).await.len(), 2);
+    assert_eq!(ids(like("", None), 10).await.len(), 3);
+    assert!(ids(like("abcdee", None), 10).await.is_empty());
+    // The first two are looked at, and it is said that there are more.
+    let two = |tail: &str| IdsLike { looked_at_max: 2, ..like(tail, None) };
+    let found = store.job_ids(two("ffabcdef"), 10).await.expect("read");
+    assert_eq!((found.ids, found.beyond), (Vec::new(), true));
+    let found = store.job_ids(two("bcdef"), 2).await.expect("read");
+    assert_eq!((found.ids.len(), found.beyond), (2, false), "as many as were asked for");
 }
 
 async fn a_token_is_kept_once_and_taken_back_once<B: Backend>() {

@@ -42,7 +42,7 @@ pub(crate) async fn ticket<B: Backend>(world: &World<B>, name: &str) -> Objectiv
     named
 }
 
-async fn manifest_of<B: Backend>(world: &World<B>, request: &str) -> RequestState {
+pub(crate) async fn manifest_of<B: Backend>(world: &World<B>, request: &str) -> RequestState {
     world.request(request).await;
     for _ in 0..4 {
         world.round().await;

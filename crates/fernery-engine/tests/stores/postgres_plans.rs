@@ -107,6 +107,83 @@ async fn the_weightiest_objectives_are_read_in_order() {
     }
 }
 
+/// What a statement looked at, by the lines of its plan, with a database of ours that these statements have filled.
+async fn plan_of(fill: &[&str], sql: &str, parameters: &str) -> String {
+    let database = fresh_database().await;
+    let (store, _) = open_store(&database.url(), &StoreSettings::default()).await;
+    store.close().await;
+    let client = database.client().await;
+    let session = include_str!("../../src/store/postgres/sql/session.sql");
+    client.query(session, &[]).await.expect("a session as ours");
+    for step in fill.iter().chain(&["VACUUM ANALYZE"]) {
+        client.batch_execute(step).await.expect(step);
+    }
+    client.batch_execute(&format!("PREPARE asked AS {sql}")).await.expect("prepared");
+    let asked = format!("EXPLAIN (ANALYZE, TIMING off, COSTS off) EXECUTE asked{parameters}");
+    let rows = client.query(&asked, &[]).await.expect("a plan");
+    rows.iter().map(|row| row.get(0)).collect::<Vec<String>>().join("\n")
+}
+
+/// The most rows that any step of a plan came to, or left out.
+fn most_rows(plan: &str) -> u64 {
+    let after = |what: &'static str| plan.split(what).skip(1);
+    let counts = after("actual rows=").chain(after("Rows Removed by Filter: "));
+    let number = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+    counts.filter_map(number).max().expect("a plan that ran")
+}
+
+/// However many ids begin alike, a look at them is as long as it may be.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_part_of_an_id_is_looked_up_in_a_bounded_range() {
+    let objectives = "INSERT INTO fernery.objectives (objective_id, azolla_id, title, acceptance_criteria, objective_type, status,
+                          importance, urgency, metadata, created_at, updated_at)
+                      SELECT 't' || n, 'mec', 'x', 'x', 'TICKET', 'NEW', 2, 2, '{}', now(), now()
+                      FROM generate_series(1, 20000) n";
+    let jobs = "INSERT INTO fernery.jobs
+                SELECT gen_random_uuid(), 's', '{}', 1, NULL, NULL, NULL, NULL, now(), now(), n, 'DEAD', now(), 1
+                FROM generate_series(1, 20000) n";
+    let of_objectives = include_str!("../../src/pipeline/sql/ids_of_objectives.sql");
+    let of_jobs = include_str!("../../src/store/postgres/sql/job_ids_between.sql");
+    let (lowest, highest) = ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff");
+    for (fill, sql, parameters) in [
+        (objectives, of_objectives, "('t', 't~', '%none', 10, 100)".to_string()),
+        (jobs, of_jobs, format!("('{lowest}', '{highest}', '%none', NULL, 10, 100)")),
+    ] {
+        let plan = plan_of(&[fill], sql, &parameters).await;
+        assert!(plan.contains("Index Cond") && !plan.contains("Seq Scan"), "{plan}");
+        assert!(most_rows(&plan) <= 100 && !plan.contains("Sort Key: objectives"), "{plan}");
+    }
+}
+
+/// Snoozes that have passed, and those of what has ended, cost the count of what waits nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_is_counted_without_snoozes_that_have_passed() {
+    let candidates = "INSERT INTO fernery.candidates (candidate_id, azolla_id, document, made_by, status, created_at, updated_at, urgency)
+                      SELECT 'c' || n, 'a', '{}', 'builtin', CASE WHEN n <= 50 THEN 'WAITING' ELSE 'DISCARDED' END, now(), now(), 2
+                      FROM generate_series(1, 10000) n";
+    let snoozes = "INSERT INTO fernery.snoozes
+                   SELECT 'candidate', 'c' || n, now() + CASE WHEN n <= 20 THEN interval '1 day' ELSE interval '-1 day' END
+                   FROM generate_series(1, 10000) n";
+    let count = include_str!("../../src/pipeline/sql/candidates_count.sql");
+    let plan = plan_of(&[candidates, snoozes], count, "('a', 100000, now())").await;
+    assert!(most_rows(&plan) <= 50 && !plan.contains("Seq Scan"), "{plan}");
+}
+
+/// The landing worker asks for them all the time, and patches that nobody lands stay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn branches_with_patches_are_found_without_reading_the_patches() {
+    let landings = "INSERT INTO fernery.landings (objective_id, azolla_id, run_id, work_order_id, repo_ref, base_branch, base_commit,
+                        patch_sha256, state, open, updated_at)
+                    SELECT 't' || n, CASE n % 3 WHEN 0 THEN 'b' ELSE 'a' END, 'r', 'w', 'repo' || n % 2, 'branch' || n % 4, 'c', 's',
+                        'OPEN', n % 5 > 0, now()
+                    FROM generate_series(1, 20000) n";
+    let branches = include_str!("../../src/pipeline/sql/landings_branches.sql");
+    let plan = plan_of(&[landings], branches, "('a')").await;
+    assert!(most_rows(&plan) <= 10 && !plan.contains("Seq Scan"), "{plan}");
+    // Two repositories with two branches each.
+    assert!(plan.starts_with("Sort (actual rows=4 "), "{plan}");
+}
+
 /// What opens a transaction is more than one statement.
 const MANY: &[&str] = &["migrate_begin.sql", "retain_begin.sql"];
 

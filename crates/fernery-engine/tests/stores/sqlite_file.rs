@@ -385,3 +385,67 @@ async fn the_weightiest_objectives_are_read_in_order() {
         assert!(!plan.lines().collect::<Vec<_>>().windows(2).any(sorted), "{plan}");
     }
 }
+
+/// The lines of a plan, of a database of ours.
+fn plan_of(db: &rusqlite::Connection, sql: &str) -> Vec<String> {
+    let mut planned = db.prepare(&format!("EXPLAIN QUERY PLAN {}", sql.replace('$', "?"))).expect("prepared");
+    let (mut rows, mut plan) = (planned.raw_query(), Vec::new());
+    while let Some(row) = rows.next().expect("a row") {
+        plan.push(row.get::<_, String>(3).expect("a line"));
+    }
+    plan
+}
+
+/// A range of an index is read in its order, so that the limit on it ends the look; what has passed is not in the range.
+#[tokio::test]
+async fn parts_of_ids_and_snoozes_are_read_in_ranges_of_an_index() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("fernery.db");
+    open(&path).expect("opens").close().await;
+    let db = rusqlite::Connection::open(&path).expect("opens");
+    for (sql, table, range) in [
+        (
+            include_str!("../../src/pipeline/sql/ids_of_objectives.sql"),
+            "objectives",
+            "(objective_id>? AND objective_id<?)",
+        ),
+        (
+            include_str!("../../src/pipeline/sql/ids_of_candidates.sql"),
+            "candidates",
+            "(candidate_id>? AND candidate_id<?)",
+        ),
+        (
+            include_str!("../../src/pipeline/sql/ids_of_captures.sql"),
+            "captures",
+            "(capture_id>? AND capture_id<?)",
+        ),
+        (
+            include_str!("../../src/pipeline/sql/ids_of_workorders.sql"),
+            "workorders",
+            "(work_order_id>? AND work_order_id<?)",
+        ),
+        (include_str!("../../src/pipeline/sql/ids_of_runs.sql"), "runs", "(run_id>? AND run_id<?)"),
+        (include_str!("../../src/store/sqlite/sql/job_ids_between.sql"), "jobs", "(job_id>? AND job_id<?)"),
+        (include_str!("../../src/pipeline/sql/candidates_count.sql"), "s", "(kind=? AND until>?)"),
+        (include_str!("../../src/pipeline/sql/snoozes_passed_delete.sql"), "snoozes", "(kind=? AND until<?)"),
+        (
+            include_str!("../../src/pipeline/sql/recurrences_due.sql"),
+            "recurrences",
+            "(azolla_id=? AND next_at<?)",
+        ),
+        (
+            include_str!("../../src/pipeline/sql/landings_branches.sql"),
+            "l",
+            "(azolla_id=? AND repo_ref=? AND base_branch>?)",
+        ),
+        (include_str!("../../src/pipeline/sql/answer_last.sql"), "decisions", "(objective_id=?)"),
+    ] {
+        let plan = plan_of(&db, sql);
+        let whole = plan.join("\n");
+        assert!(
+            plan.iter().any(|step| step.starts_with(&format!("SEARCH {table} ")) && step.ends_with(range)),
+            "{whole}"
+        );
+        assert!(!plan.iter().any(|step| step == &format!("SCAN {table}")), "{whole}");
+    }
+}

@@ -87,6 +87,12 @@ pub(super) async fn run(import: Import, client: &Client, screen: Screen) -> Outc
             counted(answer.held, "capture")
         ))?;
     }
+    if answer.held_recurrences > 0 {
+        screen.say(&format!(
+            "held: {} (`fernery triage recurring` lists them); to let them come again: fernery triage release",
+            counted(answer.held_recurrences, "recurring line")
+        ))?;
+    }
     Ok(())
 }
 

@@ -91,7 +91,8 @@ struct Verdict {
 /// The file that marks an exported folder.
 const EXPORT_MANIFEST: &str = "manifest.json";
 /// Folders of an export without artifacts.
-const BESIDE: [&str; 4] = ["beside", "blueprints", "decisions", "journal"];
+const BESIDE: [&str; 7] =
+    ["beside", "blueprints", "decisions", "dependencies", "journal", "recurrences", "snoozes"];
 
 fn is_artifact(file: &Path) -> bool {
     file != Path::new(EXPORT_MANIFEST) && !BESIDE.iter().any(|folder| file.starts_with(folder))

@@ -440,7 +440,8 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::TokenInfo>], tokens::revoke, param: parameters::text,
         errors: &[Code::NotFound];
     GET "/v1/ids/{part}", JOB_READERS, "Find whole ids by a part: `019a8c5e-07398f` is what begins and ends so.",
-        BodyRule::None, [200 of::<wire::MeantIds>], ids::meant, param: parameters::text, errors: FOUND;
+        BodyRule::None, [200 of::<wire::MeantIds>], ids::meant, param: parameters::text,
+        errors: &[Code::NotFound, Code::Invalid];
     GET "/v1/processes", READERS, "List the live processes that serve this database.",
         BodyRule::None, [200 of::<wire::ProcessList>], process::list;
     GET "/v1/whoami", Who::Anybody, "Read the role and id of the caller's token.",

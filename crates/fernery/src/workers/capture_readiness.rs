@@ -30,6 +30,9 @@ impl PollingWorker for CaptureReadiness {
             Ok((recurrences::fire(sql, &of, BATCH)?, capture_readiness::emit(sql, &of, BATCH)?))
         });
         let (fired, emitted) = pass.await?;
+        if fired > 0 {
+            door::failpoint("recurrence-durable");
+        }
         if emitted > 0 {
             door::failpoint("captures-announced");
         }

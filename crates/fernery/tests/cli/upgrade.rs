@@ -236,3 +236,80 @@ async fn what_an_earlier_version_left_in_postgresql_goes_on() {
     goes_on(&server, &held);
     assert!(database_version(&restored).await > 8);
 }
+
+/// What a candidate can have as its date: days that only some months have, times of other zones, and what is no date at all.
+const DATES: [&str; 16] = [
+    "\"2026-01-29\"",
+    "\"2026-04-30\"",
+    "\"2026-12-31\"",
+    "\"2028-02-29\"",
+    "\"2027-02-29\"",
+    "\"2026-02-31\"",
+    "\"2026-11-31\"",
+    "\"2026-08-31T09:30:00Z\"",
+    "\"2026-12-31T23:30:00.123Z\"",
+    "\"2026-10-30T01:00:00+02:00\"",
+    "\"2026-09-31T01:00:00Z\"",
+    "\"2026-08-31T24:30:00Z\"",
+    "\"2026-08-31T09:30:00\"",
+    "\"friday\"",
+    "\"now\"",
+    "20260131",
+];
+
+/// A statement that writes a candidate for each of them, and when each is due.
+fn dated(table: &str, at: &str) -> (String, Vec<Option<i64>>) {
+    let (mut rows, mut due) = (Vec::new(), Vec::new());
+    for (n, date) in DATES.iter().enumerate() {
+        let metadata = format!("{{\"due_at\":{date}}}");
+        rows.push(format!(
+            "('d-{n:02}', 'task_management', '{{\"acceptance_criteria\":\"\",\"importance\":2,\"metadata\":{metadata},\
+              \"title\":\"T\",\"urgency\":1}}', 'builtin', 'WAITING', {at}, {at})"
+        ));
+        let metadata = serde_json::from_str(&metadata).unwrap();
+        due.push(fernery_core::inbox::deadline::due_of(&metadata).map(|at| at.as_millis()));
+    }
+    let columns = "candidate_id, azolla_id, document, made_by, status, created_at, updated_at";
+    (format!("INSERT INTO {table} ({columns}) VALUES {}", rows.join(", ")), due)
+}
+
+#[test]
+fn dates_of_candidates_are_taken_over_in_a_file() {
+    let Left { dir, database, .. } = left_on("sqlite");
+    let path = dir.path().join(".fernery/fernery.db");
+    let (insert, due) = dated("candidates", "1794978626613");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(&database).unwrap();
+    db.execute_batch(&insert).unwrap();
+    drop(db);
+    let server = Server::start_in(dir, &AS_BEFORE);
+    let db = Connection::open(&path).unwrap();
+    let asked = "SELECT due_at, urgency FROM candidates WHERE candidate_id LIKE 'd-%' ORDER BY candidate_id";
+    let mut statement = db.prepare(asked).unwrap();
+    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let found: Vec<(Option<i64>, i64)> = found.map(Result::unwrap).collect();
+    assert_eq!(found, due.into_iter().map(|at| (at, 1)).collect::<Vec<_>>(), "{DATES:?}");
+    drop(server);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dates_of_candidates_are_taken_over_in_postgresql() {
+    let Left { dir, database, .. } = left_on("postgres");
+    let restored = empty_database().await;
+    let client = restored.client().await;
+    let (insert, due) = dated("fernery.candidates", "now()");
+    client.batch_execute(&database).await.unwrap();
+    client.batch_execute(&insert).await.unwrap();
+    let url = restored.url();
+    let mut flags = AS_BEFORE.to_vec();
+    flags.extend(["--database", &url]);
+    let server = Server::start_in(dir, &flags);
+    let asked = "SELECT (extract(epoch FROM due_at) * 1000)::bigint, urgency FROM fernery.candidates
+                 WHERE candidate_id LIKE 'd-%' ORDER BY candidate_id";
+    let rows = client.query(asked, &[]).await.unwrap();
+    let found: Vec<(Option<i64>, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(found, due.into_iter().map(|at| (at, 1)).collect::<Vec<_>>(), "{DATES:?}");
+    let helpers = "SELECT 1 FROM pg_proc WHERE proname = 'due_taken_over'";
+    assert!(client.query(helpers, &[]).await.unwrap().is_empty(), "nothing of the upgrade is left");
+    drop(server);
+}

@@ -22,5 +22,6 @@ mod pipeline;
 mod pressure;
 mod roles;
 mod server;
+mod short_ids;
 mod tidy;
 mod tls;

@@ -235,46 +235,32 @@ fn killed_while_a_person_does_it(database: &(dyn Fn() -> Option<FreshDatabase> +
     );
 }
 
-#[test]
-fn campaign_killed_while_a_person_does_it_it_comes_to_the_same_on_sqlite() {
-    killed_while_a_person_does_it(&|| None);
+macro_rules! on_both_databases {
+    ($($play:ident: $sqlite:ident, $postgres:ident;)+) => {$(
+        #[test]
+        fn $sqlite() {
+            $play(&|| None);
+        }
+
+        #[test]
+        fn $postgres() {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            $play(&|| Some(runtime.block_on(fresh_database())));
+        }
+    )+};
 }
 
-#[test]
-fn campaign_killed_while_a_person_does_it_it_comes_to_the_same_on_postgres() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    killed_while_a_person_does_it(&|| Some(runtime.block_on(fresh_database())));
-}
-
-#[test]
-fn campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_sqlite() {
-    killed_in_every_act(&|| None);
-}
-
-#[test]
-fn campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_postgres() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    killed_in_every_act(&|| Some(runtime.block_on(fresh_database())));
-}
-
-#[test]
-fn campaign_killed_around_a_blocker_of_a_new_ticket_it_comes_to_the_same_on_sqlite() {
-    killed_around_a_blocker(&|| None);
-}
-
-#[test]
-fn campaign_killed_around_a_blocker_of_a_new_ticket_it_comes_to_the_same_on_postgres() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    killed_around_a_blocker(&|| Some(runtime.block_on(fresh_database())));
-}
-
-#[test]
-fn campaign_killed_at_every_step_of_a_cancel_it_comes_to_the_same_on_sqlite() {
-    killed_while_cancelling(&|| None);
-}
-
-#[test]
-fn campaign_killed_at_every_step_of_a_cancel_it_comes_to_the_same_on_postgres() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    killed_while_cancelling(&|| Some(runtime.block_on(fresh_database())));
-}
+on_both_databases!(
+    killed_while_a_person_does_it:
+        campaign_killed_while_a_person_does_it_it_comes_to_the_same_on_sqlite,
+        campaign_killed_while_a_person_does_it_it_comes_to_the_same_on_postgres;
+    killed_in_every_act:
+        campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_sqlite,
+        campaign_killed_in_every_act_of_an_operator_it_comes_to_the_same_on_postgres;
+    killed_around_a_blocker:
+        campaign_killed_around_a_blocker_of_a_new_ticket_it_comes_to_the_same_on_sqlite,
+        campaign_killed_around_a_blocker_of_a_new_ticket_it_comes_to_the_same_on_postgres;
+    killed_while_cancelling:
+        campaign_killed_at_every_step_of_a_cancel_it_comes_to_the_same_on_sqlite,
+        campaign_killed_at_every_step_of_a_cancel_it_comes_to_the_same_on_postgres;
+);

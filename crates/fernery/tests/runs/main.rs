@@ -15,6 +15,7 @@ mod left_behind;
 mod models;
 #[path = "../support/program/mod.rs"]
 mod program;
+mod recurring;
 mod shop;
 mod telling;
 mod ways;

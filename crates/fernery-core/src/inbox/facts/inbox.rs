@@ -20,6 +20,8 @@ pub struct Own {
     pub pending_captures: u64,
     /// Captures that came with an import, and wait for a person to release them.
     pub held_captures: u64,
+    /// Lines that come again, and came with an import: they wait for the same.
+    pub held_recurrences: u64,
     /// Candidates that press, each of which has a line of its own.
     pub pressing: Vec<Pressing>,
     /// The repositories of this process; `None`: unknown.
@@ -51,16 +53,8 @@ pub(super) fn pressing(own: &Own, candidate: &Pressing, now: Timestamp) -> Item 
             if candidate.urgency == 0 { "urgent: now" } else { "urgent: within a day" }.to_string(),
         );
     }
-    let weighed = Weighed {
-        status: None,
-        one_blocker: false,
-        importance: candidate.importance,
-        urgency: candidate.urgency,
-        due_at: candidate.due_at,
-        late: false,
-        for_person: false,
-        pause: None,
-    };
+    let weighed =
+        Weighed { due_at: candidate.due_at, ..Weighed::plain(candidate.importance, candidate.urgency) };
     Item {
         item_id: format!("{}/candidate/{short}", own.azolla_id),
         azolla_id: own.azolla_id.clone(),
@@ -91,14 +85,22 @@ pub(super) fn candidates(own: &Own, now: Timestamp) -> Option<Item> {
     Some(of_inbox(own, "triage", title, why, now))
 }
 
-/// The captures that came with an import and that nobody has released, as one item.
+/// What came with an import and nobody has released, as one item.
 pub(super) fn held(own: &Own, now: Timestamp) -> Option<Item> {
-    let title = match own.held_captures {
-        0 => return None,
-        1 => "1 capture came with an import and is held".to_string(),
-        n => format!("{n} captures came with an import and are held"),
+    let counted = |n: u64, one: &str| match n {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {one}s")),
     };
-    let why = "triage looks through none of them before somebody releases them".to_string();
+    let (captures, lines) =
+        (counted(own.held_captures, "capture"), counted(own.held_recurrences, "recurring line"));
+    let what = captures.into_iter().chain(lines).collect::<Vec<_>>().join(" and ");
+    let title = match own.held_captures + own.held_recurrences {
+        0 => return None,
+        1 => format!("{what} came with an import and is held"),
+        _ => format!("{what} came with an import and are held"),
+    };
+    let why = "nothing of it goes to triage before somebody releases it".to_string();
     let mut item = of_inbox(own, "held", title, why, now);
     item.command = match own.azolla_id.as_str() {
         // The one that is meant where nobody names one.
@@ -111,16 +113,6 @@ pub(super) fn held(own: &Own, now: Timestamp) -> Option<Item> {
 fn of_inbox(own: &Own, name: &str, title: String, why: String, now: Timestamp) -> Item {
     let (importance, urgency) =
         (crate::inbox::triage::IMPORTANCE_DEFAULT, crate::inbox::triage::URGENCY_DEFAULT);
-    let weighed = Weighed {
-        status: None,
-        one_blocker: false,
-        importance,
-        urgency,
-        due_at: None,
-        late: false,
-        for_person: false,
-        pause: None,
-    };
     Item {
         item_id: format!("{}/{name}", own.azolla_id),
         azolla_id: own.azolla_id.clone(),
@@ -134,6 +126,6 @@ fn of_inbox(own: &Own, name: &str, title: String, why: String, now: Timestamp) -
         overdue: false,
         status: None,
         pause: None,
-        score_terms: score::terms(&weighed, now),
+        score_terms: score::terms(&Weighed::plain(importance, urgency), now),
     }
 }

@@ -25,6 +25,7 @@ pub(in crate::inbox) fn own(candidates: u64) -> Own {
         oldest_candidate,
         pending_captures: 3,
         held_captures: 0,
+        held_recurrences: 0,
         pressing: Vec::new(),
         repos: None,
     }
@@ -365,6 +366,14 @@ fn captures_that_are_held_have_an_item_with_the_command_that_releases_them() {
     assert_eq!(held.command, "fernery triage release");
     assert_eq!(held.title, "2 captures came with an import and are held");
     assert_eq!(found.pending_captures, 3, "they are counted apart");
+    for (captures, lines, title) in [
+        (0, 1, "1 recurring line came with an import and is held"),
+        (1, 2, "1 capture and 2 recurring lines came with an import and are held"),
+    ] {
+        let own = Own { held_captures: captures, held_recurrences: lines, ..own(0) };
+        let found = facts(&[], &own, &URGENCY, now());
+        assert_eq!(found.items.iter().map(|item| item.title.as_str()).collect::<Vec<_>>(), [title]);
+    }
 }
 
 #[test]

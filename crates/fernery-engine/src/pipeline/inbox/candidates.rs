@@ -6,16 +6,17 @@ use super::captures::{self, CaptureView};
 use crate::error::StoreResult;
 use crate::pipeline::acts::{self, Actor, Answer, Asked, Refusal, fields};
 use crate::pipeline::objectives::{self, NewObjective, ObjectiveRow};
-use crate::pipeline::{Cell, Row, Sql, azollas};
+use crate::pipeline::{Cell, Row, Sql, azollas, snoozes};
 use fernery_core::artifact::{AzollaId, CandidateId, Metadata, ObjectiveId, RecordId, WorkorderId};
 use fernery_core::blueprint::Blueprint;
+use fernery_core::exported::Snoozed;
 pub use fernery_core::inbox::CandidateStatus;
 use fernery_core::inbox::{deadline, destination};
 use fernery_core::journal::Act;
 use fernery_core::pipeline::draft::{Draft, DraftEdit};
 use fernery_core::{Timestamp, canonical};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// Captures that a promoted objective names.
@@ -195,7 +196,11 @@ fn update(sql: &mut dyn Sql, candidate: &CandidateView) -> StoreResult<()> {
         i64::from(candidate.draft.urgency).into(),
         deadline::due_of(&candidate.draft.metadata).into(),
     ];
-    sql.write(candidate.candidate_id.as_str(), include_str!("../sql/candidate_update.sql"), &cells)
+    sql.write(candidate.candidate_id.as_str(), include_str!("../sql/candidate_update.sql"), &cells)?;
+    match candidate.status {
+        CandidateStatus::Waiting => Ok(()),
+        _ => snoozes::drop_of(sql, Snoozed::Candidate, candidate.candidate_id.as_str()),
+    }
 }
 
 /// A promoted candidate.
@@ -298,6 +303,22 @@ pub fn edit(
     Ok(Ok(candidate))
 }
 
+fn noted(note: Option<&str>) -> Map<String, Value> {
+    fields([("note", json!(note))])
+}
+
+/// The candidate of an act with a note, locked, and whether the act was carried out before.
+fn begun(
+    sql: &mut dyn Sql,
+    asked: &Asked<'_>,
+    id: &CandidateId,
+    note: Option<&str>,
+) -> Answer<(CandidateView, bool)> {
+    accepted!(acts::check_note(note));
+    let candidate = accepted!(locked(sql, id)?);
+    Ok(Ok((candidate, accepted!(asked.is_repeat(sql)?))))
+}
+
 /// Discards a candidate.
 pub fn discard(
     sql: &mut dyn Sql,
@@ -305,16 +326,9 @@ pub fn discard(
     (id, record_id): (&CandidateId, &RecordId),
     note: Option<&str>,
 ) -> Answer<CandidateView> {
-    accepted!(acts::check_note(note));
-    let asked = Asked {
-        actor,
-        act: Act::Discarded,
-        id: id.as_str(),
-        record_id,
-        what: fields([("note", json!(note))]),
-    };
-    let mut candidate = accepted!(locked(sql, id)?);
-    if accepted!(asked.is_repeat(sql)?) {
+    let asked = Asked { actor, act: Act::Discarded, id: id.as_str(), record_id, what: noted(note) };
+    let (mut candidate, is_repeat) = accepted!(begun(sql, &asked, id, note)?);
+    if is_repeat {
         return Ok(Ok(candidate));
     }
     accepted!(still_waits(&candidate));
@@ -332,11 +346,9 @@ pub fn restore(
     (id, record_id): (&CandidateId, &RecordId),
     note: Option<&str>,
 ) -> Answer<CandidateView> {
-    accepted!(acts::check_note(note));
-    let what = fields([("note", json!(note))]);
-    let asked = Asked { actor, act: Act::Restored, id: id.as_str(), record_id, what };
-    let mut candidate = accepted!(locked(sql, id)?);
-    if accepted!(asked.is_repeat(sql)?) {
+    let asked = Asked { actor, act: Act::Restored, id: id.as_str(), record_id, what: noted(note) };
+    let (mut candidate, is_repeat) = accepted!(begun(sql, &asked, id, note)?);
+    if is_repeat {
         return Ok(Ok(candidate));
     }
     match candidate.status {

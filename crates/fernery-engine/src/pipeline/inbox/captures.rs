@@ -252,25 +252,38 @@ pub fn held(sql: &mut dyn Sql, azolla_id: Option<&AzollaId>) -> StoreResult<u64>
     }
 }
 
-/// Releases imported captures to triage; answers how many. The same request again releases none and answers the same number.
+/// What an operator released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Released {
+    /// Captures, to triage.
+    pub captures: u64,
+    /// Lines that come again from now on.
+    pub recurrences: u64,
+}
+
+/// Releases what was imported into an inbox: captures to triage, and lines that come again. The same request again releases
+/// nothing and answers the same numbers.
 pub fn release(
     sql: &mut dyn Sql,
     actor: &Actor,
     (azolla_id, record_id): (&AzollaId, &RecordId),
     note: Option<&str>,
-) -> Answer<u64> {
+) -> Answer<Released> {
     accepted!(acts::check_note(note));
     accepted!(inbox_of(sql, Some(azolla_id))?);
     let what = fields([("note", json!(note))]);
     let asked = Asked { actor, act: Act::CapturesReleased, id: azolla_id.as_str(), record_id, what };
     sql.query(include_str!("../sql/azolla_lock.sql"), &[azolla_id.as_str().into()])?;
     if let Some(before) = journal::by_id(sql, record_id.as_str())? {
-        let released = before.why["released"].as_u64().unwrap_or(0);
+        let said = |key: &str| before.why[key].as_u64().unwrap_or(0);
+        let released = Released { captures: said("released"), recurrences: said("recurrences") };
         return Ok(asked.is_repeat_of(Some(before)).map(|_| released));
     }
-    let released =
+    let captures =
         sql.touched(include_str!("../sql/captures_release.sql"), &[azolla_id.as_str().into()])? as u64;
-    asked.done(sql, json!({"released": released}))?;
+    let recurrences = recurrences::release(sql, azolla_id)?;
+    let released = Released { captures, recurrences };
+    asked.done(sql, json!({"released": captures, "recurrences": recurrences}))?;
     sql.wakes(Stage::Captures);
     Ok(Ok(released))
 }

@@ -1,5 +1,6 @@
 //! Writes the parts of an exported folder other than tickets.
 
+use super::recurrences;
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::importing::{put, write_objective};
 use crate::pipeline::{Cell, Sql, objectives};
@@ -16,7 +17,8 @@ pub(crate) fn belongings(all: &Exported) -> impl Iterator<Item = (&'static str, 
     let manifests = all.manifests.iter().map(|(id, m)| ("session_manifests", id, &m.artifact.azolla_id));
     let queries = all.queries.iter().map(|(id, q)| ("substrate_queries", id, &q.beside.azolla_id));
     let overdue = all.overdue.iter().map(|(id, o)| ("overdue_pause_states", id, &o.artifact.azolla_id));
-    captures.chain(candidates).chain(events).chain(manifests).chain(queries).chain(overdue)
+    let recurrences = all.recurrences.iter().map(|(id, r)| ("recurrences", id, &r.azolla_id));
+    captures.chain(recurrences).chain(candidates).chain(events).chain(manifests).chain(queries).chain(overdue)
 }
 
 /// A standing objective. The blueprint in force here has written one down already, unless it calls it by another name.
@@ -54,6 +56,9 @@ pub(crate) fn write(sql: &mut dyn Sql, all: &Exported, entry: impl Fn(&str) -> i
             beside.held.into(),
         ];
         put(sql, include_str!("../sql/capture_arrives.sql"), &cells, &format!("capture {id}"))?;
+    }
+    for line in all.recurrences.values() {
+        recurrences::arrives(sql, line)?;
     }
     for candidate in all.candidates.values() {
         write_candidate(sql, candidate)?;

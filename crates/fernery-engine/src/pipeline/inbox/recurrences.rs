@@ -7,41 +7,21 @@ use super::captures::{self, NewCapture};
 use crate::door;
 use crate::error::StoreResult;
 use crate::pipeline::acts::{Actor, Answer, Asked, Refusal, fields};
+use crate::pipeline::importing::put;
 use crate::pipeline::{Cell, Row, Sql, Stage};
 use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, RecordId};
-use fernery_core::calendar::{Schedule, Zone};
+use fernery_core::calendar::Zone;
 use fernery_core::canonical::{self, Digest};
 use fernery_core::inbox::recurring;
+pub use fernery_core::inbox::recurring::Recurrence;
 use fernery_core::journal::Act;
 use fernery_core::{Timestamp, limits};
-use serde::Serialize;
 use serde_json::json;
 
 /// Where such captures come from, as they say it themselves.
 const SOURCE: &str = "recurring";
 /// Characters of the digest in the id of such a capture.
 const DIGEST_CHARS: usize = 24;
-
-/// A line that comes again.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Recurrence {
-    /// The capture that it was read from.
-    pub recurrence_id: CaptureId,
-    /// In whose inbox.
-    pub azolla_id: AzollaId,
-    /// How often, as it was said.
-    pub every: String,
-    /// What is captured each time.
-    pub text: String,
-    /// The times.
-    pub schedule: Schedule,
-    /// When it comes again.
-    pub next_at: Timestamp,
-    /// When it was captured.
-    pub created_at: Timestamp,
-    /// Since when it comes no more.
-    pub stopped_at: Option<Timestamp>,
-}
 
 fn view(row: &Row) -> StoreResult<Recurrence> {
     Ok(Recurrence {
@@ -53,6 +33,7 @@ fn view(row: &Row) -> StoreResult<Recurrence> {
         next_at: row.at("next_at")?,
         created_at: row.at("created_at")?,
         stopped_at: row.maybe_at("stopped_at")?,
+        held: row.flag("held")?,
     })
 }
 
@@ -101,6 +82,7 @@ pub fn fire(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<
             captured_at: Some(at),
         };
         captures::store(sql, azolla_id, &new)?;
+        door::failpoint("recurrence-captured");
         fired += 1;
     }
     if fired > 0 {
@@ -113,6 +95,42 @@ pub fn fire(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<
 pub fn all(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<Vec<Recurrence>> {
     let cells = [azolla_id.as_str().into(), limit.into()];
     sql.query(include_str!("../sql/recurrences_all.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// All lines of all inboxes, stopped or not, below an id.
+pub(crate) fn page(sql: &mut dyn Sql, below: &str, limit: i64) -> StoreResult<Vec<Recurrence>> {
+    let cells = [below.into(), limit.into()];
+    sql.query(include_str!("../sql/recurrences_page.sql"), &cells)?.iter().map(view).collect()
+}
+
+/// A line of another instance, as it was there.
+pub(crate) fn arrives(sql: &mut dyn Sql, line: &Recurrence) -> StoreResult<()> {
+    let (id, schedule) = (line.recurrence_id.as_str(), canonical::text_of(&line.schedule));
+    let cells: [Cell<'_>; 9] = [
+        id.into(),
+        line.azolla_id.as_str().into(),
+        (&line.every).into(),
+        (&line.text).into(),
+        (&schedule).into(),
+        line.next_at.into(),
+        line.created_at.into(),
+        line.stopped_at.into(),
+        line.held.into(),
+    ];
+    put(sql, include_str!("../sql/recurrence_arrives.sql"), &cells, &format!("recurrence {id}"))
+}
+
+/// How many lines of an inbox are held, counted up to `limit`.
+pub(super) fn held(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<u64> {
+    let cells = [azolla_id.as_str().into(), limit.into()];
+    sql.one(include_str!("../sql/recurrences_held.sql"), &cells)?.map_or(Ok(0), |row| row.count(0))
+}
+
+/// Lets the held lines of an inbox come again; answers how many.
+pub(super) fn release(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<u64> {
+    let released =
+        sql.touched(include_str!("../sql/recurrences_release.sql"), &[azolla_id.as_str().into()])?;
+    Ok(released as u64)
 }
 
 /// Stops a line. What it brought so far stays.

@@ -9,7 +9,7 @@
 
 use super::answers::{self, Answered};
 use super::manifests;
-use super::{candidates, captures, deadlines};
+use super::{candidates, captures, deadlines, recurrences};
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::azollas::{self, Registered};
 use crate::pipeline::claims;
@@ -295,6 +295,7 @@ fn gathered(
         oldest_candidate,
         pending_captures,
         held_captures,
+        held_recurrences: recurrences::held(sql, &blueprint.azolla_id, COUNTED_MAX)?,
         pressing: candidates::pressing(sql, &blueprint.azolla_id, PRESSING_MAX)?
             .into_iter()
             .map(|one| Pressing {

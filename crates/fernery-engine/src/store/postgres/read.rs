@@ -9,7 +9,7 @@ use super::rows::{
 };
 use crate::error::{StoreError, StoreResult};
 use crate::store::{
-    AttemptView, Cursor, DeadFilter, DeadLetter, IdsLike, JobBrief, JobFilter, JobView, Page, Read,
+    AttemptView, Cursor, DeadFilter, DeadLetter, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, Read,
 };
 use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
@@ -182,12 +182,18 @@ impl Read for PostgresStore {
         Ok(Page { rows: found, next: at })
     }
 
-    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<Vec<JobId>> {
+    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<IdsFound> {
         let (from, to, tail) = (part.from.uuid(), part.to.uuid(), format!("%{}", part.tail));
         let count = rows_limit(limit);
-        let params: [Param<'_>; 5] = [&from, &to, &tail, &part.producer, &count];
+        let params: [Param<'_>; 6] = [&from, &to, &tail, &part.producer, &count, &part.looked_at_max];
         let rows = self.read(include_str!("sql/job_ids_between.sql"), &params).await?;
-        rows.iter().map(|row| job_id(row, "job_id")).collect()
+        let looked: i64 = rows.first().map_or(Ok(0), |row| cell(row, 0))?;
+        let mut ids = Vec::new();
+        for row in &rows {
+            let found: Option<Uuid> = cell(row, 1)?;
+            ids.extend(found.map(|_| job_id(row, "job_id")).transpose()?);
+        }
+        Ok(IdsFound::new(ids, looked, (&part, limit)))
     }
 
     async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {

@@ -4,11 +4,12 @@ use super::SqliteStore;
 use super::rows;
 use crate::error::StoreResult;
 use crate::store::{
-    AttemptView, Cursor, DeadFilter, DeadLetter, IdsLike, JobBrief, JobFilter, JobView, Page, Read,
+    AttemptView, Cursor, DeadFilter, DeadLetter, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, Read,
 };
 use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
 use fernery_core::{Holding, JobId, JobStatus, Progress, Timestamp, limits};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ impl Read for SqliteStore {
         self.read(move |db| jobs(db, &filter, after, limit)).await
     }
 
-    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<Vec<JobId>> {
+    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<IdsFound> {
         self.read(move |db| job_ids(db, &part, limit)).await
     }
 
@@ -184,11 +185,20 @@ fn candidates(
     Ok(statement.query_map(params![from, batch], below)?.collect::<Result<_, _>>()?)
 }
 
-fn job_ids(db: &Connection, part: &IdsLike, limit: usize) -> StoreResult<Vec<JobId>> {
+fn job_ids(db: &Connection, part: &IdsLike, limit: usize) -> StoreResult<IdsFound> {
     let (from, to) = (part.from.uuid(), part.to.uuid());
     let mut statement = db.prepare_cached(include_str!("sql/job_ids_between.sql"))?;
-    let params = params![from.as_bytes(), to.as_bytes(), format!("%{}", part.tail), part.producer, limit];
-    Ok(statement.query_map(params, |row| rows::job_id(row, 0))?.collect::<Result<_, _>>()?)
+    let end = format!("%{}", part.tail);
+    let params = params![from.as_bytes(), to.as_bytes(), end, part.producer, limit, part.looked_at_max];
+    let (mut looked, mut ids) = (0, Vec::new());
+    let mut found = statement.query(params)?;
+    while let Some(row) = found.next()? {
+        looked = row.get(0)?;
+        if !matches!(row.get_ref(1)?, ValueRef::Null) {
+            ids.push(rows::job_id(row, 1)?);
+        }
+    }
+    Ok(IdsFound::new(ids, looked, (part, limit)))
 }
 
 fn next_due(db: &Connection) -> StoreResult<Option<Timestamp>> {

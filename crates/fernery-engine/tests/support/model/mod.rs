@@ -16,9 +16,9 @@ use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadLetter,
-    Enqueue, Enqueued, Failure, IdsLike, JobBrief, JobFilter, JobView, Keep, LivingProcess, Maintain, NewJob,
-    Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer, Store, StoreSettings,
-    StreamCounts, StreamView, Streams, TokenRow, Tokens, Transactions,
+    Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Keep, LivingProcess,
+    Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer, Store,
+    StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
@@ -174,18 +174,20 @@ impl Read for ModelStore {
         self.read(|state| state.job_page(&filter, after, limit))
     }
 
-    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<Vec<JobId>> {
+    async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<IdsFound> {
         self.read(|state| {
             let between = state.jobs.values().map(state::Job::view).map(|view| view.brief);
-            let meant = between.filter(|job| {
-                (part.from..=part.to).contains(&job.job_id)
-                    && job.job_id.to_string().ends_with(&part.tail)
+            let between = between.filter(|job| (part.from..=part.to).contains(&job.job_id));
+            let mut looked: Vec<JobBrief> = between.collect();
+            looked.sort_by_key(|job| job.job_id);
+            looked.truncate(usize::try_from(part.looked_at_max).unwrap_or(0));
+            let meant = looked.iter().filter(|job| {
+                job.job_id.to_string().ends_with(&part.tail)
                     && part.producer.as_ref().is_none_or(|producer| Some(producer) == job.producer.as_ref())
             });
-            let mut ids: Vec<JobId> = meant.map(|job| job.job_id).collect();
-            ids.sort();
-            ids.truncate(limit);
-            ids
+            let ids: Vec<JobId> = meant.map(|job| job.job_id).take(limit).collect();
+            let beyond = looked.len() as i64 >= part.looked_at_max && ids.len() < limit;
+            IdsFound { ids, beyond }
         })
     }
 

@@ -14,18 +14,21 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Folders whose files the server writes.
-const FROM_SERVER: [&str; 14] = [
+const FROM_SERVER: [&str; 17] = [
     "attempts",
     "candidates",
     "capture_buffers",
     "context_snapshots",
+    "dependencies",
     "events",
     "objectives",
     "output_bundles",
     "overdue_pause_states",
     "pause_states",
+    "recurrences",
     "run_records",
     "session_manifests",
+    "snoozes",
     "substrate_queries",
     "substrate_query_responses",
     "workorders",
@@ -136,6 +139,15 @@ impl Folder {
             std::fs::remove_file(self.root.join(&path)).map_err(|e| self.failed(&path, e))?;
         }
         Ok(())
+    }
+
+    /// Takes all files of one kind back.
+    pub(super) fn clear(&mut self, folder: &str) -> Outcome {
+        let within = |path: &String| {
+            Some(path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".json")?.to_string())
+        };
+        let names: Vec<String> = self.written.keys().filter_map(within).collect();
+        names.iter().try_for_each(|name| self.remove(folder, name))
     }
 
     /// Writes the index, which makes the folder whole; answers the digest of all of it.

@@ -10,9 +10,22 @@ use fernery_core::limits;
 use fernery_engine::pipeline::exporting::Part;
 use std::time::Duration;
 
+/// Parts whose rows may go away again; they are few.
+const PASSING: [Part; 3] = [Part::Dependencies, Part::Recurrences, Part::Snoozes];
+
+/// Reads the parts whose rows may go away, and takes back what is not there any more.
+pub(super) async fn read_passing(client: &Client, folder: &mut Folder) -> Outcome {
+    for part in PASSING {
+        folder.clear(part.as_str())?;
+        each(client, part, |file, _| folder.file(&file.path, &file.content)).await?;
+    }
+    Ok(())
+}
+
 /// Reads all parts but attempts, and writes what has changed since they were last read.
 pub(super) async fn read(client: &Client, folder: &mut Folder) -> Outcome {
-    for part in Part::ALL.iter().filter(|part| **part != Part::Attempts) {
+    read_passing(client, folder).await?;
+    for part in Part::ALL.iter().filter(|part| **part != Part::Attempts && !PASSING.contains(part)) {
         each(client, *part, |file, _| folder.file(&file.path, &file.content)).await?;
     }
     Ok(())

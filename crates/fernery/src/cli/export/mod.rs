@@ -5,6 +5,7 @@
 //! | `objectives`, `events`, `context_snapshots`, `workorders`, `output_bundles`, `run_records`, `pause_states`, `capture_buffers`, `session_manifests`, `substrate_queries`, `substrate_query_responses` | one artifact, exactly the fields of its schema, as canonical JSON |
 //! | `overdue_pause_states` | a pause that one azolla wrote about an objective of another; its name is the SHA-256 of what it is about |
 //! | `candidates`, `attempts` | a record of ours, with a schema: what triage made of captures; an ended attempt of a workorder's job |
+//! | `dependencies`, `recurrences`, `snoozes` | which ticket waits for which; a line that comes again; what is out of sight, and until when |
 //! | `decisions`, `journal` | what an operator decided; who did what |
 //! | `blueprints` | a blueprint that is or was in force; its name is its SHA-256 |
 //! | `beside` | what the control plane keeps beside an artifact, under the artifact's folder and name; a journal entry's seal |
@@ -45,7 +46,8 @@ const ROUNDS: u32 = 1_000;
 One file per artifact, with exactly the fields of its schema; additional data of the control plane is in beside/. \
 manifest.json has the SHA-256 of every file. The printed digest covers the whole folder: keep it somewhere else, and \
 `fernery import --digest` detects every change. The folder has tickets, captures, candidates, manifests, queries \
-between azollas and their answers, standing objectives, overdue pauses and the attempts of workorders. It does not \
+between azollas and their answers, standing objectives, overdue pauses, the attempts of workorders, lines that come \
+again, snoozes, and which ticket waits for which. It does not \
 have plain jobs, tokens and logs: use a backup for them (`fernery backup`).
 
 Examples:
@@ -145,6 +147,8 @@ async fn settled(
         let (subjects, mut changed) = journal.told_after(since);
         if changed {
             inbox::read(client, folder).await?;
+        } else if !subjects.is_empty() {
+            inbox::read_passing(client, folder).await?;
         }
         for subject in subjects {
             // Azollas and imports are subjects too.

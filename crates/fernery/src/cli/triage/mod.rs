@@ -278,7 +278,13 @@ pub(super) async fn run(triage: Triage, client: &Client, screen: Screen) -> Outc
             if screen.json {
                 return screen.json_body(&reply.body);
             }
-            screen.line(&format!("{} released to triage", counted(reply.read()?.released, "capture")))
+            let released = reply.read()?;
+            screen.line(&format!("{} released to triage", counted(released.released, "capture")))?;
+            if released.recurrences > 0 {
+                let lines = counted(released.recurrences, "recurring line");
+                screen.line(&format!("{lines} released: from now on captured again"))?;
+            }
+            Ok(())
         }
         Act::Discard { ids, note } => {
             each(&ids, client, async |id| {

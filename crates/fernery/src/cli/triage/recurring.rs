@@ -24,10 +24,16 @@ pub(super) async fn run(
             return screen.json_body(&reply.body);
         }
         let row = |line: RecurrenceView| -> Vec<Cell> {
-            vec![Cell::id(&line.recurrence_id), line.every.into(), line.next_at.into(), line.text.into()]
+            let next: Cell = if line.held { "held".into() } else { line.next_at.into() };
+            vec![Cell::id(&line.recurrence_id), line.every.into(), next, line.text.into()]
         };
-        let rows = reply.read()?.recurrences.into_iter().map(row).collect();
-        return screen.table(&["ID", "EVERY…", "NEXT", "TEXT…"], rows);
+        let lines = reply.read()?.recurrences;
+        let held = lines.iter().any(|line| line.held);
+        screen.table(&["ID", "EVERY…", "NEXT", "TEXT…"], lines.into_iter().map(row).collect())?;
+        if held {
+            screen.say("held lines were imported; to let them come again: fernery triage release")?;
+        }
+        return Ok(());
     };
     let there = reply.read()?.recurrences;
     let parts = IdPart::meanings(&named);

@@ -172,7 +172,8 @@ pub async fn release(call: Call) -> Replied {
         Err(refusal) => return Err(refused_on("inbox", &id, refusal)),
     };
     door::failpoint("act-durable");
-    Reply::json(200, &ReleaseResponse { released })
+    let captures::Released { captures: released, recurrences } = released;
+    Reply::json(200, &ReleaseResponse { released, recurrences })
 }
 
 pub(in crate::http) fn view(stored: captures::CaptureView) -> CaptureView {

@@ -1,6 +1,6 @@
 //! Whole ids for parts of ids, so that people can type what a table shows.
 
-use crate::http::problem::{Code, Refusal};
+use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use fernery_client::wire::{IdKind, MeantId, MeantIds};
 use fernery_core::JobId;
@@ -25,17 +25,34 @@ pub async fn meant(call: Call) -> Replied {
         let limit = IDS_MAX as i64;
         let substrate = call.server.engine().substrate();
         let meant = substrate.read(move |sql| ids::meant(sql, &Kind::ALL, &part, limit));
-        found.extend(meant.await?.into_iter().map(|(kind, id)| MeantId { kind: shown(kind), id }));
+        let meant = meant.await?;
+        if let Some(part) = meant.beyond {
+            return Err(too_many(part.head(), part.looked_at_max()));
+        }
+        found.extend(meant.ids.into_iter().map(|(kind, id)| MeantId { kind: shown(kind), id }));
     }
     let mut jobs = Vec::new();
     for part in searches(&text) {
         let like = IdsLike { producer: own.clone(), ..part };
-        jobs.extend(call.server.engine().store().job_ids(like, IDS_MAX).await?);
+        let most = like.looked_at_max;
+        let meant = call.server.engine().store().job_ids(like, IDS_MAX).await?;
+        if meant.beyond {
+            return Err(too_many(&text, most));
+        }
+        jobs.extend(meant.ids);
     }
     jobs.sort();
     jobs.dedup();
     found.extend(jobs.into_iter().map(|id| MeantId { kind: IdKind::Job, id: id.to_string() }));
     Reply::json(200, &MeantIds { ids: found })
+}
+
+/// Nobody has looked at all of them, so neither one id nor none would be true.
+fn too_many(beginning: &str, most: i64) -> Refused {
+    let detail = format!(
+        "more than {most} ids begin like {beginning}; type more characters of the beginning, or the whole id"
+    );
+    Refusal::new(Code::Invalid, detail)
 }
 
 fn shown(kind: Kind) -> IdKind {
@@ -50,7 +67,7 @@ fn shown(kind: Kind) -> IdKind {
 
 /// Ranges of job ids that a text means.
 fn searches(text: &str) -> Vec<IdsLike> {
-    let exact = text.parse::<JobId>().ok().map(|id| (id, id, String::new()));
+    let exact = text.parse::<JobId>().ok().map(|id| (id, id, String::new(), 2));
     let parts = IdPart::meanings(text).into_iter().filter_map(|part| {
         let padded = |with: char| -> Option<JobId> {
             let mut whole = part.head().to_string();
@@ -59,9 +76,9 @@ fn searches(text: &str) -> Vec<IdsLike> {
             }
             whole.parse().ok()
         };
-        Some((padded('0')?, padded('f')?, part.tail().to_string()))
+        Some((padded('0')?, padded('f')?, part.tail().to_string(), part.looked_at_max()))
     });
-    let like = |(from, to, tail)| IdsLike { from, to, tail, producer: None };
+    let like = |(from, to, tail, looked_at_max)| IdsLike { from, to, tail, producer: None, looked_at_max };
     exact.into_iter().chain(parts).map(like).collect()
 }
 

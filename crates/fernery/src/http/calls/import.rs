@@ -47,8 +47,8 @@ pub async fn import(call: Call) -> Replied {
 }
 
 fn told(imported: Imported, before: bool) -> ImportResponse {
-    let Imported { digest, counts, as_new, ended, held, .. } = imported;
-    ImportResponse { before, digest, counts, as_new, ended, held }
+    let Imported { digest, counts, as_new, ended, held, held_recurrences, .. } = imported;
+    ImportResponse { before, digest, counts, as_new, ended, held, held_recurrences }
 }
 
 fn checked(body: &[u8]) -> Result<Exported, Refused> {

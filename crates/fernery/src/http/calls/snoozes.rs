@@ -77,6 +77,7 @@ pub async fn stop(call: Call) -> Replied {
 }
 
 fn view(line: Recurrence) -> RecurrenceView {
-    let Recurrence { recurrence_id, azolla_id, every, text, next_at, created_at, stopped_at, .. } = line;
-    RecurrenceView { recurrence_id, azolla_id, every, text, next_at, created_at, stopped_at }
+    let Recurrence { recurrence_id, azolla_id, every, text, next_at, created_at, stopped_at, held, .. } =
+        line;
+    RecurrenceView { recurrence_id, azolla_id, every, text, next_at, created_at, stopped_at, held }
 }

@@ -144,9 +144,13 @@ async fn captures_that_came_in_wait_until_a_person_releases_them(server: TestSer
     // Asked for again under its id it is answered as it was.
     for _ in 0..2 {
         let released = other.post(path, &body).await;
-        assert_eq!((released.status, released.json()), (200, json!({ "released": 2 })), "{released:?}");
+        assert_eq!(
+            (released.status, released.json()),
+            (200, json!({ "released": 2, "recurrences": 0 })),
+            "{released:?}"
+        );
     }
-    assert_eq!(other.post(path, &json!({})).await.json(), json!({ "released": 0 }));
+    assert_eq!(other.post(path, &json!({})).await.json(), json!({ "released": 0, "recurrences": 0 }));
     assert_eq!(
         other.post(path, &json!({ "record_id": "mine" })).await.status,
         409,

@@ -3,6 +3,7 @@
 mod everything;
 pub(crate) mod inbox_used;
 mod instances;
+mod passing;
 mod tampered_inbox;
 mod tampering;
 

@@ -7,6 +7,8 @@ CREATE TABLE fernery.snoozes (
     until      timestamptz NOT NULL,
     PRIMARY KEY (kind, subject_id)
 );
+-- Those that have not passed are counted, and those that have are deleted.
+CREATE INDEX snoozes_by_end ON fernery.snoozes (kind, until, subject_id);
 
 -- A line that is captured again and again. A row is there once for the capture that it was read from.
 CREATE TABLE fernery.recurrences (
@@ -17,26 +19,35 @@ CREATE TABLE fernery.recurrences (
     schedule      text NOT NULL,
     next_at       timestamptz NOT NULL,
     created_at    timestamptz NOT NULL,
-    stopped_at    timestamptz
+    stopped_at    timestamptz,
+    held          boolean NOT NULL DEFAULT false -- it was imported, and captures nothing until an operator releases it
 );
-CREATE INDEX recurrences_due ON fernery.recurrences (azolla_id, next_at, recurrence_id) WHERE stopped_at IS NULL;
+CREATE INDEX recurrences_live ON fernery.recurrences (azolla_id, next_at, recurrence_id) WHERE stopped_at IS NULL;
+CREATE INDEX recurrences_due ON fernery.recurrences (azolla_id, next_at, recurrence_id) WHERE stopped_at IS NULL AND NOT held;
 
 -- How urgent a candidate is and when it is due, as its document says: what presses is found without reading all of them.
 ALTER TABLE fernery.candidates ADD COLUMN urgency bigint NOT NULL DEFAULT 4;
 ALTER TABLE fernery.candidates ADD COLUMN due_at timestamptz;
 -- A decision stands, but what was discarded can be taken back.
 DROP TRIGGER once ON fernery.candidates;
--- A date that no calendar has would end the upgrade, so of the days that some months lack none is taken over: such a candidate
--- has its urgency, and its date again with its next edit.
+-- A date that no calendar has is no date, and does not end the upgrade.
+CREATE FUNCTION fernery.due_taken_over(said text) RETURNS timestamptz LANGUAGE plpgsql AS $$
+BEGIN
+    IF said < '1970' OR said >= '9999' THEN
+        RETURN NULL;
+    ELSIF said ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' THEN
+        RETURN (said || 'T23:59:59Z')::timestamptz;
+    ELSIF said ~* '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})$' THEN
+        RETURN date_trunc('milliseconds', said::timestamptz);
+    END IF;
+    RETURN NULL;
+EXCEPTION WHEN data_exception THEN
+    RETURN NULL;
+END $$;
 UPDATE fernery.candidates SET urgency = coalesce((document ->> 'urgency')::bigint, 4),
-    due_at = CASE
-        WHEN document -> 'metadata' ->> 'due_at' ~ '^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$'
-            THEN ((document -> 'metadata' ->> 'due_at') || 'T23:59:59Z')::timestamptz
-        WHEN document -> 'metadata' ->> 'due_at'
-             ~ '^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?Z$'
-            THEN (document -> 'metadata' ->> 'due_at')::timestamptz
-        END
+    due_at = fernery.due_taken_over(document -> 'metadata' ->> 'due_at')
 WHERE status = 'WAITING';
+DROP FUNCTION fernery.due_taken_over(text);
 CREATE TRIGGER once BEFORE UPDATE ON fernery.candidates
     FOR EACH ROW WHEN (OLD.status <> 'WAITING' AND NOT (OLD.status = 'DISCARDED' AND NEW.status = 'WAITING'))
     EXECUTE FUNCTION fernery.history_never_changes();

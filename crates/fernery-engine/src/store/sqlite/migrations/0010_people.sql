@@ -7,6 +7,8 @@ CREATE TABLE snoozes (
     until      INTEGER NOT NULL,
     PRIMARY KEY (kind, subject_id)
 ) STRICT, WITHOUT ROWID;
+-- Those that have not passed are counted, and those that have are deleted.
+CREATE INDEX snoozes_by_end ON snoozes (kind, until, subject_id);
 
 -- A line that is captured again and again. A row is there once for the capture that it was read from.
 CREATE TABLE recurrences (
@@ -17,19 +19,28 @@ CREATE TABLE recurrences (
     schedule      TEXT    NOT NULL,
     next_at       INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
-    stopped_at    INTEGER
+    stopped_at    INTEGER,
+    held          INTEGER NOT NULL DEFAULT 0    -- it was imported, and captures nothing until an operator releases it
 ) STRICT;
-CREATE INDEX recurrences_due ON recurrences (azolla_id, next_at, recurrence_id) WHERE stopped_at IS NULL;
+CREATE INDEX recurrences_live ON recurrences (azolla_id, next_at, recurrence_id) WHERE stopped_at IS NULL;
+CREATE INDEX recurrences_due ON recurrences (azolla_id, next_at, recurrence_id) WHERE stopped_at IS NULL AND NOT held;
 
 -- How urgent a candidate is and when it is due, as its document says: what presses is found without reading all of them.
 ALTER TABLE candidates ADD COLUMN urgency INTEGER NOT NULL DEFAULT 4;
 ALTER TABLE candidates ADD COLUMN due_at INTEGER;
 -- A decision stands, but what was discarded can be taken back.
 DROP TRIGGER candidates_once;
+-- A date that no calendar has is no date: SQLite would count on into the next month.
 UPDATE candidates SET urgency = coalesce(json_extract(document, '$.urgency'), 4),
-    due_at = CAST(round((julianday(CASE length(json_extract(document, '$.metadata.due_at'))
-                                   WHEN 10 THEN json_extract(document, '$.metadata.due_at') || 'T23:59:59Z'
-                                   ELSE json_extract(document, '$.metadata.due_at') END) - 2440587.5) * 86400.0) AS INTEGER) * 1000
+    due_at = (SELECT CASE
+                  WHEN said < '1970' OR said >= '9999' OR date(substr(said, 1, 10)) <> substr(said, 1, 10) THEN NULL
+                  WHEN said GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]' THEN unixepoch(said || 'T23:59:59Z') * 1000
+                  WHEN substr(said, 12, 2) < '24'
+                       AND (said GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9]:[0-9][0-9]*Z'
+                            OR said GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9]:[0-9][0-9]*[+-][0-9][0-9]:[0-9][0-9]')
+                      THEN CAST(round((julianday(said) - 2440587.5) * 86400000.0) AS INTEGER)
+                  END
+              FROM (SELECT upper(json_extract(document, '$.metadata.due_at')) AS said))
 WHERE status = 'WAITING';
 CREATE TRIGGER candidates_once BEFORE UPDATE ON candidates
 WHEN OLD.status <> 'WAITING' AND NOT (OLD.status = 'DISCARDED' AND NEW.status = 'WAITING')
