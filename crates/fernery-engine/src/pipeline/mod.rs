@@ -68,6 +68,7 @@ pub mod sifting;
 pub mod snoozes;
 mod sql;
 pub mod stranding;
+pub mod voiding;
 
 pub use sql::{Cell, Column, Row, Sql, Statement, Work};
 pub(crate) use sql::{Names, Value, check_written};
