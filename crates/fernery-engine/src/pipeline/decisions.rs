@@ -177,7 +177,10 @@ pub fn confirm(
         return Ok(Err(Refusal::Status(status)));
     }
     let Some(run) = reading::passed_run(sql, id)? else {
-        return Ok(Err(Refusal::Conflict("no run of it has passed: there is nothing to confirm".into())));
+        return Ok(Err(match status {
+            ObjectiveStatus::Done => Refusal::Conflict("there is no finished run to confirm".into()),
+            status => Refusal::Status(status),
+        }));
     };
     if run.record.run_id != *run_id {
         return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
