@@ -44,6 +44,10 @@ pub const PROCESS_ALIVE: Duration = Duration::from_secs(15);
 /// What a process has left is removed after this.
 pub const PROCESS_FORGOTTEN: Duration = Duration::from_secs(3600);
 
+/// Patches of one branch that are tried on each new tip of it: the newest that have not landed. An older one is tried when somebody
+/// merges it.
+pub const LANDINGS_TRIED: i64 = 100;
+
 /// Attempts of a job when its producer does not say.
 pub const MAX_ATTEMPTS_DEFAULT: u32 = 5;
 /// The most attempts that a producer may ask for.

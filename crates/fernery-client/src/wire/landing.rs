@@ -1,6 +1,6 @@
 //! How the patch of a ticket comes to its base branch.
 
-use super::schema;
+use super::{WaitingView, schema};
 use fernery_core::artifact::{RecordId, RunId};
 use fernery_core::blueprint::MergeAs;
 use fernery_core::canonical::Digest;
@@ -58,6 +58,12 @@ pub struct LandingView {
     pub base_commit: String,
     /// The tip of the base branch when the patch was last tried on it.
     pub tip: String,
+    /// It is not tried on new tips by itself: of one branch only the newest 100 patches that have not landed are. A merge tries it.
+    #[serde(default)]
+    pub left_out: bool,
+    /// Why it is wanted and nobody can land it now; `null`: somebody can, or it is not wanted.
+    #[serde(default)]
+    pub waiting: Option<WaitingView>,
     /// The branch with the patch, if one was left.
     pub branch: Option<String>,
     /// How it lands: `ff`, as one commit on top of the tip, or `commit`, with a merge commit.

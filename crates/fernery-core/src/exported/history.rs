@@ -267,7 +267,7 @@ fn blockers(objective: &Objective, entries: &[&Entry], at: &str, faults: &mut Fa
     let mut put = blocked.map(|entry| &entry.why).chain(from_the_start);
     let taken: BTreeSet<&str> = entries
         .iter()
-        .filter(|entry| matches!(entry.act(), Some(Act::Unblocked | Act::Answered)))
+        .filter(|entry| matches!(entry.act(), Some(Act::Unblocked | Act::Answered | Act::Confirmed)))
         .flat_map(|entry| entry.why["resolved"].as_array().into_iter().flatten())
         .filter_map(|id| id.as_str())
         .collect();

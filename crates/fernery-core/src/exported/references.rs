@@ -36,6 +36,8 @@ struct Index<'a> {
     works: BTreeMap<&'a str, Vec<&'a Kept<Workorder, BesideWorkorder>>>,
     /// Of an objective.
     approvals: BTreeMap<&'a str, Vec<&'a Decision>>,
+    /// Runs that an operator confirmed.
+    confirmed: BTreeSet<&'a str>,
 }
 
 impl<'a> Index<'a> {
@@ -54,7 +56,9 @@ impl<'a> Index<'a> {
         for decision in all.decisions.values().filter(|decision| decision.approves()) {
             approvals.entry(decision.objective_id.as_str()).or_default().push(decision);
         }
-        Self { runs, works, approvals }
+        let confirmed = all.decisions.values().filter(|decision| decision.kind == "CONFIRM");
+        let confirmed = confirmed.filter_map(|of| of.shown["run"]["run_record"]["run_id"].as_str()).collect();
+        Self { runs, works, approvals, confirmed }
     }
 }
 
@@ -130,9 +134,13 @@ fn status(index: &Index<'_>, objective: &Objective, at: &str, faults: &mut Fault
     };
     faults.unless(fits, at, format!("it is {status}, with {open} unfinished workorders"));
     if status == ObjectiveStatus::Done {
-        let last = works.last().and_then(|work| index.runs.get(work.artifact.work_order_id.as_str()));
-        let passed = last.is_some_and(|run| run.gate_result == GateResult::Pass);
-        faults.unless(passed, at, "it is DONE, but its last run did not pass");
+        let runs =
+            || works.iter().rev().filter_map(|work| index.runs.get(work.artifact.work_order_id.as_str()));
+        let passed = |run: &&&RunRecord| run.gate_result == GateResult::Pass;
+        // One that passed before may have been kept: then it was confirmed. The journal tells whether that came last.
+        let kept = runs().find(passed).is_some_and(|run| index.confirmed.contains(run.run_id.as_str()));
+        let fits = kept || runs().next().as_ref().is_some_and(passed);
+        faults.unless(fits, at, "it is DONE, but its last run did not pass, and no earlier one was kept");
     }
 }
 

@@ -52,6 +52,8 @@ impl Evidence {
 
 /// The name of the step after the gates: leaving the branch.
 pub const BRANCH: &str = "branch";
+/// What the evidence of that step says where the commit is on top of one of an earlier attempt.
+pub const STACKED: &str = "note: on top of commit ";
 
 /// A gate's text as it is stored: printable and bounded.
 pub fn said(text: &str) -> String {

@@ -122,13 +122,30 @@ pub struct Case<'a> {
     pub failures: u32,
     /// How this attempt repeats the one before it under the same approval.
     pub repeats: Option<Repetition>,
+    /// Whether an earlier run of it passed.
+    pub passed_before: bool,
 }
 
-/// Decides what a verdict means.
+/// Decides what a verdict means. Where an earlier run passed and nothing goes on by itself, that run can be kept.
 pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
+    let mut judgement = judged(case, verdict);
+    if case.passed_before && judgement.step == Some(Step::GiveUp) {
+        let id = &case.objective.objective_id;
+        // Three at most: who keeps the run reads it first.
+        judgement.actions.retain(|action| *action != look(id));
+        judgement.actions.push(format!("Or keep the run that passed before: fernery ticket merge {id}"));
+    }
+    judgement
+}
+
+fn look(id: &ObjectiveId) -> String {
+    format!("Read the run: fernery ticket show {id}")
+}
+
+fn judged(case: &Case<'_>, verdict: &Verdict) -> Judgement {
     let id = &case.objective.objective_id;
     let outcome = outcome(&case.bundle.metadata);
-    let look = format!("Read the run: fernery ticket show {id}");
+    let look = look(id);
     let (result, reason) = verdict.recorded();
     let stop = |step, pause, blocker, actions| Judgement {
         result,

@@ -110,14 +110,47 @@ pub fn land(blueprint: &Blueprint) -> Land {
     blueprint.land.unwrap_or(Land::UNSAID)
 }
 
-/// The commands for those who merge by hand, in a clone of the repository.
-pub fn by_hand(branch: &str, base_branch: &str, merge: MergeAs, straight: bool) -> Vec<String> {
+/// A candidate, for those who merge by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByHand<'a> {
+    /// Its commit.
+    pub candidate: &'a str,
+    /// The commit that the patch is for.
+    pub base_commit: &'a str,
+    pub base_branch: &'a str,
+    pub merge: MergeAs,
+    /// The base branch is where the patch was made for.
+    pub straight: bool,
+    /// Commits of earlier attempts are below it, which nobody has reviewed.
+    pub reworked: bool,
+}
+
+/// The commands for those who merge by hand, in a clone of the repository: they bring the reviewed patch and nothing else.
+pub fn by_hand(of: ByHand<'_>) -> Vec<String> {
+    let ByHand { candidate, base_commit, base_branch, merge, straight, reworked } = of;
+    // The same files as one commit on top of the base.
+    let what = match reworked {
+        true => format!(
+            "$(git log -1 --format=%B {candidate} | git commit-tree {candidate}^{{tree}} -p {base_commit})"
+        ),
+        false => candidate.to_string(),
+    };
     let how = match (merge, straight) {
-        (MergeAs::FastForward, true) => vec![format!("git merge --ff-only {branch}")],
-        (MergeAs::FastForward, false) => vec![format!("git merge --squash {branch}"), "git commit".into()],
-        (MergeAs::MergeCommit, _) => vec![format!("git merge --no-ff {branch}")],
+        (MergeAs::FastForward, true) => vec![format!("git merge --ff-only {what}")],
+        (MergeAs::FastForward, false) => {
+            vec![format!("git merge --squash {what}"), format!("git commit -C {candidate}")]
+        }
+        (MergeAs::MergeCommit, _) => vec![format!("git merge --no-ff --no-edit {what}")],
     };
     [vec![format!("git switch {base_branch}")], how].concat()
+}
+
+/// The remark about working trees that nobody has looked at after their branch moved.
+pub fn not_looked_at(branch: &str, (from, to): (&str, &str), why: &str) -> String {
+    format!(
+        "working trees that have {branch} checked out were not looked at: {why}. To take the merged files over, in each: \
+         git read-tree -m -u {from} {to}"
+    )
 }
 
 /// A text as one word of a shell.
@@ -171,15 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn by_hand_the_branch_goes_straight_on_where_it_can() {
-        assert_eq!(
-            by_hand("azolla/t", "main", MergeAs::FastForward, true)[1],
-            "git merge --ff-only azolla/t"
-        );
-        assert_eq!(
-            by_hand("azolla/t", "main", MergeAs::FastForward, false)[1],
-            "git merge --squash azolla/t"
-        );
-        assert_eq!(by_hand("azolla/t", "main", MergeAs::MergeCommit, true)[1], "git merge --no-ff azolla/t");
+    fn by_hand_the_candidate_goes_straight_on_where_it_can() {
+        let of = |merge, straight, reworked| {
+            let (candidate, base_commit, base_branch) = ("c0ffee", "ba5e", "main");
+            by_hand(ByHand { candidate, base_commit, base_branch, merge, straight, reworked })[1].clone()
+        };
+        assert_eq!(of(MergeAs::FastForward, true, false), "git merge --ff-only c0ffee");
+        assert_eq!(of(MergeAs::FastForward, false, false), "git merge --squash c0ffee");
+        assert_eq!(of(MergeAs::MergeCommit, true, false), "git merge --no-ff --no-edit c0ffee");
+        assert!(of(MergeAs::MergeCommit, true, true).ends_with("git commit-tree c0ffee^{tree} -p ba5e)"));
     }
 }

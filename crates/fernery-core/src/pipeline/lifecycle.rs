@@ -30,6 +30,8 @@ pub enum Step {
     GiveUp,
     /// An operator wants a finished objective done again.
     Reopen,
+    /// An operator keeps an earlier run that passed, where what came after it did not.
+    Keep,
     /// Its patch conflicts with its base branch, and the approved blueprint lets it be worked on again.
     Rework,
     /// An operator cancels it.
@@ -62,6 +64,7 @@ pub const fn after(
         (InProgress, Step::TryAgain) => Some(Todo),
         (InProgress, Step::GiveUp) => Some(Blocked),
         (Done, Step::Reopen | Step::Rework) => Some(Todo),
+        (Blocked, Step::Keep) => Some(Done),
         (New | Todo | InProgress, Step::Cancel) => Some(Blocked),
         _ => None,
     }
@@ -72,7 +75,7 @@ mod tests {
     use super::*;
     use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
 
-    const STEPS: [Step; 13] = [
+    const STEPS: [Step; 14] = [
         Step::Approve,
         Step::Edit,
         Step::ApprovalLapsed,
@@ -84,6 +87,7 @@ mod tests {
         Step::TryAgain,
         Step::GiveUp,
         Step::Reopen,
+        Step::Keep,
         Step::Rework,
         Step::Cancel,
     ];
@@ -115,6 +119,7 @@ mod tests {
             (Blocked, Step::Edit, Blocked),
             (Blocked, Step::Unblock { approved: true }, Todo),
             (Blocked, Step::Unblock { approved: false }, New),
+            (Blocked, Step::Keep, Done),
             (Done, Step::Reopen, Todo),
             (Done, Step::Rework, Todo),
         ];

@@ -40,6 +40,8 @@ pub enum Waiting {
         /// What to do about it.
         remedy: String,
     },
+    /// No process that hosts its azolla has the repository that its patch shall land in.
+    NoRepository { azolla_id: AzollaId, repo_ref: String, base_branch: String },
     /// The limit of unfinished workorders is reached.
     Concurrency,
     /// The limit of unconfirmed objectives is reached.
@@ -60,9 +62,13 @@ impl Waiting {
     /// The word of [`Unusable`](Self::Unusable).
     pub const UNUSABLE: &str = "executor_unusable";
 
+    /// The word of [`NoRepository`](Self::NoRepository).
+    pub const NO_REPOSITORY: &str = "no_repository";
+
     /// Whether a person has to do something before it can go on, by its word.
     pub fn needs_a_person(code: &str) -> bool {
-        [Self::NOT_HOSTED, Self::NO_WORKER, Self::UNUSABLE, "stream_paused"].contains(&code)
+        [Self::NOT_HOSTED, Self::NO_WORKER, Self::UNUSABLE, Self::NO_REPOSITORY, "stream_paused"]
+            .contains(&code)
     }
 
     /// A stable word for programs.
@@ -71,6 +77,7 @@ impl Waiting {
             Self::NotHosted { .. } => Self::NOT_HOSTED,
             Self::NoWorker { .. } => Self::NO_WORKER,
             Self::Unusable { .. } => Self::UNUSABLE,
+            Self::NoRepository { .. } => Self::NO_REPOSITORY,
             Self::Concurrency => "concurrency_limit",
             Self::Review => "review_limit",
             Self::Turn => "turn",
@@ -97,6 +104,10 @@ impl Waiting {
             Self::Unusable { program, missing, remedy } => {
                 format!("{program} cannot be used on the server's machine: {missing}; to mend it: {remedy}")
             }
+            Self::NoRepository { azolla_id, repo_ref, base_branch } => format!(
+                "no process that hosts azolla {azolla_id} has repository {repo_ref}: start one with its blueprint and the \
+                 repository (fernery up --azolla FILE --repos {repo_ref}=PATH#{base_branch})"
+            ),
             Self::Concurrency => {
                 "its azolla already runs as many workorders as its blueprint allows (limits.concurrency)".into()
             }

@@ -5,11 +5,12 @@ use super::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
 use super::azollas::Registered;
 use super::difference::since;
 use super::objectives::{self, ObjectiveRow, Shown, locked, shown, shown_now};
-use super::reading::{self, Decision};
-use super::{Cell, Sql, Stage, after, azollas, journal, landing};
+use super::reading::{self, Decision, Run};
+use super::{Cell, Sql, Stage, after, azollas, blockers, journal, landing};
 use crate::error::{StoreError, StoreResult};
-use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId, RunRecord};
+use fernery_core::artifact::{BlockerId, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::{self, Digest};
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::approval::Terms;
@@ -156,7 +157,8 @@ pub(super) fn decide(
     Ok(decision)
 }
 
-/// Records that a person has looked at the output of a run that passed. Changes no status.
+/// Records that a person has looked at the output of a run that passed. Of a ticket that was reopened and is BLOCKED since, it takes
+/// the reopening back: the run that passed before counts again, and the ticket is DONE. Otherwise it changes no status.
 pub fn confirm(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -164,26 +166,42 @@ pub fn confirm(
     deciding: &Deciding,
 ) -> Answer<Decision> {
     accepted!(check_note(deciding.note.as_deref()));
-    let asked = deciding.asked(actor, Act::Confirmed, id, Some(run_id));
-    let row = accepted!(locked(sql, id)?);
+    let mut asked = deciding.asked(actor, Act::Confirmed, id, Some(run_id));
+    let mut row = accepted!(locked(sql, id)?);
     if let Some(before) = accepted!(decided(sql, &asked)?) {
         return Ok(Ok(before));
     }
     let status = row.objective.status;
-    if status != ObjectiveStatus::Done {
+    let kept = leads_to(row.objective.objective_type, status, Step::Keep);
+    if status != ObjectiveStatus::Done && (kept.is_none() || is_cancelled(&row.objective)) {
         return Ok(Err(Refusal::Status(status)));
     }
-    let Some(run) = reading::last_run(sql, id)? else {
-        return Ok(Err(Refusal::Conflict("there is no finished run to confirm".into())));
+    let Some(run) = reading::passed_run(sql, id)? else {
+        return Ok(Err(match status {
+            ObjectiveStatus::Done => Refusal::Conflict("there is no finished run to confirm".into()),
+            status => Refusal::Status(status),
+        }));
     };
     if run.record.run_id != *run_id {
         return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
     }
-    if !row.unconfirmed {
+    if let Some(done) = kept {
+        if reading::active_workorder(sql, id)?.is_some() {
+            return Ok(Err(Refusal::Conflict(
+                "its last run has not ended yet; try again in a moment".into(),
+            )));
+        }
+        let open = row.objective.blocked_on.iter().filter(|blocker| !blocker.resolved);
+        let open: Vec<BlockerId> = open.map(|blocker| blocker.blocker_id.clone()).collect();
+        blockers::resolve(sql, &mut row, &open, false)?;
+        asked.what.insert("resolved".into(), json!(open));
+        row.objective.status = done;
+        row.objective.blocked_reason = None;
+    } else if !row.unconfirmed {
         let before = confirmation(sql, id)?;
         return Ok(before.ok_or_else(|| Refusal::Conflict("there is nothing to confirm".into())));
     }
-    confirm_run(sql, &asked, deciding, (row, &run.record))
+    confirm_run(sql, &asked, deciding, (row, &run))
 }
 
 /// The last confirmation of an objective.
@@ -193,16 +211,17 @@ pub(super) fn confirmation(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<O
     decisions.find(|d| d.as_ref().is_ok_and(|d| d.kind == "CONFIRM")).transpose()
 }
 
-/// Writes the confirmation of a run, the last one of this locked objective.
+/// Writes the confirmation of a run, the one that counts for this locked objective.
 pub(super) fn confirm_run(
     sql: &mut dyn Sql,
     asked: &Asked<'_>,
     deciding: &Deciding,
-    (mut row, run): (ObjectiveRow, &RunRecord),
+    (mut row, run): (ObjectiveRow, &Run),
 ) -> Answer<Decision> {
+    let record = &run.record;
     let Some(mut now) = shown_now(sql, &row.objective)? else { return Ok(Err(Refusal::Unknown)) };
-    let bundle = reading::bundle(sql, &run.work_order_id)?.map(|bundle| canonical::digest_of(&bundle));
-    now.content["run"] = json!({"run_record": run, "output_bundle_sha256": bundle});
+    let bundle = reading::bundle(sql, &record.work_order_id)?.map(|bundle| canonical::digest_of(&bundle));
+    now.content["run"] = json!({"run_record": record, "output_bundle_sha256": bundle});
     now.digest = canonical::digest_of(&now.content);
     let decision = decide(sql, asked, deciding, &now)?;
     row.unconfirmed = false;
@@ -210,11 +229,7 @@ pub(super) fn confirm_run(
     objectives::update(sql, &row)?;
     // Who waits for it also waits for its patch, if that is on its way.
     let id = &row.objective.objective_id;
-    let lands = match reading::last_run(sql, id)? {
-        Some(run) => landing::confirmed(sql, asked.actor, &row, &run)?,
-        None => false,
-    };
-    if !lands {
+    if !landing::confirmed(sql, asked.actor, &row, run)? {
         after::done(sql, id)?;
     }
     sql.wakes(Stage::Scheduler);

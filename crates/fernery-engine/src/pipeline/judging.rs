@@ -112,6 +112,10 @@ fn conclude_one(
     }
     let repeats = repeats(sql, evaluated, &row, &verdict, snapshot.as_ref())?;
     row.spent.charge(work.spent_ms, &gate_input.bundle.metadata);
+    let passed_before = match verdict {
+        Verdict::Pass => false,
+        _ => reading::passed_run(sql, &row.objective.objective_id)?.is_some(),
+    };
     let case = Case {
         objective: &row.objective,
         bundle: &gate_input.bundle,
@@ -119,6 +123,7 @@ fn conclude_one(
         spent: row.spent,
         failures: row.failures,
         repeats,
+        passed_before,
     };
     let judgement = judge(&case, &verdict);
     let record = RunRecord {

@@ -21,6 +21,7 @@
 //! | all of these | history of another instance, none of it under way | `importing`, into one without tickets | as above |
 //! | `past_attempts` | an ended attempt of a job that was in another instance | `importing` | never |
 //! | `landings` | how the patch of a ticket comes to its base branch | `landing` | with every step, until the branch has it |
+//! | `hosts` | a process that hosts an azolla, and its repositories | `hosts` | said again and again; removed when it ends |
 //! | `dependencies` | a ticket that waits for another | `after` | removed when the other is confirmed or has landed |
 //! | `notices` | what the outside is to be told | every verb that writes a pause or a manifest | dispatched, once |
 //! | `fires` | up to when a schedule was looked at | `manifests` | raised |
@@ -49,6 +50,7 @@ mod difference;
 pub(crate) mod execution;
 pub mod exporting;
 pub mod gate_input;
+pub mod hosts;
 pub mod ids;
 pub mod importing;
 pub mod inbox;
@@ -68,6 +70,7 @@ pub mod sifting;
 pub mod snoozes;
 mod sql;
 pub mod stranding;
+pub mod voiding;
 
 pub use sql::{Cell, Column, Row, Sql, Statement, Work};
 pub(crate) use sql::{Names, Value, check_written};

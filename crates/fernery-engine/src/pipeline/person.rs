@@ -12,7 +12,7 @@ use super::claims::{self, Claimer};
 use super::decisions::{self, Deciding};
 use super::judging::{self, Judged};
 use super::objectives::{self, ObjectiveRow, locked};
-use super::reading::{self, Decision};
+use super::reading::{self, Decision, Run};
 use super::rework::Earlier;
 use super::scheduling::{self, Ids};
 use crate::error::{StoreError, StoreResult};
@@ -136,7 +136,7 @@ pub fn done(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, doing: &Doing) -
     };
     let run = judged(sql, &work)?;
     let row = accepted!(locked(sql, id)?);
-    asked.what.insert("run_id".into(), json!(run.run_id));
+    asked.what.insert("run_id".into(), json!(run.record.run_id));
     let (record_id, note) = (doing.record_id.clone(), doing.note.clone());
     let confirming = Deciding { record_id, digest: None, note, premises: None, from_scratch: false };
     decisions::confirm_run(sql, &asked, &confirming, (row, &run))
@@ -215,7 +215,7 @@ fn would_pass(
 }
 
 /// Judges the workorder that was just executed.
-fn judged(sql: &mut dyn Sql, work: &WorkorderId) -> StoreResult<fernery_core::artifact::RunRecord> {
+fn judged(sql: &mut dyn Sql, work: &WorkorderId) -> StoreResult<Run> {
     let lost = || StoreError::Corrupt(format!("workorder {work} changed while it was locked"));
     let version = reading::workorder_by_id(sql, work)?.ok_or_else(lost)?.claim_version;
     let by = Claimer { owner_id: HOLDER.to_string(), ttl: HELD_FOR };
@@ -227,7 +227,7 @@ fn judged(sql: &mut dyn Sql, work: &WorkorderId) -> StoreResult<fernery_core::ar
         gates.iter().map_while(|gate| plain_evidence(gate, &gate_input.bundle, None)).collect();
     match judging::conclude(sql, &held, &evidence)? {
         Judged::Recorded(record) if record.gate_result == fernery_core::artifact::GateResult::Pass => {
-            Ok(record)
+            Ok(Run { record, evidence })
         }
         other => Err(StoreError::Corrupt(format!("workorder {work} did not pass its gates: {other:?}"))),
     }

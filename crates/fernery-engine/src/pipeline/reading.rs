@@ -292,6 +292,12 @@ pub fn last_run(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<Run>>
     row.map(|row| run(&row)).transpose()
 }
 
+/// The last run of an objective that passed: the one that counts, unless an operator wanted it done again.
+pub fn passed_run(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<Run>> {
+    let row = sql.one(include_str!("sql/run_passed_of_objective.sql"), &[id.as_str().into()])?;
+    row.map(|row| run(&row)).transpose()
+}
+
 /// One snapshot.
 pub fn snapshot(sql: &mut dyn Sql, id: &SnapshotId) -> StoreResult<Option<ContextSnapshot>> {
     let row = sql.one(include_str!("sql/snapshot_by_id.sql"), &[id.as_str().into()])?;

@@ -12,6 +12,7 @@ mod history;
 mod inbox;
 mod inbox_property;
 mod journal;
+mod landings;
 mod manifests;
 mod overwhelm;
 mod pages;

@@ -434,9 +434,9 @@ async fn parts_of_ids_and_snoozes_are_read_in_ranges_of_an_index() {
             "(azolla_id=? AND next_at<?)",
         ),
         (
-            include_str!("../../src/pipeline/sql/landings_branches.sql"),
-            "l",
-            "(azolla_id=? AND repo_ref=? AND base_branch>?)",
+            include_str!("../../src/pipeline/sql/landings_branch_after.sql"),
+            "landings",
+            "(azolla_id=? AND (repo_ref,base_branch)>(?,?))",
         ),
         (include_str!("../../src/pipeline/sql/answer_last.sql"), "decisions", "(objective_id=?)"),
     ] {

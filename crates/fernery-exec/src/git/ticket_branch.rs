@@ -31,6 +31,8 @@ impl EarlierBranch {
 pub struct Published {
     pub branch: String,
     pub commit: String,
+    /// The commit of an earlier attempt that it is on top of.
+    pub on_earlier: Option<String>,
     /// Why it is not the branch of the earlier run.
     pub why_new: Option<String>,
 }
@@ -49,7 +51,10 @@ impl AppliedPatch {
             if repository.has_commit(old).await? {
                 let commit = self.commit_after(saying, old).await?;
                 match self.forward(repository, name, (old, &commit)).await? {
-                    None => return Ok(Published { branch: name.clone(), commit, why_new: None }),
+                    None => {
+                        let (branch, on_earlier) = (name.clone(), Some(old.clone()));
+                        return Ok(Published { branch, commit, on_earlier, why_new: None });
+                    }
                     Some(why) => why_new = Some(why),
                 }
             } else {
@@ -60,7 +65,7 @@ impl AppliedPatch {
         let branch = self.bring(repository, &commit, branch).await?;
         // The name of a branch that was deleted is free again.
         let is_same = earlier.is_some_and(|earlier| earlier.name == branch);
-        Ok(Published { branch, commit, why_new: why_new.filter(|_| !is_same) })
+        Ok(Published { branch, commit, on_earlier: None, why_new: why_new.filter(|_| !is_same) })
     }
 
     /// The commit on top of an earlier one of this ticket.

@@ -40,7 +40,10 @@ pub async fn follow(
         // Comparing may write the index, too: it keeps there what it has seen.
         let git = Git::at(&dir).tree(&path).writing_in(&path);
         let tree = Tree { git, dir, path, repository, branch, from, to };
-        let left_alone = tree.follow().await?;
+        // The branch has moved all the same: one tree that git cannot look at keeps no other from following.
+        let left_alone = tree.follow().await.unwrap_or_else(|error| {
+            Some((format!("git could not look at it: {error}"), tree.command(&BTreeSet::new())))
+        });
         followed.push(Followed { path: tree.path, left_alone });
     }
     Ok(followed)

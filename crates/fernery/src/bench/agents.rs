@@ -1,15 +1,19 @@
-//! Tickets on a repository, with a scripted agent. Measures the time before the agent starts and after it ends, and whether
-//! a repository with a large history makes that time longer or copies more.
+//! Tickets on a repository, with a scripted agent. Measures the time before the agent starts and after it ends, whether
+//! a repository with a large history makes that time longer or copies more, and how long a merge takes.
 
 use super::pipeline::approved_with;
 use super::{Bench, quantile};
 use crate::config::{Repos, repos};
 use crate::workers::{Pipeline, Surroundings};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use fernery_core::artifact::{AzollaId, ObjectiveId, OutputBundle, WorkorderId};
+use fernery_core::artifact::{AzollaId, ObjectiveId, OutputBundle, RecordId, WorkorderId};
 use fernery_core::blueprint::{Blueprint, MEC_TOML};
 use fernery_core::pipeline::draft::Draft;
+use fernery_core::pipeline::landing::LandingState;
 use fernery_core::pipeline::membrane::{self, Outcome};
+use fernery_engine::pipeline::acts::{Actor, Refusal};
+use fernery_engine::pipeline::decisions::{self, Deciding};
+use fernery_engine::pipeline::landing::{self, Landing, MergeOf};
 use fernery_engine::pipeline::reading;
 use fernery_engine::{Database, Engine, EngineSettings, door};
 use serde_json::json;
@@ -22,8 +26,8 @@ const BLUEPRINT: &str = "extends = \"mec\"\nazolla_id = \"agents\"\n\
     gates = [{ kind = \"schema\" }, { kind = \"outcome\" }, { kind = \"patch\" }, { kind = \"applies\" }]\n\
     [executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"mock\"\n\
     [limits]\nconcurrency = 0\nreview_limit = 0\n";
-/// The agent writes one file first and one last: their times say when it began and ended.
-const SCRIPT: &str = "mock: write began.txt x\nmock: write ended.txt x";
+/// The longest that `ticket merge` may take on a small repository, without its gates.
+const MERGE_MS_MAX: f64 = 300.0;
 /// Bytes of one object of the large repository.
 const OBJECT_BYTES: usize = 4 << 20;
 /// The longest that one ticket may take.
@@ -60,10 +64,12 @@ impl Bench {
         agents.ticket("warm", "small").await?;
         // In turns, so that a noisy second hits both.
         let mut taken: Vec<Vec<Taken>> = names.iter().map(|_| Vec::new()).collect();
+        let mut merged_ms = Vec::new();
         for n in 0..self.args.tickets.max(1) {
             for (repo, taken) in names.iter().zip(&mut taken) {
                 taken.push(agents.ticket(&format!("{repo}-{n}"), repo).await?);
             }
+            merged_ms.push(agents.merge(&format!("small-{n}")).await?);
         }
         agents.end().await;
         let of = |taken: &[Taken], what: fn(&Taken) -> f64, p| {
@@ -77,6 +83,8 @@ impl Bench {
             self.value(self.name(&format!("{what}_p95")), of(small, figure, 0.95), "ms")?;
         }
         self.value(self.name("agent_copied"), of(small, |t| t.copied_bytes, 1.0), "bytes")?;
+        self.at_most("merge_p50", quantile(&mut merged_ms, 0.5), "ms", MERGE_MS_MAX)?;
+        self.value(self.name("merge_p95"), quantile(&mut merged_ms, 0.95), "ms")?;
         let Some(large) = taken.get(1) else { return Ok(()) };
         self.value(self.name("agent_objects"), objects as f64, "MB")?;
         self.value(self.name("agent_start_large_p50"), of(large, |t| t.start_ms, 0.5), "ms")?;
@@ -109,9 +117,11 @@ impl Bench {
 impl Agents {
     /// One ticket from its approval to its verdict.
     async fn ticket(&self, id: &str, repo: &str) -> Result<Taken> {
+        // The agent writes one file first and one last: their times say when it began and ended.
+        let script = format!("mock: write began.txt {id}\nmock: write ended.txt {id}");
         let draft = Draft {
             title: "Change something".into(),
-            acceptance_criteria: SCRIPT.into(),
+            acceptance_criteria: script,
             importance: 2,
             urgency: 2,
             metadata: [("repo_ref".to_string(), json!(repo))].into(),
@@ -153,6 +163,45 @@ impl Agents {
             end_ms: judged_at - written("ended.txt")?,
             copied_bytes: bytes_in(&run)? as f64,
         })
+    }
+
+    /// From an operator's wish until the branch and its working tree have the patch, in milliseconds. No gate runs a program.
+    async fn merge(&self, id: &str) -> Result<f64> {
+        let (substrate, objective_id, who) =
+            (self.engine.substrate(), ObjectiveId::stored(id), Actor("bench".into()));
+        let deciding = || Deciding {
+            record_id: RecordId::stored(&door::artifact_id()),
+            digest: None,
+            note: None,
+            premises: None,
+            from_scratch: false,
+        };
+        let (of, confirming, wanting) = (objective_id.clone(), deciding(), deciding());
+        let since = door::stop_watch();
+        let asked = substrate.act(&objective_id, move |sql| {
+            let Some(landing) = landing::of(sql, &of)? else {
+                return Ok(Err(Refusal::Conflict("it has no patch to merge".into())));
+            };
+            if let Err(refusal) = decisions::confirm(sql, &who, (&of, &landing.run_id), &confirming)? {
+                return Ok(Err(refusal));
+            }
+            let Landing { run_id, patch_sha256, base_commit: tip, .. } = landing;
+            landing::merge(sql, &who, (&of, &MergeOf { run_id, patch_sha256, tip }), &wanting)
+        });
+        asked.await.map_err(|e| anyhow!("{e}"))?.map_err(|refusal| anyhow!("{refusal:?}"))?;
+        loop {
+            let of = objective_id.clone();
+            let landing =
+                substrate.read(move |sql| landing::of(sql, &of)).await.map_err(|e| anyhow!("{e}"))?;
+            let landing = landing.context("the landing is gone")?;
+            match landing.state {
+                LandingState::Landed => return Ok(since.elapsed().as_secs_f64() * 1e3),
+                LandingState::Wanted | LandingState::Moving => {}
+                other => bail!("ticket {id} does not land: {other}: {:?}", landing.why),
+            }
+            ensure!(since.elapsed() < TICKET_WITHIN, "ticket {id} does not land");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     /// The workorder of a ticket that has its verdict, and what came out.
@@ -197,8 +246,8 @@ fn bytes_in(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Makes a bare repository with this many megabytes of incompressible objects in one pack. The last commit contains none
-/// of them.
+/// Makes a repository with this many megabytes of incompressible objects in one pack. The last commit contains none of them.
+/// Without them it has a working tree, as that of a person.
 fn repository(dir: &Path, megabytes: usize) -> Result<()> {
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
@@ -206,7 +255,9 @@ fn repository(dir: &Path, megabytes: usize) -> Result<()> {
         git
     };
     let named = dir.display().to_string();
-    let made = git(&["init", "--quiet", "--bare", "--initial-branch", "main", &named]).status();
+    let bare: &[&str] = if megabytes > 0 { &["--bare"] } else { &[] };
+    let init = [&["init", "--quiet", "--initial-branch", "main"], bare, &[named.as_str()]].concat();
+    let made = git(&init).status();
     ensure!(made.context("git is needed")?.success(), "git made no repository at {named}");
     let mut import = git(&["-C", &named, "-c", "core.compression=0", "-c", "pack.compression=0"]);
     import.args(["-c", "fastimport.unpackLimit=0", "fast-import", "--quiet"]);
@@ -225,6 +276,10 @@ fn repository(dir: &Path, megabytes: usize) -> Result<()> {
     to.into_inner().map_err(|error| anyhow!("{error}"))?.flush()?;
     if !import.wait()?.success() {
         bail!("git did not fill the repository at {named}");
+    }
+    if megabytes == 0 {
+        let checked_out = git(&["-C", &named, "reset", "--quiet", "--hard", "main"]).status()?;
+        ensure!(checked_out.success(), "git checked nothing out at {named}");
     }
     Ok(())
 }

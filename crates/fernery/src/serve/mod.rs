@@ -132,7 +132,7 @@ fn has_terminal() -> bool {
 async fn keep_reloading(live: Arc<Live>, asked: Arc<Notify>) {
     loop {
         asked.notified().await;
-        match live.reload().await {
+        match live.clone().reload().await {
             Ok(done) if done.azollas.is_empty() => info!("reload: nothing has changed"),
             Ok(_) => {}
             Err(Unloaded::Mistakes(mistakes)) => {

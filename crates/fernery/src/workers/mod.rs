@@ -54,7 +54,7 @@ use fernery_core::pipeline::ground::Premises;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::scheduling::Ids;
-use fernery_engine::pipeline::{Stage, azollas};
+use fernery_engine::pipeline::{Sql, Stage, azollas, hosts};
 use fernery_engine::store::StoreSettings;
 use fernery_engine::{Engine, StoreError, door};
 use fernery_exec::agent::trash::Trash;
@@ -111,8 +111,19 @@ impl Context {
 
     /// Records that this process hosts its azollas.
     async fn host(&self) -> Result<(), StoreError> {
-        let hosted = self.azollas();
-        self.engine.substrate().transact(move |sql| azollas::attend(sql, &hosted)).await
+        let (hosted, owner) = (self.azollas(), self.owner.clone());
+        let repos: Vec<String> = self.repos.keys().cloned().collect();
+        let says = move |sql: &mut dyn Sql| {
+            azollas::attend(sql, &hosted)?;
+            hosts::say(sql, &owner, &hosted, &repos)
+        };
+        self.engine.substrate().transact(says).await
+    }
+
+    /// Records that this process hosts nothing.
+    async fn leave(&self) -> Result<(), StoreError> {
+        let (owner, alone) = (self.owner.clone(), self.engine.store().backend() == "sqlite");
+        self.engine.substrate().transact(move |sql| hosts::leave(sql, &owner, alone)).await
     }
 
     /// The streams of its workorders in this process; for work on repositories only those of repositories that this
@@ -352,6 +363,8 @@ impl Pipeline {
             private,
         };
         let context = Arc::new(context);
+        // No other process can serve a SQLite file: what an earlier one said there is forgotten.
+        context.leave().await?;
         context.host().await?;
         // Before this process claims anything.
         let left = leftovers::Leftovers::of(&context.work, context.trash.clone());
@@ -416,6 +429,9 @@ async fn give_back(context: &Context, tasks: Vec<JoinHandle<()>>) {
     }
     for task in tasks {
         let _ = task.await;
+    }
+    if let Err(error) = context.leave().await {
+        warn!(%error, "could not record that this process hosts nothing any more: it counts for a minute");
     }
     let owner = context.owner.clone();
     match context.engine.substrate().transact(move |sql| claims::release_all(sql, &owner)).await {

@@ -14,7 +14,7 @@ use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
 use fernery_core::pipeline::ground::Premises;
-use fernery_engine::pipeline::azollas;
+use fernery_engine::pipeline::{azollas, voiding};
 use fernery_engine::{StoreError, door};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -25,6 +25,8 @@ use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{info, warn};
 
+/// Waiting tickets of one status that are looked at, to tell whose approval a change voids.
+const VOIDED_MAX: i64 = 100;
 /// How often the files are looked at, to tell that one was edited.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -61,8 +63,8 @@ impl Running {
 pub(crate) struct Live {
     pub(super) context: Arc<Context>,
     files: Option<Vec<PathBuf>>,
-    /// One reload at a time.
-    running: Mutex<Vec<Running>>,
+    /// One reload at a time; none any more when the process ends.
+    running: Mutex<Option<Vec<Running>>>,
 }
 
 /// Why nothing was reloaded.
@@ -84,7 +86,7 @@ impl From<StoreError> for Unloaded {
 
 impl Live {
     pub(super) fn start(context: Arc<Context>, files: Option<Vec<PathBuf>>) -> Self {
-        let running = Mutex::new(vec![Running::start(&context)]);
+        let running = Mutex::new(Some(vec![Running::start(&context)]));
         Self { context, files, running }
     }
 
@@ -115,9 +117,19 @@ impl Live {
         Ok(ReloadResponse { applied: false, azollas: self.compared(&new).await? })
     }
 
-    /// Reads the files again, and applies all of them or none.
-    pub(crate) async fn reload(&self) -> Result<ReloadResponse, Unloaded> {
+    /// Reads the files again, and applies all of them or none. Once begun it comes to its end, also where whoever asked for it does
+    /// not wait: the database must not have other blueprints in force than this process runs.
+    pub(crate) async fn reload(self: Arc<Self>) -> Result<ReloadResponse, Unloaded> {
+        let reloading = tokio::spawn(async move { self.reload_to_the_end().await });
+        let ended = reloading.await;
+        ended.unwrap_or_else(|error| Err(Unloaded::Store(StoreError::Unavailable(error.to_string()))))
+    }
+
+    async fn reload_to_the_end(&self) -> Result<ReloadResponse, Unloaded> {
         let mut running = self.running.lock().await;
+        let Some(running) = &mut *running else {
+            return Err(Unloaded::Mistakes(vec!["this server is ending".into()]));
+        };
         let new = self.read().await?;
         let azollas = self.compared(&new).await?;
         door::failpoint("reload-checked");
@@ -126,7 +138,7 @@ impl Live {
         door::failpoint("reload-registered");
         self.context.hosted.replace(new);
         self.context.host().await?;
-        for before in &mut *running {
+        for before in running.iter_mut() {
             before.runner.retire();
             if let Some(notices) = before.notices.take() {
                 notices.abort();
@@ -135,7 +147,9 @@ impl Live {
         running.retain_mut(|before| !before.runner.is_over());
         running.push(Running::start(&self.context));
         for change in &azollas {
-            info!(azolla_id = %change.azolla_id, changes = %told(change), "reloaded");
+            info!(
+                azolla_id = %change.azolla_id, changes = %told(change), approvals_voided = change.voided.len(), "reloaded"
+            );
         }
         Ok(ReloadResponse { applied: true, azollas })
     }
@@ -147,12 +161,26 @@ impl Live {
         ids.extend(gone);
         let of = ids.clone();
         let substrate = self.context.engine.substrate();
-        let in_force = substrate
-            .read(move |sql| of.iter().map(|id| azollas::in_force(sql, id)).collect::<Result<Vec<_>, _>>())
-            .await?;
+        let after: Vec<Blueprint> = new.to_vec();
+        let in_force = substrate.read(move |sql| {
+            let mut found = Vec::new();
+            for id in &of {
+                let before = azollas::in_force(sql, id)?;
+                let after = after.iter().find(|blueprint| blueprint.azolla_id == *id);
+                let voided = match (&before, after) {
+                    (Some(before), Some(after)) => {
+                        voiding::voided(sql, &before.blueprint, after, VOIDED_MAX)?
+                    }
+                    _ => Vec::new(),
+                };
+                found.push((before, voided));
+            }
+            Ok(found)
+        });
+        let in_force = in_force.await?;
         let hosted = self.context.azollas();
         let mut changes = Vec::new();
-        for (azolla_id, before) in ids.into_iter().zip(in_force) {
+        for (azolla_id, (before, voided)) in ids.into_iter().zip(in_force) {
             let after = new.iter().find(|blueprint| blueprint.azolla_id == azolla_id);
             let document = |blueprint: &Blueprint| -> Value {
                 serde_json::from_str(&blueprint.to_json()).unwrap_or_default()
@@ -167,7 +195,7 @@ impl Live {
                 differ("", &document(&before.blueprint), &document(after), &mut difference);
             }
             let before = was.map(|was| was.digest);
-            changes.push(AzollaChange { azolla_id, before, after: after.map(digest), difference });
+            changes.push(AzollaChange { azolla_id, before, after: after.map(digest), difference, voided });
         }
         Ok(changes)
     }
@@ -217,7 +245,7 @@ impl Live {
     /// Stops running programs and releases their jobs.
     pub(super) async fn stop(&self) {
         let mut stopping = JoinSet::new();
-        let all = std::mem::take(&mut *self.running.lock().await);
+        let all = self.running.lock().await.take().unwrap_or_default();
         // All at once, before anything else gets a turn.
         all.iter().for_each(|running| running.runner.end());
         for Running { runner, notices } in all {

@@ -60,9 +60,14 @@ fn a_large_history_is_not_copied_for_an_agent() {
         found.unwrap_or_else(|| panic!("no {name}: {answer:?}"))["value"].as_f64().unwrap()
     };
     assert!(of("agent_copied") < 1e6 && of("agent_copied_flatness") < 1.1, "{answer:?}");
-    for timed in
-        ["agent_start_p50", "agent_start_p95", "agent_end_p50", "agent_end_p95", "agent_start_flatness"]
-    {
+    for timed in [
+        "agent_start_p50",
+        "agent_start_p95",
+        "agent_end_p50",
+        "agent_end_p95",
+        "agent_start_flatness",
+        "merge_p50",
+    ] {
         assert!(of(timed) > 0.0, "{answer:?}");
     }
 }

@@ -8,17 +8,17 @@ use crate::pipeline::decisions::{Deciding, decide, decided};
 use crate::pipeline::objectives::{self, ObjectiveRow};
 use crate::pipeline::pauses::is_judged_here;
 use crate::pipeline::reading::{self, Decision, Run, WorkorderView};
-use crate::pipeline::{Cell, Sql, Stage};
+use crate::pipeline::{Cell, Sql, Stage, hosts};
 use fernery_core::artifact::{
     ContextSnapshot, GateResult, ObjectiveId, ObjectiveStatus, OutputBundle, RecordId, RunId,
 };
 use fernery_core::blueprint::LandOn;
 use fernery_core::canonical::Digest;
 use fernery_core::journal::Act;
-use fernery_core::pipeline::evidence::BRANCH;
-use fernery_core::pipeline::ground::Premises;
+use fernery_core::pipeline::evidence::{BRANCH, STACKED};
 use fernery_core::pipeline::landing::{LandingState, Merging};
 use fernery_core::pipeline::membrane::outcome;
+use fernery_core::pipeline::waiting::Waiting;
 use serde_json::{Value, json};
 
 /// What came out of a run that passed.
@@ -43,9 +43,10 @@ pub(in crate::pipeline) fn opened(sql: &mut dyn Sql, passed: &Passed<'_>) -> Sto
         return Ok(());
     }
     let left = run.evidence.iter().find(|found| found.gate == BRANCH && found.trouble.is_none());
+    let stacked = left.is_some_and(|found| found.log_tail.contains(STACKED));
     let left = left.and_then(|found| found.log_tail.lines().next()?.split_once(" at "));
     let patch_sha256 = Digest::of_bytes(bundle.content.as_bytes()).to_string();
-    let cells: [Cell<'_>; 11] = [
+    let cells: [Cell<'_>; 12] = [
         run.record.objective_id.as_str().into(),
         work.azolla_id.as_str().into(),
         run.record.run_id.as_str().into(),
@@ -57,16 +58,18 @@ pub(in crate::pipeline) fn opened(sql: &mut dyn Sql, passed: &Passed<'_>) -> Sto
         left.map(|(_, commit)| commit).into(),
         (&patch_sha256).into(),
         sql.now().into(),
+        stacked.into(),
     ];
     sql.write("the landing", include_str!("../sql/landing_put.sql"), &cells)?;
     sql.wakes(Stage::Landing);
     Ok(())
 }
 
-/// The landing of an objective; that of a run which an earlier version judged is written now. A run of another instance has
+/// The landing of an objective; that of a run which an earlier version judged is written now, and that of a run which is kept
+/// although it was to be worked on again. A run of another instance has
 /// none: its gates would run here, and no approval of this instance was shown them.
 fn found(sql: &mut dyn Sql, id: &ObjectiveId, run: &Run) -> StoreResult<Option<Landing>> {
-    if let Some(landing) = locked(sql, id)? {
+    if let Some(landing) = locked(sql, id)?.filter(|of| of.state != LandingState::Reworked) {
         return Ok(Some(landing));
     }
     if !is_judged_here(sql, &run.record.work_order_id)? {
@@ -129,7 +132,7 @@ pub fn merge(
     if row.objective.status != ObjectiveStatus::Done {
         return Ok(Err(Refusal::Status(row.objective.status)));
     }
-    let Some(run) = reading::last_run(sql, id)? else {
+    let Some(run) = reading::passed_run(sql, id)? else {
         return Ok(Err(Refusal::Conflict("there is no finished run to merge".into())));
     };
     if run.record.run_id != *run_id {
@@ -157,22 +160,12 @@ pub fn merge(
         let why = format!("the patch of run {run_id} is {}, not {patch_sha256}", landing.patch_sha256);
         return Ok(Err(Refusal::Conflict(why)));
     }
-    if let Some(why) = nowhere(&landing, deciding.premises.as_ref()) {
-        return Ok(Err(Refusal::NoRepository(why)));
+    let repo = (landing.repo_ref.as_str(), landing.base_branch.as_str());
+    // Nobody hosts it: that may change, and the wish stays. But who hosts it without the repository was set up so.
+    if let Some(nowhere @ Waiting::NoRepository { .. }) = hosts::lacks(sql, &landing.azolla_id, repo)? {
+        return Ok(Err(Refusal::NoRepository(nowhere.sentence())));
     }
     want(sql, &asked, deciding, &mut landing, tip).map(Ok)
-}
-
-/// Why this process, which hosts the azolla, could never do it.
-fn nowhere(landing: &Landing, premises: Option<&Premises>) -> Option<String> {
-    let here = premises.filter(|here| here.hosted.contains(&landing.azolla_id))?;
-    let name = &landing.repo_ref;
-    (!here.repos.contains(name)).then(|| {
-        format!(
-            "repository {name} is not in [repos] of this server: start it with --repos {name}=PATH#{}",
-            landing.base_branch
-        )
-    })
 }
 
 /// The sentence about a patch that is there.

@@ -9,8 +9,8 @@ mod working;
 pub use asking::{MergeOf, merge};
 pub(super) use asking::{Passed, closed, confirmed, opened};
 pub use working::{
-    Concluded, LandBranch, LandingEnd, NextLanding, branches, conclude, moving, take_next, tried, untried,
-    waits,
+    Concluded, LandBranch, LandingEnd, NextLanding, Tried, branches, conclude, moving, take_next, tried,
+    untried, waits,
 };
 
 use super::{Cell, Row, Sql, Statement, azollas, reading};
@@ -19,6 +19,7 @@ use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, ObjectiveId, RecordId, RunId, WorkorderId};
 use fernery_core::blueprint::Land;
 use fernery_core::canonical;
+use fernery_core::limits::LANDINGS_TRIED;
 use fernery_core::pipeline::landing::{Fit, LandingState, land};
 
 /// A row of `landings`.
@@ -42,6 +43,8 @@ pub struct Landing {
     pub branch: Option<String>,
     /// Its commit.
     pub candidate: Option<String>,
+    /// Whether commits of earlier attempts are below that.
+    pub stacked: bool,
     /// The digest of the patch.
     pub patch_sha256: String,
     /// The tip of the base branch when the candidate was last tried on it; empty: never.
@@ -70,6 +73,8 @@ pub struct Landing {
     pub remarks: Vec<String>,
     /// How often it was worked on again by itself since a person said go.
     pub reworks: u32,
+    /// When its run passed.
+    pub opened_at: Timestamp,
 }
 
 impl Landing {
@@ -96,6 +101,7 @@ fn landing(row: &Row) -> StoreResult<Landing> {
         base_commit: row.text("base_commit")?.to_string(),
         branch: text("branch")?,
         candidate: text("candidate")?,
+        stacked: row.flag("stacked")?,
         patch_sha256: row.text("patch_sha256")?.to_string(),
         tip: row.text("tip")?.to_string(),
         fit: row.maybe_word("fit")?,
@@ -110,6 +116,7 @@ fn landing(row: &Row) -> StoreResult<Landing> {
         moved_to: text("moved_to")?,
         remarks: row.json("remarks")?,
         reworks: row.count("reworks")?,
+        opened_at: row.at("opened_at")?,
     })
 }
 
@@ -124,6 +131,26 @@ pub fn of_all(sql: &mut dyn Sql, ids: &[ObjectiveId]) -> StoreResult<Vec<Landing
     let one = include_str!("../sql/landing_by_id.sql");
     let asked: Vec<Statement<'_>> = ids.iter().map(|id| (one, vec![id.as_str().into()])).collect();
     sql.query_all(&asked)?.iter().flatten().map(landing).collect()
+}
+
+/// Which of these are no longer tried by themselves on a new tip of their branch, in one round: so many newer ones are open.
+pub fn left_out(sql: &mut dyn Sql, landings: &[Landing]) -> StoreResult<Vec<bool>> {
+    let newer = include_str!("../sql/landings_newer.sql");
+    let asked = landings.iter().map(|of| {
+        let cells: Vec<Cell<'_>> = vec![
+            of.azolla_id.as_str().into(),
+            (&of.repo_ref).into(),
+            (&of.base_branch).into(),
+            of.opened_at.into(),
+            of.objective_id.as_str().into(),
+            LANDINGS_TRIED.into(),
+        ];
+        (newer, cells)
+    });
+    let asked: Vec<Statement<'_>> = asked.collect();
+    let counted = sql.query_all(&asked)?;
+    let counts = counted.iter().map(|rows| rows.first().map_or(Ok(0), |row| row.int(0)));
+    landings.iter().zip(counts).map(|(of, newer)| Ok(of.is_open() && newer? >= LANDINGS_TRIED)).collect()
 }
 
 /// As [`of`], locked until the transaction ends. The objective is locked before.

@@ -15,7 +15,8 @@ use fernery_core::artifact::{
 };
 use fernery_core::job::retry::RetryPolicy;
 use fernery_core::journal::Act;
-use fernery_core::pipeline::landing::{Fit, LandingState, Sequel, Stopped, sequel};
+use fernery_core::limits::LANDINGS_TRIED;
+use fernery_core::pipeline::landing::{Fit, LandingState, Sequel, Stopped, not_looked_at, sequel};
 use serde_json::json;
 use std::time::Duration;
 
@@ -35,36 +36,45 @@ pub struct LandBranch {
 
 /// The branches that some patch of an azolla has not landed on.
 pub fn branches(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<Vec<LandBranch>> {
-    let rows = sql.query(include_str!("../sql/landings_branches.sql"), &[azolla_id.as_str().into()])?;
-    let of = |row: &Row| {
+    let (next, mut found) = (include_str!("../sql/landings_branch_after.sql"), Vec::<LandBranch>::new());
+    loop {
+        let (repo, branch) = found.last().map_or(("", ""), |of| (&of.repo_ref, &of.base_branch));
+        let Some(row) = sql.one(next, &[azolla_id.as_str().into(), repo.into(), branch.into()])? else {
+            return Ok(found);
+        };
         let (repo_ref, base_branch) = (row.text(0)?.to_string(), row.text(1)?.to_string());
-        Ok(LandBranch { azolla_id: azolla_id.clone(), repo_ref, base_branch })
-    };
-    rows.iter().map(of).collect()
+        found.push(LandBranch { azolla_id: azolla_id.clone(), repo_ref, base_branch });
+    }
 }
 
-/// Landings on a branch that were not tried on this tip of it.
+/// Landings on a branch that were not tried on this tip of it, of the [`LANDINGS_TRIED`] newest.
 pub fn untried(sql: &mut dyn Sql, on: &LandBranch, tip: &str, limit: i64) -> StoreResult<Vec<Landing>> {
-    let cells: [Cell<'_>; 5] = [
+    let cells: [Cell<'_>; 6] = [
         on.azolla_id.as_str().into(),
         (&on.repo_ref).into(),
         (&on.base_branch).into(),
         tip.into(),
+        LANDINGS_TRIED.into(),
         limit.into(),
     ];
-    let mut found = sql.query(include_str!("../sql/landings_to_try_below.sql"), &cells)?;
-    found.extend(sql.query(include_str!("../sql/landings_to_try_above.sql"), &cells)?);
-    found.truncate(usize::try_from(limit).unwrap_or(0));
-    found.iter().map(landing).collect()
+    sql.query(include_str!("../sql/landings_to_try.sql"), &cells)?.iter().map(landing).collect()
+}
+
+/// What came of trying a candidate on a tip.
+#[derive(Clone, Debug, Default)]
+pub struct Tried {
+    /// How it fits; `None`: it could not be tried.
+    pub fit: Option<Fit>,
+    /// Why it does not.
+    pub why: Option<String>,
+    /// The files that conflict.
+    pub files: Vec<String>,
+    /// The branch has the commit that an earlier try was about to move it to.
+    pub moved: bool,
 }
 
 /// Writes what came of trying a candidate on a tip. `false`: the landing is another one by now.
-pub fn tried(
-    sql: &mut dyn Sql,
-    seen: &Landing,
-    tip: &str,
-    (fit, why, files): (Option<Fit>, Option<&str>, &[String]),
-) -> StoreResult<bool> {
+pub fn tried(sql: &mut dyn Sql, seen: &Landing, tip: &str, found: &Tried) -> StoreResult<bool> {
     if objectives::lock(sql, &seen.objective_id)?.is_none() {
         return Ok(false);
     }
@@ -73,16 +83,24 @@ pub fn tried(
         return Ok(false);
     }
     landing.tip = tip.to_string();
-    landing.fit = fit;
-    landing.files = files.to_vec();
+    landing.fit = found.fit;
+    landing.files.clone_from(&found.files);
+    // What an operator wants is concluded by whoever carries it out.
     if landing.state == LandingState::Open {
-        landing.why = why.map(str::to_string);
-        // Somebody merged it by hand. What an operator wants is concluded by whoever carries it out.
-        if fit == Some(Fit::Contained) {
-            landing.state = LandingState::Landed;
-            let why = json!({"run_id": landing.run_id, "base_branch": landing.base_branch, "tip": tip, "by_hand": true});
-            journal::note(sql, "landing", Act::Landed, landing.objective_id.as_str(), &why)?;
-            after::done(sql, &landing.objective_id)?;
+        match (found.moved, found.fit, &landing.moved_from, &landing.moved_to) {
+            (true, _, Some(from), Some(to)) if seen.moved_to.as_ref() == Some(to) => {
+                let why = landing.why.as_deref().unwrap_or("the last try was cut short");
+                landing.remarks = vec![not_looked_at(&landing.base_branch, (from, to), why)];
+                landed(sql, &mut landing)?;
+            }
+            // Somebody merged it by hand.
+            (_, Some(Fit::Contained), ..) => {
+                (landing.moved_from, landing.moved_to) = (None, None);
+                landed(sql, &mut landing)?;
+            }
+            // Trouble is not about a tip: it is told until somebody asks once more.
+            _ if landing.tries > 0 && found.why.is_none() => {}
+            _ => landing.why.clone_from(&found.why),
         }
     }
     update(sql, &landing)?;
@@ -212,16 +230,18 @@ pub fn conclude(sql: &mut dyn Sql, next: &NextLanding, ending: &LandingEnd) -> S
             landing.moved_from = Some(from.clone());
             landing.moved_to = Some(to.clone());
             landing.tip = to.clone();
-            landing.remarks = remarks.clone();
+            landing.remarks = [remarks.clone(), trouble_before(&landing)].concat();
             landed(sql, &mut landing)?
         }
         LandingEnd::Contained { tip } => {
             (landing.moved_from, landing.moved_to) = (None, None);
             landing.tip = tip.clone();
+            landing.remarks = trouble_before(&landing);
             landed(sql, &mut landing)?
         }
         LandingEnd::Stopped { stopped, files, tried } => {
             landing.files = files.clone();
+            (landing.moved_from, landing.moved_to, landing.tries) = (None, None, 0);
             // Not tried on this tip again, so that the reason stays until the branch moves.
             if let Some((tip, fit)) = tried {
                 (landing.tip, landing.fit) = (tip.clone(), *fit);
@@ -231,13 +251,20 @@ pub fn conclude(sql: &mut dyn Sql, next: &NextLanding, ending: &LandingEnd) -> S
         LandingEnd::Trouble(why) => {
             landing.tries += 1;
             let infrastructure = infrastructure(sql, &landing)?;
+            // Where the branch was about to move stays written, and so does MOVING: the branch may have moved.
             if landing.tries < infrastructure {
-                landing.state = LandingState::Wanted;
                 landing.why = Some(why.clone());
                 landing.not_before = Some(sql.now().after(AGAIN.ceiling(landing.tries)));
                 Concluded::Later
             } else {
-                stop(sql, &mut landing, row, &Stopped { why: why.clone(), rework: false })?
+                let why = match &landing.moved_to {
+                    Some(to) => format!(
+                        "{why}; {} may have moved to commit {to} already, and the next try looks",
+                        landing.base_branch
+                    ),
+                    None => why.clone(),
+                };
+                stop(sql, &mut landing, row, &Stopped { why, rework: false })?
             }
         }
     };
@@ -252,12 +279,18 @@ fn infrastructure(sql: &mut dyn Sql, landing: &Landing) -> StoreResult<u32> {
     Ok(registered.map_or(1, |registered| registered.blueprint.retry.infrastructure.max(1)))
 }
 
+/// What went wrong before it came to its end.
+fn trouble_before(landing: &Landing) -> Vec<String> {
+    let told = |why: &String| format!("it took {} tries; what went wrong before: {why}", landing.tries + 1);
+    landing.why.iter().filter(|_| landing.tries > 0).map(told).collect()
+}
+
 fn landed(sql: &mut dyn Sql, landing: &mut Landing) -> StoreResult<Concluded> {
     landing.state = LandingState::Landed;
     landing.fit = Some(Fit::Contained);
     (landing.why, landing.files) = (None, Vec::new());
     let why = json!({"run_id": landing.run_id, "record_id": landing.record_id, "base_branch": landing.base_branch,
-                     "from": landing.moved_from, "to": landing.moved_to, "remarks": landing.remarks});
+                     "from": landing.moved_from, "to": landing.moved_to, "tip": landing.tip, "remarks": landing.remarks});
     journal::note(sql, "landing", Act::Landed, landing.objective_id.as_str(), &why)?;
     after::done(sql, &landing.objective_id)?;
     Ok(Concluded::Landed)
@@ -272,7 +305,7 @@ fn stop(
 ) -> StoreResult<Concluded> {
     let id = landing.objective_id.clone();
     landing.why = Some(stopped.why.clone());
-    (landing.moved_from, landing.moved_to, landing.not_before) = (None, None, None);
+    landing.not_before = None;
     let why = json!({"run_id": landing.run_id, "record_id": landing.record_id, "why": stopped.why});
     journal::note(sql, "landing", Act::NotLanded, id.as_str(), &why)?;
     let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {

@@ -4,9 +4,11 @@ use crate::cli::failure::Outcome;
 use crate::cli::screen::{Cell, Screen, plain, remark};
 use crate::workers::reload::told;
 use fernery_client::client::{Query, Reply};
-use fernery_client::wire::{AzollaDetail, AzollaList, AzollaSummary, ReloadRequest, ReloadResponse};
+use fernery_client::wire::{
+    AzollaChange, AzollaDetail, AzollaList, AzollaSummary, ReloadRequest, ReloadResponse,
+};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::AzollaId;
+use fernery_core::artifact::{AzollaId, ObjectiveId};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -71,10 +73,27 @@ pub(in crate::cli) async fn run(azolla: Hosted, client: &Client, screen: Screen)
                     let line = format!("  {path}: {} → {}", short(&part.before), short(&part.now));
                     screen.line(&plain(&line).replace('\n', " "))?;
                 }
+                if let Some(line) = voided(change, answer.applied) {
+                    screen.say(&plain(&line))?;
+                }
             }
             screen.line(if answer.applied { "applied" } else { "to apply it: fernery azolla reload" })
         }
     }
+}
+
+/// Whose approvals the change voids, and what to do about it.
+fn voided(change: &AzollaChange, applied: bool) -> Option<String> {
+    const NAMED_MAX: usize = 10;
+    let first = change.voided.first()?;
+    let named =
+        change.voided.iter().take(NAMED_MAX).map(ObjectiveId::to_string).collect::<Vec<_>>().join(", ");
+    let more = change.voided.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let what = if applied { "approvals that are void now" } else { "approvals that it would void" };
+    Some(format!(
+        "  {what}: {named}{more}. Each becomes NEW, and is approved again by: fernery ticket approve {first}"
+    ))
 }
 
 /// A value, cut to what a line can show.

@@ -101,8 +101,17 @@ pub(in crate::cli) async fn confirm(
         Some(run) => ids::only_run(client, run).await?,
         None => {
             let read = brief(client, id).await?;
-            let last = read.runs.last().and_then(|run| run["run_id"].as_str()).and_then(|id| id.parse().ok());
             let status = read.view.objective.status;
+            let passed = merge::passed(&read).and_then(|run| run["run_id"].as_str());
+            if let (ObjectiveStatus::Blocked, Some(run)) = (status, passed) {
+                return Err(Failure::conflict(format!(
+                    "{id} is BLOCKED: what came after run {run}, which passed, did not"
+                ))
+                .hint(format_args!("to keep that run: fernery ticket confirm {id} --run {run}")));
+            }
+            let last = read.runs.last().and_then(|run| run["run_id"].as_str());
+            let last =
+                passed.filter(|_| status == ObjectiveStatus::Done).or(last).and_then(|id| id.parse().ok());
             last.ok_or_else(|| Failure::conflict(format!("{id} is {status} and has no run to confirm")))?
         }
     };

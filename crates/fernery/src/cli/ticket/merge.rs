@@ -11,6 +11,8 @@ use fernery_client::wire::{ConfirmRequest, DecisionResponse, LandRequest, Landin
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::blueprint::MergeAs;
 use fernery_core::canonical::Digest;
+use fernery_core::inbox::deadline::is_cancelled;
+use fernery_core::limits::LANDINGS_TRIED;
 use fernery_core::patch;
 use fernery_core::pipeline::landing::{Fit, LandingState};
 use serde_json::Value;
@@ -19,6 +21,8 @@ use std::time::Duration;
 /// How often the landing is asked for: at first, and after a while, when its gates take long.
 const ASKED_FIRST: Duration = Duration::from_millis(20);
 const ASKED_LAST: Duration = Duration::from_millis(500);
+/// How long a patch that nobody can land is waited for: a server may be starting.
+const STUCK_FOR: Duration = Duration::from_secs(2);
 /// Files of the patch that are named.
 const FILES_SHOWN: usize = 20;
 
@@ -39,7 +43,8 @@ pub(in crate::cli) async fn merge(
     }
     let read = detail(client, id).await?.read()?;
     let landing = landing_of(id, &read)?;
-    let unconfirmed = read.view.unconfirmed;
+    let kept = is_kept(&read);
+    let unconfirmed = read.view.unconfirmed || kept;
     match landing.state {
         LandingState::Landed => return told(&landing, screen),
         LandingState::Wanted | LandingState::Moving => return waited(id, client, screen).await,
@@ -48,8 +53,24 @@ pub(in crate::cli) async fn merge(
     if !screen.json {
         show(screen, id, &read, &landing)?;
     }
+    // A conflict is told before anything is confirmed: who only knows that the run passed may want another one.
+    let conflict = known_conflict(&landing).filter(|_| unconfirmed);
+    if let Some(why) = conflict.as_ref().filter(|_| yes) {
+        let told = format!("{id} conflicts: {why}; nothing was confirmed, and nothing was merged");
+        return Err(Failure::conflict(plain(&told))
+            .hint(format_args!("let it be worked on again: {}", reopening(id, &landing))));
+    }
     if !yes {
-        let what = if unconfirmed { "confirm this run and merge its patch" } else { "merge this patch" };
+        let what = match (&conflict, unconfirmed) {
+            (Some(why), _) => {
+                format!(
+                    "it conflicts: {}. Confirm this run and try to merge its patch all the same",
+                    plain(why)
+                )
+            }
+            (None, true) => "confirm this run and merge its patch".into(),
+            (None, false) => "merge this patch".into(),
+        };
         input::confirmed(&format!("{what} into {}? [y/N] ", landing.base_branch), UNMERGED)?;
     }
     if unconfirmed {
@@ -72,20 +93,39 @@ pub(in crate::cli) async fn merge(
     waited(id, client, screen).await
 }
 
-/// The landing of a ticket that is finished; of one that an earlier version judged, as the server would write it down.
+/// Why it is known to conflict with the tip of its branch. A patch that is not tried on new tips may merge by now.
+fn known_conflict(landing: &LandingView) -> Option<String> {
+    let known = landing.fit == Some(Fit::Conflicts) && !landing.left_out;
+    known.then(|| landing.why.clone().unwrap_or_else(|| format!("with {}", landing.base_branch)))
+}
+
+/// Whether what came after a run that passed did not, and a merge keeps that run.
+pub(super) fn is_kept(read: &ObjectiveDetail) -> bool {
+    let o = &read.view.objective;
+    o.status == ObjectiveStatus::Blocked && !is_cancelled(o) && passed(read).is_some()
+}
+
+/// The last run that passed.
+pub(super) fn passed(read: &ObjectiveDetail) -> Option<&Value> {
+    read.runs.iter().rev().find(|run| run["gate_result"] == "PASS")
+}
+
+/// The landing of a ticket that is finished; of one that an earlier version judged, and of a run that is kept, as the server
+/// would write it down.
 fn landing_of(id: &ObjectiveId, read: &ObjectiveDetail) -> Outcome<LandingView> {
     let status = read.view.objective.status;
-    if status != ObjectiveStatus::Done {
+    let kept = is_kept(read);
+    if status != ObjectiveStatus::Done && !kept {
         return Err(Failure::conflict(format!("{id} is {status}: only a ticket that is DONE can be merged")));
     }
-    let known = read.view.landing.clone();
+    let known = read.view.landing.clone().filter(|_| !kept);
     known
         .or_else(|| of_earlier(read))
         .ok_or_else(|| Failure::conflict(format!("the output of {id} is no patch for a branch")))
 }
 
 fn of_earlier(read: &ObjectiveDetail) -> Option<LandingView> {
-    let run = read.runs.last()?;
+    let run = passed(read)?;
     let bundle = read.output_bundles.iter().find(|of| of["output_id"] == run["output_id"])?;
     let work = read.workorders.iter().find(|of| of["work_order_id"] == run["work_order_id"])?;
     let snapshot =
@@ -102,6 +142,8 @@ fn of_earlier(read: &ObjectiveDetail) -> Option<LandingView> {
         base_branch: said("base_branch")?,
         base_commit: said("commit_sha")?,
         tip: String::new(),
+        left_out: false,
+        waiting: None,
         branch: None,
         merge: MergeAs::FastForward,
         commit: None,
@@ -112,7 +154,7 @@ fn of_earlier(read: &ObjectiveDetail) -> Option<LandingView> {
 
 /// Waits until the patch has landed, or not.
 async fn waited(id: &ObjectiveId, client: &Client, screen: Screen) -> Outcome {
-    let (mut pause, mut said) = (ASKED_FIRST, false);
+    let (mut pause, mut said, mut stuck) = (ASKED_FIRST, false, Duration::ZERO);
     loop {
         let reply: Reply<LandingView> =
             client.get(&path(id, "landing"), &Query::new(), Duration::ZERO).await?;
@@ -122,6 +164,12 @@ async fn waited(id: &ObjectiveId, client: &Client, screen: Screen) -> Outcome {
             LandingState::Landed => return told(&landing, screen),
             LandingState::Open | LandingState::Reworked => return Err(stopped(id, &landing)),
         }
+        if let Some(waiting) = landing.waiting.filter(|_| stuck >= STUCK_FOR) {
+            return Err(Failure::conflict(plain(&format!("{id} does not land: {}", waiting.why))).hint(format_args!(
+                "your wish is recorded and stays: it lands by itself as soon as a server can; fernery ticket show {id} says \
+                 whether it has, and fernery ticket reopen {id} takes the wish back"
+            )));
+        }
         if !said && !screen.json && pause == ASKED_LAST {
             said = true;
             remark(
@@ -129,6 +177,7 @@ async fn waited(id: &ObjectiveId, client: &Client, screen: Screen) -> Outcome {
             );
         }
         tokio::time::sleep(pause).await;
+        stuck += pause;
         pause = (pause * 6 / 5).min(ASKED_LAST);
     }
 }
@@ -160,19 +209,26 @@ pub(in crate::cli) fn line(landing: &LandingView) -> String {
     match (landing.state, landing.fit, &landing.commit) {
         (LandingState::Landed, _, Some(commit)) => format!("landed on {branch} as commit {}", short(commit)),
         (LandingState::Landed, _, None) => format!("landed: {branch} has it already"),
-        (LandingState::Wanted | LandingState::Moving, ..) => match &landing.why {
-            Some(why) => format!("is landing on {branch}; it is tried again: {why}"),
-            None => format!("is landing on {branch}"),
+        (LandingState::Wanted | LandingState::Moving, ..) => match (&landing.waiting, &landing.why) {
+            (Some(waiting), _) => format!("is wanted on {branch} and does not land: {}", waiting.why),
+            (None, Some(why)) => format!("is landing on {branch}; it is tried again: {why}"),
+            (None, None) => format!("is landing on {branch}"),
         },
         (LandingState::Reworked, ..) => "conflicted, and is worked on again by itself".into(),
-        (LandingState::Open, Some(Fit::Conflicts), _) => {
-            format!("conflicts: {}", landing.why.as_deref().unwrap_or(branch))
+        (LandingState::Open, fit, _) => {
+            let last = match (&landing.why, fit) {
+                (why, Some(Fit::Conflicts)) => format!("conflicts: {}", why.as_deref().unwrap_or(branch)),
+                (Some(why), _) => format!("did not land: {why}"),
+                (None, Some(_)) => format!("merges with {branch} at {}", short(&landing.tip)),
+                (None, None) => format!("not tried on {branch} yet"),
+            };
+            match landing.left_out {
+                true => format!(
+                    "{last}; not tried on newer tips, since {LANDINGS_TRIED} newer patches have not landed: a merge tries it"
+                ),
+                false => last,
+            }
         }
-        (LandingState::Open, fit, _) => match (&landing.why, fit) {
-            (Some(why), _) => format!("did not land: {why}"),
-            (None, Some(_)) => format!("merges with {branch} at {}", short(&landing.tip)),
-            (None, None) => format!("not tried on {branch} yet"),
-        },
     }
 }
 
@@ -208,7 +264,10 @@ pub(in crate::cli) fn next(detail: &ObjectiveDetail) -> Vec<String> {
     };
     let last = || detail.pauses.iter().max_by_key(|pause| pause.created_at);
     match (landing.state, landing.fit) {
-        (LandingState::Wanted | LandingState::Moving, _) => vec!["Nothing: it lands by itself".into()],
+        (LandingState::Wanted | LandingState::Moving, _) => match &landing.waiting {
+            Some(waiting) => vec![waiting.why.clone()],
+            None => vec!["Nothing: it lands by itself".into()],
+        },
         (LandingState::Open, Some(Fit::Conflicts)) => {
             vec![format!("Let it be worked on again: {}", reopening(id, landing))]
         }
@@ -254,7 +313,11 @@ fn show(screen: Screen, id: &ObjectiveId, read: &ObjectiveDetail, landing: &Land
         let (more, less, _) = counts(file);
         (plus + more, minus + less)
     });
-    let confirmed = if read.view.unconfirmed { "no: your yes confirms it" } else { "yes" };
+    let confirmed = match (is_kept(read), read.view.unconfirmed) {
+        (true, _) => "no: what came after it did not pass; your yes keeps this run and confirms it",
+        (false, true) => "no: your yes confirms it",
+        (false, false) => "yes",
+    };
     screen.facts(&[
         ("ticket", id.into()),
         ("title", (&read.view.objective.title).into()),
@@ -298,5 +361,26 @@ fn how(landing: &LandingView) -> &'static str {
             "fast-forward: one commit on top of the tip, after the gates passed on the merged files"
         }
         MergeAs::MergeCommit => "a merge commit, after the gates passed on the merged files",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_patch_that_is_no_longer_tried_says_so_and_is_known_to_conflict_no_longer() {
+        let landing = |left_out: bool, fit: &str| -> LandingView {
+            let of = json!({"state": "OPEN", "fit": fit, "why": null, "files": [], "run_id": "r", "patch_sha256": "p",
+                "repo_ref": "app", "base_branch": "main", "base_commit": "b", "tip": "0123456789abcdef", "left_out": left_out,
+                "branch": null, "merge": "ff", "commit": null, "remarks": [], "by_hand": []});
+            serde_json::from_value(of).expect("a landing")
+        };
+        assert_eq!(line(&landing(false, "MERGES")), "merges with main at 0123456789ab");
+        let said = line(&landing(true, "MERGES"));
+        assert!(said.contains("since 100 newer patches have not landed: a merge tries it"), "{said}");
+        assert_eq!(known_conflict(&landing(false, "CONFLICTS")).as_deref(), Some("with main"));
+        assert_eq!(known_conflict(&landing(true, "CONFLICTS")), None);
     }
 }

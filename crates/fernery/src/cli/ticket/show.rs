@@ -282,10 +282,15 @@ pub(super) fn next(detail: &ObjectiveDetail) -> Vec<String> {
         ObjectiveStatus::Todo | ObjectiveStatus::InProgress => stands(detail),
         ObjectiveStatus::Blocked => {
             let last = detail.pauses.iter().max_by_key(|pause| pause.created_at);
-            last.map_or_else(
+            let mut actions = last.map_or_else(
                 || vec![format!("fernery ticket unblock {id} --all")],
                 |pause| pause.prioritized_actions.clone(),
-            )
+            );
+            let keep = format!("fernery ticket merge {id}");
+            if merge::is_kept(detail) && !actions.iter().any(|action| action.ends_with(&keep)) {
+                actions.push(format!("Or keep the run that passed before: {keep}"));
+            }
+            actions
         }
         ObjectiveStatus::Done if detail.view.unconfirmed => vec![
             format!("Check the result, and confirm it: fernery ticket confirm {id}"),

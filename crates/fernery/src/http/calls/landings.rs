@@ -2,17 +2,18 @@
 
 use super::decisions::{decide, deciding};
 use super::named::{missing, named};
+use super::waiting;
 use crate::http::problem::Refused;
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
 use fernery_client::wire::{LandRequest, LandingView};
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::blueprint::Land;
-use fernery_core::pipeline::landing::by_hand;
+use fernery_core::pipeline::landing::{ByHand, LandingState, by_hand};
 use fernery_engine::StoreError;
-use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::landing::{self, Landing, MergeOf};
 use fernery_engine::pipeline::objectives::ObjectiveRow;
+use fernery_engine::pipeline::{Sql, hosts};
 use std::collections::HashMap;
 
 /// `POST /v1/objectives/{id}/merge`
@@ -44,7 +45,14 @@ pub(in crate::http) fn of_objective(
 ) -> Result<Option<LandingView>, StoreError> {
     let Some(landing) = landing::of(sql, id)? else { return Ok(None) };
     let land = landing::land_of(sql, &landing)?;
-    Ok(Some(view(&landing, land)))
+    let left_out = landing::left_out(sql, std::slice::from_ref(&landing))?.pop().unwrap_or_default();
+    let repo = (landing.repo_ref.as_str(), landing.base_branch.as_str());
+    let waiting = match landing.is_wanted() {
+        true => hosts::lacks(sql, &landing.azolla_id, repo)?,
+        false => None,
+    };
+    let waiting = waiting.as_ref().map(waiting::view);
+    Ok(Some(LandingView { waiting, ..view(&landing, land, left_out) }))
 }
 
 /// The landings of the finished objectives of a page, in one round.
@@ -58,13 +66,23 @@ pub(in crate::http) fn of_page(
         return Ok(HashMap::new());
     }
     let landings = landing::of_all(sql, &ids)?;
-    Ok(landings.iter().map(|landing| (landing.objective_id.clone(), view(landing, Land::UNSAID))).collect())
+    let left_out = landing::left_out(sql, &landings)?;
+    let view = |(of, left_out): (&Landing, bool)| (of.objective_id.clone(), view(of, Land::UNSAID, left_out));
+    Ok(landings.iter().zip(left_out).map(view).collect())
 }
 
-fn view(landing: &Landing, land: Land) -> LandingView {
-    let straight = landing.tip.is_empty() || landing.tip == landing.base_commit;
-    let branch = landing.branch.as_deref().filter(|_| landing.is_open());
-    let by_hand = branch.map(|branch| by_hand(branch, &landing.base_branch, land.merge, straight));
+fn view(landing: &Landing, land: Land, left_out: bool) -> LandingView {
+    let by_hand = landing.candidate.as_deref().filter(|_| landing.is_open()).map(|candidate| {
+        by_hand(ByHand {
+            candidate,
+            base_commit: &landing.base_commit,
+            base_branch: &landing.base_branch,
+            merge: land.merge,
+            straight: landing.tip.is_empty() || landing.tip == landing.base_commit,
+            reworked: landing.stacked,
+        })
+    });
+    let moves = matches!(landing.state, LandingState::Moving | LandingState::Landed);
     LandingView {
         state: landing.state,
         fit: landing.fit,
@@ -76,9 +94,11 @@ fn view(landing: &Landing, land: Land) -> LandingView {
         base_branch: landing.base_branch.clone(),
         base_commit: landing.base_commit.clone(),
         tip: landing.tip.clone(),
+        left_out,
+        waiting: None,
         branch: landing.branch.clone(),
         merge: land.merge,
-        commit: landing.moved_to.clone(),
+        commit: landing.moved_to.clone().filter(|_| moves),
         remarks: landing.remarks.clone(),
         by_hand: by_hand.unwrap_or_default(),
     }

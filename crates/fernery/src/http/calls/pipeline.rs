@@ -86,8 +86,8 @@ impl PipelineView {
     }
 
     /// What reads the blueprints again; `None` where no worker runs.
-    pub(crate) fn live(&self) -> Option<&Live> {
-        self.live.as_deref()
+    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+        self.live.clone()
     }
 
     /// What this process can start work on; `None` where no worker runs.

@@ -6,7 +6,7 @@ use fernery_core::artifact::{ContextSnapshot, GateResult, OutputBundle, Workorde
 use fernery_core::names::showable;
 use fernery_core::patch;
 use fernery_core::patch::protects::{Relied, Touched, allowed_by, touched};
-use fernery_core::pipeline::evidence::{BRANCH, Evidence, said};
+use fernery_core::pipeline::evidence::{BRANCH, Evidence, STACKED, said};
 use fernery_core::pipeline::membrane::outcome;
 use fernery_core::pipeline::prompt::title_of;
 use fernery_exec::git::applied_patch::{AppliedPatch, NotApplied, Saying};
@@ -165,10 +165,11 @@ impl Trial {
         let applied = self.applied.get().filter(|_| outcome(&bundle.metadata).is_success())?;
         let name = workorder.branch_name.as_deref()?;
         Some(match self.publish(applied, (name, earlier), workorder, bundle).await {
-            Ok(Published { branch, commit, why_new }) => {
-                let why_new =
-                    why_new.map_or(String::new(), |why| format!("\nnote: {why}; this is a new branch"));
-                let log_tail = format!("{branch} at {commit}{}", showable(&why_new));
+            Ok(Published { branch, commit, on_earlier, why_new }) => {
+                let stacked = on_earlier.map(|of| format!("\n{STACKED}{of}, of an earlier attempt"));
+                let why_new = why_new.map(|why| format!("\nnote: {why}; this is a new branch"));
+                let note = stacked.or(why_new).unwrap_or_default();
+                let log_tail = format!("{branch} at {commit}{}", showable(&note));
                 Evidence { result: Some(GateResult::Pass), log_tail, ..blank(BRANCH) }
             }
             Err(why) => trouble(BRANCH, &why),

@@ -11,7 +11,7 @@ use fernery_core::blueprint::{Land, MergeAs};
 use fernery_core::names::showable;
 use fernery_core::pipeline::approval::Decision;
 use fernery_core::pipeline::judging::{Verdict, verdict};
-use fernery_core::pipeline::landing::{Fit, LandingState, Stopped};
+use fernery_core::pipeline::landing::{Fit, Stopped, not_looked_at};
 use fernery_engine::pipeline::landing::{self, Concluded, Landing, LandingEnd, NextLanding};
 use fernery_engine::pipeline::reading;
 use fernery_engine::{StoreError, door};
@@ -136,8 +136,7 @@ impl Lander {
             };
         }
         // An earlier try may have moved the branch and died before it could say so.
-        if let (LandingState::Moving, Some(from), Some(to)) =
-            (case.landing.state, &case.landing.moved_from, &case.landing.moved_to)
+        if let (Some(from), Some(to)) = (&case.landing.moved_from, &case.landing.moved_to)
             && or_end!(has(repository, branch, to).await)
         {
             return Ok(Ok(self.finished(case, from, to).await));
@@ -216,7 +215,9 @@ impl Lander {
         door::failpoint("land-followed");
         let remarks = match followed {
             Ok(trees) => trees.iter().map(remark).collect(),
-            Err(error) => vec![showable(&format!("working trees were not looked at: {error}"))],
+            Err(error) => {
+                vec![showable(&not_looked_at(&case.landing.base_branch, (from, to), &error.to_string()))]
+            }
         };
         Round::Ended(LandingEnd::Landed { from: from.into(), to: to.into(), remarks })
     }

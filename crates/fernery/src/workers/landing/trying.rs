@@ -6,14 +6,22 @@ use crate::workers::driver::Pass;
 use crate::workers::leftovers::gate_folder;
 use fernery_core::pipeline::landing::Fit;
 use fernery_engine::StoreError;
-use fernery_engine::pipeline::landing::{self, LandBranch, Landing};
+use fernery_engine::pipeline::landing::{self, LandBranch, Landing, Tried};
 use fernery_exec::git::applied_patch::NotApplied;
+use fernery_exec::git::landing::has;
 use fernery_exec::git::merging::{Candidate, Merged, merge, scratch};
 use fernery_exec::git::repository::Repository;
 use std::path::Path;
 
-/// How a candidate fits, why not, and in which files; no fit: it could not be tried.
-type Found = (Option<Fit>, Option<String>, Vec<String>);
+/// A candidate that fits so.
+fn fits(fit: Fit) -> Tried {
+    Tried { fit: Some(fit), ..Tried::default() }
+}
+
+/// A candidate that could not be tried.
+fn untried(why: Option<String>) -> Tried {
+    Tried { why, ..Tried::default() }
+}
 
 impl Lander {
     /// Tries those candidates on a branch that were not tried on its tip. One look at the branch, however many there are.
@@ -35,14 +43,15 @@ impl Lander {
         for landing in untried {
             let name = format!("try-{}.git", self.by.owner_id);
             let dir = gate_folder(&self.work, landing.work_order_id.as_str(), &name, 0);
-            let (fit, why, files) = self.fit(&dir, &repository, &landing, &tip).await?;
+            let mut found = self.fit(&dir, &repository, &landing, &tip).await?;
+            // A try that an operator wanted, and that ended in trouble, may have moved the branch.
+            if let Some(to) = &landing.moved_to {
+                found.moved = has(&repository, &on.base_branch, to).await.unwrap_or(false);
+            }
             let _ = std::fs::remove_dir_all(&dir);
-            pass.count(fit.map_or("could_not_be_tried", Fit::as_str), 1);
+            pass.count(found.fit.map_or("could_not_be_tried", Fit::as_str), 1);
             let (tip, id) = (tip.clone(), landing.objective_id.clone());
-            let tried = self
-                .substrate
-                .act(&id, move |sql| landing::tried(sql, &landing, &tip, (fit, why.as_deref(), &files)));
-            tried.await?;
+            self.substrate.act(&id, move |sql| landing::tried(sql, &landing, &tip, &found)).await?;
         }
         Ok(())
     }
@@ -53,9 +62,9 @@ impl Lander {
         repository: &Repository,
         landing: &Landing,
         tip: &str,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<Tried, StoreError> {
         if landing.base_commit == tip {
-            return Ok((Some(Fit::Merges), None, Vec::new()));
+            return Ok(fits(Fit::Merges));
         }
         let left = match &landing.candidate {
             Some(commit) if repository.has_commit(commit).await.unwrap_or(false) => Some(commit.clone()),
@@ -67,25 +76,27 @@ impl Lander {
             }
             None => {
                 let Some(reviewed) = self.reviewed(landing).await? else {
-                    return Ok((None, None, Vec::new()));
+                    return Ok(untried(None));
                 };
                 match make(dir, repository, landing, &reviewed).await {
                     Ok(made) => Ok((made.applied.git(), made.commit)),
-                    Err(NotApplied::Unfit(why)) => return Ok((Some(Fit::Conflicts), Some(why), Vec::new())),
+                    Err(NotApplied::Unfit(why)) => {
+                        return Ok(Tried { why: Some(why), ..fits(Fit::Conflicts) });
+                    }
                     Err(NotApplied::Trouble(why)) => Err(why),
                 }
             }
         };
         let (git, commit) = match made {
             Ok(made) => made,
-            Err(why) => return Ok((None, Some(why), Vec::new())),
+            Err(why) => return Ok(untried(Some(why))),
         };
         let (base, branch) = (landing.base_commit.as_str(), landing.base_branch.as_str());
         Ok(match merge(&git, Candidate { base, commit: &commit, branch, tip }).await {
-            Ok(Merged::Clean(_)) => (Some(Fit::Merges), None, Vec::new()),
-            Ok(Merged::Contained) => (Some(Fit::Contained), None, Vec::new()),
-            Ok(Merged::Conflict { files, why }) => (Some(Fit::Conflicts), Some(why), files),
-            Err(error) => (None, Some(error.to_string()), Vec::new()),
+            Ok(Merged::Clean(_)) => fits(Fit::Merges),
+            Ok(Merged::Contained) => fits(Fit::Contained),
+            Ok(Merged::Conflict { files, why }) => Tried { why: Some(why), files, ..fits(Fit::Conflicts) },
+            Err(error) => untried(Some(error.to_string())),
         })
     }
 }

@@ -1,10 +1,11 @@
 //! What lands, how, and what stops it.
 
 use super::{
-    commit_on_main, decisions, done, fits, landed, landing_by, merge, plain, status, with_check, yard_with,
+    commit_on_main, decisions, done, fits, landed, landing_by, merge, plain, stands_still, status,
+    with_check, yard_with,
 };
 use crate::program::{fernery, run_in};
-use crate::yard::{Yard, eventually, git};
+use crate::yard::{Yard, git};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -19,7 +20,8 @@ fn one_command_confirms_and_merges_and_a_second_one_says_that_it_has_landed() {
     let listed = yard.server.run(["ticket", "list"]).exits(0).stdout;
     assert!(listed.contains("merges with main"), "{listed}");
     let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
-    assert!(shown.contains("git switch main && git merge --ff-only azolla/t"), "{shown}");
+    let candidate = git(&repo, &["rev-parse", "azolla/t"]);
+    assert!(shown.contains(&format!("git switch main && git merge --ff-only {candidate}")), "{shown}");
     let said = merge(&yard, "t").exits(0);
     assert!(said.stdout.contains("landed on main as commit"), "{}", said.stdout);
     assert!(
@@ -114,6 +116,18 @@ fn a_conflict_names_the_file_stops_and_offers_one_action_that_works() {
         ),
         "{page}"
     );
+    // It is told before anything is confirmed.
+    let said = merge(&yard, "t").exits(4).stderr;
+    assert!(
+        said.contains("t conflicts: main changed the same lines: greeting.txt; nothing was confirmed"),
+        "{said}"
+    );
+    assert!(
+        said.contains("fernery ticket reopen t --note 'main changed the same lines: greeting.txt'"),
+        "{said}"
+    );
+    assert_eq!(decisions(&yard.objective("t")), ["APPROVE"]);
+    yard.server.run(["ticket", "confirm", "t"]).exits(0);
     let said = merge(&yard, "t").exits(4).stderr;
     assert!(said.contains("did not land: main changed the same lines: greeting.txt"), "{said}");
     assert_eq!((git(&repo, &["rev-parse", "main"]), status(&repo)), (tip, String::new()));
@@ -144,6 +158,7 @@ fn what_is_there_already_is_not_merged_again_and_a_part_of_it_stops() {
     assert!(said.contains("main has it already"), "{said}");
     done(&yard, "part", "mock: write a.txt a\nmock: write b.txt b");
     commit_on_main(&repo, "a.txt", "a\n");
+    yard.server.run(["ticket", "confirm", "part"]).exits(0);
     let said = merge(&yard, "part").exits(4).stderr;
     assert!(
         said.contains("not make exactly the changes that were reviewed") && said.contains("a.txt"),
@@ -180,7 +195,7 @@ fn a_base_that_moves_during_the_merge_loses_nothing() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    assert!(eventually(|| crate::kills::is_stopped(yard.server.pid())), "it never came there");
+    stands_still(&yard);
     commit_on_main(&repo, "other.txt", "other\n");
     let between = git(&repo, &["rev-parse", "main"]);
     yard.server.signal(Signal::CONT);
@@ -250,6 +265,9 @@ fn a_base_whose_history_was_changed_is_left_alone() {
     let tip = git(&repo, &["rev-parse", "main"]);
     fits(&yard, "t", "CONFLICTS");
     let said = merge(&yard, "t").exits(4).stderr;
+    assert!(said.contains("no longer has") && said.contains("nothing was confirmed"), "{said}");
+    yard.server.run(["ticket", "confirm", "t"]).exits(0);
+    let said = merge(&yard, "t").exits(4).stderr;
     assert!(said.contains("no longer has"), "{said}");
     assert_eq!(git(&repo, &["rev-parse", "main"]), tip);
 }
@@ -318,7 +336,7 @@ fn a_repository_that_this_server_no_longer_has_is_told_at_once() {
         ["--azolla", "yard.toml", "--azolla", "quick.toml", "--repos", "web=repo#main", "--lease-ttl", "2s"];
     let server = crate::program::Server::start_in(dir, &flags);
     let said = server.run(["ticket", "merge", "t", "--yes"]).exits(4).stderr;
-    assert!(said.contains("repository app is not in [repos] of this server"), "{said}");
+    assert!(said.contains("no process that hosts azolla yard has repository app"), "{said}");
     let seen: Value = server.read("/v1/objectives/t").1;
     assert_eq!(decisions(&seen), ["APPROVE", "CONFIRM"]);
 }
@@ -332,6 +350,7 @@ fn an_export_with_landings_is_complete() {
     merge(&yard, "t").exits(0);
     done(&yard, "u", "mock: first append greeting.txt u\nmock: again write greeting.txt Good morning\\nu");
     commit_on_main(&repo, "greeting.txt", "Good morning\n");
+    yard.server.run(["ticket", "confirm", "u"]).exits(0);
     let said = merge(&yard, "u").exits(4).stderr;
     assert!(said.contains("it is worked on again by itself"), "{said}");
     yard.until("u", "done again", |objective| {

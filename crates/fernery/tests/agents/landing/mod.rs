@@ -2,18 +2,24 @@
 //! git would have given them.
 
 mod after;
+mod by_hand;
+mod kept;
 mod kills;
 mod merges;
 mod owners;
 mod queue;
 mod trees;
+mod trouble;
 
-use crate::program::Answer;
+use crate::fresh_database::fresh_database;
+use crate::program::{Answer, fernery};
 use crate::yard::{GATES, Yard, blueprint, git, lay_out};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use std::process::{Child, Stdio};
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 /// The blueprint of these tests, with more of it before its tables.
 fn plain() -> String {
@@ -54,6 +60,25 @@ fn landed(yard: &Yard, id: &str) -> Value {
 
 fn merge(yard: &Yard, id: &str) -> Answer {
     yard.server.run(["ticket", "merge", id, "--yes"])
+}
+
+/// A command of an operator that nobody waits for: the server may die before it answers.
+fn asking(yard: &Yard, args: &[&str]) -> Child {
+    let mut command = fernery();
+    command.current_dir(yard.server.dir.path()).args(args).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Waits until the server stands still at its failpoint.
+fn stands_still(yard: &Yard) {
+    assert!(crate::yard::eventually(|| crate::kills::is_stopped(yard.server.pid())), "it never came there");
+}
+
+/// The same on both databases, with the flags of a server.
+fn on_both(test: impl Fn(&[&str])) {
+    test(&[]);
+    let database = Runtime::new().unwrap().block_on(fresh_database());
+    test(&["--database", &database.url()]);
 }
 
 /// Something else comes to main, without touching the working tree of these tests' repository.

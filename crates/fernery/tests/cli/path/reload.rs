@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 use tempfile::TempDir;
 
 fn write(dir: &Path, name: &str, description: &str, more: &str) {
@@ -116,6 +117,73 @@ fn a_reload_that_is_killed_is_done_or_not_done() {
         let server = Server::start_in(dir, &FLAGS);
         assert_eq!(descriptions(&server), ["second", "second"], "{point}");
     }
+}
+
+/// Who asked for it hangs up when the database has the new blueprints: the process takes them over all the same.
+#[test]
+fn a_reload_comes_to_its_end_whoever_hangs_up() {
+    let dir = folder();
+    let mut command = fernery();
+    command.current_dir(dir.path()).env("FERNERY_FAILPOINT", "hold:reload-registered");
+    command.args(["up", "--listen", "127.0.0.1:0"]).args(FLAGS);
+    let server = Server::spawn(command, dir);
+    // Another azolla in the same file, which only a process that took it over hosts.
+    write(server.dir.path(), "three", "first", "");
+    fs::rename(server.dir.path().join("three.toml"), server.dir.path().join("two.toml")).unwrap();
+    let mut asking = fernery();
+    asking.current_dir(server.dir.path()).args(["azolla", "reload"]);
+    let mut asking = asking.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let stat = format!("/proc/{}/stat", server.pid());
+    assert!(eventually(|| fs::read_to_string(&stat).unwrap().contains(") T ")), "it never came there");
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    server.signal(Signal::CONT);
+    let premises = || server.run(["azolla", "reload", "--dry-run"]).exits(0).stdout;
+    assert!(eventually(|| premises() == "nothing has changed\n"), "{}", premises());
+    server.signal(Signal::TERM);
+    let (status, log) = server.ended_with_log();
+    let reloaded = log.lines().filter(|line| line.contains("reloaded")).collect::<Vec<_>>();
+    assert!(status.success() && reloaded.iter().any(|line| line.contains("three")), "{log}");
+}
+
+fn approvals_that_a_change_voids_are_named(server: &Server) {
+    const ONE: &str = "[limits]\nconcurrency = 1\n";
+    write(server.dir.path(), "one", "first", ONE);
+    server.run(["azolla", "reload"]).exits(0);
+    for id in ["T-1", "T-2", "T-3", "T-4"] {
+        server.run(["ticket", "new", "--azolla", "one", "--id", id, "--title", "x"]).exits(0);
+    }
+    // The first one is under way, and goes on under the blueprint that it was made under. The last one nobody has approved.
+    server.run(["ticket", "approve", "T-1", "--yes"]).exits(0);
+    let status = || server.read("/v1/objectives/T-1").1["objective"]["status"].clone();
+    assert!(eventually(|| status() == "IN_PROGRESS"), "{}", status());
+    for id in ["T-2", "T-3"] {
+        server.run(["ticket", "approve", id, "--yes"]).exits(0);
+    }
+    // What is no part of an approval voids none.
+    write(server.dir.path(), "one", "second", ONE);
+    let done = server.run(["azolla", "reload"]).exits(0).stdout;
+    assert!(done.contains("description") && !done.contains("approval"), "{done}");
+    write(server.dir.path(), "one", "second", &format!("gates = [{{ kind = \"schema\" }}]\n{ONE}"));
+    let would = server.run(["azolla", "reload", "--dry-run"]).exits(0).stdout;
+    assert!(would.contains("approvals that it would void: T-2, T-3."), "{would}");
+    let would = server.run(["azolla", "reload", "--dry-run", "--json"]).exits(0).json();
+    assert_eq!(would["azollas"][0]["voided"], json!(["T-2", "T-3"]), "{would:#}");
+    let done = server.run(["azolla", "reload"]).exits(0).stdout;
+    assert!(
+        done.contains("approvals that are void now: T-2, T-3.")
+            && done.contains("fernery ticket approve T-2"),
+        "{done}"
+    );
+}
+
+#[test]
+fn a_reload_names_the_approvals_that_it_voids() {
+    approvals_that_a_change_voids_are_named(&Server::start_in(folder(), &FLAGS));
+    let database = tokio::runtime::Runtime::new().unwrap().block_on(fresh_database());
+    let url = database.url();
+    let flags: Vec<&str> = FLAGS.into_iter().chain(["--database", &url]).collect();
+    approvals_that_a_change_voids_are_named(&Server::start_in(folder(), &flags));
 }
 
 #[test]

@@ -10,6 +10,7 @@ CREATE TABLE fernery.landings (
     base_commit   text COLLATE "C" NOT NULL, -- which the patch is for
     branch        text, -- the candidate's, and its commit
     candidate     text,
+    stacked       boolean NOT NULL DEFAULT false, -- commits of earlier attempts are below it
     patch_sha256  text NOT NULL,
     tip           text COLLATE "C" NOT NULL DEFAULT '', -- of the base branch, when the candidate was last tried on it
     fit           text, -- what came of that
@@ -26,9 +27,10 @@ CREATE TABLE fernery.landings (
     moved_to      text, -- to there
     remarks       text NOT NULL DEFAULT '[]', -- what its working trees were left with
     reworks       bigint NOT NULL DEFAULT 0, -- since a person said go
+    opened_at     timestamptz NOT NULL, -- when its run passed
     updated_at    timestamptz NOT NULL
 );
-CREATE INDEX landings_to_try ON fernery.landings (azolla_id, repo_ref, base_branch, tip, objective_id) WHERE open;
+CREATE INDEX landings_to_try ON fernery.landings (azolla_id, repo_ref, base_branch, opened_at, objective_id) WHERE open;
 CREATE INDEX landings_wanted ON fernery.landings (azolla_id, repo_ref, base_branch, wanted_at, objective_id) WHERE wanted;
 
 -- Tickets that wait for another one: their blocker is resolved when that one is confirmed or has landed.
@@ -39,3 +41,12 @@ CREATE TABLE fernery.dependencies (
     PRIMARY KEY (objective_id, blocker_id)
 );
 CREATE INDEX dependencies_of ON fernery.dependencies (after_id, objective_id);
+
+-- Which process hosts an azolla and works on its tickets, and with which repositories. A row counts for a minute.
+CREATE TABLE fernery.hosts (
+    owner     text COLLATE "C" NOT NULL, -- the process
+    azolla_id text COLLATE "C" NOT NULL,
+    repos     text NOT NULL, -- their names
+    said_at   timestamptz NOT NULL,
+    PRIMARY KEY (azolla_id, owner)
+);

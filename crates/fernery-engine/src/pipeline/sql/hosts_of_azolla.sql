@@ -1,0 +1,2 @@
+-- The repositories of each process that has said since $2 that it hosts an azolla.
+SELECT repos FROM hosts WHERE azolla_id = $1 AND said_at > $2;

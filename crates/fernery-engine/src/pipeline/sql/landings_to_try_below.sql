@@ -1,5 +1,0 @@
--- Landings that were not tried on this tip, of those whose tip sorts before it.
-SELECT objective_id, azolla_id, run_id, work_order_id, repo_ref, base_branch, base_commit, branch, candidate, patch_sha256, tip,
-       fit, why, files, state, record_id, wanted_at, tries, not_before, moved_from, moved_to, remarks, reworks
-FROM landings WHERE open AND azolla_id = $1 AND repo_ref = $2 AND base_branch = $3 AND tip < $4
-ORDER BY tip, objective_id LIMIT $5;

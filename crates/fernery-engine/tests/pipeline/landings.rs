@@ -1,0 +1,203 @@
+//! Patches on their way to a branch: which are tried, who could land them, and a run that is kept although a later one failed.
+
+use crate::pipeline::world::{LEASE, World, bad, deciding, good, record};
+use crate::support::backend::{Backend, Postgres};
+use fernery_core::Timestamp;
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RunId};
+use fernery_core::limits::LANDINGS_TRIED;
+use fernery_core::pipeline::waiting::HOSTED_FOR;
+use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::pipeline::decisions;
+use fernery_engine::pipeline::gate_input::{Evaluated, gate_input};
+use fernery_engine::pipeline::judging::{self, Judged};
+use fernery_engine::pipeline::landing::{self, LandBranch, Landing};
+use fernery_engine::pipeline::{Sql, hosts};
+use std::sync::mpsc;
+
+on_both_backends!(
+    only_the_newest_patches_of_a_branch_are_tried_on_a_new_tip,
+    who_could_land_a_patch_is_known_by_what_processes_say,
+    a_run_that_passed_can_be_kept_when_what_came_after_it_did_not,
+);
+
+/// A landing of a patch that passed so long after the first instant.
+fn put(sql: &mut dyn Sql, branch: &str, n: i64) {
+    let (id, at) = (format!("{branch}-{n:04}"), Timestamp::from_millis(n));
+    let cells = [
+        id.as_str().into(),
+        "a".into(),
+        id.as_str().into(),
+        id.as_str().into(),
+        "app".into(),
+        branch.into(),
+        "base".into(),
+        None::<&str>.into(),
+        None::<&str>.into(),
+        "sha".into(),
+        at.into(),
+        false.into(),
+    ];
+    sql.query(include_str!("../../src/pipeline/sql/landing_put.sql"), &cells).expect("written");
+}
+
+fn untried(sql: &mut dyn Sql, branch: &str, tip: &str) -> Vec<Landing> {
+    let (azolla_id, repo_ref) = (AzollaId::stored("a"), "app".to_string());
+    let on = LandBranch { azolla_id, repo_ref, base_branch: branch.into() };
+    landing::untried(sql, &on, tip, 1_000).expect("read")
+}
+
+async fn only_the_newest_patches_of_a_branch_are_tried_on_a_new_tip<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let look = |sql: &mut dyn Sql| {
+        for n in 0..LANDINGS_TRIED + 2 {
+            put(sql, "main", n);
+        }
+        put(sql, "old", 0);
+        let branches = landing::branches(sql, &AzollaId::stored("a"))?;
+        let names: Vec<&str> = branches.iter().map(|on| on.base_branch.as_str()).collect();
+        assert_eq!(names, ["main", "old"]);
+        let first = untried(sql, "main", "tip");
+        let oldest = landing::of(sql, &ObjectiveId::stored("main-0001"))?.expect("a landing");
+        assert_eq!((first.len() as i64, first.contains(&oldest)), (LANDINGS_TRIED, false));
+        assert_eq!(first[0].objective_id.as_str(), format!("main-{:04}", LANDINGS_TRIED + 1));
+        assert_eq!(untried(sql, "old", "tip").len(), 1, "each branch by itself");
+        let told = landing::left_out(sql, &[oldest, first[0].clone()])?;
+        assert_eq!(told, [true, false], "who is left out is told");
+        // One that lands makes room for one that is older.
+        let landed =
+            "UPDATE landings SET open = false WHERE objective_id = 'main-0050' RETURNING objective_id;";
+        assert_eq!(sql.query(landed, &[])?.len(), 1);
+        let next = untried(sql, "main", "tip");
+        assert!(next.iter().any(|of| of.objective_id.as_str() == "main-0001"));
+        assert!(!next.iter().any(|of| of.objective_id.as_str() == "main-0000"));
+        assert_eq!(untried(sql, "main", ""), [], "none that was tried on this tip");
+        Ok(())
+    };
+    world.substrate.transact(look).await.expect("looked at");
+}
+
+async fn who_could_land_a_patch_is_known_by_what_processes_say<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let azolla = AzollaId::stored("a");
+    let lacks = || {
+        let azolla = azolla.clone();
+        let look = move |sql: &mut dyn Sql| hosts::lacks(sql, &azolla, ("app", "main"));
+        world.substrate.transact(look)
+    };
+    let said = async || lacks().await.expect("read").map(|waiting| waiting.sentence());
+    let say = |owner: &'static str, repos: &'static [&'static str]| {
+        let azolla = azolla.clone();
+        let repos: Vec<String> = repos.iter().map(|name| name.to_string()).collect();
+        world.substrate.transact(move |sql| hosts::say(sql, owner, std::slice::from_ref(&azolla), &repos))
+    };
+    let leave =
+        |owner: &'static str, alone| world.substrate.transact(move |sql| hosts::leave(sql, owner, alone));
+    assert!(said().await.is_some_and(|why| why.contains("no process hosts azolla a")));
+    say("one", &["web"]).await.expect("said");
+    let why = said().await.expect("nobody has it");
+    assert!(why.contains("no process that hosts azolla a has repository app"), "{why}");
+    assert!(why.contains("--repos app=PATH#main"), "it names what helps: {why}");
+    say("two", &["app", "web"]).await.expect("said");
+    assert_eq!(said().await, None);
+    leave("two", false).await.expect("left");
+    assert!(said().await.is_some_and(|why| why.contains("has repository app")));
+    say("two", &["app"]).await.expect("said");
+    world.advance(HOSTED_FOR.as_secs() + 1).await;
+    assert!(said().await.is_some_and(|why| why.contains("no process hosts")), "who is silent is gone");
+    say("two", &["app"]).await.expect("said");
+    leave("one", true).await.expect("left");
+    assert!(said().await.is_some_and(|why| why.contains("no process hosts")), "all are");
+}
+
+async fn kept<B: Backend>(
+    world: &World<B>,
+    ticket: &ObjectiveId,
+    run: &RunId,
+    by: &decisions::Deciding,
+) -> Result<decisions::Deciding, Refusal> {
+    let (of, run, plain) = (ticket.clone(), run.clone(), by.clone());
+    let kept = world.act(move |sql, who| decisions::confirm(sql, who, (&of, &run), &plain)).await;
+    kept.map(|_| by.clone())
+}
+
+/// Works on a ticket once more.
+async fn attempt<B: Backend>(world: &World<B>, result: serde_json::Value) -> Vec<Judged> {
+    world.pass().await;
+    let job = world.claim().await.expect("its job");
+    world.hand_in(&job, result).await;
+    world.judge().await
+}
+
+async fn a_run_that_passed_can_be_kept_when_what_came_after_it_did_not<B: Backend>() {
+    let (world, ticket) = World::<B>::with_ticket("[retry]\ngate_failures = 0\n").await;
+    attempt(&world, good()).await;
+    let good_run = world.last_run(&ticket).await;
+    let (of, again) = (ticket.clone(), deciding(None, Some("once more")));
+    world.act(move |sql, who| decisions::reopen(sql, who, &of, &again)).await.expect("reopened");
+    let early = kept(&world, &ticket, &good_run, &deciding(None, None)).await;
+    assert!(matches!(early, Err(Refusal::Status(ObjectiveStatus::Todo))), "while it goes on: {early:?}");
+    attempt(&world, bad()).await;
+    assert_eq!(world.status(&ticket).await, ObjectiveStatus::Blocked);
+    let actions = world.chain(&ticket).await.pauses.last().expect("a pause").prioritized_actions.clone();
+    assert!(actions.iter().any(|action| action.ends_with("fernery ticket merge t")), "{actions:?}");
+    assert!(actions.len() <= 3, "{actions:?}");
+    // Only the run that passed.
+    let bad_run = world.last_run(&ticket).await;
+    let other = kept(&world, &ticket, &bad_run, &deciding(None, None)).await;
+    assert!(matches!(other, Err(Refusal::OtherRun(_))), "{other:?}");
+    let by = decisions::Deciding { record_id: record(), ..deciding(None, None) };
+    kept(&world, &ticket, &good_run, &by).await.expect("kept");
+    let row = world.row(&ticket).await;
+    assert_eq!((row.objective.status, row.unconfirmed), (ObjectiveStatus::Done, false));
+    assert!(!row.objective.has_open_blockers() && row.objective.blocked_reason.is_none());
+    // The answer was lost: the same again is the same.
+    let before = world.dump().await;
+    kept(&world, &ticket, &good_run, &by).await.expect("the same");
+    assert_eq!(world.dump().await, before);
+    assert_eq!(world.pass().await, [], "nothing more is worked on");
+    // Who was cancelled is taken up again first.
+    let (of, again) = (ticket.clone(), deciding(None, Some("once more")));
+    world.act(move |sql, who| decisions::reopen(sql, who, &of, &again)).await.expect("reopened");
+    world.cancel(&ticket).await.expect("cancelled");
+    let cancelled = kept(&world, &ticket, &good_run, &deciding(None, None)).await;
+    assert!(matches!(cancelled, Err(Refusal::Status(ObjectiveStatus::Blocked))), "{cancelled:?}");
+}
+
+/// A gate that read a workorder as unjudged, and comes to take it when another has just written its verdict, gets nothing. SQLite has
+/// one writer, where nobody can come between.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_judged_workorder_is_not_taken_by_a_stale_reader_on_postgres() {
+    let (world, _) = World::<Postgres>::with_ticket("").await;
+    world.pass().await;
+    let job = world.claim().await.expect("its job");
+    world.hand_in(&job, good()).await;
+    let held = world.take_executed("slow").await.pop().expect("an executed workorder");
+    world.advance(LEASE.as_secs() + 1).await;
+    let ((written, is_written), (goes_on, go_on)) = (mpsc::channel(), mpsc::channel());
+    let go_on = std::sync::Mutex::new(go_on);
+    let slow = world.substrate.clone();
+    let judging = tokio::spawn(async move {
+        let judged = slow.transact(move |sql| {
+            let id = fernery_core::artifact::WorkorderId::stored(&held.resource_id);
+            let input = gate_input(sql, &id)?.expect("an input");
+            let evaluated = Evaluated::plainly(&held, input).expect("plain gates");
+            let judged = judging::conclude_all(sql, &[evaluated])?.pop();
+            written.send(()).expect("somebody waits");
+            go_on.lock().expect("no panic").recv().expect("somebody says so");
+            Ok(judged)
+        });
+        judged.await.expect("judged")
+    });
+    tokio::task::spawn_blocking(move || is_written.recv()).await.expect("joined").expect("written");
+    let other = world.elsewhere().await;
+    let taking = tokio::spawn(async move { other.take_executed("other").await });
+    // Until it has read the workorder, and waits for the row.
+    let waits =
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock';";
+    while world.sql(waits, &[]).await == 0 {
+        tokio::task::yield_now().await;
+    }
+    goes_on.send(()).expect("it waits");
+    assert!(matches!(judging.await.expect("joined"), Some(Judged::Recorded(_))));
+    assert_eq!(taking.await.expect("joined"), [], "it was judged meanwhile");
+}

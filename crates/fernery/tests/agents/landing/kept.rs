@@ -1,0 +1,57 @@
+//! A ticket that was reopened in vain: the run that passed before can still come home.
+
+use super::{decisions, done, landed, merge, on_both, plain, status};
+use crate::yard::{Yard, git, lay_out};
+
+fn reopened_in_vain(flags: &[&str]) -> Yard {
+    let yard = Yard::open_in_with(lay_out(&plain()), flags);
+    done(&yard, "t", "mock: first write new.txt new\nmock: again no-change it is so already");
+    yard.server.run(["ticket", "reopen", "t", "--note", "look once more"]).exits(0);
+    yard.until("t", "blocked", |objective| objective["objective"]["status"] == "BLOCKED");
+    yard
+}
+
+#[test]
+fn a_run_that_passed_before_a_reopening_in_vain_still_comes_home() {
+    on_both(|flags| {
+        let yard = reopened_in_vain(flags);
+        let repo = yard.repo();
+        let seen = yard.objective("t");
+        let pause = seen["pauses"].as_array().unwrap().last().unwrap();
+        let keep = "Or keep the run that passed before: fernery ticket merge t";
+        assert!(pause["prioritized_actions"].as_array().unwrap().iter().any(|of| of == keep), "{pause:#}");
+        let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
+        assert_eq!(shown.matches("fernery ticket merge t").count(), 1, "{shown}");
+        // To confirm is to say which run is meant.
+        let run = seen["runs"][0]["run_id"].as_str().unwrap();
+        let refused = yard.server.run(["ticket", "confirm", "t"]).exits(4).stderr;
+        assert!(refused.contains(&format!("fernery ticket confirm t --run {run}")), "{refused}");
+        let said = merge(&yard, "t").exits(0).stdout;
+        assert!(
+            said.contains("your yes keeps this run") && said.contains("landed on main as commit"),
+            "{said}"
+        );
+        let now = landed(&yard, "t");
+        assert_eq!(now["landing"]["run_id"], run);
+        assert_eq!(decisions(&now), ["APPROVE", "REOPEN", "CONFIRM", "MERGE"]);
+        assert_eq!((&now["objective"]["status"], &now["unconfirmed"]), (&"DONE".into(), &false.into()));
+        assert_eq!((git(&repo, &["show", "main:new.txt"]), status(&repo)), ("new".into(), String::new()));
+        assert_eq!(yard.server.read("/v1/journal/verify").1["fault"], serde_json::Value::Null);
+    });
+}
+
+#[test]
+fn a_run_that_is_kept_can_be_exported_and_worked_on_again() {
+    let yard = reopened_in_vain(&[]);
+    let run = yard.objective("t")["runs"][0]["run_id"].as_str().unwrap().to_string();
+    yard.server.run(["ticket", "confirm", "t", "--run", &run]).exits(0);
+    yard.server.run(["export", "out"]).exits(0);
+    let other = Yard::open(&plain());
+    other.server.run(["import", yard.server.dir.path().join("out").to_str().unwrap()]).exits(0);
+    assert_eq!(other.objective("t")["objective"]["status"], "DONE");
+    yard.server.run(["ticket", "reopen", "t", "--note", "once more"]).exits(0);
+    yard.until("t", "blocked again", |objective| {
+        objective["objective"]["status"] == "BLOCKED"
+            && objective["runs"].as_array().is_some_and(|runs| runs.len() == 3)
+    });
+}
