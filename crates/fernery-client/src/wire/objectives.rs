@@ -9,6 +9,7 @@ use fernery_core::artifact::{
     RunId,
 };
 use fernery_core::canonical::Digest;
+use fernery_core::pipeline::dependency::Dependency;
 use fernery_core::pipeline::draft::{Draft, DraftEdit};
 use fernery_core::{Progress, Timestamp};
 use schemars::JsonSchema;
@@ -308,6 +309,10 @@ pub struct ObjectiveView {
     /// Where its patch stands on its way to the base branch; `null` if it has none that passed.
     #[serde(default)]
     pub landing: Option<LandingView>,
+    /// Its open blockers that wait for another ticket, each with where that one stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::Fields>")]
+    pub waits_for: Vec<Dependency>,
     /// Until when a person does not want to see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
@@ -386,7 +391,26 @@ pub struct ObjectiveDetail {
     pub runs: Vec<Value>,
     /// The pauses.
     #[schemars(with = "Vec<schema::Fields>")]
-    pub pauses: Vec<PauseState>,
+    pub pauses: Vec<PauseView>,
+}
+
+impl ObjectiveDetail {
+    /// Where it last stopped.
+    pub fn last_pause(&self) -> Option<&PauseState> {
+        self.pauses.iter().map(|of| &of.pause).max_by_key(|pause| pause.created_at)
+    }
+}
+
+/// A pause, with what really happened beside its reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PauseView {
+    /// The artifact.
+    #[serde(flatten)]
+    #[schemars(with = "schema::Fields")]
+    pub pause: PauseState,
+    /// What happened, in words for people.
+    #[serde(default)]
+    pub happened: String,
 }
 
 /// A decision, and the objective after it.
@@ -422,7 +446,7 @@ pages!(
     /// One page of run records, newest first.
     RunPage.runs: Value = "The run records, each with its evidence.";
     /// One page of pauses, newest first.
-    PausePage.pauses: PauseState = "The pauses.";
+    PausePage.pauses: PauseView = "The pauses, each with what happened, in words.";
     /// One page of the journal, newest first.
     JournalPage.entries: JournalEntry = "The entries.";
 );

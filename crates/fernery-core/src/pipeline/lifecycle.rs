@@ -32,7 +32,7 @@ pub enum Step {
     Reopen,
     /// Its patch conflicts with its base branch, and the approved blueprint lets it be worked on again.
     Rework,
-    /// An operator cancels it.
+    /// An operator cancels it. What is confirmed and has no patch on its way has nothing to cancel.
     Cancel,
 }
 
@@ -62,7 +62,7 @@ pub const fn after(
         (InProgress, Step::TryAgain) => Some(Todo),
         (InProgress, Step::GiveUp) => Some(Blocked),
         (Done, Step::Reopen | Step::Rework) => Some(Todo),
-        (New | Todo | InProgress, Step::Cancel) => Some(Blocked),
+        (_, Step::Cancel) => Some(Blocked),
         _ => None,
     }
 }
@@ -115,8 +115,10 @@ mod tests {
             (Blocked, Step::Edit, Blocked),
             (Blocked, Step::Unblock { approved: true }, Todo),
             (Blocked, Step::Unblock { approved: false }, New),
+            (Blocked, Step::Cancel, Blocked),
             (Done, Step::Reopen, Todo),
             (Done, Step::Rework, Todo),
+            (Done, Step::Cancel, Blocked),
         ];
         assert_eq!(seen, wanted);
     }

@@ -18,6 +18,7 @@ mod pages;
 mod panics;
 mod patches;
 mod paths;
+mod pausing;
 mod people;
 mod property;
 mod queries;

@@ -10,6 +10,7 @@ mod home;
 pub(super) mod merge;
 pub(super) mod show;
 pub(super) mod text;
+mod unblock;
 pub(super) mod unmanned;
 pub(super) mod write;
 
@@ -22,15 +23,16 @@ use clap::{Args, Subcommand};
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{
     BlockRequest, NewBlockerRequest, NoteRequest, ObjectiveDetail, ObjectivePage, ObjectiveView,
-    UnblockRequest,
 };
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::{AzollaId, BlockerId, BlockerKind, ObjectiveId, ObjectiveStatus, RunId};
 use fernery_core::canonical::Digest;
 use fernery_core::inbox::deadline::is_cancelled;
+use fernery_core::inbox::label::Label;
 use fernery_core::pipeline::waiting::Waiting;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 use text::{blocker, degree, kind, meta};
 
@@ -72,8 +74,8 @@ tickets, at most 2000 of each azolla, the most important ones.")]
         #[arg(long, value_name = "ID")]
         azolla: Option<AzollaId>,
         /// Only with this label
-        #[arg(long, value_name = "NAME")]
-        label: Option<String>,
+        #[arg(long, value_name = "NAME", value_parser = Label::from_str)]
+        label: Option<Label>,
         /// Only with all these words in the title or the acceptance criteria
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         search: Option<String>,
@@ -179,7 +181,8 @@ Example:
     },
     /// Resolve blockers; when none is open, the ticket continues
     #[command(after_help = "\
-Without a flag it resolves the one open blocker; if several are open, say which.
+Without a flag it resolves the one open blocker; if several are open, say which. If an agent has asked a question, answer it \
+with `ticket answer`: unblocked, the next agent starts without an answer.
 
 Examples:
   fernery ticket unblock WEB-17
@@ -195,6 +198,9 @@ Examples:
         /// Resolve all blockers
         #[arg(long)]
         all: bool,
+        /// Go on without an answer to the agent's question
+        #[arg(long)]
+        yes: bool,
     },
     /// Confirm that you have checked the result that passed the gates
     #[command(after_help = "\
@@ -251,6 +257,9 @@ Examples:
     },
     /// Cancel a ticket; a run in progress is stopped
     #[command(after_help = "\
+Everything can be cancelled that is not finished: also a ticket that is BLOCKED, or DONE and not confirmed or not merged. `ticket \
+list --all` still shows it, and `ticket unblock` takes it up again.
+
 Example:
   fernery ticket cancel WEB-17 --note 'solved otherwise'")]
     Cancel {
@@ -294,8 +303,8 @@ pub(super) struct Text {
     #[arg(long, value_name = "ID")]
     id: Option<ObjectiveId>,
     /// A label; repeatable. `+label` in the title is one too
-    #[arg(long = "label", value_name = "NAME")]
-    labels: Vec<String>,
+    #[arg(long = "label", value_name = "NAME", value_parser = Label::from_str)]
+    labels: Vec<Label>,
     /// A blocker to resolve before the work starts; repeatable. KIND as for `ticket block` [default: USER_INPUT]
     #[arg(long = "blocked-on", value_name = "[KIND:]TEXT", value_parser = blocker)]
     blocked_on: Vec<NewBlockerRequest>,
@@ -325,9 +334,9 @@ pub(super) struct EditText {
     /// Remove metadata
     #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
-    /// Add a label; repeatable. To remove all: --unset labels
-    #[arg(long = "label", value_name = "NAME")]
-    labels: Vec<String>,
+    /// Add a label; repeatable. `+label` in a new title is one too. To remove all: --unset labels
+    #[arg(long = "label", value_name = "NAME", value_parser = Label::from_str)]
+    labels: Vec<Label>,
     /// Importance: 0 (most) to 4 (least)
     #[arg(long, value_name = "0-4", value_parser = degree)]
     importance: Option<u8>,
@@ -386,7 +395,8 @@ pub(super) async fn run(mut ticket: Ticket, client: &Client, screen: Screen) -> 
             let hidden = (!paging.all).then_some(false);
             let fetch = async |limit, cursor: Option<String>| {
                 let query = Query::new().with("status", status).with("azolla_id", azolla.as_ref());
-                let query = query.with("label", label.as_ref()).with("search", search.as_ref());
+                let query =
+                    query.with("label", label.as_ref().map(Label::as_str)).with("search", search.as_ref());
                 let query =
                     query.with("sort", sort.as_ref()).with("cancelled", hidden).with("snoozed", hidden);
                 let query = query.with("limit", Some(limit)).with("cursor", cursor);
@@ -407,12 +417,8 @@ pub(super) async fn run(mut ticket: Ticket, client: &Client, screen: Screen) -> 
             let body = BlockRequest { blocker_id: blocker, kind, description, record_id: record() };
             act(&id, "block", &body, client, screen).await
         }
-        Ticket::Unblock { id, mut blockers, all } => {
-            if blockers.is_empty() && !all {
-                blockers.push(act::only_blocker(&id, client).await?);
-            }
-            let body = UnblockRequest { blockers, all, record_id: record() };
-            act::unblock(&id, &body, client, screen).await
+        Ticket::Unblock { id, blockers, all, yes } => {
+            unblock::unblock(&id, (blockers, all), yes, client, screen).await
         }
         Ticket::Confirm { id, run, note } => act::confirm(&id, run, note, client, screen).await,
         Ticket::Reopen { id, note, from_scratch } => {
@@ -444,7 +450,7 @@ const TICKETS: Listing<ObjectivePage> = Listing {
                 (Some(progress), _) => show::doing(progress),
                 (None, _) if view.snoozed_until.is_some() => "snoozed".to_string(),
                 (None, Some(waiting)) => waiting.why.clone(),
-                (None, None) => landing.unwrap_or_else(|| show::kept_by(&objective)),
+                (None, None) => landing.unwrap_or_else(|| show::kept_by(&objective, &view.waits_for)),
             };
             let title = show::titled(&objective);
             vec![

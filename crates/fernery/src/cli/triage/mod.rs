@@ -385,6 +385,7 @@ const CANDIDATES: Listing<CandidatePage> = Listing {
     heads: &["CANDIDATE", "STATUS…", "CREATED", "IMP/URG", "DUE", "TITLE…"],
     rows: |page| {
         let row = |candidate: CandidateView| {
+            let title = show::titled(&candidate);
             let status = match &candidate.objective_id {
                 Some(ticket) => format!("{} {ticket}", candidate.status).into(),
                 None => Cell::state(candidate.status.as_str()),
@@ -395,7 +396,7 @@ const CANDIDATES: Listing<CandidatePage> = Listing {
                 candidate.created_at.into(),
                 format!("{}/{}", candidate.importance, candidate.urgency).into(),
                 Cell::maybe(show::due(&candidate)),
-                candidate.title.into(),
+                title.into(),
             ]
         };
         page.candidates.into_iter().map(row).collect()
