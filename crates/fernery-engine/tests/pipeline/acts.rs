@@ -187,6 +187,7 @@ async fn a_ticket_is_cancelled_as_often_as_somebody_wants_with_a_pause_each_time
 async fn a_finished_ticket_can_be_cancelled_until_it_is_confirmed<B: Backend>() {
     let world = World::<B>::new("[limits]\nconcurrency = 0\nreview_limit = 1\n").await;
     let ticket = ticket_in(&world, "one", ObjectiveStatus::Done).await;
+    world.advance(1).await;
     let (of, record) = (ticket.clone(), record());
     let cancel = move |sql: &mut dyn Sql, who: &Actor| blockers::cancel(sql, who, (&of, &record), None);
     world.act(cancel.clone()).await.expect("cancelled");

@@ -128,6 +128,7 @@ async fn a_ticket_that_waits_for_another_one_asks_nobody<B: Backend>() {
     world.hand_in(&job, good()).await;
     world.judge().await;
     assert_eq!(stands().await, [("first".to_string(), Stands::NotConfirmed)]);
+    world.advance(1).await;
     world.cancel(&first).await.expect("cancelled");
     assert_eq!(stands().await, [("first".to_string(), Stands::Cancelled)]);
     assert_eq!(waiting(&world).await, ["second"], "now a person has to decide");

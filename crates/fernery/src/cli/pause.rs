@@ -11,7 +11,7 @@ use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Pause {
-    /// List the pauses that wait for you, newest first, each with its first next action
+    /// List the pauses that wait for you, newest first
     #[command(after_help = "\
 A pause waits for you until its ticket goes on, is confirmed or is cancelled. Of each ticket, the last pause is shown. With --all, \
 all pauses are shown, also those of long ago.

@@ -2,9 +2,10 @@
 
 use super::act::left_at;
 use super::editor::{self, Draft};
+use super::flags::{EditText, Text};
 use super::home::{Home, Unsaid};
 use super::text::{self, Mistake, Written};
-use super::{EditText, Text, brief, path};
+use super::{brief, path};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::screen::{Screen, remark};
 use crate::cli::{ids, input};

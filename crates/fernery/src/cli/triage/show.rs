@@ -131,7 +131,12 @@ mod tests {
     fn text_is_broken_at_words_and_moves_no_terminal() {
         let four = "one two three four five six";
         assert_eq!(indented(four, Some(25)), ["  one two three four", "  five six"]);
-        let columns = |text: &str| indented(&text.repeat(25), Some(25)).iter().map(|line| line.trim().chars().count()).collect::<Vec<_>>();
+        let columns = |text: &str| {
+            indented(&text.repeat(25), Some(25))
+                .iter()
+                .map(|line| line.trim().chars().count())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(columns("x"), [22, 3]);
         assert_eq!(columns("字"), [11, 11, 3], "each takes two columns");
         assert_eq!(indented("a\n\nb\u{1b}[2J\u{202e}", None), ["  a", "", "  b\\u{1b}[2J\\u{202e}"]);
