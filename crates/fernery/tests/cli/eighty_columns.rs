@@ -172,9 +172,10 @@ fn every_list_and_page_fits_80_columns() {
     assert!(streams.lines().next().unwrap().ends_with("STATE") && streams.contains("paused"), "{streams}");
     let tickets = world.fits(&["ticket", "list"]);
     assert!(tickets.contains("👩‍💻"), "joiners stay: {tickets}");
-    assert!(tickets.contains(" s ago") && !tickets.contains("Z "), "{tickets}");
+    // However long all of this took.
+    assert!(tickets.contains(" ago") && !tickets.contains("Z "), "{tickets}");
     let utc = at_terminal(&world.folder, COLUMNS, false, &["ticket", "list", "--utc"]).exits(0).stdout;
-    assert!(utc.contains("Z ") && !utc.contains(" s ago"), "{utc}");
+    assert!(utc.contains("Z ") && !utc.contains(" ago"), "{utc}");
     let dead = world.fits(&["dlq", "list"]);
     assert!(dead.contains("E_WITH_A_LONG"), "{dead}");
 }

@@ -149,10 +149,10 @@ fn is_dependency(waits_for: &[Dependency], blocker: &BlockerRef) -> bool {
     waits_for.iter().any(|of| of.blocker_id == blocker.blocker_id)
 }
 
-/// The reason of a BLOCKED ticket, short enough for a row; nothing for others.
+/// What keeps a ticket, short enough for a row; nothing if nothing does.
 pub(in crate::cli) fn kept_by(objective: &Objective, waits_for: &[Dependency]) -> String {
     const ROW_CHARS_MAX: usize = 80;
-    if objective.status != ObjectiveStatus::Blocked || is_cancelled(objective) {
+    if is_cancelled(objective) {
         return String::new();
     }
     let asks = asks_somebody(objective, waits_for).filter(|of| !is_dependency(waits_for, of)).last();
