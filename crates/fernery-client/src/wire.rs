@@ -6,6 +6,8 @@
 //! Payloads, results and errors are [`RawValue`](serde_json::value::RawValue): they pass through to the byte, so that no
 //! number loses a digit on its way.
 
+mod acts;
+mod azollas;
 mod batch;
 mod contract;
 mod import;
@@ -17,6 +19,8 @@ mod operator;
 mod processes;
 mod schema;
 
+pub use acts::*;
+pub use azollas::*;
 pub use batch::*;
 pub use contract::*;
 pub use import::*;

@@ -1,287 +1,16 @@
-//! What operators ask of objectives, and what readers of the pipeline get.
+//! What readers of the pipeline get: objectives, their history, workorders, runs and the journal.
 //!
 //! Artifacts are passed on exactly as their schemas have them; what the control plane keeps beside them stands beside them.
 
 use super::landing::LandingView;
-use super::{Difference, schema};
-use fernery_core::artifact::{
-    AzollaId, BlockerId, BlockerKind, ClaimRecord, Metadata, Objective, ObjectiveId, PauseState, RecordId,
-    RunId,
-};
+use super::schema;
+use fernery_core::artifact::{ClaimRecord, Objective, PauseState};
 use fernery_core::canonical::Digest;
-use fernery_core::pipeline::draft::{Draft, DraftEdit};
+use fernery_core::pipeline::dependency::Dependency;
 use fernery_core::{Progress, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
-
-/// Creates an objective with status NEW.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewObjectiveRequest {
-    /// The objective's id; if absent, the server makes one. A repeated request with the same id and content returns the
-    /// same objective.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub objective_id: Option<ObjectiveId>,
-    /// The azolla; `mec` if absent.
-    #[serde(default = "mec")]
-    #[schemars(with = "schema::ArtifactId")]
-    pub azolla_id: AzollaId,
-    /// The title: what is wanted, in one line.
-    #[schemars(length(min = 1, max = 500))]
-    pub title: String,
-    /// The acceptance criteria: how to see that it is done.
-    #[serde(default)]
-    pub acceptance_criteria: String,
-    /// Importance: 0 (most) to 4 (least); 2 if absent.
-    #[serde(default = "middle")]
-    #[schemars(range(max = 4))]
-    pub importance: u8,
-    /// Urgency: 0 (now) to 4 (some day); 2 if absent.
-    #[serde(default = "middle")]
-    #[schemars(range(max = 4))]
-    pub urgency: u8,
-    /// Metadata: other facts for executors and gates.
-    #[serde(default)]
-    #[schemars(with = "schema::Fields")]
-    pub metadata: Metadata,
-    /// Blockers from the start. The objective can be approved; then it is BLOCKED until they are resolved.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub blocked_on: Vec<NewBlockerRequest>,
-    /// Tickets that this one waits for, each by a blocker that is resolved when that ticket is confirmed or has landed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<schema::ArtifactId>")]
-    pub after: Vec<ObjectiveId>,
-}
-
-impl NewObjectiveRequest {
-    /// The parts that its author writes.
-    pub fn draft(&self) -> Draft {
-        Draft {
-            title: self.title.clone(),
-            acceptance_criteria: self.acceptance_criteria.clone(),
-            importance: self.importance,
-            urgency: self.urgency,
-            metadata: self.metadata.clone(),
-        }
-    }
-}
-
-/// A blocker of a new objective.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewBlockerRequest {
-    /// The blocker's id within the objective; if absent, the server makes one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub blocker_id: Option<BlockerId>,
-    /// The kind of blocker.
-    #[schemars(with = "schema::Blocker")]
-    pub kind: BlockerKind,
-    /// The description.
-    pub description: String,
-}
-
-fn mec() -> AzollaId {
-    AzollaId::stored("mec")
-}
-
-const fn middle() -> u8 {
-    2
-}
-
-/// Edits an objective. Absent fields stay unchanged; `metadata` is replaced as a whole.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EditObjectiveRequest {
-    /// The title: what is wanted, in one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 500))]
-    pub title: Option<String>,
-    /// The acceptance criteria: how to see that it is done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub acceptance_criteria: Option<String>,
-    /// Importance: 0 (most) to 4 (least).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 4))]
-    pub importance: Option<u8>,
-    /// Urgency: 0 (now) to 4 (some day).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 4))]
-    pub urgency: Option<u8>,
-    /// Metadata: other facts for executors and gates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::Fields>")]
-    pub metadata: Option<Metadata>,
-}
-
-impl From<EditObjectiveRequest> for DraftEdit {
-    fn from(request: EditObjectiveRequest) -> Self {
-        let EditObjectiveRequest { title, acceptance_criteria, importance, urgency, metadata } = request;
-        Self { title, acceptance_criteria, importance, urgency, metadata }
-    }
-}
-
-/// Approves an objective exactly as it was read: `digest` identifies that content.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ApproveRequest {
-    /// The digest of what was read; the request is refused if the content differs now.
-    #[schemars(with = "schema::Sha256")]
-    pub digest: Digest,
-    /// Why, for the record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-    /// true: the next attempt starts from the base commit; else from what the last attempt left, if there was one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub from_scratch: bool,
-}
-
-/// A note for the record. The body may be empty.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NoteRequest {
-    /// Why, for the record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-}
-
-/// Says that a person has done an objective. The body may be empty.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DoneRequest {
-    /// What came of it; it becomes the output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// The digest of what was read, for an objective that is still NEW: if the content differs now, the request is refused. If
-    /// absent, it holds for whatever is there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::Sha256>")]
-    pub digest: Option<Digest>,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-}
-
-/// Keeps something out of lists and pages until a later time.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SnoozeRequest {
-    /// Until when: an instant, a date, or words like `tomorrow`, `next monday`, `in 3 days`, `2h`; `null`: show it again now.
-    pub until: Option<String>,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-}
-
-/// Confirms that a person has checked the result.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ConfirmRequest {
-    /// The run that was checked; the request is refused if it is not the last one.
-    #[schemars(with = "schema::ArtifactId")]
-    pub run_id: RunId,
-    /// A note for the record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-}
-
-/// Reopens a finished objective.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReopenRequest {
-    /// The digest of what was read, as in an approval: reopening is an approval.
-    #[schemars(with = "schema::Sha256")]
-    pub digest: Digest,
-    /// What is missing: the next executor reads it.
-    pub note: String,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-    /// true: the next attempt starts from the base commit; else from what the last attempt left, if there was one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub from_scratch: bool,
-}
-
-/// Answers the question of an executor; the objective goes on.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AnswerRequest {
-    /// The digest of what was read, as in an approval: an answer approves the objective together with it.
-    #[schemars(with = "schema::Sha256")]
-    pub digest: Digest,
-    /// The run whose question it is.
-    #[schemars(with = "schema::ArtifactId")]
-    pub run_id: RunId,
-    /// The answer: the next executor reads it together with the question.
-    pub answer: String,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-}
-
-/// Adds a blocker to an objective.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BlockRequest {
-    /// The blocker's id within the objective; if absent, the server makes one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub blocker_id: Option<BlockerId>,
-    /// The kind of blocker.
-    #[schemars(with = "schema::Blocker")]
-    pub kind: BlockerKind,
-    /// The description.
-    pub description: String,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-}
-
-/// Resolves blockers: the named ones, or all.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UnblockRequest {
-    /// The ids of the blockers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<schema::ArtifactId>")]
-    pub blockers: Vec<BlockerId>,
-    /// All open blockers.
-    #[serde(default)]
-    pub all: bool,
-    /// The id of this request, chosen by the caller: a repeated request with the same id gets the same answer and
-    /// changes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<schema::ArtifactId>")]
-    pub record_id: Option<RecordId>,
-}
 
 /// An objective with what the control plane keeps beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -308,6 +37,10 @@ pub struct ObjectiveView {
     /// Where its patch stands on its way to the base branch; `null` if it has none that passed.
     #[serde(default)]
     pub landing: Option<LandingView>,
+    /// Its open blockers that wait for another ticket, each with where that one stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::Fields>")]
+    pub waits_for: Vec<Dependency>,
     /// Until when a person does not want to see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
@@ -386,7 +119,26 @@ pub struct ObjectiveDetail {
     pub runs: Vec<Value>,
     /// The pauses.
     #[schemars(with = "Vec<schema::Fields>")]
-    pub pauses: Vec<PauseState>,
+    pub pauses: Vec<PauseView>,
+}
+
+impl ObjectiveDetail {
+    /// Where it last stopped.
+    pub fn last_pause(&self) -> Option<&PauseState> {
+        self.pauses.iter().map(|of| &of.pause).max_by_key(|pause| pause.created_at)
+    }
+}
+
+/// A pause, with what really happened beside its reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PauseView {
+    /// The artifact.
+    #[serde(flatten)]
+    #[schemars(with = "schema::Fields")]
+    pub pause: PauseState,
+    /// What happened, in words for people.
+    #[serde(default)]
+    pub happened: String,
 }
 
 /// A decision, and the objective after it.
@@ -422,7 +174,7 @@ pages!(
     /// One page of run records, newest first.
     RunPage.runs: Value = "The run records, each with its evidence.";
     /// One page of pauses, newest first.
-    PausePage.pauses: PauseState = "The pauses.";
+    PausePage.pauses: PauseView = "The pauses, each with what happened, in words.";
     /// One page of the journal, newest first.
     JournalPage.entries: JournalEntry = "The entries.";
 );
@@ -527,120 +279,6 @@ pub struct JournalHead {
     /// The seal.
     #[schemars(with = "schema::Sha256")]
     pub hash: Digest,
-}
-
-/// One azolla.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct AzollaSummary {
-    /// Its id.
-    #[schemars(with = "schema::ArtifactId")]
-    pub azolla_id: AzollaId,
-    /// What it is for.
-    pub description: String,
-    /// What kind of azolla it is.
-    pub category: String,
-    /// The digest of the current blueprint.
-    #[schemars(with = "schema::Sha256")]
-    pub digest: Digest,
-    /// Whether a process runs its workers.
-    #[serde(default)]
-    pub hosted: bool,
-    /// When a process last reported that.
-    #[serde(default)]
-    #[schemars(with = "Option<schema::Instant>")]
-    pub hosted_at: Option<Timestamp>,
-    /// Whether people write tickets for it.
-    #[serde(default)]
-    pub takes_tickets: bool,
-    /// Whether its tickets must name a repository.
-    #[serde(default)]
-    pub needs_repository: bool,
-}
-
-/// All azollas.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct AzollaList {
-    /// The azollas.
-    pub azollas: Vec<AzollaSummary>,
-    /// The repositories of this process that tickets may name.
-    #[serde(default)]
-    pub repos: Vec<RepoView>,
-}
-
-/// A repository that tickets may name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RepoView {
-    /// The `repo_ref` of tickets.
-    pub name: String,
-    /// The branch that work starts from.
-    pub base: String,
-    /// Its folder on the server's machine; only operators are told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-}
-
-/// Reads the blueprint files again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReloadRequest {
-    /// Only say what would change.
-    #[serde(default)]
-    pub dry_run: bool,
-}
-
-/// What a reload changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ReloadResponse {
-    /// Whether it is applied.
-    pub applied: bool,
-    /// The azollas whose blueprints change; none if the files are as they were.
-    pub azollas: Vec<AzollaChange>,
-}
-
-/// The change of one azolla.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AzollaChange {
-    /// The azolla.
-    #[schemars(with = "schema::ArtifactId")]
-    pub azolla_id: AzollaId,
-    /// The digest of the blueprint in force; `null` if this process did not host it.
-    #[schemars(with = "Option<schema::Sha256>")]
-    pub before: Option<Digest>,
-    /// The digest of the file's blueprint; `null` if no file has it any more.
-    #[schemars(with = "Option<schema::Sha256>")]
-    pub after: Option<Digest>,
-    /// The parts that differ.
-    pub difference: Vec<Difference>,
-    /// Tickets in TODO or BLOCKED whose approval does not cover the new blueprint: each becomes NEW and has to be approved again. Of
-    /// the newest 100 of each status.
-    #[serde(default)]
-    #[schemars(with = "Vec<schema::ArtifactId>")]
-    pub voided: Vec<ObjectiveId>,
-}
-
-/// One azolla with its blueprint.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct AzollaDetail {
-    /// The azolla.
-    #[serde(flatten)]
-    pub summary: AzollaSummary,
-    /// The current blueprint.
-    #[schemars(with = "schema::Fields")]
-    pub blueprint: Value,
-    /// The last pass of each of its workers in this process.
-    #[schemars(with = "Vec<schema::Fields>")]
-    pub workers: Vec<Value>,
-}
-
-/// A current or former blueprint.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct BlueprintDetail {
-    /// The digest of the blueprint.
-    #[schemars(with = "schema::Sha256")]
-    pub digest: Digest,
-    /// The blueprint.
-    #[schemars(with = "schema::Object")]
-    pub blueprint: Box<RawValue>,
 }
 
 /// One entry of the journal.

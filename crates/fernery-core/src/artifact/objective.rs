@@ -2,6 +2,7 @@
 
 use super::{AzollaId, BlockerId, Metadata, ObjectiveId};
 use crate::Timestamp;
+use crate::inbox::label::is_same;
 use crate::words;
 use serde::{Deserialize, Serialize};
 
@@ -88,10 +89,16 @@ pub struct Objective {
 }
 
 impl Objective {
-    /// Its labels: what was marked with `+` or `#`.
+    /// Its labels: what was marked with `+` or `#`, each once.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         let lists = ["projects", "labels"].into_iter().filter_map(|key| self.metadata.get(key)?.as_array());
-        lists.flatten().filter_map(serde_json::Value::as_str)
+        let mut each: Vec<&str> = Vec::new();
+        for label in lists.flatten().filter_map(serde_json::Value::as_str) {
+            if !each.iter().any(|known| is_same(known, label)) {
+                each.push(label);
+            }
+        }
+        each.into_iter()
     }
 
     /// Whether anything is in the way.

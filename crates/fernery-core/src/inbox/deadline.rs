@@ -65,9 +65,17 @@ pub fn is_open(objective: &Objective) -> bool {
         && !is_cancelled(objective)
 }
 
+/// Why a cancelled objective is BLOCKED.
+pub const CANCELLED: &str = "cancelled";
+
 /// Whether an operator cancelled it.
 pub fn is_cancelled(objective: &Objective) -> bool {
-    objective.status == ObjectiveStatus::Blocked && objective.blocked_reason.as_deref() == Some("cancelled")
+    says_cancelled(objective.status, objective.blocked_reason.as_deref())
+}
+
+/// Whether a status and its reason are those of a cancelled objective.
+pub fn says_cancelled(status: ObjectiveStatus, reason: Option<&str>) -> bool {
+    status == ObjectiveStatus::Blocked && reason == Some(CANCELLED)
 }
 
 /// ` --url URL` for a command that goes elsewhere.

@@ -17,6 +17,7 @@ use crate::artifact::{
 };
 use crate::blueprint::Blueprint;
 use crate::canonical::digest_of;
+use crate::pipeline::dependency::{Dependency, asks_somebody};
 use crate::pipeline::ground::{Premises, repo_ref, unstartable};
 use crate::{Digest, Timestamp, limits};
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,9 @@ pub struct AzollaAnswer {
     /// The own ids of objectives that are not of our form, as far as pauses name them.
     #[serde(default)]
     pub foreign: BTreeMap<ObjectiveId, String>,
+    /// Of objectives of this instance: the open blockers that wait for another ticket.
+    #[serde(default)]
+    pub waits_for: BTreeMap<ObjectiveId, Vec<Dependency>>,
     /// Its blueprint, if it is of this instance.
     #[serde(skip)]
     pub blueprint: Option<Arc<Blueprint>>,
@@ -134,6 +138,7 @@ pub fn facts(told: &[AzollaAnswer], own: &Own, urgency: &[Option<Duration>; 5], 
     let mut items: Vec<_> = inbox::candidates(own, now).into_iter().chain(inbox::held(own, now)).collect();
     items.extend(own.pressing.iter().map(|candidate| inbox::pressing(own, candidate, now)));
     let mut seen = BTreeSet::new();
+    let behind = behind(told);
     for told in told {
         let mut pauses: BTreeMap<_, &PauseState> = BTreeMap::new();
         for pause in &told.pauses {
@@ -147,7 +152,8 @@ pub fn facts(told: &[AzollaAnswer], own: &Own, urgency: &[Option<Duration>; 5], 
             let pause = pauses.get(&objective.objective_id).copied();
             if seen.insert((&told.asked.azolla_id, &objective.objective_id)) {
                 let known = told.clocks.get(&objective.objective_id);
-                items.extend(item((told, own), objective, (pause, known), urgency, now));
+                let known = Known { pause, clock: known, behind: behind.get(&objective.objective_id) };
+                items.extend(item((told, own), objective, &known, urgency, now));
             }
         }
         let alone = pauses.into_iter().filter(|(id, _)| seen.insert((&told.asked.azolla_id, *id)));
@@ -161,6 +167,25 @@ pub fn facts(told: &[AzollaAnswer], own: &Own, urgency: &[Option<Duration>; 5], 
     items.truncate(ITEMS_MAX);
     let asked = told.iter().map(|told| told.asked.clone()).collect();
     Facts { asked, items, more, pending_captures: own.pending_captures }
+}
+
+/// The tickets that wait for each.
+fn behind(told: &[AzollaAnswer]) -> BTreeMap<&ObjectiveId, Vec<&str>> {
+    let mut behind: BTreeMap<&ObjectiveId, Vec<&str>> = BTreeMap::new();
+    for (id, dependency) in
+        told.iter().flat_map(|told| &told.waits_for).flat_map(|(id, all)| all.iter().map(move |of| (id, of)))
+    {
+        behind.entry(&dependency.on).or_default().push(id.as_str());
+    }
+    behind
+}
+
+/// What is known beside an objective.
+struct Known<'a> {
+    pause: Option<&'a PauseState>,
+    clock: Option<&'a Clock>,
+    /// The tickets that wait for it.
+    behind: Option<&'a Vec<&'a str>>,
 }
 
 /// Says when something is due, if it has a date; answers whether that has passed. What has passed is said first.
@@ -260,14 +285,14 @@ fn first_step((told, own): (&AzollaAnswer, &Own), objective: &Objective) -> (Str
 fn item(
     (told, own): (&AzollaAnswer, &Own),
     objective: &Objective,
-    (pause, known): (Option<&PauseState>, Option<&Clock>),
+    known: &Known<'_>,
     urgency: &[Option<Duration>; 5],
     now: Timestamp,
 ) -> Option<Item> {
-    let asked = &told.asked;
+    let (asked, pause) = (&told.asked, known.pause);
     let open = deadline::is_open(objective);
     let done = objective.objective_type == ObjectiveType::Ticket && objective.status == ObjectiveStatus::Done;
-    let clock = deadline::clock(objective, known, now);
+    let clock = deadline::clock(objective, known.clock, now);
     // A date that somebody set is told as one. What only its urgency says is no date.
     let due_at = clock.due_at.filter(|_| open);
     let deadline = deadline::deadline(&clock, urgency).filter(|_| open);
@@ -275,14 +300,19 @@ fn item(
     let overdue = late || due_at.is_some_and(|due_at| due_at <= now);
     let for_person = told.blueprint.as_ref().is_some_and(|of| of.is_for_people());
     let (id, status) = (&objective.objective_id, objective.status);
-    let blockers: Vec<_> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
+    let waits_for = told.waits_for.get(id).map_or(&[][..], Vec::as_slice);
+    let blockers: Vec<_> = asks_somebody(objective, waits_for).collect();
     let ticket = |verb: &str| format!("fernery ticket {verb} {id}");
     let (command, mut why) = match (status, &blockers[..]) {
         _ if !open && !done => return None,
-        (ObjectiveStatus::New | ObjectiveStatus::Todo | ObjectiveStatus::InProgress, []) if for_person => (
-            format!("fernery done {id}"),
-            vec![format!("yours to do since {}", minute(objective.created_at))],
-        ),
+        (ObjectiveStatus::New | ObjectiveStatus::Todo | ObjectiveStatus::InProgress, [])
+            if for_person && waits_for.is_empty() =>
+        {
+            (
+                format!("fernery done {id}"),
+                vec![format!("yours to do since {}", minute(objective.created_at))],
+            )
+        }
         (ObjectiveStatus::New, _) => {
             let (command, why) = first_step((told, own), objective);
             (command, vec![why])
@@ -294,6 +324,13 @@ fn item(
                 minute(objective.updated_at)
             )],
         ),
+        // It needs nobody: the other ticket stands on the page itself, if that does.
+        (ObjectiveStatus::Blocked, []) if !waits_for.is_empty() && !overdue => return None,
+        (ObjectiveStatus::Blocked, []) if !waits_for.is_empty() => {
+            let moves = waits_for.iter().find_map(|of| of.moved_by(id));
+            let command = moves.unwrap_or_else(|| format!("fernery snooze {id} tomorrow"));
+            (command, waits_for.iter().map(Dependency::sentence).collect())
+        }
         (ObjectiveStatus::Blocked, [blocker]) if foreign::has_foreign_blockers(objective) => {
             (ticket("show"), vec![format!("waits on {}", said(blocker))])
         }
@@ -303,7 +340,9 @@ fn item(
                 () if wants_edit(objective, blocker, pause) => ticket("edit"),
                 () => format!("{} --blocker {}", ticket("unblock"), blocker.blocker_id),
             };
-            (command, vec![format!("waits on {}", said(blocker))])
+            let given_up = waits_for.iter().find(|of| of.blocker_id == blocker.blocker_id);
+            let why = given_up.map_or_else(|| format!("waits on {}", said(blocker)), |of| of.sentence());
+            (command, vec![why])
         }
         (ObjectiveStatus::Blocked, blockers) => {
             let reason = objective.blocked_reason.as_deref().unwrap_or("nobody said why");
@@ -321,6 +360,12 @@ fn item(
             (format!("fernery snooze {id} tomorrow"), vec!["still under way".to_string()])
         }
     };
+    if let Some([first, more @ ..]) = known.behind.map(Vec::as_slice) {
+        why.push(match more.len() {
+            0 => format!("{first} waits for it"),
+            n => format!("{first} and {n} more wait for it"),
+        });
+    }
     // An overdue date is the most important reason, so it comes first.
     dated(&mut why, due_at, now);
     if late {

@@ -24,6 +24,7 @@ pub mod destination;
 pub mod facts;
 pub mod filter;
 pub mod foreign;
+pub mod label;
 pub mod likeness;
 pub mod manifest;
 pub mod marks;

@@ -1,5 +1,6 @@
 //! The repository and the commit that work starts from: checked before an approval, and again by the scheduler.
 
+use super::happened::PauseKind;
 use super::scheduling::{Stop, first_line};
 use crate::artifact::{AzollaId, BlockerKind, Objective, ObjectiveStatus, PauseReason};
 use crate::blueprint::Blueprint;
@@ -78,6 +79,7 @@ pub struct Ground {
 pub fn groundless(objective: &Objective, why: &str) -> Stop {
     let id = &objective.objective_id;
     Stop {
+        kind: PauseKind::Event,
         reason: PauseReason::GateFailed,
         why: why.to_string(),
         blocker: Some((BlockerKind::EnvironmentAccess, why.to_string())),

@@ -39,6 +39,13 @@ words!(
     }
 );
 
+impl LandingState {
+    /// Whether an operator wants it, and it is on its way.
+    pub const fn is_wanted(self) -> bool {
+        matches!(self, Self::Wanted | Self::Moving)
+    }
+}
+
 /// What an operator who merges is shown, besides the output itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merging<'a> {

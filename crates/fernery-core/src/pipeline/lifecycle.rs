@@ -34,7 +34,7 @@ pub enum Step {
     Keep,
     /// Its patch conflicts with its base branch, and the approved blueprint lets it be worked on again.
     Rework,
-    /// An operator cancels it.
+    /// An operator cancels it. What is confirmed and has no patch on its way has nothing to cancel.
     Cancel,
 }
 
@@ -65,7 +65,7 @@ pub const fn after(
         (InProgress, Step::GiveUp) => Some(Blocked),
         (Done, Step::Reopen | Step::Rework) => Some(Todo),
         (Blocked, Step::Keep) => Some(Done),
-        (New | Todo | InProgress, Step::Cancel) => Some(Blocked),
+        (_, Step::Cancel) => Some(Blocked),
         _ => None,
     }
 }
@@ -120,8 +120,10 @@ mod tests {
             (Blocked, Step::Unblock { approved: true }, Todo),
             (Blocked, Step::Unblock { approved: false }, New),
             (Blocked, Step::Keep, Done),
+            (Blocked, Step::Cancel, Blocked),
             (Done, Step::Reopen, Todo),
             (Done, Step::Rework, Todo),
+            (Done, Step::Cancel, Blocked),
         ];
         assert_eq!(seen, wanted);
     }

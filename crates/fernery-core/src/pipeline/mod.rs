@@ -20,12 +20,14 @@
 //! * [`waiting`]: why nothing happens
 
 pub mod approval;
+pub mod dependency;
 pub mod draft;
 pub mod envelope;
 pub mod evidence;
 pub mod execution;
 pub mod exhibits;
 pub mod ground;
+pub mod happened;
 pub mod judging;
 pub mod landing;
 pub mod lifecycle;

@@ -1,9 +1,11 @@
 //! Decides what happens to an event that the scheduler has claimed.
 
+use super::dependency::{Dependency, asks_somebody};
 use super::envelope::{Spent, exhausted};
+use super::happened::PauseKind;
 use crate::artifact::{
-    BlockerKind, DiazotrophType, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason,
-    TerminalReason,
+    BlockerKind, BlockerRef, DiazotrophType, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
+    PauseReason, TerminalReason,
 };
 use crate::blueprint::Envelope;
 
@@ -23,6 +25,8 @@ pub enum Scheduling {
 /// Why an objective cannot go on, and what a person can do about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
+    /// Of the pause.
+    pub kind: PauseKind,
     /// For the objective and the pause.
     pub reason: PauseReason,
     pub why: String,
@@ -37,6 +41,8 @@ pub struct Stop {
 pub struct Seen<'a> {
     /// The event's objective; `None`: it is not there.
     pub objective: Option<&'a Objective>,
+    /// Its open blockers that wait for another ticket.
+    pub waits_for: &'a [Dependency],
     /// Whether its approval covers the current content.
     pub approved: bool,
     /// The limits of its attempts.
@@ -59,7 +65,7 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
         return Scheduling::Lapse;
     }
     if objective.has_open_blockers() {
-        return Scheduling::Block(blocked(objective));
+        return Scheduling::Block(blocked(objective, seen.waits_for));
     }
     if let Some(why) = exhausted(seen.envelope, &seen.spent) {
         return Scheduling::Block(spent(objective, &why));
@@ -67,13 +73,20 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
     Scheduling::Schedule
 }
 
-/// The stop of an objective whose blockers are open.
-pub fn blocked(objective: &Objective) -> Stop {
+/// The stop of an objective whose blockers are open. Those that wait for another ticket ask nothing of a person.
+pub fn blocked(objective: &Objective, waits_for: &[Dependency]) -> Stop {
     let id = &objective.objective_id;
-    let open: Vec<_> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
-    let named =
-        |b: &&crate::artifact::BlockerRef| format!("{} ({})", b.blocker_id, first_line(&b.description));
-    let why = format!("blocked on {}", open.iter().map(named).collect::<Vec<_>>().join(", "));
+    let open: Vec<_> = asks_somebody(objective, waits_for).collect();
+    let waits: Vec<_> = waits_for.iter().filter(|of| !of.is_given_up()).collect();
+    let named = |b: &&BlockerRef| format!("{} ({})", b.blocker_id, first_line(&b.description));
+    let blocked_on = format!("blocked on {}", open.iter().map(named).collect::<Vec<_>>().join(", "));
+    let others: Vec<&str> = waits.iter().map(|of| of.on.as_str()).collect();
+    let waits_for = format!("waits for {}", others.join(", "));
+    let (kind, why) = match (&open[..], &waits[..]) {
+        ([], _) => (PauseKind::Waits, waits_for),
+        (_, []) => (PauseKind::Event, blocked_on),
+        _ => (PauseKind::Event, format!("{blocked_on}, and {waits_for}")),
+    };
     let mut actions: Vec<String> = open
         .iter()
         .take(2)
@@ -84,13 +97,15 @@ pub fn blocked(objective: &Objective) -> Stop {
     if open.len() > 2 {
         actions.push(format!("Look at all {} blockers: fernery ticket show {id}", open.len()));
     }
-    Stop { reason: PauseReason::GateFailed, why, blocker: None, actions }
+    actions.extend(waits.iter().map(|of| of.action(id)));
+    Stop { kind, reason: PauseReason::GateFailed, why, blocker: None, actions }
 }
 
 /// The stop of an objective whose envelope is used up.
 pub fn spent(objective: &Objective, why: &str) -> Stop {
     let id = &objective.objective_id;
     Stop {
+        kind: PauseKind::Event,
         reason: PauseReason::BudgetExhausted,
         why: format!("its envelope is used up: {why}"),
         blocker: Some((BlockerKind::UserInput, format!("envelope used up: {why}"))),
@@ -114,6 +129,7 @@ pub fn unexecuted(objective: &Objective, wanted: &DiazotrophType, in_force: &Dia
         format!("its workorder is for {wanted}; the current blueprint has {in_force} instead")
     };
     Stop {
+        kind: PauseKind::Workorder,
         reason: PauseReason::GateFailed,
         blocker: Some((BlockerKind::DependencyChange, why.clone())),
         why,

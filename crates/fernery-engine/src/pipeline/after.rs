@@ -7,16 +7,21 @@ use super::acts::{Answer, Refusal};
 use super::landing;
 use super::objectives::{self, ObjectiveRow};
 use super::pauses::pause;
-use super::{Sql, Stage, blockers, journal};
+use super::{Row, Sql, Stage, Statement, blockers, journal};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
-    BlockerId, BlockerKind, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason,
+    BlockerId, BlockerKind, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason,
 };
 use fernery_core::exported::DependencyRecord;
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::journal::Act;
 use fernery_core::limits;
 use fernery_core::pipeline::Violation;
+use fernery_core::pipeline::dependency::{Dependency, Stands};
+use fernery_core::pipeline::happened::PauseKind;
+use fernery_core::pipeline::landing::LandingState;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// Whom a new ticket waits for. Locks each, so that none is confirmed unseen.
 pub(super) fn check(
@@ -42,7 +47,7 @@ pub(super) fn check(
         let Some(row) = row.filter(|row| row.objective.objective_type == ObjectiveType::Ticket) else {
             return Ok(Err(unfit(n, format!("there is no ticket {other}"))));
         };
-        if blockers::is_cancelled(&row.objective) {
+        if is_cancelled(&row.objective) {
             return Ok(Err(unfit(n, format!("{other} is cancelled: it will never be confirmed"))));
         }
         if !is_done(sql, &row)? {
@@ -100,6 +105,42 @@ pub(super) fn link(sql: &mut dyn Sql, link: &DependencyRecord) -> StoreResult<()
     sql.write(link.blocker_id.as_str(), include_str!("sql/dependency_insert.sql"), &cells)
 }
 
+/// The open blockers of each of these objectives that wait for another ticket. One round, and none where no blocker can be such.
+pub fn waits_for(
+    sql: &mut dyn Sql,
+    of: &[&Objective],
+) -> StoreResult<BTreeMap<ObjectiveId, Vec<Dependency>>> {
+    let may_wait =
+        |o: &&&Objective| o.blocked_on.iter().any(|b| !b.resolved && b.kind == BlockerKind::DependencyChange);
+    let of: Vec<&Objective> = of.iter().filter(may_wait).copied().collect();
+    let mut found = BTreeMap::new();
+    if of.is_empty() {
+        return Ok(found);
+    }
+    let all = include_str!("sql/dependencies_open.sql");
+    let asked: Vec<Statement<'_>> =
+        of.iter().map(|objective| (all, vec![objective.objective_id.as_str().into()])).collect();
+    for (waits, rows) in of.iter().zip(sql.query_all(&asked)?) {
+        let dependencies = rows.iter().map(dependency).collect::<StoreResult<Vec<_>>>()?;
+        if !dependencies.is_empty() {
+            found.insert(waits.objective_id.clone(), dependencies);
+        }
+    }
+    Ok(found)
+}
+
+fn dependency(row: &Row) -> StoreResult<Dependency> {
+    let (status, reason) = (row.word("status")?, row.maybe_text("blocked_reason")?);
+    let landing: Option<LandingState> = row.maybe_word("state")?;
+    let stands = Stands::of(status, reason, row.flag("unconfirmed")?, landing);
+    Ok(Dependency { blocker_id: row.word("blocker_id")?, on: row.word("after_id")?, stands })
+}
+
+/// As [`waits_for`], of one objective.
+pub fn waits_of(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<Vec<Dependency>> {
+    Ok(waits_for(sql, &[objective])?.into_values().next().unwrap_or_default())
+}
+
 /// The objective is confirmed, or its patch has landed: whoever waits for it goes on.
 pub(super) fn done(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<()> {
     let waiting = waiting(sql, id)?;
@@ -111,7 +152,7 @@ pub(super) fn done(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<()> {
         if !row.objective.blocked_on.iter().any(|b| b.blocker_id == *blocker_id && !b.resolved) {
             continue;
         }
-        let cancelled = blockers::is_cancelled(&row.objective);
+        let cancelled = is_cancelled(&row.objective);
         let spent = blockers::resolve(sql, &mut row, std::slice::from_ref(blocker_id), !cancelled)?;
         let why = json!({"resolved": [blocker_id], "after": id, "status": row.objective.status, "envelope_spent": spent});
         journal::note(sql, "fernery", Act::Unblocked, waits.as_str(), &why)?;
@@ -126,7 +167,7 @@ pub(super) fn cancelled(sql: &mut dyn Sql, id: &ObjectiveId, record_id: &str) ->
     for (waits, blocker_id) in waiting(sql, id)? {
         let Some(row) = objectives::load(sql, &waits)? else { continue };
         let open = row.objective.blocked_on.iter().any(|b| b.blocker_id == blocker_id && !b.resolved);
-        if !open || blockers::is_cancelled(&row.objective) {
+        if !open || is_cancelled(&row.objective) {
             continue;
         }
         let actions = vec![format!(
@@ -135,7 +176,7 @@ pub(super) fn cancelled(sql: &mut dyn Sql, id: &ObjectiveId, record_id: &str) ->
         )];
         let why = json!({"after": id, "blocker_id": blocker_id});
         journal::note(sql, "fernery", Act::AfterCancelled, waits.as_str(), &why)?;
-        let key = format!("after:{waits}:{record_id}");
+        let key = PauseKind::After.key(format_args!("{waits}:{record_id}"));
         pause(sql, &key, &row.objective, PauseReason::GateFailed, actions)?;
     }
     Ok(())

@@ -3,27 +3,21 @@
 use super::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
 use super::objectives::{self, ObjectiveRow, locked};
 use super::pauses::pause;
-use super::{Sql, Stage, after, azollas, decisions, reading};
+use super::{Sql, Stage, after, azollas, decisions, landing, reading};
 use crate::error::StoreResult;
 use fernery_core::artifact::{
-    BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, PauseReason, RecordId,
+    BlockerId, BlockerKind, BlockerRef, ObjectiveId, ObjectiveStatus, PauseReason, RecordId,
 };
+use fernery_core::inbox::deadline::{CANCELLED, is_cancelled};
 use fernery_core::journal::Act;
 use fernery_core::limits;
 use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::draft::blocker_fault;
 use fernery_core::pipeline::envelope::exhausted;
+use fernery_core::pipeline::happened::PauseKind;
 use fernery_core::pipeline::lifecycle::{Step, after as leads_to};
 use serde::Serialize;
 use serde_json::json;
-
-/// Why a cancelled objective is BLOCKED.
-const CANCELLED: &str = "cancelled";
-
-/// Whether an operator has cancelled it.
-pub(super) fn is_cancelled(objective: &Objective) -> bool {
-    objective.status == ObjectiveStatus::Blocked && objective.blocked_reason.as_deref() == Some(CANCELLED)
-}
 
 /// Adds a blocker. While a workorder is in progress, the objective cannot be blocked.
 pub fn block(
@@ -75,7 +69,7 @@ pub fn block(
     asked.done(sql, json!({"blocker_id": blocker_id}))?;
     let actions =
         vec![format!("Resolve {blocker_id}, then: fernery ticket unblock {id} --blocker {blocker_id}")];
-    let key = format!("block:{id}:{blocker_id}");
+    let key = PauseKind::Block.key(format_args!("{id}:{blocker_id}"));
     pause(sql, &key, &row.objective, PauseReason::GateFailed, actions)?;
     Ok(Ok(row))
 }
@@ -174,7 +168,7 @@ pub(super) fn resolve(
 }
 
 /// Cancels an objective: BLOCKED, "cancelled". A workorder in progress still ends with a bundle, a run record and a
-/// pause.
+/// pause. Of a DONE one, the patch is not merged any more; what is confirmed and has no patch to merge stays DONE.
 pub fn cancel(
     sql: &mut dyn Sql,
     actor: &Actor,
@@ -200,6 +194,12 @@ pub fn cancel(
     let Some(next) = leads_to(row.objective.objective_type, status, Step::Cancel) else {
         return Ok(Err(Refusal::Status(status)));
     };
+    if status == ObjectiveStatus::Done {
+        accepted!(landing::given_up(sql, id, row.unconfirmed)?);
+        // It takes no review place any more.
+        row.unconfirmed = false;
+        sql.wakes(Stage::Scheduler);
+    }
     row.objective.status = next;
     row.objective.blocked_reason = Some(CANCELLED.to_string());
     row.objective.updated_at = sql.now();
@@ -212,7 +212,7 @@ pub fn cancel(
     } else {
         let actions = vec![format!("To take it up again: fernery ticket unblock {id} --all")];
         // It may be cancelled more than once, each time with a pause. No gate has failed: an operator ended it.
-        let key = format!("cancel:{id}:{record_id}");
+        let key = PauseKind::Cancel.key(format_args!("{id}:{record_id}"));
         pause(sql, &key, &row.objective, PauseReason::RunComplete, actions)?;
     }
     Ok(Ok(row))

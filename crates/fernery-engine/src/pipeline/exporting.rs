@@ -6,7 +6,7 @@
 
 use super::inbox::recurrences::{self, Recurrence};
 use super::inbox::{answers, candidates, captures, manifests};
-use super::reading::{self, Below, WorkorderView};
+use super::reading::{self, Below, Paused, WorkorderView};
 use super::{Sql, after, objectives, snoozes};
 use crate::error::StoreResult;
 use fernery_core::artifact::{AzollaId, EventType, ObjectiveId, WorkorderId};
@@ -15,6 +15,7 @@ use fernery_core::exported::{
     BesideCapture, BesideEvent, BesideManifest, BesideObjective, BesideOverdue, BesideQuery, BesideRun,
     BesideWorkorder, CandidateRecord, File,
 };
+use fernery_core::pipeline::happened::PauseKind;
 use fernery_core::{Timestamp, limits, words};
 
 words!(
@@ -187,9 +188,9 @@ pub fn page(sql: &mut dyn Sql, part: Part, below: &Below, limit: i64) -> StoreRe
             Page::of(
                 &rows,
                 limit,
-                |row| (row.0.created_at, row.1.clone()),
-                |(pause, key)| {
-                    if !key.starts_with("overdue:") {
+                |row| (row.pause.created_at, row.key.clone()),
+                |Paused { pause, key, .. }| {
+                    if PauseKind::of(key) != Some(PauseKind::Overdue) {
                         return Ok(Vec::new());
                     }
                     let name = Digest::of_bytes(key.as_bytes());

@@ -40,7 +40,7 @@ macro_rules! accepted {
 }
 
 pub mod acts;
-mod after;
+pub mod after;
 pub mod answering;
 pub mod azollas;
 pub mod blockers;
@@ -59,7 +59,7 @@ pub mod journal;
 pub mod judging;
 pub mod landing;
 pub mod objectives;
-mod pauses;
+pub mod pauses;
 pub mod person;
 pub mod readiness;
 pub mod reading;

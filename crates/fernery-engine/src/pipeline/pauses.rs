@@ -1,10 +1,13 @@
 //! Pauses: where an objective stopped, and what a person can do next. Each is also a notice where the azolla sends them.
 
-use super::inbox::notices;
-use super::{Cell, Sql};
+use super::inbox::{deadlines, notices};
+use super::reading::{self, Paused};
+use super::{Cell, Sql, azollas};
 use crate::error::StoreResult;
-use fernery_core::artifact::{Objective, PauseReason, PauseState, WorkorderId};
+use fernery_core::artifact::{Objective, ObjectiveId, PauseReason, PauseState, WorkorderId};
 use fernery_core::canonical;
+use fernery_core::pipeline::happened::PauseKind;
+use std::collections::BTreeMap;
 
 /// Writes the pause of an objective.
 pub(super) fn pause(
@@ -33,6 +36,27 @@ pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> S
     notices::of_pause(sql, key)
 }
 
+/// The pauses that wait for a person, newest first: of each ticket the last one. So many of each azolla at most.
+pub fn unanswered(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<Paused>> {
+    let mut found: BTreeMap<ObjectiveId, Paused> = BTreeMap::new();
+    for azolla in azollas::ids(sql)? {
+        let cells = [azolla.as_str().into(), limit.into(), sql.calendar().into()];
+        let rows = sql.query(include_str!("sql/pauses_unanswered.sql"), &cells)?;
+        let of_azolla = rows.iter().map(reading::paused).collect::<StoreResult<Vec<_>>>()?;
+        for pause in of_azolla.into_iter().chain(deadlines::unanswered(sql, &azolla, limit)?) {
+            let id = pause.pause.objective_id.clone();
+            let newer = found.get(&id).is_none_or(|known| known.pause.created_at < pause.pause.created_at);
+            if newer {
+                found.insert(id, pause);
+            }
+        }
+    }
+    let mut all: Vec<Paused> = found.into_values().collect();
+    all.sort_by(|a, b| (b.pause.created_at, &b.key).cmp(&(a.pause.created_at, &a.key)));
+    all.truncate(usize::try_from(limit).unwrap_or(0));
+    Ok(all)
+}
+
 /// Whether a run was judged in this instance. Such a run has a pause under the key of its workorder, for ever; imported
 /// pauses have other keys.
 pub(super) fn is_judged_here(sql: &mut dyn Sql, work: &WorkorderId) -> StoreResult<bool> {
@@ -42,5 +66,5 @@ pub(super) fn is_judged_here(sql: &mut dyn Sql, work: &WorkorderId) -> StoreResu
 
 /// The key of the pause of a run.
 pub(super) fn pause_key_of_run(work: &WorkorderId) -> String {
-    format!("run:{work}")
+    PauseKind::Run.key(work)
 }

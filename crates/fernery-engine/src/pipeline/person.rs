@@ -5,7 +5,6 @@
 //! objective, event and workorder where they are not there yet, the end of its job with the bundle, run record, DONE, pause,
 //! confirmation. Refuses whatever the gates would not pass: nothing is written then.
 
-use super::Sql;
 use super::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
 use super::azollas::{self, Registered};
 use super::claims::{self, Claimer};
@@ -15,6 +14,7 @@ use super::objectives::{self, ObjectiveRow, locked};
 use super::reading::{self, Decision, Run};
 use super::rework::Earlier;
 use super::scheduling::{self, Ids};
+use super::{Sql, after};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
     Event, EventId, EventType, Objective, ObjectiveId, ObjectiveStatus, OutputId, RecordId, ResourceType,
@@ -23,6 +23,7 @@ use fernery_core::artifact::{
 use fernery_core::canonical::Digest;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::Violation;
+use fernery_core::pipeline::dependency::Dependency;
 use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::execution::{Ended, bundle};
 use fernery_core::pipeline::judging::{Verdict, verdict};
@@ -72,7 +73,8 @@ pub fn done(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, doing: &Doing) -
     if let Some(before) = accepted!(decisions::decided(sql, &asked)?) {
         return Ok(Ok(before));
     }
-    accepted!(may_be_done(&row.objective));
+    let waits_for = after::waits_of(sql, &row.objective)?;
+    accepted!(may_be_done(&row.objective, &waits_for));
     let status = row.objective.status;
     if status == ObjectiveStatus::Todo && row.entry != seen.entry {
         return Ok(Err(Refusal::Conflict(format!("{id} was approved in this very moment; say it again"))));
@@ -172,10 +174,10 @@ fn is_for_people(objective: &Objective, registered: &Registered) -> Result<(), R
 }
 
 /// Whether a person can say now that it is done; otherwise what to do.
-fn may_be_done(objective: &Objective) -> Result<(), Refusal> {
+fn may_be_done(objective: &Objective, waits_for: &[Dependency]) -> Result<(), Refusal> {
     let id = &objective.objective_id;
     if objective.has_open_blockers() {
-        let stop = blocked(objective);
+        let stop = blocked(objective, waits_for);
         return Err(Refusal::Conflict(format!("{id} is {}. {}", stop.why, stop.actions.join(". "))));
     }
     if objective.status == ObjectiveStatus::Blocked {

@@ -13,6 +13,8 @@ use fernery_core::canonical::Digest;
 use fernery_core::exported::AttemptRecord;
 pub use fernery_core::pipeline::approval::Decision;
 use fernery_core::pipeline::evidence::Evidence;
+use fernery_core::pipeline::happened::{PauseKind, Ran, happened};
+use fernery_core::pipeline::membrane::Outcome;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -250,11 +252,10 @@ pub fn runs(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<Run
     sql.query(include_str!("sql/runs_page.sql"), &cells)?.iter().map(run).collect()
 }
 
-/// Pauses, newest first, each with its key.
-pub fn pauses(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<(PauseState, String)>> {
+/// Pauses, newest first.
+pub fn pauses(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<Paused>> {
     let cells = [below.at.into(), (&below.id).into(), limit.into()];
-    let rows = sql.query(include_str!("sql/pauses_page.sql"), &cells)?;
-    rows.iter().map(|row| Ok((row.json(0)?, row.text(1)?.to_string()))).collect()
+    sql.query(include_str!("sql/pauses_page.sql"), &cells)?.iter().map(paused).collect()
 }
 
 /// Workorders above `after` whose cancel has not reached their job for certain.
@@ -333,6 +334,37 @@ pub fn past_attempts(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Vec<Att
     rows.iter().map(|row| row.json(0)).collect()
 }
 
+/// A pause, with what the control plane keeps beside it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Paused {
+    /// The artifact.
+    #[serde(flatten)]
+    pub pause: PauseState,
+    /// There is one pause for each key.
+    #[serde(skip)]
+    pub key: String,
+    /// What really happened, in words.
+    pub happened: String,
+}
+
+/// A pause from a row with its run, if it is of one.
+pub(super) fn paused(row: &Row) -> StoreResult<Paused> {
+    let (pause, key): (PauseState, String) = (row.json("document")?, row.text("pause_key")?.to_string());
+    let ran = match row.maybe_text("run")? {
+        None => None,
+        Some(_) => {
+            let record: RunRecord = row.json("run")?;
+            let outcome = match row.maybe_text("outcome")? {
+                None => Outcome::Output,
+                Some(word) => word.parse().unwrap_or(Outcome::Protocol),
+            };
+            Some(Ran { result: record.gate_result, reason: record.gate_reason, outcome })
+        }
+    };
+    let happened = happened(pause.reason, PauseKind::of(&key), ran.as_ref());
+    Ok(Paused { pause, key, happened })
+}
+
 /// Everything that led to an objective's state, and came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chain {
@@ -349,7 +381,7 @@ pub struct Chain {
     /// What the gates said.
     pub runs: Vec<Run>,
     /// Where it stopped.
-    pub pauses: Vec<PauseState>,
+    pub pauses: Vec<Paused>,
 }
 
 /// Reads the chain of an objective.
@@ -388,7 +420,7 @@ pub fn brief_chain(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Chain> {
     let pauses = sql
         .query(include_str!("sql/pauses_of_objective.sql"), &key)?
         .iter()
-        .map(|row| row.json(0))
+        .map(paused)
         .collect::<StoreResult<_>>()?;
     Ok(Chain {
         decisions,

@@ -11,7 +11,7 @@ use super::objectives::{self, ObjectiveRow, shown};
 use super::pauses::pause;
 use super::rework::Earlier;
 use super::room::{Room, room};
-use super::{Cell, Row, Sql, Stage, Statement, journal, reading};
+use super::{Cell, Row, Sql, Stage, Statement, after, journal, reading};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::JobId;
 use fernery_core::artifact::{
@@ -193,8 +193,13 @@ fn schedule_one(
         Some(row) => seen.approval.filter(|decision| covers(decision, row, registered)),
         None => None,
     };
+    let waits_for = match &row {
+        Some(row) => after::waits_of(sql, &row.objective)?,
+        None => Vec::new(),
+    };
     let looked_at = scheduling::Seen {
         objective: row.as_ref().map(|row| &row.objective),
+        waits_for: &waits_for,
         approved: approval.is_some(),
         envelope: &registered.blueprint.envelope,
         spent: row.as_ref().map(|row| row.spent).unwrap_or_default(),
@@ -206,7 +211,7 @@ fn schedule_one(
                 Grounded::Elsewhere => return Ok(Scheduled::Changed),
                 Grounded::Nowhere(why) => {
                     let stop = groundless(&row.objective, &why);
-                    block(sql, row, &stop, &format!("event:{}", event.event_id))?;
+                    block(sql, row, &stop, event.event_id.as_str())?;
                     close(sql, event, TerminalReason::Blocked, None)?;
                     return Ok(Scheduled::Closed(TerminalReason::Blocked));
                 }
@@ -232,7 +237,7 @@ fn schedule_one(
             Ok(Scheduled::Closed(TerminalReason::NonExecutableStatus))
         }
         (Scheduling::Block(stop), Some(row)) => {
-            block(sql, row, &stop, &format!("event:{}", event.event_id))?;
+            block(sql, row, &stop, event.event_id.as_str())?;
             close(sql, event, TerminalReason::Blocked, None)?;
             Ok(Scheduled::Closed(TerminalReason::Blocked))
         }
@@ -300,13 +305,8 @@ pub(super) fn close(
     Ok(())
 }
 
-/// Blocks an objective, with its pause.
-pub(super) fn block(
-    sql: &mut dyn Sql,
-    row: &mut ObjectiveRow,
-    stop: &Stop,
-    pause_key: &str,
-) -> StoreResult<()> {
+/// Blocks an objective, with its pause; the cause makes that the only one of its kind.
+pub(super) fn block(sql: &mut dyn Sql, row: &mut ObjectiveRow, stop: &Stop, cause: &str) -> StoreResult<()> {
     if let Some((kind, description)) = &stop.blocker {
         objectives::block_on(sql, row, None, *kind, description)?;
     }
@@ -317,7 +317,7 @@ pub(super) fn block(
     let objective = &row.objective;
     let why = json!({"why": stop.why});
     journal::note(sql, "scheduler", Act::Blocked, objective.objective_id.as_str(), &why)?;
-    pause(sql, pause_key, objective, stop.reason, stop.actions.clone())
+    pause(sql, &stop.kind.key(cause), objective, stop.reason, stop.actions.clone())
 }
 
 /// Makes the workorder of an event, and IN_PROGRESS.

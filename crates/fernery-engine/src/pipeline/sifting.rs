@@ -11,6 +11,7 @@ use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{Objective, ObjectiveStatus};
 use fernery_core::inbox::deadline;
+use fernery_core::inbox::label::{Label, is_same};
 use std::str::FromStr;
 
 /// Tickets that one call looks at, in the order of their age.
@@ -24,7 +25,7 @@ const CHUNK: i64 = 500;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sieve {
     /// Only with this label.
-    pub label: Option<String>,
+    pub label: Option<Label>,
     /// Only with all of these words, in lower case.
     pub words: Vec<String>,
     /// Also cancelled ones.
@@ -66,17 +67,15 @@ impl FromStr for Order {
 impl Sieve {
     fn passes(&self, objective: &Objective) -> bool {
         (self.cancelled || !deadline::is_cancelled(objective))
-            && self.label.as_ref().is_none_or(|label| has_label(objective, label))
+            && self
+                .label
+                .as_ref()
+                .is_none_or(|label| objective.labels().any(|known| is_same(known, label.as_str())))
             && (self.words.is_empty() || {
                 let text = format!("{}\n{}", objective.title, objective.acceptance_criteria).to_lowercase();
                 self.words.iter().all(|word| text.contains(word.as_str()))
             })
     }
-}
-
-/// Whether a ticket has this label, whatever its case.
-fn has_label(objective: &Objective, label: &str) -> bool {
-    objective.labels().any(|known| known.to_lowercase() == label.to_lowercase())
 }
 
 /// So many tickets by age, newest first, below a place; and where the list goes on, if it does.

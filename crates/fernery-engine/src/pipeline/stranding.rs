@@ -60,7 +60,7 @@ pub fn strand(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<bool> {
     // A standing objective never moves: its captures or its manifest come again.
     if row.objective.objective_type == ObjectiveType::Ticket {
         let stop = unexecuted(&row.objective, wanted, &in_force.blueprint.diazotroph_type);
-        scheduling::block(sql, &mut row, &stop, &format!("workorder:{id}"))?;
+        scheduling::block(sql, &mut row, &stop, id.as_str())?;
     }
     sql.touched(include_str!("sql/workorder_cancel.sql"), &[row.objective.objective_id.as_str().into()])?;
     sql.wakes(Stage::Canceller);

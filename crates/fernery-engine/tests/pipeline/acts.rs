@@ -3,8 +3,10 @@
 use crate::pipeline::world::{Hands, World, deciding, draft, good, record};
 use crate::support::backend::Backend;
 use fernery_core::artifact::{BlockerKind, ObjectiveId, ObjectiveStatus, WorkorderStatus};
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::job::report::Answer;
-use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::pipeline::Sql;
+use fernery_engine::pipeline::acts::{Actor, Refusal};
 use fernery_engine::pipeline::blockers::{self, Resolved};
 use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::objectives;
@@ -18,6 +20,8 @@ on_both_backends!(
     a_ticket_that_is_cancelled_while_it_runs_ends_in_bundle_run_and_pause,
     a_cancelled_ticket_whose_executor_is_lost_ends_as_well,
     a_ticket_is_cancelled_as_often_as_somebody_wants_with_a_pause_each_time,
+    a_finished_ticket_can_be_cancelled_until_it_is_confirmed,
+    a_stopped_ticket_that_is_cancelled_keeps_its_blockers,
     a_blocker_said_twice_is_one_blocker,
     blockers_never_share_a_name,
 );
@@ -78,8 +82,8 @@ async fn every_act_is_allowed_or_refused_by_status_and_a_refused_one_writes_noth
         (New, [Some(Todo), Some(New), None, None, Some(Blocked), Some(Blocked), None]),
         (Todo, [Some(Todo), Some(New), None, None, Some(Blocked), Some(Blocked), None]),
         (InProgress, [Some(InProgress), None, None, None, Some(Blocked), None, None]),
-        (Blocked, [Some(Blocked), Some(Blocked), None, None, None, Some(Blocked), Some(Todo)]),
-        (Done, [Some(Done), None, Some(Done), Some(Todo), None, None, None]),
+        (Blocked, [Some(Blocked), Some(Blocked), None, None, Some(Blocked), Some(Blocked), Some(Todo)]),
+        (Done, [Some(Done), None, Some(Done), Some(Todo), Some(Blocked), None, None]),
     ];
     let world = World::<B>::new("[limits]\nconcurrency = 0\nreview_limit = 0\n").await;
     for (status, row) in wanted {
@@ -178,6 +182,40 @@ async fn a_ticket_is_cancelled_as_often_as_somebody_wants_with_a_pause_each_time
         assert_eq!(world.chain(&ticket).await.pauses.len(), n);
         world.unblock(&ticket).await.expect("unblocked");
     }
+}
+
+async fn a_finished_ticket_can_be_cancelled_until_it_is_confirmed<B: Backend>() {
+    let world = World::<B>::new("[limits]\nconcurrency = 0\nreview_limit = 1\n").await;
+    let ticket = ticket_in(&world, "one", ObjectiveStatus::Done).await;
+    world.advance(1).await;
+    let (of, record) = (ticket.clone(), record());
+    let cancel = move |sql: &mut dyn Sql, who: &Actor| blockers::cancel(sql, who, (&of, &record), None);
+    world.act(cancel.clone()).await.expect("cancelled");
+    let row = world.row(&ticket).await;
+    assert!(is_cancelled(&row.objective) && !row.unconfirmed, "{row:?}");
+    assert_eq!(world.chain(&ticket).await.pauses.last().map(|of| of.happened.as_str()), Some("cancelled"));
+    let before = world.dump().await;
+    world.act(cancel).await.expect("the same act again, because its answer was lost");
+    assert_eq!(world.dump().await, before);
+    // Its review place is free: the next one is worked on, although the limit is one.
+    let confirmed = ticket_in(&world, "two", ObjectiveStatus::Done).await;
+    world.confirm(&confirmed).await.expect("confirmed");
+    let before = world.dump().await;
+    let Err(Refusal::Conflict(why)) = world.cancel(&confirmed).await else { panic!("it is finished") };
+    assert!(why.contains("confirmed") && why.contains("fernery ticket reopen two --note"), "{why}");
+    assert_eq!(world.dump().await, before, "what is refused writes nothing");
+    assert_eq!(world.unblock(&ticket).await.expect("taken up again").objective.status, ObjectiveStatus::Todo);
+}
+
+async fn a_stopped_ticket_that_is_cancelled_keeps_its_blockers<B: Backend>() {
+    let (world, ticket) = World::<B>::with_ticket("").await;
+    block(&world, &ticket, Some("q")).await.expect("blocked");
+    world.cancel(&ticket).await.expect("cancelled");
+    let row = world.row(&ticket).await;
+    assert!(is_cancelled(&row.objective) && row.objective.has_open_blockers(), "{row:?}");
+    let these = Resolved::These(vec!["q".parse().expect("an id")]);
+    let row = world.unblock_from(&ticket, these).await.expect("unblocked");
+    assert_eq!(row.objective.status, ObjectiveStatus::Todo);
 }
 
 async fn a_blocker_said_twice_is_one_blocker<B: Backend>() {

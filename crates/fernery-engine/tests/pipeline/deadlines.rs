@@ -38,7 +38,7 @@ fn objective(name: &str, urgency: u8) -> Objective {
 
 async fn pauses<B: Backend>(world: &World<B>) -> Vec<PauseState> {
     let all = world.substrate.read(|sql| reading::pauses(sql, &Below::newest(), 1_000)).await.expect("read");
-    all.into_iter().map(|(pause, _)| pause).collect()
+    all.into_iter().map(|of| of.pause).collect()
 }
 
 async fn an_urgency_is_a_time_and_due_at_wins<B: Backend>() {

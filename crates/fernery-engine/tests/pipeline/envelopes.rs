@@ -40,7 +40,7 @@ async fn unblocking_keeps_the_spent_envelope_and_a_used_up_one_needs_a_new_appro
     let row = world.row(&ticket).await;
     assert_eq!(row.objective.status, ObjectiveStatus::Blocked);
     assert!(row.objective.blocked_on.iter().any(|b| b.description.contains("(all 2 attempts are used)")));
-    let last = world.chain(&ticket).await.pauses.pop().expect("a pause");
+    let last = world.chain(&ticket).await.pauses.pop().expect("a pause").pause;
     assert_eq!(last.reason, PauseReason::BudgetExhausted);
     assert!(last.prioritized_actions.iter().any(|a| a.contains("ticket approve")), "{last:?}");
     let row = world.unblock(&ticket).await.expect("unblocked");

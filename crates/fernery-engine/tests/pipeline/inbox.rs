@@ -53,7 +53,7 @@ async fn a_capture_becomes_a_candidate_and_nothing_more<B: Backend>() {
     assert_eq!(world.status(&duty).await, ObjectiveStatus::InProgress, "and the standing one never moves");
     let chain = world.chain(&duty).await;
     assert_eq!((chain.workorders.len(), chain.runs.len(), chain.pauses.len()), (1, 1, 1));
-    assert!((1..=3).contains(&chain.pauses[0].prioritized_actions.len()));
+    assert!((1..=3).contains(&chain.pauses[0].pause.prioritized_actions.len()));
     for _ in 0..3 {
         world.advance(3_600).await;
         assert_eq!(world.round().await, 0, "and it is at rest");
@@ -169,7 +169,7 @@ async fn failed_captures_are_retried_in_smaller_batches_and_then_by_the_built_in
         view.work_order_id.as_ref() == Some(&passed.record.work_order_id)
     };
     assert!(world.captures().await.iter().all(of_it), "PROCESSED by the run that passed");
-    let reasons = |reason| chain.pauses.iter().filter(|pause| pause.reason == reason).count();
+    let reasons = |reason| chain.pauses.iter().filter(|of| of.pause.reason == reason).count();
     assert_eq!((reasons(PauseReason::GateFailed), reasons(PauseReason::RunComplete)), (13, 1));
     let candidates = world.candidates().await;
     assert_eq!(candidates.len(), 8);

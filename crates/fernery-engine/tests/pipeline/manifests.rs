@@ -80,7 +80,7 @@ async fn a_manifest_names_what_needs_a_person_with_its_command<B: Backend>() {
     let told: Vec<_> = queries.iter().flat_map(|view| &view.response.results).collect();
     assert_eq!((told.len(), &told[0]["objective_id"]), (1, &json!("t1")), "what was told is kept");
     let chain = world.chain(&id(DUTY)).await;
-    assert!(chain.pauses.iter().all(|pause| (1..=3).contains(&pause.prioritized_actions.len())));
+    assert!(chain.pauses.iter().all(|pause| (1..=3).contains(&pause.pause.prioritized_actions.len())));
 }
 
 async fn unchanged_facts_make_no_new_manifest<B: Backend>() {
@@ -155,9 +155,12 @@ async fn a_manifest_with_invented_items_is_refused_and_the_built_in_rules_replac
         );
         assert!(manifest.manifest.prioritized_orientation[0].contains("fernery ticket cancel t1"));
         let [one, other] = &chain.pauses[..] else { panic!("a pause for each: {:?}", chain.pauses) };
-        assert_eq!((one.reason, other.reason), (PauseReason::GateFailed, PauseReason::RunComplete));
         assert_eq!(
-            other.prioritized_actions, manifest.manifest.prioritized_orientation,
+            (one.pause.reason, other.pause.reason),
+            (PauseReason::GateFailed, PauseReason::RunComplete)
+        );
+        assert_eq!(
+            other.pause.prioritized_actions, manifest.manifest.prioritized_orientation,
             "from the page itself"
         );
         world.round().await;

@@ -19,6 +19,7 @@ mod pages;
 mod panics;
 mod patches;
 mod paths;
+mod pausing;
 mod people;
 mod property;
 mod queries;

@@ -42,7 +42,7 @@ async fn stopped<B: Backend>(world: &World<B>, ticket: &ObjectiveId, why: &str) 
     let open: Vec<_> = row.objective.blocked_on.iter().filter(|b| !b.resolved).collect();
     assert_eq!(open.len(), 1);
     assert!(open[0].description.contains(why), "{open:?}");
-    let last = world.chain(ticket).await.pauses.pop().expect("a pause");
+    let last = world.chain(ticket).await.pauses.pop().expect("a pause").pause;
     assert_eq!(last.reason, PauseReason::GateFailed);
     assert_eq!(last.prioritized_actions.len(), 1, "{last:?}");
     assert!(last.prioritized_actions[0].contains("ticket edit t"), "{last:?}");

@@ -219,8 +219,8 @@ async fn open_blockers_stop_a_ticket_at_a_pause_that_names_them<B: Backend>() {
         Some("blocked on key (the API key), host (a host name)")
     );
     assert_eq!(chain.pauses.len(), 1);
-    assert_eq!(chain.pauses[0].reason, PauseReason::GateFailed);
-    let actions = &chain.pauses[0].prioritized_actions;
+    assert_eq!(chain.pauses[0].pause.reason, PauseReason::GateFailed);
+    let actions = &chain.pauses[0].pause.prioritized_actions;
     assert!(actions.len() == 2 && actions[0].contains("key") && actions[1].contains("host"), "{actions:?}");
     assert_eq!(chain.workorders, []);
     // What the actions say leads on: one blocker is not enough, both re-emit the event.

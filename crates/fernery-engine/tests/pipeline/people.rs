@@ -75,7 +75,7 @@ async fn is_done_once(hands: &Hands, ticket: &ObjectiveId, content: &str) {
     let [run] = &chain.runs[..] else { panic!("{:?}", chain.runs) };
     assert_eq!(run.record.gate_result, GateResult::Pass);
     let [pause] = &chain.pauses[..] else { panic!("{:?}", chain.pauses) };
-    assert_eq!(pause.reason, PauseReason::RunComplete);
+    assert_eq!(pause.pause.reason, PauseReason::RunComplete);
     let job = hands.store.job(work.workorder.work_order_id.job_id().unwrap()).await.unwrap();
     assert_eq!(job.expect("its job").brief.status, fernery_core::JobStatus::Succeeded);
 }

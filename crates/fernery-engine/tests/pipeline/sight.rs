@@ -56,7 +56,7 @@ impl Sight {
                 workorders,
                 events: reading::events(sql, &newest, ALL)?,
                 runs: reading::runs(sql, &newest, ALL)?,
-                pauses: pauses.into_iter().map(|(p, key)| (key, p.prioritized_actions.len())).collect(),
+                pauses: pauses.into_iter().map(|of| (of.key, of.pause.prioritized_actions.len())).collect(),
                 decisions,
                 versions,
                 room: room::room(sql, &registered)?,

@@ -66,8 +66,8 @@ async fn an_approved_ticket_becomes_one_judged_run<B: Backend>() {
     assert_eq!(chain.workorders[0].workorder.status, WorkorderStatus::Executed);
     assert_eq!(chain.events[0].reason, Some(TerminalReason::Scheduled));
     assert_eq!(chain.events[0].work_order_id, Some(chain.workorders[0].workorder.work_order_id.clone()));
-    assert_eq!(chain.pauses[0].reason, PauseReason::RunComplete);
-    assert!((1..=3).contains(&chain.pauses[0].prioritized_actions.len()));
+    assert_eq!(chain.pauses[0].pause.reason, PauseReason::RunComplete);
+    assert!((1..=3).contains(&chain.pauses[0].pause.prioritized_actions.len()));
 }
 
 async fn a_result_that_is_no_bundle_is_refused_and_the_attempt_stays_open<B: Backend>() {
@@ -180,7 +180,7 @@ async fn what_is_spent_of_the_budget_is_not_given_again<B: Backend>() {
     world.judge().await;
     let chain = world.chain(&ticket).await;
     assert_eq!(chain.output_bundles[0].metadata["outcome"], "BUDGET");
-    assert_eq!(chain.pauses[0].reason, PauseReason::BudgetExhausted);
+    assert_eq!(chain.pauses[0].pause.reason, PauseReason::BudgetExhausted);
 }
 
 /// Invariant 12.

@@ -10,7 +10,7 @@ use fernery_client::client::Reply;
 use fernery_client::wire::{DecisionResponse, DoneRequest};
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 
-/// Say that you have done a ticket: it becomes DONE, judged and confirmed
+/// Finish a ticket that you have done yourself
 ///
 /// For tickets that a person does, like those of the azolla `tasks`. A ticket that is still NEW is shown and approved by the same
 /// command. The note is kept as the output.

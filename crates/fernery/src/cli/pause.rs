@@ -1,4 +1,4 @@
-//! `fernery pause`: all pauses, and what a person may do next.
+//! `fernery pause`: where tickets stopped, and what a person may do next.
 
 use super::failure::Outcome;
 use super::pages::{self, Listing, Paging};
@@ -6,14 +6,16 @@ use super::screen::{Cell, Screen};
 use clap::Subcommand;
 use fernery_client::Client;
 use fernery_client::client::Query;
-use fernery_client::wire::PausePage;
-use fernery_core::artifact::PauseState;
+use fernery_client::wire::{PausePage, PauseView};
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Pause {
-    /// List pauses with their next actions, newest first
+    /// List the pauses that wait for you, newest first
     #[command(after_help = "\
+A pause waits for you until its ticket goes on, is confirmed or is cancelled. Of each ticket, the last pause is shown. With --all, \
+all pauses are shown, also those of long ago.
+
 Examples:
   fernery pause list
   fernery pause list --all --json")]
@@ -25,16 +27,11 @@ Examples:
 
 const PAUSES: Listing<PausePage> = Listing {
     key: "pauses",
-    heads: &["STOPPED", "TICKET", "REASON", "NEXT"],
+    heads: &["STOPPED", "TICKET", "WHAT HAPPENED…", "NEXT…"],
     rows: |page| {
-        let row = |pause: PauseState| -> Vec<Cell> {
+        let row = |PauseView { pause, happened }: PauseView| -> Vec<Cell> {
             let next = Cell::maybe(pause.prioritized_actions.first());
-            vec![
-                pause.created_at.into(),
-                Cell::id(pause.objective_id),
-                Cell::state(pause.reason.as_str()),
-                next,
-            ]
+            vec![pause.created_at.into(), Cell::id(pause.objective_id), happened.into(), next]
         };
         page.pauses.into_iter().map(row).collect()
     },
@@ -42,8 +39,9 @@ const PAUSES: Listing<PausePage> = Listing {
 
 pub(super) async fn run(pause: Pause, client: &Client, screen: Screen) -> Outcome {
     let Pause::List { paging } = pause;
+    let waiting = (!paging.all).then_some(true);
     let fetch = async |limit, cursor: Option<String>| {
-        let query = Query::new().with("limit", Some(limit)).with("cursor", cursor);
+        let query = Query::new().with("waiting", waiting).with("limit", Some(limit)).with("cursor", cursor);
         client.get("/v1/pauses", &query, Duration::ZERO).await
     };
     pages::list(screen, &PAUSES, &paging, fetch).await

@@ -104,9 +104,9 @@ impl Cell {
     /// A state or outcome, painted by what it means.
     pub(super) fn state(word: &str) -> Self {
         let paint = match word {
-            "SUCCEEDED" | "ok" | "DONE" | "PASS" | "RUN_COMPLETE" => Paint::Good,
+            "SUCCEEDED" | "ok" | "DONE" | "PASS" => Paint::Good,
             "DEAD" | "FAILED" | "LOST" | "TIMED_OUT" | "problem" => Paint::Bad,
-            "BLOCKED" | "FAIL" | "GATE_FAILED" | "BUDGET_EXHAUSTED" => Paint::Bad,
+            "BLOCKED" | "FAIL" => Paint::Bad,
             "RUNNING" | "warning" | "IN_PROGRESS" => Paint::Busy,
             "CANCELLED" | "RELEASED" | "NEW" => Paint::Dim,
             _ => Paint::Plain,

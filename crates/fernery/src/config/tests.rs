@@ -1,7 +1,8 @@
 //! The table, the default file and the order of precedence agree.
 
-use super::table::Fallback;
+use super::table::{Fallback, Form, SETTINGS};
 use super::*;
+use std::ffi::OsString;
 use table::setting;
 
 fn no_env(_: &str) -> Option<OsString> {

@@ -2,7 +2,8 @@
 
 use super::calls::{
     batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, landings,
-    manifests, objectives, pipeline, process, ready, snoozes, streams, tokens, workorder_diff, workorder_log,
+    manifests, objectives, pauses, pipeline, process, ready, snoozes, streams, tokens, workorder_diff,
+    workorder_log,
 };
 use super::parameters::{self, Accepts, Parameter};
 use super::problem::{Code, Refusal, Refused};
@@ -378,7 +379,9 @@ pub static ROUTES: &[Route] = routes![
     GET "/v1/runs/{id}/replay", READERS, "Judge a stored run again from its artifacts, and compare the verdicts.",
         BodyRule::None, [200 of::<wire::ReplayResponse>], pipeline::replay, errors: FOUND;
     GET "/v1/pauses", READERS, "List pauses with their next actions, newest first.",
-        BodyRule::None, [200 of::<wire::PausePage>], pipeline::pauses, query: &[LIMIT, CURSOR], errors: PAGED,
+        BodyRule::None, [200 of::<wire::PausePage>], pauses::list,
+        query: &[LIMIT, CURSOR, ("waiting", "true: only those that still wait for a person, of each ticket the last one.",
+            parameters::switch)], errors: PAGED,
         holds: Holds::Rows("pause_state", "pauses");
     GET "/v1/claims", READERS, "List who holds which event or workorder.",
         BodyRule::None, [200 of::<wire::ClaimList>], pipeline::claims,

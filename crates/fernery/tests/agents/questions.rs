@@ -17,6 +17,15 @@ fn answered(more: &[&str]) {
     assert!(action.contains("fernery ticket answer t"), "{action}");
     let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
     assert!(shown.contains("question:\n  │ Which colour?\n"), "{shown}");
+    // Unblocked, the next agent would start without an answer: the question is shown, and nothing happens without a yes.
+    for how in [&["ticket", "unblock", "t"][..], &["ticket", "unblock", "t", "--all"]] {
+        let refused = yard.server.run(how.iter().copied()).exits(4).stderr;
+        assert!(
+            refused.contains("Which colour?") && refused.contains("fernery ticket answer t"),
+            "{refused}"
+        );
+    }
+    assert_eq!(yard.objective("t")["objective"]["status"], "BLOCKED");
     // Nobody can be asked here, and nothing is answered by nothing.
     yard.server.run(["ticket", "answer", "t", "red"]).exits(2);
     yard.server.run(["ticket", "answer", "t", " ", "--yes"]).exits(2);
@@ -60,6 +69,15 @@ fn a_question_is_answered_in_one_command_on_postgres() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let database = runtime.block_on(fresh_database());
     answered(&["--database", &database.url()]);
+}
+
+#[test]
+fn a_question_may_be_left_without_an_answer_by_who_says_so() {
+    let yard = Yard::open(&blueprint(GATES));
+    yard.ticket("yard", "t", "mock: first ask Which?\nmock: again ok");
+    yard.until("t", "asked", |objective| objective["objective"]["status"] == "BLOCKED");
+    yard.server.run(["ticket", "unblock", "t", "--yes"]).exits(0);
+    yard.until("t", "done", |objective| is_done(objective, 2));
 }
 
 #[test]

@@ -3,20 +3,21 @@
 
 use crate::program::patience::eventually;
 use crate::program::{Answer, Server, fernery, run_in, started_by};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use unicode_width::UnicodeWidthStr;
 
 const COLUMNS: usize = 80;
 const LONG_ID: &str = "an-id-that-a-person-has-chosen-and-that-is-rather-long";
+const LONG_LABEL: &str = "home/garden/balcony/with-a-label/that-is-as-long-as-it-may-be/so";
 const LONG_TITLE: &str =
     "A title that says a lot, far more than any row of a table of 80 columns has room for";
 
-/// Runs a command on a terminal of 80 columns.
-fn at_terminal(dir: &Path, colour: bool, args: &[&str]) -> Answer {
+/// Runs a command on a terminal so wide.
+fn at_terminal(dir: &Path, columns: usize, colour: bool, args: &[&str]) -> Answer {
     let mut command = started_by("python3");
-    command.args(["-c", include_str!("inbox/terminal.py"), &COLUMNS.to_string()]);
+    command.args(["-c", include_str!("inbox/terminal.py"), &columns.to_string()]);
     command.arg(fernery().get_program()).args(args).current_dir(dir);
     if colour {
         command.env_remove("NO_COLOR");
@@ -49,6 +50,10 @@ impl World {
             world.run(args.iter().chain(more)).exits(0);
         };
         new(LONG_TITLE, &["--criteria", &format!("- {LONG_TITLE}; {LONG_TITLE}")]);
+        new(
+            "Labelled +here",
+            &["--label", LONG_LABEL, "--label", "とても長いラベル/とても長いラベル", "--after", "demo-1"],
+        );
         new("日本語の題名をここに書く、少し長い題名ですから、表の列には入りません", &[]);
         new("👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻👩‍💻 all of them", &[]);
         let blockers = ["--blocked-on", "DESIGN_DECISION: which colour?", "--blocked-on", "and whose is it?"];
@@ -72,8 +77,12 @@ impl World {
             .run(["token", "new", "--role", "worker", "--name", LONG_ID, "--streams", "build,deploy:*,x"])
             .exits(0);
         world.run(["capture", LONG_TITLE, "and the rest of it"]).exits(0);
-        let waits = || world.run(["triage", "list", "--json"]).exits(0).json()["candidates"] != json!([]);
-        assert!(eventually(waits), "triage makes a candidate");
+        world.run(["capture", &format!("買い物に行く 牛乳と卵とパンと米とりんごとみかんを買うこと +{LONG_LABEL} #とても長いラベル")]).exits(0);
+        let candidates = || world.run(["triage", "list", "--json"]).exits(0).json()["candidates"].clone();
+        assert!(
+            eventually(|| candidates().as_array().is_some_and(|all| all.len() == 2)),
+            "triage makes candidates"
+        );
         world
     }
 
@@ -83,9 +92,14 @@ impl World {
 
     #[track_caller]
     fn fits(&self, args: &[&str]) -> String {
-        let shown = at_terminal(&self.folder, false, args).exits(0).stdout;
+        self.fits_in(COLUMNS, args)
+    }
+
+    #[track_caller]
+    fn fits_in(&self, columns: usize, args: &[&str]) -> String {
+        let shown = at_terminal(&self.folder, columns, false, args).exits(0).stdout;
         for line in shown.lines() {
-            assert!(line.width() <= COLUMNS, "{args:?}: {} columns: {line:?}\n{shown}", line.width());
+            assert!(line.width() <= columns, "{args:?}: {} columns: {line:?}\n{shown}", line.width());
             assert!(!line.contains('\u{1b}'), "{args:?}: {line:?}");
         }
         shown
@@ -117,6 +131,13 @@ fn a_terminal_of_80_columns_has_room_for_everything_and_short_ids_that_are_accep
 }
 
 fn every_list_and_page_fits_80_columns(world: &World) {
+    // What people look at every day also fits a narrow window, and still says what it is about.
+    for (args, said) in
+        [(&["ticket", "list"][..], "Label"), (&["triage", "list"], "買い"), (&["pause", "list"], "an-id")]
+    {
+        let shown = world.fits_in(60, args);
+        assert!(shown.contains(said), "{args:?}: {shown}");
+    }
     let mut all: Vec<Vec<&str>> = [
         "ticket list",
         "ticket list --status NEW",
@@ -154,15 +175,16 @@ fn every_list_and_page_fits_80_columns(world: &World) {
     for args in &all {
         world.fits(args);
         let utc: Vec<&str> = args.iter().copied().chain(["--utc"]).collect();
-        at_terminal(&world.folder, false, &utc).exits(0);
+        at_terminal(&world.folder, COLUMNS, false, &utc).exits(0);
     }
     // Every table has heads, and no head is empty.
     let streams = world.fits(&["stream", "list"]);
     assert!(streams.lines().next().unwrap().ends_with("STATE") && streams.contains("paused"), "{streams}");
     let tickets = world.fits(&["ticket", "list"]);
     assert!(tickets.contains("👩‍💻"), "joiners stay: {tickets}");
+    // However long all of this took.
     assert!(tickets.contains(" ago") && !tickets.contains("Z "), "{tickets}");
-    let utc = at_terminal(&world.folder, false, &["ticket", "list", "--utc"]).exits(0).stdout;
+    let utc = at_terminal(&world.folder, COLUMNS, false, &["ticket", "list", "--utc"]).exits(0).stdout;
     assert!(utc.contains("Z ") && !utc.contains(" ago"), "{utc}");
     let dead = world.fits(&["dlq", "list"]);
     assert!(dead.contains("E_WITH_A_LONG"), "{dead}");
@@ -227,11 +249,12 @@ fn an_ambiguous_id_is_refused_with_what_it_may_mean(world: &World) {
 }
 
 fn colours_are_for_terminals_that_want_them(world: &World) {
-    let run = |colour| at_terminal(&world.folder, colour, &["run", "diff", "demo-1"]).exits(0).stdout;
+    let run =
+        |colour| at_terminal(&world.folder, COLUMNS, colour, &["run", "diff", "demo-1"]).exits(0).stdout;
     assert!(run(true).contains("\u{1b}[32m+echo"), "{:?}", run(true));
     assert!(!run(false).contains('\u{1b}'));
     assert!(!world.run(["run", "diff", "demo-1"]).exits(0).stdout.contains('\u{1b}'));
-    let verdicts = at_terminal(&world.folder, true, &["ticket", "show", "demo-1"]).exits(0).stdout;
+    let verdicts = at_terminal(&world.folder, COLUMNS, true, &["ticket", "show", "demo-1"]).exits(0).stdout;
     assert!(verdicts.contains("\u{1b}[31mFAIL") && verdicts.contains("\u{1b}[32mPASS"), "{verdicts:?}");
 }
 

@@ -45,6 +45,16 @@ fn a_cancel(call: &Call<'_>) -> Option<Value> {
     comes_to(call, "t", |seen| runs(seen) == 1)
 }
 
+/// A ticket that is done, and that nobody wants any more.
+fn a_late_cancel(call: &Call<'_>) -> Option<Value> {
+    call("POST", "/v1/objectives", new_ticket("t"))?;
+    let digest = call("GET", "/v1/objectives/t", Value::Null)?["approval"]["digest"].clone();
+    act(call, "approve", json!({"digest": digest}))?;
+    comes_to(call, "t", |seen| is(seen, "DONE") || is(seen, "BLOCKED"))?;
+    act(call, "cancel", json!({}))?;
+    comes_to(call, "t", |seen| is(seen, "BLOCKED"))
+}
+
 /// A ticket that is written down with a blocker and approved, BLOCKED by the scheduler, unblocked and done.
 fn blocked_from_the_start(call: &Call<'_>) -> Option<Value> {
     let mut ticket = new_ticket("t");
@@ -165,6 +175,26 @@ fn killed_while_cancelling(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)
     });
 }
 
+fn killed_while_putting_away(database: &(dyn Fn() -> Option<FreshDatabase> + Sync)) {
+    let blueprint = blueprint("cat >/dev/null; echo hello", "");
+    let steps = ["act-written@2", "act-durable@2"].map(String::from);
+    killed_at_each(&steps, &blueprint, database, a_late_cancel, |step, shop, done| {
+        let wanted = json!({
+            "status": "BLOCKED",
+            "unconfirmed": false,
+            "decisions": 1,
+            "events": ["SCHEDULED"],
+            "workorders": ["EXECUTED"],
+            "contents": ["hello\n"],
+            "verdicts": ["PASS"],
+            "pauses": ["RUN_COMPLETE", "RUN_COMPLETE"],
+        });
+        assert_eq!(artifacts(done), wanted, "killed at {step}");
+        assert_eq!(done["objective"]["blocked_reason"], "cancelled", "killed at {step}");
+        assert_eq!(acts_in_the_journal(shop), ["created", "approve", "cancelled"], "killed at {step}");
+    });
+}
+
 /// A ticket of what people do, under the id `t`.
 fn new_task() -> Value {
     json!({"objective_id": "t", "azolla_id": "tasks", "title": "Buy milk", "acceptance_criteria": "There is milk"})
@@ -263,4 +293,7 @@ on_both_databases!(
     killed_while_cancelling:
         campaign_killed_at_every_step_of_a_cancel_it_comes_to_the_same_on_sqlite,
         campaign_killed_at_every_step_of_a_cancel_it_comes_to_the_same_on_postgres;
+    killed_while_putting_away:
+        campaign_killed_while_a_finished_ticket_is_put_away_it_comes_to_the_same_on_sqlite,
+        campaign_killed_while_a_finished_ticket_is_put_away_it_comes_to_the_same_on_postgres;
 );

@@ -67,8 +67,8 @@ pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>
         unread: 0,
         full: false,
     };
-    let (clocks, foreign) = (BTreeMap::new(), BTreeMap::new());
-    AzollaAnswer { asked, objectives, pauses, clocks, foreign, blueprint: None }
+    let (clocks, foreign, waits_for) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    AzollaAnswer { asked, objectives, pauses, clocks, foreign, waits_for, blueprint: None }
 }
 
 fn pause(id: &str, reason: PauseReason) -> PauseState {
@@ -452,4 +452,40 @@ fn what_a_person_does_is_theirs_from_the_start_and_until_it_is_done() {
         assert_eq!(found.items[0].command, "fernery done T-1");
         assert_eq!(found.items[0].why, ["yours to do since 2026-11-16 10:00 UTC"]);
     }
+}
+
+#[test]
+fn a_ticket_that_waits_for_another_one_asks_nobody_and_the_other_one_says_who_waits() {
+    use crate::pipeline::dependency::Stands;
+    let waiting = |stands, due: &str| {
+        let waits = Objective {
+            blocked_on: vec![BlockerRef { kind: BlockerKind::DependencyChange, ..blocker("b1", false) }],
+            metadata: [("due_at".to_string(), json!(due))].into(),
+            ..objective("T-2", ObjectiveStatus::Blocked)
+        };
+        let of = Dependency { blocker_id: BlockerId::stored("b1"), on: ObjectiveId::stored("T-1"), stands };
+        AzollaAnswer {
+            waits_for: [(waits.objective_id.clone(), vec![of])].into(),
+            ..told(vec![objective("T-1", ObjectiveStatus::New), waits], vec![])
+        }
+    };
+    let page = |told: AzollaAnswer| -> Vec<(String, String)> {
+        let items = facts(&[told], &own(0), &URGENCY, now()).items;
+        items.into_iter().map(|item| (item.command, item.why.join(" | "))).collect()
+    };
+    let approve = "fernery ticket approve T-1".to_string();
+    let first =
+        (approve.clone(), "waits for approval since 2026-11-16 10:00 UTC | T-2 waits for it".to_string());
+    assert_eq!(page(waiting(Stands::NotApproved, "2026-12-24")), [first]);
+    let late = page(waiting(Stands::NotApproved, "2026-11-15"));
+    let why = "overdue since 2026-11-15 23:59 UTC | waits for T-1, which nobody has approved yet".to_string();
+    assert!(late.contains(&(approve, why)), "{late:?}");
+    let late = page(waiting(Stands::UnderWay, "2026-11-15"));
+    assert!(late.iter().any(|(command, _)| command == "fernery snooze T-2 tomorrow"), "{late:?}");
+    let given_up = page(waiting(Stands::Cancelled, "2026-12-24"));
+    let unblock = "fernery ticket unblock T-2 --blocker b1";
+    let said = |(command, why): &&(String, String)| {
+        command == unblock && why.starts_with("waits for T-1, which was cancelled")
+    };
+    assert!(given_up.iter().find(said).is_some(), "{given_up:?}");
 }

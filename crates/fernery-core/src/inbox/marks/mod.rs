@@ -10,12 +10,13 @@
 mod words;
 
 use super::dates::{self, When};
+use super::label::{is_name, is_same};
 use super::one_line;
 use super::recurring::{self, Every};
 use crate::Timestamp;
 use crate::calendar::Zone;
 use jiff::civil::Date;
-use words::{exclamation, is_name, leans, letter, name, priority, tells_of_the_past};
+use words::{exclamation, leans, letter, name, priority, tells_of_the_past};
 
 /// Characters of a title that was made from a capture.
 const TITLE_CHARS: usize = 120;
@@ -88,7 +89,8 @@ pub fn read_line(text: &str, captured_at: Timestamp, zone: &Zone) -> Marks {
 /// The labels that a line is marked with by `+`.
 pub fn labels(line: &str) -> Vec<String> {
     let mut labels = Vec::new();
-    for (sign, label) in line.split_whitespace().filter_map(name) {
+    for (sign, label) in words_of(line).iter().filter(|word| !word.quoted).filter_map(|word| name(word.text))
+    {
         if sign == '+' {
             keep(&mut labels, label);
         }
@@ -127,20 +129,25 @@ struct Reader<'a> {
     marks: Marks,
 }
 
+/// The words of a line, and which of them are quoted.
+fn words_of(line: &str) -> Vec<Word<'_>> {
+    let mut closes = None;
+    let words = line.split_whitespace().map(|text| {
+        let plain = text.trim_end_matches(ENDS).to_lowercase();
+        closes = closes.or_else(|| plain.chars().next().filter(|c| matches!(c, '"' | '`')));
+        let quoted = closes.is_some();
+        if closes.is_some_and(|mark| plain.ends_with(mark) && (plain.len() > 1 || text.len() == 1)) {
+            closes = None;
+        }
+        Word { text, plain, quoted, taken: false }
+    });
+    words.collect()
+}
+
 impl<'a> Reader<'a> {
     fn new(line: &'a str, captured_at: Timestamp, zone: &'a Zone) -> Self {
-        let mut closes = None;
-        let words = line.split_whitespace().map(|text| {
-            let plain = text.trim_end_matches(ENDS).to_lowercase();
-            closes = closes.or_else(|| plain.chars().next().filter(|c| matches!(c, '"' | '`')));
-            let quoted = closes.is_some();
-            if closes.is_some_and(|mark| plain.ends_with(mark) && (plain.len() > 1 || text.len() == 1)) {
-                closes = None;
-            }
-            Word { text, plain, quoted, taken: false }
-        });
         let today = zone.civil(captured_at).map(|civil| civil.date());
-        Self { words: words.collect(), zone, today, marks: Marks::default() }
+        Self { words: words_of(line), zone, today, marks: Marks::default() }
     }
 
     /// `due:fri`, `project:x`, `priority:H`: certain at any place of the line.
@@ -387,7 +394,7 @@ impl<'a> Reader<'a> {
 
 /// Whether there was room, or it was there already.
 fn keep(names: &mut Vec<String>, name: &str) -> bool {
-    let known = names.iter().any(|known| known == name);
+    let known = names.iter().any(|known| is_same(known, name));
     if !known && names.len() < NAMES_MAX {
         names.push(name.to_string());
         return true;

@@ -1,5 +1,7 @@
 //! The words and signs that marks are made of.
 
+use crate::inbox::label::is_name;
+
 /// `(A)` to `(Z)`.
 pub(super) fn letter(text: &str) -> Option<u8> {
     match text.as_bytes() {
@@ -32,12 +34,6 @@ pub(super) fn name(text: &str) -> Option<(char, &str)> {
         _ => false,
     };
     is_one.then(|| sign.chars().next().map(|sign| (sign, name))).flatten()
-}
-
-/// What a project, a context or a label may be called.
-pub(super) fn is_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    name.len() <= 64 && name.starts_with(char::is_alphabetic) && name.chars().all(allowed)
 }
 
 /// A word that what follows belongs to: without that the sentence would break off.

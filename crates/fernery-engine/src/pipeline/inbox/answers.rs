@@ -142,6 +142,7 @@ fn of_one(azolla_id: &AzollaId, answered: &[&Answered]) -> Option<AzollaAnswer> 
         pauses: Vec::new(),
         clocks: BTreeMap::new(),
         foreign: BTreeMap::new(),
+        waits_for: BTreeMap::new(),
         blueprint: None,
     };
     for Answered { query, response, .. } in answered {

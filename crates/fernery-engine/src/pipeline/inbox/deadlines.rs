@@ -6,9 +6,11 @@
 
 use crate::error::StoreResult;
 use crate::pipeline::pauses::write_pause;
-use crate::pipeline::{Cell, Sql, azollas};
-use fernery_core::artifact::{AzollaId, Objective, ObjectiveId};
+use crate::pipeline::reading::Paused;
+use crate::pipeline::{Cell, Row, Sql, azollas};
+use fernery_core::artifact::{AzollaId, Objective, ObjectiveId, PauseState};
 use fernery_core::inbox::deadline::{self, Clock};
+use fernery_core::pipeline::happened::{PauseKind, happened};
 use fernery_core::{Timestamp, canonical};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -105,6 +107,29 @@ pub fn watch_only(sql: &mut dyn Sql, by: &AzollaId, sources: &[AzollaId]) -> Sto
     Ok(())
 }
 
+fn key(by: &AzollaId, (source, objective_id): (&str, &str), deadline: Timestamp) -> String {
+    PauseKind::Overdue.key(format_args!("{by}:{source}/{objective_id}:{}", deadline.as_millis()))
+}
+
+/// The pauses of objectives that are overdue now and are still watched.
+pub(in crate::pipeline) fn unanswered(
+    sql: &mut dyn Sql,
+    by: &AzollaId,
+    limit: i64,
+) -> StoreResult<Vec<Paused>> {
+    let told = sql.query(include_str!("../sql/deadlines_told.sql"), &[by.as_str().into(), limit.into()])?;
+    let keys = told.iter().map(|row| Ok(key(by, (row.text(0)?, row.text(1)?), row.at(2)?)));
+    let keys: Vec<String> = keys.collect::<StoreResult<_>>()?;
+    let asked = keys.iter().map(|key| (include_str!("../sql/pause_by_key.sql"), vec![key.into()]));
+    let found = sql.query_all(&asked.collect::<Vec<_>>())?;
+    let pause = |row: &Row| {
+        let (pause, key): (PauseState, String) = (row.json(0)?, row.text(1)?.to_string());
+        let happened = happened(pause.reason, Some(PauseKind::Overdue), None);
+        Ok(Paused { pause, key, happened })
+    };
+    found.iter().flatten().map(pause).collect()
+}
+
 /// Writes the pauses of overdue objectives, up to `limit`; answers how many it found.
 pub fn tell(sql: &mut dyn Sql, by: &AzollaId, limit: i64) -> StoreResult<usize> {
     let now: Timestamp = sql.calendar();
@@ -113,7 +138,7 @@ pub fn tell(sql: &mut dyn Sql, by: &AzollaId, limit: i64) -> StoreResult<usize> 
     for row in &due {
         let (source, objective_id, deadline) = (row.text(0)?, row.text(1)?, row.at(2)?);
         let pause = deadline::overdue_pause(&row.json(3)?, by, row.maybe_text(4)?, deadline, now);
-        write_pause(sql, &format!("overdue:{by}:{source}/{objective_id}:{}", deadline.as_millis()), &pause)?;
+        write_pause(sql, &key(by, (source, objective_id), deadline), &pause)?;
         let cells = [by.as_str().into(), source.into(), objective_id.into(), deadline.into()];
         sql.touched(include_str!("../sql/deadline_told.sql"), &cells)?;
     }

@@ -16,7 +16,7 @@ use crate::pipeline::claims;
 use crate::pipeline::issuing::{Issue, issue};
 use crate::pipeline::room::{Room, room_for_manifest, room_for_triage};
 use crate::pipeline::scheduling::{ClaimedEvent, Ids, Scheduled, close, processed};
-use crate::pipeline::{Row, Sql, Statement, reading};
+use crate::pipeline::{Row, Sql, Statement, after, reading};
 use fernery_core::artifact::{
     AzollaId, CaptureId, ContextSnapshot, DiazotrophType, Event, ObjectiveId, TerminalReason, WorkorderId,
 };
@@ -315,6 +315,7 @@ fn gathered(
         told.clocks = deadlines::clocks(sql, by, &told.asked.azolla_id, &told.objectives)?;
         if told.asked.server.is_none() {
             told.blueprint = azollas::in_force(sql, &told.asked.azolla_id)?.map(|known| known.blueprint);
+            told.waits_for = after::waits_for(sql, &told.objectives.iter().collect::<Vec<_>>())?;
         }
     }
     Ok(facts(&told, &own, &blueprint.urgency, now))

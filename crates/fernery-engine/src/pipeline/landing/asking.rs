@@ -98,6 +98,21 @@ pub(in crate::pipeline) fn closed(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer
     }
 }
 
+/// Forgets the landing of a DONE objective that a person cancels. Refused where nothing is left to cancel: its patch has landed,
+/// or is about to, or it is confirmed and has no patch.
+pub(in crate::pipeline) fn given_up(sql: &mut dyn Sql, id: &ObjectiveId, unconfirmed: bool) -> Answer<()> {
+    let again = format!("To have it worked on again: fernery ticket reopen {id} --note \"what is missing\"");
+    match locked(sql, id)? {
+        Some(landing) if landing.state == LandingState::Landed => {
+            Ok(Err(Refusal::Conflict(format!("{}. {again}", has_landed(&landing)))))
+        }
+        None if !unconfirmed => {
+            Ok(Err(Refusal::Conflict(format!("it is finished and confirmed, and stays so. {again}"))))
+        }
+        _ => closed(sql, id),
+    }
+}
+
 /// What an operator who merges was shown.
 #[derive(Clone, Debug)]
 pub struct MergeOf {

@@ -1,13 +1,13 @@
 //! The way of a patch that passed to its base branch: one row for each ticket, of its last run.
 //!
-//! * `asking`: the row comes with a verdict that passed and goes when the ticket is reopened; an operator wants the patch landed
+//! * `asking`: the row comes with a verdict that passed and goes when the ticket is reopened or cancelled; an operator wants the patch landed
 //! * `working`: what the landing worker reads and writes
 
 mod asking;
 mod working;
 
 pub use asking::{MergeOf, merge};
-pub(super) use asking::{Passed, closed, confirmed, opened};
+pub(super) use asking::{Passed, closed, confirmed, given_up, opened};
 pub use working::{
     Concluded, LandBranch, LandingEnd, NextLanding, Tried, branches, conclude, moving, take_next, tried,
     untried, waits,
@@ -85,7 +85,7 @@ impl Landing {
 
     /// Whether an operator wants it, and it is on its way.
     pub fn is_wanted(&self) -> bool {
-        matches!(self.state, LandingState::Wanted | LandingState::Moving)
+        self.state.is_wanted()
     }
 }
 

@@ -16,6 +16,7 @@ use fernery_core::artifact::{
 use fernery_core::job::retry::RetryPolicy;
 use fernery_core::journal::Act;
 use fernery_core::limits::LANDINGS_TRIED;
+use fernery_core::pipeline::happened::PauseKind;
 use fernery_core::pipeline::landing::{Fit, LandingState, Sequel, Stopped, not_looked_at, sequel};
 use serde_json::json;
 use std::time::Duration;
@@ -323,7 +324,8 @@ fn stop(
         }
         (Sequel::Pause(actions), _) => {
             landing.state = LandingState::Open;
-            let key = format!("land:{id}:{}", landing.record_id.as_ref().map_or("", RecordId::as_str));
+            let wanted = landing.record_id.as_ref().map_or("", RecordId::as_str);
+            let key = PauseKind::Land.key(format_args!("{id}:{wanted}"));
             pause(sql, &key, &row.objective, PauseReason::GateFailed, actions)?;
             Ok(Concluded::Stopped)
         }

@@ -1,2 +1,2 @@
--- Whether there is a pause under this key.
-SELECT pause_key FROM pauses WHERE pause_key = $1;
+-- The pause under this key, if there is one.
+SELECT document, pause_key FROM pauses WHERE pause_key = $1;

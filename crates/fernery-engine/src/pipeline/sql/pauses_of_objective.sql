@@ -1,5 +1,8 @@
--- The pauses of an objective by its own azolla. Other azollas may have pauses about it, or about an objective of the same id
--- on another server.
-SELECT p.document FROM pauses p JOIN objectives o ON o.objective_id = p.objective_id AND o.azolla_id = p.azolla_id
+-- The pauses of an objective by its own azolla; that of a run with its record and its outcome. Other azollas may have pauses about
+-- it, or about an objective of the same id on another server.
+SELECT p.document, p.pause_key, r.document AS run, (b.document -> 'metadata') ->> 'outcome' AS outcome
+FROM pauses p JOIN objectives o ON o.objective_id = p.objective_id AND o.azolla_id = p.azolla_id
+     LEFT JOIN runs r ON p.pause_key LIKE 'run:%' AND r.work_order_id = substr(p.pause_key, 5)
+     LEFT JOIN bundles b ON b.work_order_id = r.work_order_id
 WHERE p.objective_id = $1
 ORDER BY p.created_at, p.pause_key;

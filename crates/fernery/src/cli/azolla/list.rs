@@ -36,16 +36,19 @@ pub(in crate::cli) async fn run(azolla: Hosted, client: &Client, screen: Screen)
                 .into_iter()
                 .map(|a| {
                     let hosted = hosted(&a, screen);
+                    // Where there is little room, the beginning tells two apart.
+                    let digest = a.digest.to_string();
+                    let digest = if screen.width().is_some() { digest[..12].to_string() } else { digest };
                     vec![
                         a.azolla_id.into(),
                         hosted.into(),
                         a.category.into(),
-                        a.digest.into(),
+                        digest.into(),
                         a.description.into(),
                     ]
                 })
                 .collect();
-            screen.table(&["AZOLLA…", "HOSTED", "CATEGORY", "BLUEPRINT…", "DESCRIPTION…"], rows)
+            screen.table(&["AZOLLA…", "HOSTED", "CATEGORY", "BLUEPRINT", "DESCRIPTION…"], rows)
         }
         Hosted::Show { id } => {
             let reply: Reply<AzollaDetail> =

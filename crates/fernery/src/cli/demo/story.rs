@@ -166,7 +166,7 @@ impl Story<'_> {
         }
         let what = plain(&moment.what).replace('\n', " ");
         self.screen.hanging(&format!("{seconds:4.1} s  {:9}  ", plain(who)), &what, verdict(&what))?;
-        let pause = now.pauses.iter().find(|pause| pause.created_at == moment.at);
+        let pause = now.pauses.iter().map(|of| &of.pause).find(|pause| pause.created_at == moment.at);
         let goes_on = pause.filter(|_| who == "fernery").and_then(|pause| pause.prioritized_actions.first());
         for line in moment.more.iter().chain(goes_on) {
             let line = plain(line).replace('\n', " ");
@@ -195,7 +195,7 @@ impl Story<'_> {
         ))?;
         self.command(&format!("cd {} && {fernery} up", typed("")))?;
         self.say("    the same server again; then, in another terminal there:")?;
-        for action in whole.pauses.last().into_iter().flat_map(|pause| &pause.prioritized_actions) {
+        for action in whole.last_pause().into_iter().flat_map(|pause| &pause.prioritized_actions) {
             self.say(&format!("    {}", action.replace("fernery ", &format!("{fernery} "))))?;
         }
         self.say(&format!("{fernery} init"))?;
@@ -212,7 +212,7 @@ impl Story<'_> {
             "runs": whole.runs,
             "patch": patch(whole),
             "branch": branch(whole),
-            "pause": whole.pauses.last(),
+            "pause": whole.last_pause(),
             "export": exported.to_json(),
         })
     }

@@ -215,7 +215,7 @@ fn one(folder: &mut Folder, whole: ObjectiveDetail, blueprints: &mut BTreeSet<Di
         folder.split::<RunRecord>("run_records", "run_id", run, &["evidence"])?;
     }
     for (n, pause) in whole.pauses.iter().enumerate() {
-        folder.json("pause_states", &format!("{id}.{}", n + 1), pause)?;
+        folder.json("pause_states", &format!("{id}.{}", n + 1), &pause.pause)?;
     }
     Ok(())
 }

@@ -11,6 +11,8 @@ const INDENT: usize = 4;
 const CUT_MIN: usize = 12;
 /// A column is never cut below this.
 const CUT_LEAST: usize = 4;
+/// In a narrower window a second line tells more than columns of four letters.
+const ONE_LINE_FROM: usize = 80;
 /// The last column is wrapped to this at the narrowest.
 const LAST_MIN: usize = 24;
 
@@ -43,7 +45,8 @@ fn wanted(column: &Column, last: bool) -> usize {
 
 /// Makes the widest of the columns that may be cut narrower, until the table fits or none is left.
 pub(super) fn narrow(columns: &mut [Column], total: usize) {
-    for least in [CUT_MIN, CUT_LEAST] {
+    let leasts: &[usize] = if total < ONE_LINE_FROM { &[CUT_MIN] } else { &[CUT_MIN, CUT_LEAST] };
+    for least in leasts.iter().copied() {
         while let Some(over) = needed(columns).checked_sub(total).filter(|over| *over > 0) {
             let may_be_cut =
                 |column: &&mut Column| column.cut && column.width > least.max(column.head.width());
@@ -81,8 +84,14 @@ pub(super) fn pieces(row: &[Cell], columns: &[Column], total: usize) -> Vec<Piec
         if i > 0 && start + wanted(column, last) > total {
             (end, start, new_line) = (0, INDENT, true);
         }
-        let room = if wraps { total.saturating_sub(start).max(LAST_MIN) } else { column.width };
-        let lines = if wraps { wrapped(&cell.0, room) } else { vec![cut(&cell.0, column)] };
+        let rest = total.saturating_sub(start);
+        let room = match last {
+            true if wraps => rest.max(LAST_MIN),
+            // On a line of its own it has all the room.
+            true if new_line => rest.max(column.width),
+            _ => column.width,
+        };
+        let lines = if wraps { wrapped(&cell.0, room) } else { vec![cut(&cell.0, room)] };
         for text in lines.into_iter().filter(|text| !text.is_empty()) {
             let spaces = if new_line { start } else { start.saturating_sub(end) };
             end = start + text.width();
@@ -95,11 +104,11 @@ pub(super) fn pieces(row: &[Cell], columns: &[Column], total: usize) -> Vec<Piec
     out
 }
 
-fn cut(text: &str, column: &Column) -> String {
-    if text.width() <= column.width {
+fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
         return text.to_string();
     }
-    let (shown, _) = text.split_at(fitting(text, column.width - 1));
+    let (shown, _) = text.split_at(fitting(text, room - 1));
     // A joiner that lost what it joins would be invisible.
     format!("{}…", shown.trim_end_matches('\u{200d}'))
 }

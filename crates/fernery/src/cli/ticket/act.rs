@@ -3,11 +3,12 @@
 use super::{brief, merge, path};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::ids;
-use crate::cli::screen::{Screen, plain, remark};
+use crate::cli::screen::{Screen, plain};
 use fernery_client::client::Reply;
-use fernery_client::wire::{ConfirmRequest, DecisionResponse, ObjectiveView, ReopenRequest, UnblockRequest};
+use fernery_client::wire::{ConfirmRequest, DecisionResponse, ObjectiveView, ReopenRequest};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{BlockerId, ObjectiveId, ObjectiveStatus, RecordId, RunId};
+use fernery_core::artifact::{ObjectiveId, RecordId, RunId};
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_engine::door;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,47 +45,14 @@ pub(in crate::cli) async fn act(
     left_at(&reply, screen)
 }
 
-/// The one open blocker of a ticket.
-pub(in crate::cli) async fn only_blocker(id: &ObjectiveId, client: &Client) -> Outcome<BlockerId> {
-    let objective = brief(client, id).await?.view.objective;
-    let open: Vec<_> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
-    match open[..] {
-        [only] => Ok(only.blocker_id.clone()),
-        [] => Err(Failure::conflict(format!("{id} is {} and has no open blocker", objective.status))),
-        _ => {
-            let each = open.iter().map(|b| format!("\n  --blocker {}    {}", b.blocker_id, b.description));
-            Err(Failure::usage(format!(
-                "{id} has {} open blockers; say which are resolved, or --all:{}",
-                open.len(),
-                each.collect::<String>()
-            )))
-        }
-    }
-}
-
-/// Resolves blockers and reports the new state of the ticket.
-pub(in crate::cli) async fn unblock(
-    id: &ObjectiveId,
-    body: &UnblockRequest,
-    client: &Client,
-    screen: Screen,
-) -> Outcome {
-    let reply: Reply<ObjectiveView> = send(client, &path(id, "unblock"), body).await?;
-    left_at(&reply, screen)?;
-    if !screen.json && reply.read()?.objective.status == ObjectiveStatus::New {
-        remark(&format!(
-            "no approval covers it: it was never approved, it has changed, or its envelope is used up; to \
-            continue: fernery ticket approve {id}"
-        ));
-    }
-    Ok(())
-}
-
 pub(in crate::cli) fn left_at(reply: &Reply<ObjectiveView>, screen: Screen) -> Outcome {
     if screen.json {
         return screen.json_body(&reply.body);
     }
     let objective = reply.read()?.objective;
+    if is_cancelled(&objective) {
+        return screen.say(&format!("{} is cancelled", objective.objective_id));
+    }
     let why = objective.blocked_reason.map_or(String::new(), |why| format!(": {}", plain(&why)));
     screen.say(&format!("{} is {}{why}", objective.objective_id, objective.status))
 }

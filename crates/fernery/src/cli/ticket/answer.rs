@@ -8,7 +8,7 @@ use crate::cli::screen::{Screen, remark};
 use fernery_client::client::Reply;
 use fernery_client::wire::{AnswerRequest, DecisionResponse, ObjectiveDetail};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{ObjectiveId, OutputBundle, RunId};
+use fernery_core::artifact::{BlockerId, ObjectiveId, OutputBundle, RunId};
 use fernery_core::limits;
 use fernery_core::pipeline::question;
 use std::path::Path;
@@ -16,6 +16,7 @@ use std::path::Path;
 /// A question that waits for an answer.
 pub(in crate::cli) struct OpenQuestion {
     pub(in crate::cli) run_id: RunId,
+    pub(in crate::cli) blocker_id: BlockerId,
     pub(in crate::cli) question: String,
 }
 
@@ -27,7 +28,8 @@ pub(in crate::cli) fn open_question(of: &ObjectiveDetail) -> Option<OpenQuestion
     let question = question::asked(&bundle)?;
     let blocker = question::blocker(&question, &of.view.objective.blocked_on)?;
     let run_id = run["run_id"].as_str()?.parse().ok()?;
-    (!blocker.resolved).then_some(OpenQuestion { run_id, question })
+    let blocker_id = blocker.blocker_id.clone();
+    (!blocker.resolved).then_some(OpenQuestion { run_id, blocker_id, question })
 }
 
 /// Shows the ticket with question and answer, asks if there is a terminal, and sends what it showed.

@@ -8,8 +8,9 @@ use crate::cli::screen::{Paint, Screen, counted, plain, remark};
 use fernery_client::client::Reply;
 use fernery_client::wire::{ApproveRequest, DecisionResponse, ObjectiveDetail};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{BlockerKind, BlockerRef, Objective, ObjectiveId};
+use fernery_core::artifact::ObjectiveId;
 use fernery_core::canonical::Digest;
+use fernery_core::pipeline::dependency::asks_somebody;
 use serde_json::Value;
 
 /// The message if the person does not agree.
@@ -73,12 +74,13 @@ pub(in crate::cli) async fn approve(
     if screen.json {
         return screen.json_body(&reply.body);
     }
-    let objective = reply.read()?.view.objective;
+    let view = reply.read()?.view;
+    let objective = &view.objective;
     screen.line(&format!("{} is approved and {}", screen.id(id), objective.status))?;
-    let open: Vec<&str> = asks_somebody(&objective).map(|blocker| blocker.blocker_id.as_str()).collect();
+    let open: Vec<&str> =
+        asks_somebody(objective, &view.waits_for).map(|blocker| blocker.blocker_id.as_str()).collect();
     match open[..] {
-        [] if objective.has_open_blockers() => remark("it waits for another ticket, and goes on by itself"),
-        [] => {}
+        [] => view.waits_for.iter().for_each(|of| remark(&of.action(id))),
         [one] => {
             remark(&format!("still blocked by: {one}. It continues after `fernery ticket unblock {id}`"))
         }
@@ -96,20 +98,14 @@ pub(super) fn approved_before(read: &ObjectiveDetail) -> Option<&Value> {
     read.decisions.iter().rev().find(approves).map(|decision| &decision["shown"])
 }
 
-/// The open blockers that somebody has to resolve. One that waits for another ticket resolves by itself.
-fn asks_somebody(objective: &Objective) -> impl Iterator<Item = &BlockerRef> {
-    let waits = |of: &BlockerRef| {
-        of.kind == BlockerKind::DependencyChange && of.description.starts_with("waits until ")
-    };
-    objective.blocked_on.iter().filter(move |blocker| !blocker.resolved && !waits(blocker))
-}
-
 /// What a person should know before they say yes, although nothing forbids it.
 fn cautions(read: &ObjectiveDetail) -> Vec<String> {
-    let open = asks_somebody(&read.view.objective).count();
+    let open = asks_somebody(&read.view.objective, &read.view.waits_for).count();
     let blocked = (open > 0).then(|| {
         let blockers = counted(open, "open blocker");
         format!("it has {blockers}: it is not started before `fernery ticket unblock`")
     });
-    blocked.into_iter().collect()
+    let waits = read.view.waits_for.iter().filter(|of| !of.is_given_up());
+    let waits = waits.map(|of| format!("it {}, and is started after that", of.sentence()));
+    blocked.into_iter().chain(waits).collect()
 }

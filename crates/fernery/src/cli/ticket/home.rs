@@ -93,12 +93,18 @@ impl Home {
         }
     }
 
-    /// The repository whose folder this is, or that this is inside of.
+    /// The repository whose folder this is, or that this is inside of, or whose linked working tree it is.
     fn around(&self) -> Option<&RepoView> {
         let here = self.here.as_deref()?;
+        let tree = WorkTree::around(here);
         let depth = |repo: &RepoView| {
             let folder = Path::new(repo.path.as_deref()?).canonicalize().ok()?;
-            here.starts_with(&folder).then(|| folder.components().count())
+            let root = match &tree {
+                _ if here.starts_with(&folder) => folder,
+                Some(tree) if tree.is_of(&folder) => tree.root.clone(),
+                _ => return None,
+            };
+            Some(root.components().count())
         };
         let found = self.list.repos.iter().filter_map(|repo| Some((depth(repo)?, repo)));
         found.max_by_key(|(depth, _)| *depth).map(|(_, repo)| repo)
@@ -134,6 +140,37 @@ impl Home {
     }
 }
 
+/// The working tree of git that a folder is in.
+struct WorkTree {
+    root: PathBuf,
+    /// What all working trees of its repository share.
+    git_dir: PathBuf,
+}
+
+impl WorkTree {
+    fn around(folder: &Path) -> Option<Self> {
+        let root = folder.ancestors().find(|at| at.join(".git").exists())?;
+        Some(Self { root: root.to_path_buf(), git_dir: shared_git_dir(&root.join(".git"))? })
+    }
+
+    /// Whether a folder is the repository itself, or another working tree of it.
+    fn is_of(&self, folder: &Path) -> bool {
+        folder == self.git_dir || shared_git_dir(&folder.join(".git")).is_some_and(|of| of == self.git_dir)
+    }
+}
+
+/// The git directory behind `.git`, which is a file in a linked working tree.
+fn shared_git_dir(dot_git: &Path) -> Option<PathBuf> {
+    if dot_git.is_dir() {
+        return dot_git.canonicalize().ok();
+    }
+    let line = std::fs::read_to_string(dot_git).ok()?;
+    let own = dot_git.parent()?.join(line.lines().next()?.strip_prefix("gitdir: ")?);
+    // A submodule has a git directory of its own, and no such file in it.
+    let common = std::fs::read_to_string(own.join("commondir")).unwrap_or_else(|_| ".".into());
+    own.join(common.trim_end()).canonicalize().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +201,40 @@ mod tests {
         assert_eq!((text.azolla(), text.repo("docs")), (known("docs"), Unsaid::Open));
         let bare = home(&[("mec", true)], &[], "/");
         assert_eq!((bare.azolla(), bare.repo("mec")), (known("mec"), Unsaid::Open));
+    }
+
+    fn git(at: &Path, args: &[&str]) {
+        let said = std::process::Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+            .args(args)
+            .current_dir(at)
+            .output()
+            .unwrap();
+        assert!(said.status.success(), "{said:?}");
+    }
+
+    #[test]
+    fn a_linked_working_tree_elsewhere_is_known_as_its_repository() {
+        let outer = tempfile::tempdir().unwrap();
+        let at = |name: &str| outer.path().canonicalize().unwrap().join(name);
+        for name in ["web", "shop"] {
+            git(outer.path(), &["init", "-q", name]);
+            git(&at(name), &["commit", "-q", "--allow-empty", "-m", "one"]);
+        }
+        git(outer.path(), &["clone", "-q", "--bare", "shop", "shop.git"]);
+        git(&at("web"), &["worktree", "add", "-q", "../trees/web-fix"]);
+        git(&at("shop.git"), &["worktree", "add", "-q", "-b", "fix", "../trees/shop-fix"]);
+        std::fs::create_dir(at("trees/web-fix/src")).unwrap();
+        let seen = |here: &str, web: &str, shop: &str| {
+            let (web, shop) = (at(web), at(shop));
+            let repos = [("web", web.to_str().unwrap()), ("shop", shop.to_str().unwrap())];
+            home(&[("mec", true)], &repos, at(here).to_str().unwrap()).repo("mec")
+        };
+        assert_eq!(seen("trees/web-fix", "web", "shop.git"), known("web"));
+        assert_eq!(seen("trees/web-fix/src", "web", "shop.git"), known("web"));
+        assert_eq!(seen("trees/shop-fix", "web", "shop.git"), known("shop"), "of a bare repository");
+        assert_eq!(seen("web", "trees/web-fix", "shop"), known("web"), "the linked one may be configured");
+        assert!(matches!(seen("trees", "web", "shop.git"), Unsaid::Several(_)));
     }
 
     #[test]

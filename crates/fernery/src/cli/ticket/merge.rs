@@ -262,7 +262,6 @@ pub(in crate::cli) fn next(detail: &ObjectiveDetail) -> Vec<String> {
     let (id, Some(landing)) = (&detail.view.objective.objective_id, &detail.view.landing) else {
         return Vec::new();
     };
-    let last = || detail.pauses.iter().max_by_key(|pause| pause.created_at);
     match (landing.state, landing.fit) {
         (LandingState::Wanted | LandingState::Moving, _) => match &landing.waiting {
             Some(waiting) => vec![waiting.why.clone()],
@@ -272,7 +271,7 @@ pub(in crate::cli) fn next(detail: &ObjectiveDetail) -> Vec<String> {
             vec![format!("Let it be worked on again: {}", reopening(id, landing))]
         }
         (LandingState::Open, _) if landing.why.is_some() => {
-            last().map_or_else(Vec::new, |pause| pause.prioritized_actions.clone())
+            detail.last_pause().map_or_else(Vec::new, |pause| pause.prioritized_actions.clone())
         }
         (LandingState::Open, _) => vec![format!("Merge it: fernery ticket merge {id}")],
         _ => Vec::new(),

@@ -7,8 +7,11 @@ use crate::cli::failure::Outcome;
 use crate::cli::run::evidence::of_run;
 use crate::cli::screen::{Cell, Paint, Screen, plain, wrapped};
 use fernery_client::wire::{ApprovalView, ObjectiveDetail};
-use fernery_core::artifact::{Objective, ObjectiveStatus};
+use fernery_core::artifact::{BlockerRef, Objective, ObjectiveStatus};
 use fernery_core::inbox::deadline::is_cancelled;
+use fernery_core::inbox::label::is_same;
+use fernery_core::inbox::marks;
+use fernery_core::pipeline::dependency::{Dependency, asks_somebody};
 use fernery_core::pipeline::waiting::Waiting;
 use fernery_core::{Progress, Timestamp};
 use serde_json::Value;
@@ -31,6 +34,9 @@ fn moment(value: &Value, who: impl Into<String>, what: String) -> Moment {
     Moment { at, who: who.into(), what, more: Vec::new() }
 }
 
+/// The metadata that is shown as labels.
+const LABELLED: [&str; 2] = ["projects", "labels"];
+
 pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
     let o = &detail.view.objective;
     let mut facts = vec![
@@ -46,9 +52,11 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
     facts.extend(now(detail).map(|now| ("now", now.into())));
     let stuck = detail.view.waiting.as_ref().filter(|waiting| Waiting::needs_a_person(&waiting.code));
     facts.extend(stuck.map(|waiting| ("waits", (&waiting.why).into())));
+    let waits_for = &detail.view.waits_for;
+    facts.extend(waits_for.iter().map(|of| ("after", of.sentence().into())));
     facts.extend(o.blocked_reason.as_ref().map(|why| ("blocked", why.into())));
     facts.extend(envelope(detail).map(|spent| ("spent", spent.into())));
-    for (key, value) in &o.metadata {
+    for (key, value) in o.metadata.iter().filter(|(key, _)| !LABELLED.contains(&key.as_str())) {
         facts.push(("metadata", format!("{key}: {}", shown(value)).into()));
     }
     facts.extend(detail.view.unconfirmed.then(|| ("confirm", "not confirmed by a person yet".into())));
@@ -57,11 +65,11 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
         facts.extend(merge::by_hand(landing).map(|commands| ("by hand", commands.into())));
         facts.extend(landing.remarks.iter().map(|text| ("tree", text.into())));
     }
-    screen.facts(&facts)?;
-    for blocker in o.blocked_on.iter().filter(|blocker| !blocker.resolved) {
+    for blocker in asks_somebody(o, waits_for).filter(|of| !is_dependency(waits_for, of)) {
         let line = format!("{} ({}): {}", blocker.blocker_id, blocker.kind, blocker.description);
-        screen.hanging("blocker  ", &plain(&line), Paint::Bad)?;
+        facts.push(("blocker", line.into()));
     }
+    screen.facts(&facts)?;
     if let Some(asked) = answer::open_question(detail) {
         screen.line("question:")?;
         quoted(screen, &asked.question)?;
@@ -113,8 +121,8 @@ fn history(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
 pub(in crate::cli) fn verdict(line: &str) -> Paint {
     let says = |word: &str| line.starts_with(word) || line.contains(&format!(": {word}"));
     match () {
-        () if says("FAIL") || says("GATE_FAILED") || says("BUDGET_EXHAUSTED") => Paint::Bad,
-        () if says("PASS") || says("RUN_COMPLETE") => Paint::Good,
+        () if says("PASS") || says("passed its gates") => Paint::Good,
+        () if says("FAIL") || says("did not pass") => Paint::Bad,
         () => Paint::Plain,
     }
 }
@@ -129,21 +137,28 @@ pub(in crate::cli) fn doing(progress: &Progress) -> String {
 
 /// The title with its labels, as far as it does not name them itself.
 pub(in crate::cli) fn titled(objective: &Objective) -> String {
-    let more = objective.labels().filter(|label| !objective.title.contains(&format!("+{label}")));
+    let said = marks::labels(&objective.title);
+    let more = objective.labels().filter(|label| !said.iter().any(|known| is_same(known, label)));
     std::iter::once(objective.title.clone())
         .chain(more.map(|label| format!("+{label}")))
         .collect::<Vec<_>>()
         .join(" ")
 }
 
-/// The reason of a BLOCKED ticket, short enough for a row; nothing for others.
-pub(in crate::cli) fn kept_by(objective: &Objective) -> String {
+fn is_dependency(waits_for: &[Dependency], blocker: &BlockerRef) -> bool {
+    waits_for.iter().any(|of| of.blocker_id == blocker.blocker_id)
+}
+
+/// What keeps a ticket, short enough for a row; nothing if nothing does.
+pub(in crate::cli) fn kept_by(objective: &Objective, waits_for: &[Dependency]) -> String {
     const ROW_CHARS_MAX: usize = 80;
-    if objective.status != ObjectiveStatus::Blocked || is_cancelled(objective) {
+    if is_cancelled(objective) {
         return String::new();
     }
-    let open = objective.blocked_on.iter().rev().find(|blocker| !blocker.resolved);
-    let why = open.map(|blocker| blocker.description.as_str()).or(objective.blocked_reason.as_deref());
+    let asks = asks_somebody(objective, waits_for).filter(|of| !is_dependency(waits_for, of)).last();
+    let waits = waits_for.first().map(Dependency::sentence);
+    let why = asks.map(|blocker| blocker.description.as_str()).or(waits.as_deref());
+    let why = why.or(objective.blocked_reason.as_deref());
     let line = why.unwrap_or_default().lines().next().unwrap_or_default();
     match line.char_indices().nth(ROW_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -221,8 +236,8 @@ pub(in crate::cli) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
         moments.push(judged);
     }
     for pause in &detail.pauses {
-        let what = format!("paused: {}", pause.reason);
-        moments.push(Moment { at: pause.created_at, who: "fernery".into(), what, more: Vec::new() });
+        let what = format!("paused: {}", pause.happened);
+        moments.push(Moment { at: pause.pause.created_at, who: "fernery".into(), what, more: Vec::new() });
     }
     moments.extend(confirmed);
     moments
@@ -281,7 +296,12 @@ pub(super) fn next(detail: &ObjectiveDetail) -> Vec<String> {
         ObjectiveStatus::New => vec![format!("Read it, and approve it: fernery ticket approve {id}")],
         ObjectiveStatus::Todo | ObjectiveStatus::InProgress => stands(detail),
         ObjectiveStatus::Blocked => {
-            let last = detail.pauses.iter().max_by_key(|pause| pause.created_at);
+            let waits_for = &detail.view.waits_for;
+            let asked = asks_somebody(o, waits_for).any(|of| !is_dependency(waits_for, of));
+            if !asked && !waits_for.is_empty() && !is_cancelled(o) {
+                return waits_for.iter().map(|of| of.action(id)).collect();
+            }
+            let last = detail.last_pause();
             let mut actions = last.map_or_else(
                 || vec![format!("fernery ticket unblock {id} --all")],
                 |pause| pause.prioritized_actions.clone(),

@@ -2,9 +2,10 @@
 
 use super::act::left_at;
 use super::editor::{self, Draft};
+use super::flags::{EditText, Text};
 use super::home::{Home, Unsaid};
 use super::text::{self, Mistake, Written};
-use super::{EditText, Text, brief, path};
+use super::{brief, path};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::screen::{Screen, remark};
 use crate::cli::{ids, input};
@@ -13,6 +14,7 @@ use fernery_client::Client;
 use fernery_client::client::Reply;
 use fernery_client::wire::{EditObjectiveRequest, NewObjectiveRequest, ObjectiveView};
 use fernery_core::artifact::{AzollaId, Metadata, Objective, ObjectiveId, ObjectiveStatus};
+use fernery_core::inbox::label::{Label, is_same};
 use fernery_core::inbox::marks;
 use fernery_core::limits;
 use fernery_core::pipeline::draft::{Draft as Content, DraftEdit, NewBlocker, first_blockers};
@@ -117,7 +119,7 @@ async fn create(
     let mut metadata = written.metadata.clone();
     metadata.extend(args.metadata.iter().cloned());
     let title = args.title.clone().or(written.title.clone()).unwrap_or_default();
-    label(&mut metadata, args.labels.iter().cloned().chain(marks::labels(&title)));
+    label(&mut metadata, &args.labels, &title);
     let named = args.azolla.as_ref().or(written.azolla.as_ref());
     let azolla_id = match named {
         Some(azolla) if metadata.contains_key("repo_ref") && page.name.is_empty() => azolla.clone(),
@@ -207,14 +209,13 @@ async fn filled_in(
     Ok(azolla_id)
 }
 
-/// Adds labels to metadata, each once.
-fn label(metadata: &mut Metadata, labels: impl IntoIterator<Item = String>) {
+/// Adds the labels that were named, and those in the title, to metadata, each once.
+fn label(metadata: &mut Metadata, named: &[Label], title: &str) {
     let known = metadata.get("labels").and_then(Value::as_array);
     let (mut all, before) = (known.cloned().unwrap_or_default(), known.map_or(0, Vec::len));
-    for label in labels {
-        let label = Value::from(label.trim_start_matches(['+', '#']));
-        if !all.contains(&label) {
-            all.push(label);
+    for label in named.iter().cloned().map(Label::into_string).chain(marks::labels(title)) {
+        if !all.iter().any(|known| known.as_str().is_some_and(|known| is_same(known, &label))) {
+            all.push(label.into());
         }
     }
     if all.len() > before {
@@ -284,9 +285,10 @@ async fn change(
     metadata.extend(written.metadata.clone());
     metadata.extend(args.metadata.iter().cloned());
     metadata.retain(|key, _| !args.unset.contains(key));
-    label(&mut metadata, args.labels.iter().cloned());
+    let title = args.title.clone().or(written.title.clone());
+    label(&mut metadata, &args.labels, title.as_deref().unwrap_or_default());
     let request = EditObjectiveRequest {
-        title: args.title.clone().or(written.title.clone()),
+        title,
         acceptance_criteria: args.criteria.clone().or(written.criteria.clone()),
         importance: args.importance.or(written.importance),
         urgency: args.urgency.or(written.urgency),

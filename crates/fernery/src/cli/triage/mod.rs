@@ -118,7 +118,7 @@ Examples:
         #[arg(long)]
         yes: bool,
     },
-    /// Discard candidates; their captures stay stored, and `restore` takes it back
+    /// Discard candidates; `restore` brings them back
     #[command(after_help = "\
 Example:
   fernery triage discard 019a8c5e-07398f --note 'done already'")]
@@ -130,7 +130,7 @@ Example:
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         note: Option<String>,
     },
-    /// Take back that candidates were discarded: they wait again
+    /// Bring discarded candidates back; they wait again
     #[command(after_help = "\
 Examples:
   fernery triage restore 019a8c5e-07398f
@@ -143,7 +143,7 @@ Examples:
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         note: Option<String>,
     },
-    /// List lines that are captured again and again, and stop them
+    /// List notes that come again by themselves, and stop them
     #[command(after_help = "\
 A capture that begins or ends with `every monday`, `every weekday at 9`, `every month on the 1st` and the like comes again: \
 each time is a new candidate. What passed while no server ran comes once.
@@ -391,6 +391,7 @@ const CANDIDATES: Listing<CandidatePage> = Listing {
     heads: &["CANDIDATE", "STATUS…", "CREATED", "IMP/URG", "DUE", "TITLE…"],
     rows: |page| {
         let row = |candidate: CandidateView| {
+            let title = show::titled(&candidate);
             let status = match &candidate.objective_id {
                 Some(ticket) => format!("{} {ticket}", candidate.status).into(),
                 None => Cell::state(candidate.status.as_str()),
@@ -401,7 +402,7 @@ const CANDIDATES: Listing<CandidatePage> = Listing {
                 candidate.created_at.into(),
                 format!("{}/{}", candidate.importance, candidate.urgency).into(),
                 Cell::maybe(show::due(&candidate)),
-                candidate.title.into(),
+                title.into(),
             ]
         };
         page.candidates.into_iter().map(row).collect()

@@ -1,9 +1,10 @@
 //! A candidate for people: what was captured, and below it the ticket that it would become.
 
 use crate::cli::job::stream;
-use crate::cli::screen::{counted, plain};
+use crate::cli::screen::{counted, plain, wrapped};
 use fernery_client::wire::CandidateView;
-use fernery_core::inbox::CandidateStatus;
+use fernery_core::inbox::label::is_same;
+use fernery_core::inbox::{CandidateStatus, marks};
 use fernery_engine::door;
 use serde_json::Value;
 
@@ -31,6 +32,15 @@ fn names(candidate: &CandidateView, key: &str, mark: &str) -> Option<String> {
     let names: Vec<_> =
         names.iter().filter_map(Value::as_str).map(|n| format!("{mark}{}", plain(n))).collect();
     (!names.is_empty()).then(|| names.join(" "))
+}
+
+/// The title, with the labels that it does not name itself.
+pub(super) fn titled(candidate: &CandidateView) -> String {
+    let said = marks::labels(&candidate.title);
+    let of = |key: &str, mark: &str| names(candidate, key, mark).unwrap_or_default();
+    let all = [of("projects", "+"), of("labels", "#")].join(" ");
+    let more = all.split_whitespace().filter(|label| !said.iter().any(|known| is_same(known, &label[1..])));
+    std::iter::once(candidate.title.as_str()).chain(more).collect::<Vec<_>>().join(" ")
 }
 
 const IMPORTANCE: [&str; 5] = ["most", "high", "middling", "low", "least"];
@@ -96,14 +106,7 @@ fn indented(text: &str, width: Option<usize>) -> Vec<String> {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(3).max(10));
     let mut lines = Vec::new();
     for line in plain(text).trim_end().lines() {
-        let mut left: Vec<char> = line.chars().collect();
-        while left.len() > room {
-            let at = left[..=room].iter().rposition(|c| *c == ' ').filter(|at| *at > room / 2);
-            let rest = left.split_off(at.unwrap_or(room));
-            lines.push(format!("  {}", String::from_iter(&left)));
-            left = rest.into_iter().skip(usize::from(at.is_some())).collect();
-        }
-        lines.push(format!("  {}", String::from_iter(&left)).trim_end().to_string());
+        lines.extend(wrapped(line, room).into_iter().map(|line| format!("  {line}").trim_end().to_string()));
     }
     lines
 }
@@ -126,8 +129,16 @@ mod tests {
 
     #[test]
     fn text_is_broken_at_words_and_moves_no_terminal() {
-        assert_eq!(indented("one two three four", Some(14)), ["  one two", "  three four"]);
-        assert_eq!(indented(&"x".repeat(25), Some(13)), ["  xxxxxxxxxx", "  xxxxxxxxxx", "  xxxxx"]);
+        let four = "one two three four five six";
+        assert_eq!(indented(four, Some(25)), ["  one two three four", "  five six"]);
+        let columns = |text: &str| {
+            indented(&text.repeat(25), Some(25))
+                .iter()
+                .map(|line| line.trim().chars().count())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(columns("x"), [22, 3]);
+        assert_eq!(columns("字"), [11, 11, 3], "each takes two columns");
         assert_eq!(indented("a\n\nb\u{1b}[2J\u{202e}", None), ["  a", "", "  b\\u{1b}[2J\\u{202e}"]);
     }
 }

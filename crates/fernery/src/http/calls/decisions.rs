@@ -14,7 +14,6 @@ use fernery_client::wire::{
 use fernery_core::artifact::{EventId, ObjectiveId, RecordId, SnapshotId};
 use fernery_core::canonical::Digest;
 use fernery_engine::door;
-use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::acts::{Actor, Answer, Refusal as Refusing};
 use fernery_engine::pipeline::answering;
 use fernery_engine::pipeline::decisions::{self, Deciding};
@@ -22,6 +21,7 @@ use fernery_engine::pipeline::objectives;
 use fernery_engine::pipeline::person::{self, Doing};
 use fernery_engine::pipeline::reading::Decision;
 use fernery_engine::pipeline::scheduling::Ids;
+use fernery_engine::pipeline::{Sql, after};
 use serde_json::json;
 
 /// `POST /v1/objectives/{id}/approve`
@@ -99,12 +99,17 @@ pub(super) async fn decide(
         };
         door::failpoint("act-written");
         let landing = landings::of_objective(sql, &named)?;
-        Ok(objectives::load(sql, &named)?.map(|row| (decision, row, landing)).ok_or(Refusing::Unknown))
+        let Some(row) = objectives::load(sql, &named)? else { return Ok(Err(Refusing::Unknown)) };
+        let waits_for = after::waits_of(sql, &row.objective)?;
+        Ok(Ok((decision, row, (landing, waits_for))))
     });
-    let (decision, row, landing) = decided.await?.map_err(|refusal| refused(refusal, &id))?;
+    let (decision, row, (landing, waits_for)) = decided.await?.map_err(|refusal| refused(refusal, &id))?;
     door::failpoint("act-durable");
     Reply::json(
         200,
-        &DecisionResponse { decision: json!(decision), view: ObjectiveView { landing, ..view(&row) } },
+        &DecisionResponse {
+            decision: json!(decision),
+            view: ObjectiveView { landing, waits_for, ..view(&row) },
+        },
     )
 }

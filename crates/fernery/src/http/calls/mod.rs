@@ -19,6 +19,7 @@ mod named;
 pub mod objectives;
 pub(super) mod opened;
 mod paging;
+pub mod pauses;
 pub mod pipeline;
 pub mod process;
 pub mod ready;

@@ -5,6 +5,7 @@ use super::acting::{actor, refused, taken};
 use super::landings;
 use super::named::{named, unknown};
 use super::paging::Place;
+use super::pauses::pause_view;
 use super::waiting::{self, Manning};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
@@ -22,7 +23,7 @@ use fernery_engine::pipeline::acts::Refusal as Refusing;
 use fernery_engine::pipeline::objectives::{self, Created, NewObjective, ObjectiveRow};
 use fernery_engine::pipeline::reading::{self, ObjectiveFilter};
 use fernery_engine::pipeline::sifting::{self, Order, Sieve};
-use fernery_engine::pipeline::{azollas, snoozes};
+use fernery_engine::pipeline::{after, azollas, snoozes};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
@@ -78,7 +79,7 @@ pub async fn list(call: Call) -> Replied {
     let filter =
         ObjectiveFilter { azolla_id: call.query.parsed("azolla_id")?, status: call.query.parsed("status")? };
     let sieve = Sieve {
-        label: call.query.text("label").map(|label| label.trim_start_matches(['+', '#']).to_string()),
+        label: call.query.parsed("label")?,
         words: call
             .query
             .text("search")
@@ -104,9 +105,10 @@ pub async fn list(call: Call) -> Replied {
         let landed = landings::of_page(sql, &found)?;
         let ids: BTreeSet<AzollaId> = found.iter().map(|row| row.objective.azolla_id.clone()).collect();
         let in_force = ids.iter().map(|id| azollas::in_force(sql, id)).collect::<Result<Vec<_>, _>>()?;
-        Ok((found, next, until, (azollas::hosting(sql)?, in_force), landed))
+        let waits_for = after::waits_for(sql, &found.iter().map(|row| &row.objective).collect::<Vec<_>>())?;
+        Ok((found, next, until, (azollas::hosting(sql)?, in_force), (landed, waits_for)))
     });
-    let (found, next, until, (hosting, in_force), mut landed) = found.await?;
+    let (found, next, until, (hosting, in_force), (mut landed, mut waits_for)) = found.await?;
     let mut under_way = under_way(&call, &found).await?;
     let mut manning = Manning::new(&call, in_force.into_iter().flatten());
     let mut objectives = Vec::with_capacity(found.len());
@@ -114,7 +116,9 @@ pub async fn list(call: Call) -> Replied {
         let at = under_way.remove(&row.objective.objective_id).unwrap_or_default();
         let waiting = manning.in_a_list(row, &hosting, at.unclaimed).await?;
         let landing = landed.remove(&row.objective.objective_id);
+        let waits_for = waits_for.remove(&row.objective.objective_id).unwrap_or_default();
         objectives.push(ObjectiveView {
+            waits_for,
             waiting,
             progress: at.progress,
             landing,
@@ -177,9 +181,10 @@ pub async fn read(call: Call) -> Replied {
         let until = snoozes::of_objectives(sql, &[id.as_str()])?.pop().flatten();
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         let landing = landings::of_objective(sql, &id)?;
-        Ok(Some((row, in_force, (seen, until), chain, landing)))
+        let waits_for = after::waits_of(sql, &row.objective)?;
+        Ok(Some((row, in_force, (seen, until), chain, (landing, waits_for))))
     });
-    let (row, in_force, (seen, snoozed_until), chain, landing) =
+    let (row, in_force, (seen, snoozed_until), chain, (landing, waits_for)) =
         found.await?.ok_or_else(unknown(&call, "ticket"))?;
     let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
     let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
@@ -194,7 +199,7 @@ pub async fn read(call: Call) -> Replied {
     });
     let current = chain.decisions.iter().find(|decision| Some(&decision.record_id) == row.approval.as_ref());
     let detail = ObjectiveDetail {
-        view: ObjectiveView { waiting, progress, landing, snoozed_until, ..view(&row) },
+        view: ObjectiveView { waiting, progress, landing, waits_for, snoozed_until, ..view(&row) },
         envelope: in_force.map(|of| json!(of.blueprint.envelope)),
         approval,
         decision: current.map(|decision| json!(decision)),
@@ -204,7 +209,7 @@ pub async fn read(call: Call) -> Replied {
         context_snapshots: chain.context_snapshots.iter().map(|row| json!(row)).collect(),
         output_bundles: chain.output_bundles.iter().map(|row| json!(row)).collect(),
         runs: chain.runs.iter().map(|row| json!(row)).collect(),
-        pauses: chain.pauses,
+        pauses: chain.pauses.into_iter().map(pause_view).collect(),
     };
     Reply::json(200, &detail)
 }
@@ -233,6 +238,7 @@ pub(in crate::http) fn view(row: &ObjectiveRow) -> ObjectiveView {
         waiting: None,
         progress: None,
         landing: None,
+        waits_for: Vec::new(),
         snoozed_until: None,
     }
 }

@@ -10,8 +10,8 @@ use crate::http::wire::json;
 use crate::workers::reload::{Live, Unloaded};
 use fernery_client::wire::{
     AzollaDetail, AzollaList, AzollaSummary, BlueprintDetail, ClaimList, EventPage, FieldProblem,
-    JournalEntry, JournalHead, JournalPage, JournalVerdict, PausePage, ReloadRequest, ReplayResponse,
-    RepoView, Role, RunPage, VerdictView, WorkorderDetail, WorkorderPage,
+    JournalEntry, JournalHead, JournalPage, JournalVerdict, ReloadRequest, ReplayResponse, RepoView, Role,
+    RunPage, VerdictView, WorkorderDetail, WorkorderPage,
 };
 use fernery_core::artifact::{AzollaId, ObjectiveType, WorkorderId};
 use fernery_core::pipeline::ground::Premises;
@@ -136,9 +136,6 @@ lists!(
     /// `GET /v1/runs`
     runs: reading::runs, "runs", |row| row.record.created_at, row.record.run_id,
         RunPage.runs = |row| json!(row);
-    /// `GET /v1/pauses`
-    pauses: reading::pauses, "pauses", |row| row.0.created_at, row.1,
-        PausePage.pauses = |row| row.0;
     /// `GET /v1/journal`
     journal_page: journal_below, "journal", |row| row.0.created_at, row.0.entry_id,
         JournalPage.entries = entry;

@@ -24,6 +24,18 @@ fn a_ticket_goes_on_by_itself_when_the_one_before_it_is_confirmed() {
     let seen = yard.objective("second");
     assert_eq!(blocker(&seen)["kind"], "DEPENDENCY_CHANGE");
     assert!(blocker(&seen)["description"].as_str().unwrap().contains("first"), "{seen:#}");
+    // Nobody is told to unblock what resolves by itself, and what moves the other one is named.
+    for command in [&["ticket", "show", "second"][..], &["ticket", "list"], &["orient"], &["pause", "list"]] {
+        let said = yard.server.run(command.iter().copied()).exits(0).stdout;
+        assert!(!said.contains("unblock"), "{command:?}: {said}");
+    }
+    let shown = yard.server.run(["ticket", "show", "second"]).exits(0).stdout;
+    assert!(shown.contains("waits for first, whose result nobody has confirmed yet"), "{shown}");
+    assert!(shown.contains("fernery ticket confirm first"), "{shown}");
+    let listed = yard.server.run(["ticket", "list"]).exits(0).stdout;
+    assert!(listed.contains("waits for first"), "{listed}");
+    let page = yard.server.run(["orient"]).exits(0).stdout;
+    assert!(page.contains("second waits for it") && page.contains("fernery ticket confirm first"), "{page}");
     yard.post("/v1/objectives/first/confirm", json!({"run_id": first["runs"][0]["run_id"]}));
     // Resolved in the transaction of the confirmation, not some time later.
     assert_eq!(blocker(&yard.objective("second"))["resolved"], true);
@@ -62,7 +74,7 @@ fn a_cancelled_ticket_keeps_others_waiting_and_they_are_told() {
         (&json!(false), &json!("BLOCKED"))
     );
     let shown = yard.server.run(["ticket", "show", "second"]).exits(0).stdout;
-    assert!(shown.contains("first, which it waits for, was cancelled"), "{shown}");
+    assert!(shown.contains("waits for first, which was cancelled"), "{shown}");
     assert!(shown.contains("fernery ticket unblock second --blocker b1"), "{shown}");
     yard.server.run(["ticket", "unblock", "second", "--blocker", "b1"]).exits(0);
     yard.until("second", "DONE", |objective| objective["objective"]["status"] == "DONE");
@@ -85,4 +97,26 @@ fn nothing_waits_for_itself_or_for_what_is_not_there() {
     assert_eq!(made["objective"], again["objective"], "the same again is the same");
     ticket["after"] = json!([]);
     assert_eq!(yard.server.post("operator.token", "/v1/objectives", &ticket).0, 409);
+}
+
+#[test]
+fn a_patch_can_be_given_up_until_it_has_landed() {
+    let yard = Yard::open(&plain());
+    let first = done(&yard, "first", "mock: write new.txt new");
+    yard.post("/v1/objectives/first/confirm", json!({"run_id": first["runs"][0]["run_id"]}));
+    // Confirmed and not merged: it may still be put away, and then nothing offers its merge any more.
+    yard.server.run(["ticket", "cancel", "first"]).exits(0);
+    let seen = yard.objective("first");
+    assert_eq!((&seen["objective"]["blocked_reason"], &seen["landing"]), (&json!("cancelled"), &json!(null)));
+    assert!(!yard.server.run(["orient"]).exits(0).stdout.contains("ticket merge"));
+    super::merge(&yard, "first").exits(4);
+    done(&yard, "second", "mock: write second.txt new");
+    super::merge(&yard, "second").exits(0);
+    landed(&yard, "second");
+    let refused = yard.server.run(["ticket", "cancel", "second"]).exits(4).stderr;
+    assert!(
+        refused.contains("it has landed on main") && refused.contains("ticket reopen second"),
+        "{refused}"
+    );
+    assert_eq!(yard.objective("second")["objective"]["status"], "DONE");
 }

@@ -5,6 +5,7 @@ mod arrival;
 mod asking;
 mod drafts;
 mod found;
+mod hangup;
 mod reload;
 mod unmanned;
 

@@ -60,6 +60,15 @@ fn chained(entries: &Value) -> Vec<String> {
     entries.iter().map(|entry| entry["entry_id"].as_str().expect("an id").to_string()).collect()
 }
 
+/// Without what stands beside a pause: which act or run it was of stays in the instance that wrote it.
+fn artifacts(part: &Value) -> Value {
+    let mut part = part.clone();
+    for row in part.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        row.remove("happened");
+    }
+    part
+}
+
 async fn history_comes_in_as_it_was_and_what_was_under_way_is_new(server: TestServer) {
     let (folder, other) = two(&server).await;
     let answer = brought(&other, &folder).await;
@@ -85,7 +94,7 @@ async fn history_comes_in_as_it_was_and_what_was_under_way_is_new(server: TestSe
             "failures",
             "spent",
         ] {
-            assert_eq!(is[part], was[part], "{part} of {id}");
+            assert_eq!(artifacts(&is[part]), artifacts(&was[part]), "{part} of {id}");
         }
         assert_eq!(is["decision"], Value::Null, "no approval of this instance covers {id}");
     }

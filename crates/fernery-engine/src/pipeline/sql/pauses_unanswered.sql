@@ -1,0 +1,21 @@
+-- The last pause of each ticket of an azolla that waits for a person: it is stopped, or not confirmed, or its patch did not land.
+-- What waits for another ticket, or is put off until after $3, waits for nobody now. At most $2, the most important first.
+SELECT p.document, p.pause_key, r.document AS run, (b.document -> 'metadata') ->> 'outcome' AS outcome
+FROM (
+    SELECT objective_id, importance, urgency, created_at, false AS landing FROM objectives
+    WHERE azolla_id = $1 AND objective_type = 'TICKET' AND (status = 'BLOCKED' OR unconfirmed)
+      AND coalesce(blocked_reason, '') <> 'cancelled'
+    UNION ALL
+    SELECT o.objective_id, o.importance, o.urgency, o.created_at, true FROM landings l
+        JOIN objectives o ON o.objective_id = l.objective_id
+    WHERE l.open AND l.azolla_id = $1 AND l.state = 'OPEN' AND l.record_id IS NOT NULL
+      AND o.status = 'DONE' AND NOT o.unconfirmed
+) o JOIN pauses p ON p.pause_key = (
+    SELECT last.pause_key FROM pauses last WHERE last.objective_id = o.objective_id AND last.azolla_id = $1
+    ORDER BY last.created_at DESC, last.pause_key DESC LIMIT 1)
+     LEFT JOIN runs r ON p.pause_key LIKE 'run:%' AND r.work_order_id = substr(p.pause_key, 5)
+     LEFT JOIN bundles b ON b.work_order_id = r.work_order_id
+WHERE p.pause_key NOT LIKE 'waits:%' AND (NOT o.landing OR p.pause_key LIKE 'land:%')
+  AND NOT EXISTS (SELECT 1 FROM snoozes s WHERE s.kind = 'objective' AND s.subject_id = o.objective_id AND s.until > $3)
+ORDER BY o.importance, o.urgency, o.created_at, o.objective_id
+LIMIT $2;
