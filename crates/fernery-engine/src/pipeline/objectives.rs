@@ -12,6 +12,7 @@ use fernery_core::artifact::{
 };
 use fernery_core::canonical;
 use fernery_core::exported::Snoozed;
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::journal::Act;
 pub use fernery_core::pipeline::approval::{Shown, shown};
 use fernery_core::pipeline::draft::{Draft, NewBlocker, first_blockers};
@@ -155,7 +156,7 @@ pub(super) fn update(sql: &mut dyn Sql, row: &ObjectiveRow) -> StoreResult<()> {
     ];
     sql.write(o.objective_id.as_str(), include_str!("sql/objective_update.sql"), &cells)?;
     let finished = o.status == ObjectiveStatus::Done && !row.unconfirmed;
-    if finished || super::blockers::is_cancelled(o) {
+    if finished || is_cancelled(o) {
         snoozes::drop_of(sql, Snoozed::Objective, o.objective_id.as_str())?;
     }
     Ok(())

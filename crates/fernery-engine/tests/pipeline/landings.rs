@@ -138,7 +138,8 @@ async fn a_run_that_passed_can_be_kept_when_what_came_after_it_did_not<B: Backen
     assert!(matches!(early, Err(Refusal::Status(ObjectiveStatus::Todo))), "while it goes on: {early:?}");
     attempt(&world, bad()).await;
     assert_eq!(world.status(&ticket).await, ObjectiveStatus::Blocked);
-    let actions = world.chain(&ticket).await.pauses.last().expect("a pause").prioritized_actions.clone();
+    let actions =
+        world.chain(&ticket).await.pauses.last().expect("a pause").pause.prioritized_actions.clone();
     assert!(actions.iter().any(|action| action.ends_with("fernery ticket merge t")), "{actions:?}");
     assert!(actions.len() <= 3, "{actions:?}");
     // Only the run that passed.

@@ -7,7 +7,7 @@ use crate::cli::screen::{Screen, plain};
 use fernery_client::client::Reply;
 use fernery_client::wire::{ConfirmRequest, DecisionResponse, ObjectiveView, ReopenRequest};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{ObjectiveId, RecordId, RunId};
+use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::inbox::deadline::is_cancelled;
 use fernery_engine::door;
 use serde::Serialize;
