@@ -16,6 +16,7 @@ mod objectives;
 mod operator;
 mod processes;
 mod schema;
+mod sign_ins;
 
 pub use batch::*;
 pub use contract::*;
@@ -26,6 +27,7 @@ pub use landing::*;
 pub use objectives::*;
 pub use operator::*;
 pub use processes::*;
+pub use sign_ins::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -29,6 +29,7 @@ mod job;
 mod journal;
 mod manual;
 mod mock_agent;
+mod open;
 mod orient;
 mod pages;
 mod pause;
@@ -69,6 +70,7 @@ Examples:
   fernery demo                                   see it work in its own folder
   fernery init                                   set up this repository
   fernery up --detach                            start the server here
+  fernery open                                   its pages in a browser
   fernery down                                   stop it
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job list --status QUEUED
@@ -119,6 +121,7 @@ enum Command {
     /// Start the server
     Up(up::Up),
     Down(down::Down),
+    Open(open::Open),
     Demo(demo::Demo),
     Init(init::Init),
     Capture(capture::Capture),
@@ -347,6 +350,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Triage(triage) => {
             with_server(&global, async |client| triage::run(triage, client, screen).await)
         }
+        Command::Open(open) => with_server(&global, async |client| open::run(open, client, screen).await),
         Command::Orient(orient) => {
             with_server(&global, async |client| orient::run(orient, client, screen).await)
         }

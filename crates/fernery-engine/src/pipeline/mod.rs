@@ -49,6 +49,7 @@ mod difference;
 pub(crate) mod execution;
 pub mod exporting;
 pub mod gate_input;
+pub mod heads;
 pub mod ids;
 pub mod importing;
 pub mod inbox;

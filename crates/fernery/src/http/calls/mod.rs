@@ -22,6 +22,7 @@ mod paging;
 pub mod pipeline;
 pub mod process;
 pub mod ready;
+pub mod sign_ins;
 pub mod snoozes;
 pub mod streams;
 pub mod tokens;
