@@ -72,13 +72,10 @@ async fn a_refused_thought_is_not_lost(server: TestServer) {
 
 async fn what_is_stuck_is_shown_with_its_reason(server: TestServer) {
     with_azollas(&server).await;
-    let ticket = json!({ "objective_id": "WEB-1", "azolla_id": "tasks", "title": "Fix the footer", "blocked_on":
-        [{ "kind": "USER_INPUT", "description": "which footer?" }] });
+    let ticket = json!({ "objective_id": "WEB-1", "azolla_id": "tasks", "title": "Fix the footer" });
     assert_eq!(server.post("/v1/objectives", &ticket).await.status, 201);
-    let read = server.get("/v1/objectives/WEB-1").await.json();
-    let approve = json!({ "digest": read["approval"]["digest"] });
-    let approved = server.post("/v1/objectives/WEB-1/approve", &approve).await;
-    assert_eq!(approved.status, 200, "{approved:?}");
+    let block = json!({ "kind": "USER_INPUT", "description": "which footer?" });
+    assert_eq!(server.post("/v1/objectives/WEB-1/block", &block).await.status, 200);
     let (mut browser, site) = signed_in(&server, &server.operator).await;
     let page = browser.get(&site, "/").await;
     assert!(page.body.contains("href=\"/ticket/WEB-1\""), "{}", page.body);
@@ -89,12 +86,11 @@ async fn what_is_stuck_is_shown_with_its_reason(server: TestServer) {
 async fn hostile_words_are_shown_and_do_nothing(server: TestServer) {
     with_azollas(&server).await;
     let title = "<script>alert(1)</script> \"quoted\" & 'so'";
-    let ticket = json!({ "objective_id": "X-1", "azolla_id": "tasks", "title": title, "blocked_on":
-        [{ "kind": "USER_INPUT", "description": title }] });
+    let ticket = json!({ "objective_id": "X-1", "azolla_id": "tasks", "title": title });
     let made = server.post("/v1/objectives", &ticket).await;
     assert_eq!(made.status, 201, "{made:?}");
-    let read = server.get("/v1/objectives/X-1").await.json();
-    server.post("/v1/objectives/X-1/approve", &json!({ "digest": read["approval"]["digest"] })).await;
+    let block = json!({ "kind": "USER_INPUT", "description": title });
+    assert_eq!(server.post("/v1/objectives/X-1/block", &block).await.status, 200);
     let (mut browser, site) = signed_in(&server, &server.operator).await;
     let page = browser.get(&site, "/").await.body;
     assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"), "{page}");
