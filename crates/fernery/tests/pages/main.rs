@@ -13,3 +13,4 @@ mod live;
 mod names;
 mod now;
 mod sign_in;
+mod tickets;
