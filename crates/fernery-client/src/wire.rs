@@ -18,6 +18,7 @@ mod objectives;
 mod operator;
 mod processes;
 mod schema;
+mod sign_ins;
 
 pub use acts::*;
 pub use azollas::*;
@@ -30,6 +31,7 @@ pub use landing::*;
 pub use objectives::*;
 pub use operator::*;
 pub use processes::*;
+pub use sign_ins::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -30,6 +30,7 @@ mod job;
 mod journal;
 mod manual;
 mod mock_agent;
+mod open;
 mod orient;
 mod pages;
 mod pause;
@@ -39,7 +40,7 @@ mod schema;
 mod screen;
 mod server;
 mod snooze;
-mod ticket;
+pub(crate) mod ticket;
 mod token;
 mod trash;
 mod triage;
@@ -125,6 +126,7 @@ fn run(cli: Cli) -> Outcome {
         Command::Triage(triage) => {
             with_server(&global, async |client| triage::run(triage, client, screen).await)
         }
+        Command::Open(open) => with_server(&global, async |client| open::run(open, client, screen).await),
         Command::Orient(orient) => {
             with_server(&global, async |client| orient::run(orient, client, screen).await)
         }

@@ -32,6 +32,9 @@ pub struct AzollaSummary {
     /// Whether people write tickets for it.
     #[serde(default)]
     pub takes_tickets: bool,
+    /// Whether it makes manifests: pages that say what needs a person.
+    #[serde(default)]
+    pub makes_manifests: bool,
     /// Whether its tickets must name a repository.
     #[serde(default)]
     pub needs_repository: bool,

@@ -50,6 +50,7 @@ mod difference;
 pub(crate) mod execution;
 pub mod exporting;
 pub mod gate_input;
+pub mod heads;
 pub mod hosts;
 pub mod ids;
 pub mod importing;

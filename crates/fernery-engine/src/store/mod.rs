@@ -17,6 +17,7 @@
 //! | `inbox` | a job of another program's transaction (PostgreSQL) | any program | the engine |
 //! | `streams` | counts and the pause flag; who used it first and when it was used last | every batch; opening it | when it was empty for long |
 //! | `tokens` | a caller's role and the hash of its secret | an operator; a server for its own files | never |
+//! | `sign_ins` | a one-time link or a session of the pages, for a token | sign-in | spending the link, signing out; the next sign-in after it expired |
 //! | `processes` | a process that serves this database (SQLite has one at most, and keeps it in memory) | attend | leave; any attend an hour later |
 //!
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,
@@ -41,6 +42,7 @@ mod operator;
 pub mod postgres;
 mod process;
 mod reaping;
+mod sign_ins;
 pub mod sqlite;
 mod tokens;
 mod view;
@@ -49,6 +51,7 @@ pub use holder::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Pro
 pub use new_job::{Enqueued, NewJob, Start, Unfit};
 pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
+pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
     AttemptView, Cursor, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits,
@@ -116,7 +119,7 @@ impl Keep {
 /// A durable store of jobs. Every `Ok` is durable (invariant 19); every verb is one transaction per item or per call.
 ///
 /// Its verbs lie in one trait for each file that both backends have: [`Enqueue`] is implemented in `enqueue.rs`, [`Claim`] in
-/// `claim.rs`, and so on; [`Transactions`] in `pipeline.rs`. [`Tokens`] is written once for both.
+/// `claim.rs`, and so on; [`Transactions`] in `pipeline.rs`. [`Tokens`] and [`SignIns`] are written once for both.
 #[async_trait]
 pub trait Store:
     Enqueue
@@ -128,6 +131,7 @@ pub trait Store:
     + Streams
     + Maintain
     + Tokens
+    + SignIns
     + Processes
     + Transactions
     + Clock

@@ -18,6 +18,7 @@ mod operators;
 mod processes;
 mod races;
 mod reading;
+mod sign_ins;
 mod streams;
 mod undone;
 mod waiting;

@@ -21,6 +21,7 @@ Examples:
   fernery demo                                   see it work in its own folder
   fernery init                                   set up this repository
   fernery up --detach                            start the server here
+  fernery open                                   its pages in a browser
   fernery down                                   stop it
   fernery job enqueue --stream build --payload '{\"ref\":\"main\"}'
   fernery job list --status QUEUED
@@ -71,6 +72,7 @@ pub(super) enum Command {
     /// Start the server
     Up(up::Up),
     Down(down::Down),
+    Open(open::Open),
     Demo(demo::Demo),
     Init(init::Init),
     Capture(capture::Capture),

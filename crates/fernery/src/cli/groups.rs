@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// Commands by intent. A command that no group names stands under the last head.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Begin", &["demo", "init", "up", "down", "doctor"]),
+    ("Begin", &["demo", "init", "up", "open", "down", "doctor"]),
     ("Every day", &["orient", "capture", "triage", "done", "snooze"]),
     ("Let agents work on tickets", &["ticket", "run", "pause", "azolla", "agent", "trash"]),
     ("Run jobs", &["job", "worker", "stream", "dlq"]),

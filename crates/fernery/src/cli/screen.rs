@@ -3,7 +3,7 @@
 mod fit;
 pub(super) mod ids;
 mod prose;
-pub(super) mod when;
+pub(super) use crate::when;
 
 use super::failure::{Failure, Outcome};
 use fernery_core::Timestamp;

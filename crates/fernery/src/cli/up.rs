@@ -6,10 +6,15 @@ use super::Global;
 use super::config::flags::SettingFlags;
 use super::config::{in_force, warn_of_unknown_env};
 use super::failure::{Failure, Outcome};
+use super::open;
 use super::screen::Screen;
+use super::server::{TOKEN_FILE, read_line};
 use crate::serve;
 use clap::Args;
+use fernery_client::Client;
 use serde_json::json;
+use std::io::IsTerminal;
+use std::path::Path;
 
 /// Start the server.
 ///
@@ -59,6 +64,20 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
             if screen.json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
         // The reader of its first line may be gone; the server goes on.
         let _ = screen.line(&line);
+        // A link is a secret: it goes to a person, and into no file.
+        if !screen.json && std::io::stdout().is_terminal() {
+            show_link(url, &settings.data, screen).await;
+        }
         std::future::pending().await
     })
+}
+
+/// Prints a link to the pages. A server that cannot be called from here, as through a certificate of its own, is opened by
+/// `fernery open`.
+async fn show_link(url: &str, data: &Path, screen: Screen) {
+    let Ok(Some(token)) = read_line(&data.join(TOKEN_FILE)) else { return };
+    let Ok(client) = Client::new(url, Some(&token), None) else { return };
+    if let Ok((link, _)) = open::link(&client).await {
+        let _ = screen.line(&format!("pages: {link}"));
+    }
 }

@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Labels come from the route table and from stream names, never from what a caller sends.
 
 use super::Server;
+use super::pages::PAGES;
 use super::routes::ROUTES;
 use fernery_core::{Timestamp, limits};
 use fernery_engine::StoreError;
@@ -17,7 +18,7 @@ const OTHER: &str = "other";
 
 #[derive(Debug)]
 pub struct Metrics {
-    /// By route and status; the last row counts requests that match no route.
+    /// By route or page and status; the last row counts requests that match none.
     answers: Vec<Vec<AtomicU64>>,
     connected: AtomicU64,
     turned_away: AtomicU64,
@@ -28,12 +29,17 @@ impl Metrics {
     /// Everything at zero.
     pub fn new(started_at: Timestamp) -> Self {
         let none = || STATUSES.map(|_| AtomicU64::new(0)).collect();
-        let answers = (0..=ROUTES.len()).map(|_| none()).collect();
+        let answers = (0..=ROUTES.len() + PAGES.len()).map(|_| none()).collect();
         Self { answers, connected: AtomicU64::new(0), turned_away: AtomicU64::new(0), started_at }
     }
 
+    /// A page was answered, by its place in the table of pages.
+    pub fn showed(&self, page: Option<usize>, status: u16) {
+        self.answered(page.map(|page| ROUTES.len() + page), status);
+    }
+
     pub fn answered(&self, route: Option<usize>, status: u16) {
-        let row = &self.answers[route.unwrap_or(ROUTES.len())];
+        let row = &self.answers[route.unwrap_or(ROUTES.len() + PAGES.len())];
         let place = usize::from(status).checked_sub(usize::from(*STATUSES.start()));
         if let Some(count) = place.and_then(|place| row.get(place)) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -65,8 +71,10 @@ impl Metrics {
         let _ = writeln!(text, "# HELP fernery_http_requests_total Requests by route and status.");
         let _ = writeln!(text, "# TYPE fernery_http_requests_total counter");
         for (n, row) in self.answers.iter().enumerate() {
-            let (method, path) =
-                ROUTES.get(n).map_or(("", "unknown"), |route| (route.method.as_str(), route.path));
+            let route = ROUTES.get(n).map(|route| (&route.method, route.path));
+            let page = || PAGES.get(n.checked_sub(ROUTES.len())?).map(|page| (&page.method, page.path));
+            let named = route.or_else(page);
+            let (method, path) = named.map_or(("", "unknown"), |(method, path)| (method.as_str(), path));
             for (status, count) in STATUSES.zip(row) {
                 let count = count.load(Ordering::Relaxed);
                 if count > 0 {

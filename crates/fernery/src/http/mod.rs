@@ -5,12 +5,14 @@
 //! * [`wire`]: connections, with a limit on everything; how a request is read and answered
 //! * [`access`]: who may come in, and how often
 //! * [`calls`]: the calls themselves
+//! * [`pages`]: what a browser shows: a client of the calls above, in the same process
 //! * [`problem`]: every way to refuse
 
 pub mod access;
 pub mod calls;
 pub mod metrics;
 pub mod openapi;
+pub mod pages;
 pub mod parameters;
 pub mod problem;
 pub mod routes;
@@ -20,18 +22,20 @@ pub use crate::config::{TlsFiles, WorkerAuth};
 pub use access::token_files::{ensure_token_files, token_path};
 pub(crate) use calls::objectives::made_up;
 pub use calls::pipeline::{Differing, PipelineView};
+pub use pages::host::kept as kept_pages_host;
 pub use wire::accept::Running;
 pub use wire::paced::Pace;
 
 use crate::config::{Exposure, UnsafeSetting, Visitors};
 use access::auth::TokenTable;
-use access::rate::RateLimit;
+use access::rate::{RateLimit, SignInRate};
 use calls::opened::OpenedStreams;
 use calls::ready::Readiness;
 use fernery_core::limits;
 use fernery_engine::store::StreamLimits;
 use fernery_engine::{Engine, door};
 use metrics::Metrics;
+use pages::live::LiveStreams;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -86,6 +90,8 @@ pub struct ServeSettings {
     pub pipeline: PipelineView,
     /// Azollas of other servers that may ask here, and what.
     pub visitors: Visitors,
+    /// The host name of the pages for browsers on this machine, `….localhost`.
+    pub pages_host: String,
 }
 
 impl ServeSettings {
@@ -112,6 +118,7 @@ impl ServeSettings {
             drain: Duration::from_secs(10),
             pipeline: PipelineView::default(),
             visitors: Visitors::new(),
+            pages_host: pages::host::random(),
         }
     }
 
@@ -137,6 +144,8 @@ pub struct Server {
     pub(crate) settings: ServeSettings,
     pub(crate) tokens: TokenTable,
     pub(crate) rate: RateLimit,
+    pub(crate) sign_in_rate: SignInRate,
+    pub(crate) live: Arc<LiveStreams>,
     pub(crate) hosts: Hosts,
     pub(crate) opened: OpenedStreams,
     pub(crate) metrics: Metrics,
@@ -183,10 +192,12 @@ pub async fn serve(settings: ServeSettings, engine: Engine) -> io::Result<Runnin
     let local_addr = listener.local_addr()?;
     let server = Arc::new(Server {
         connections: Arc::new(Semaphore::new(settings.connections_max)),
-        hosts: Hosts::new(local_addr, &settings.allowed_hosts),
+        hosts: Hosts::new(local_addr, &settings.allowed_hosts, &settings.pages_host),
         heads: HeadBudget::new(settings.head_bytes_max),
         engine,
         rate: RateLimit::new(settings.requests_per_second),
+        sign_in_rate: SignInRate::default(),
+        live: Arc::default(),
         settings,
         tokens: TokenTable::default(),
         opened: OpenedStreams::default(),

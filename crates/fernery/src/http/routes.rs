@@ -2,8 +2,8 @@
 
 use super::calls::{
     batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, landings,
-    manifests, objectives, pauses, pipeline, process, ready, snoozes, streams, tokens, workorder_diff,
-    workorder_log,
+    manifests, objectives, pauses, pipeline, process, ready, sign_ins, snoozes, streams, tokens,
+    workorder_diff, workorder_log,
 };
 use super::parameters::{self, Accepts, Parameter};
 use super::problem::{Code, Refusal, Refused};
@@ -442,6 +442,13 @@ pub static ROUTES: &[Route] = routes![
     DELETE "/v1/tokens/{id}", OPERATOR, "Revoke a token; it stops working at the next request.",
         BodyRule::None, [200 of::<wire::TokenInfo>], tokens::revoke, param: parameters::text,
         errors: &[Code::NotFound];
+    POST "/v1/sign-in-links", OPERATOR, "Make a link that signs one browser in to the pages, once, within 5 minutes.",
+        BodyRule::Optional(nothing), [201 of::<wire::SignInLink>], sign_ins::link;
+    GET "/v1/sessions", OPERATOR, "List the browsers that are signed in to the pages, newest first.",
+        BodyRule::None, [200 of::<wire::SessionList>], sign_ins::list;
+    DELETE "/v1/sessions/{id}", OPERATOR, "Sign a browser out.",
+        BodyRule::None, [200 of::<wire::SessionInfo>], sign_ins::end, param: parameters::text,
+        errors: FOUND;
     GET "/v1/ids/{part}", JOB_READERS, "Find whole ids by a part: `019a8c5e-07398f` is what begins and ends so.",
         BodyRule::None, [200 of::<wire::MeantIds>], ids::meant, param: parameters::text,
         errors: &[Code::NotFound, Code::Invalid];

@@ -202,7 +202,14 @@ async fn serve_with<E: From<Stopped>>(
     let started =
         Pipeline::start(engine.clone(), blueprints, settings.data.clone(), surroundings(settings)).await;
     let pipeline = started.map_err(Stopped::start)?;
-    let serving = ServeSettings { pipeline: pipeline.view(), ..serve_settings(settings) };
+    let pages_host = match http::kept_pages_host(&settings.data) {
+        Ok(host) => host,
+        Err(error) => {
+            pipeline.stop().await;
+            return Err(refused(error).into());
+        }
+    };
+    let serving = ServeSettings { pipeline: pipeline.view(), pages_host, ..serve_settings(settings) };
     let serving = http::serve(serving, engine.clone()).await;
     let serving = serving.and_then(|running| {
         let url_file = UrlFile::write(&settings.data, &reachable(&running.url()))?;

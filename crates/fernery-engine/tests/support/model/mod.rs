@@ -17,8 +17,8 @@ use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadLetter,
     Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Keep, LivingProcess,
-    Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer, Store,
-    StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens, Transactions,
+    Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer,
+    SignIns, Store, StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
@@ -303,6 +303,8 @@ impl Tokens for ModelStore {
         })
     }
 }
+
+impl SignIns for ModelStore {}
 
 #[async_trait]
 impl Processes for ModelStore {

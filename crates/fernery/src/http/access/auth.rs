@@ -118,17 +118,17 @@ impl TokenTable {
             _ => None,
         };
         let token = token.ok_or_else(refuse)?;
-        self.read(engine, AGE_RENEWED, AGE_MAX).await?;
-        let known = {
-            let copy = self.copy.read().unwrap_or_else(PoisonError::into_inner);
-            copy.tokens.get(token.id()).cloned()
-        };
-        match known {
-            Some(known) if token.matches(&known.row.secret_hash) && known.works(door::wall_clock()) => {
-                Ok(Caller(Some(known)))
-            }
+        match self.working(engine, token.id()).await? {
+            Some(known) if token.matches(&known.row.secret_hash) => Ok(Caller(Some(known))),
             _ => Err(refuse()),
         }
+    }
+
+    /// The token with this id, if it works now.
+    pub async fn working(&self, engine: &Engine, token_id: &str) -> Result<Option<Arc<KnownToken>>, Refused> {
+        self.read(engine, AGE_RENEWED, AGE_MAX).await?;
+        let copy = self.copy.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(copy.tokens.get(token_id).filter(|known| known.works(door::wall_clock())).cloned())
     }
 
     /// Reads the rows again unless the copy is younger than `age_max`.

@@ -1,4 +1,5 @@
-//! The form of a token: `fern_<id>_<secret><checksum>`.
+//! The form of a token: `fern_<id>_<secret><checksum>`. The secrets of sessions and of sign-in links have the same form with
+//! another prefix, so that none can be taken for another.
 //!
 //! The id (12 hexadecimal digits) is public and names the row. The secret (64 digits, 256 random bits) is shown once; only
 //! its SHA-256 is kept. The checksum (8 digits) lets a leak scanner, and this parser, tell a token from noise.
@@ -8,28 +9,61 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use subtle::ConstantTimeEq;
 
-const PREFIX: &str = "fern_";
 const ID_CHARS: usize = 12;
 const SECRET_CHARS: usize = 64;
 const CHECKSUM_CHARS: usize = 8;
 
+/// What a secret is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secret {
+    /// A token: in the Authorization header of a program.
+    Token,
+    /// A session: in the cookie of a browser.
+    Session,
+    /// A link: once, in the path of a page.
+    Link,
+}
+
+impl Secret {
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Token => "fern_",
+            Self::Session => "ferns_",
+            Self::Link => "fernl_",
+        }
+    }
+}
+
 /// A whole token, secret included. Its debug form hides the secret.
 #[derive(Clone)]
-pub struct TokenText(String);
+pub struct TokenText {
+    text: String,
+    of: Secret,
+}
 
 impl TokenText {
-    /// A new one.
+    /// A new token.
     pub fn random() -> Self {
-        let id = hex(&door::random_bytes::<{ ID_CHARS / 2 }>());
-        let secret = hex(&door::random_bytes::<{ SECRET_CHARS / 2 }>());
-        let body = format!("{PREFIX}{id}_{secret}");
-        let checksum = checksum(&body);
-        Self(body + &checksum)
+        Self::random_as(Secret::Token)
     }
 
-    /// Checks the form; says nothing about whether the token is known.
+    /// A new secret.
+    pub fn random_as(of: Secret) -> Self {
+        let id = hex(&door::random_bytes::<{ ID_CHARS / 2 }>());
+        let secret = hex(&door::random_bytes::<{ SECRET_CHARS / 2 }>());
+        let body = format!("{}{id}_{secret}", of.prefix());
+        let checksum = checksum(&body);
+        Self { text: body + &checksum, of }
+    }
+
+    /// Checks the form of a token; says nothing about whether the token is known.
     pub fn parse(text: &str) -> Option<Self> {
-        let rest = text.strip_prefix(PREFIX)?;
+        Self::parse_as(Secret::Token, text)
+    }
+
+    /// The same for another secret.
+    pub fn parse_as(of: Secret, text: &str) -> Option<Self> {
+        let rest = text.strip_prefix(of.prefix())?;
         let (id, tail) = rest.split_once('_')?;
         let shaped = id.len() == ID_CHARS && tail.len() == SECRET_CHARS + CHECKSUM_CHARS;
         let digits = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -37,18 +71,28 @@ impl TokenText {
             return None;
         }
         let body = &text[..text.len() - CHECKSUM_CHARS];
-        (checksum(body) == text[body.len()..]).then(|| Self(text.to_string()))
+        (checksum(body) == text[body.len()..]).then(|| Self { text: text.to_string(), of })
     }
 
     /// The public id.
     pub fn id(&self) -> &str {
-        &self.0[PREFIX.len()..PREFIX.len() + ID_CHARS]
+        let start = self.of.prefix().len();
+        &self.text[start..start + ID_CHARS]
     }
 
     /// The digest of the secret, as stored.
     pub fn secret_hash(&self) -> [u8; 32] {
-        let start = PREFIX.len() + ID_CHARS + 1;
-        Sha256::digest(&self.0[start..start + SECRET_CHARS]).into()
+        Sha256::digest(self.secret()).into()
+    }
+
+    fn secret(&self) -> &str {
+        let start = self.of.prefix().len() + ID_CHARS + 1;
+        &self.text[start..start + SECRET_CHARS]
+    }
+
+    /// What the forms of a session carry: nobody can say it who has only seen the hash.
+    pub fn form_key(&self) -> String {
+        hex(&Sha256::digest(format!("form {}", self.secret()))[..16])
     }
 
     /// Whether this is the token whose hash is `kept`; in constant time.
@@ -58,7 +102,7 @@ impl TokenText {
 
     /// The whole token, secret included.
     pub fn reveal(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
@@ -95,6 +139,21 @@ mod tests {
         typo.replace_range(30..31, if &typo[30..31] == "0" { "1" } else { "0" });
         for bad in ["", "fern_", "fern_x_y", &typo, &token.reveal()[1..], &token.reveal().to_uppercase()] {
             assert!(TokenText::parse(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_secret_is_taken_for_another() {
+        let all = [Secret::Token, Secret::Session, Secret::Link];
+        for made in all {
+            let text = TokenText::random_as(made);
+            for read in all {
+                assert_eq!(
+                    TokenText::parse_as(read, text.reveal()).is_some(),
+                    made == read,
+                    "{made:?} {read:?}"
+                );
+            }
         }
     }
 

@@ -270,6 +270,7 @@ fn summary(registered: &Registered, hosting: &Hosting) -> AzollaSummary {
         category: registered.blueprint.category.clone(),
         digest: registered.digest,
         takes_tickets: registered.blueprint.objective_type == ObjectiveType::Ticket,
+        makes_manifests: registered.blueprint.manifest.is_some(),
         needs_repository: registered.blueprint.needs_repository(),
     }
 }

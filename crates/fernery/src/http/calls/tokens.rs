@@ -60,6 +60,7 @@ pub async fn revoke(call: Call) -> Replied {
         return Err(unknown());
     }
     call.server.tokens.refresh(call.server.engine(), Duration::ZERO).await?;
+    call.server.live.ended();
     info!(token_id = call.param, "revoked a token");
     let rows = store.tokens().await?;
     let row = rows.into_iter().find(|row| row.token_id == call.param);

@@ -53,6 +53,16 @@ impl Running {
         format!("{scheme}://{}", self.local_addr)
     }
 
+    /// The host name of the pages for browsers on this machine.
+    pub fn pages_host(&self) -> &str {
+        self.server.hosts.own()
+    }
+
+    /// Streams that browsers have open.
+    pub fn open_streams(&self) -> usize {
+        self.server.live.listening()
+    }
+
     pub fn connections(&self) -> usize {
         self.server.open_connections()
     }
@@ -72,6 +82,7 @@ impl Running {
     pub async fn shutdown(self) {
         self.server.draining.store(true, Ordering::Release);
         self.server.engine().drain();
+        self.server.live.close();
         self.accepting.abort();
         self.telling.abort();
         self.closing.send_replace(Closing::Drain);

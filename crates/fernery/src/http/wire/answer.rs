@@ -14,6 +14,7 @@ use crate::config::WorkerAuth;
 use crate::http::Server;
 use crate::http::access::auth::{Caller, token_needed};
 use crate::http::access::repeats::LINES;
+use crate::http::pages;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::routes::{self, Route, Who};
 use bytes::Bytes;
@@ -25,7 +26,7 @@ use http::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use serde::Serialize;
 use std::convert::Infallible;
@@ -33,6 +34,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use tokio::sync::mpsc;
 use tracing::{error, warn};
 
 /// The parts of a request that a call gets.
@@ -120,13 +122,30 @@ pub async fn answer(
         // A pipelined request: yield first, so that other connections get their turn.
         tokio::task::yield_now().await;
     }
+    // The end of a misframed request is ambiguous, so the bytes after it must not be read as another request. A large
+    // head would leave a large buffer with an idle connection.
+    let last = framing.is_err() || seen.head.is_some_and(|head| head.bytes > HEAD_BYTES_KEPT);
+    let mut response = match pages::wanted(&request) {
+        Some(asked) => pages::answer(server, progress, request, framing, asked).await,
+        None => from_table(server, progress, request, framing).await,
+    };
+    if last {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// Answers a call of the API.
+async fn from_table(
+    server: Arc<Server>,
+    progress: Arc<Progress>,
+    request: Request<Incoming>,
+    framing: Result<(), Refused>,
+) -> Response<AnswerBody> {
     let route = routes::find(request.method(), request.uri().path());
     let known = route.as_ref().ok().map(|(route, _)| *route);
     let worker = known.is_some_and(|route| route.who == Who::Workers);
     let metrics = server.clone();
-    // The end of a misframed request is ambiguous, so the bytes after it must not be read as another request. A large
-    // head would leave a large buffer with an idle connection.
-    let last = framing.is_err() || seen.head.is_some_and(|head| head.bytes > HEAD_BYTES_KEPT);
     // A bug in a call costs one answer and not the connection's task.
     let call = Box::pin(handle(server, &progress, request, framing, route));
     let replied = caught(call).await.unwrap_or_else(|_| {
@@ -135,11 +154,25 @@ pub async fn answer(
     });
     let status = replied.as_ref().map_or_else(|refused| refused.code.status(), |reply| reply.status);
     metrics.metrics.answered(known.map(Route::index), status);
-    let mut response = respond(replied, worker, progress);
-    if last {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    respond(replied, worker, progress)
+}
+
+/// A call of the API from inside this process, for a page: the same route, the same check of the role, the same answer.
+pub(in crate::http) async fn inside(
+    server: &Arc<Server>,
+    caller: &Caller,
+    (method, path, query): (&Method, &str, &str),
+    body: Bytes,
+) -> Replied {
+    let (route, param) = routes::find(method, path)?;
+    permit(server, route, caller)?;
+    let known: Vec<&str> = route.query.iter().map(|(name, ..)| *name).collect();
+    let query = Query::read(Some(query), &known)?;
+    if body.len() > route.body_max {
+        return Err(Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", route.body_max)));
     }
-    response
+    let call = Call { server: server.clone(), caller: caller.clone(), param, query, body, weight: None };
+    (route.run)(call).await
 }
 
 async fn handle(
@@ -256,7 +289,7 @@ fn respond(replied: Replied, worker: bool, progress: Arc<Progress>) -> Response<
             (refused.code.status(), "application/problem+json", refused.body(worker), Some(refused))
         }
     };
-    let mut response = Response::new(AnswerBody { data: Some(body), progress });
+    let mut response = Response::new(AnswerBody::whole(body, progress));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -276,11 +309,29 @@ fn respond(replied: Replied, worker: bool, progress: Arc<Progress>) -> Response<
     response
 }
 
-/// A body of one chunk that tells the connection when it is dropped.
+/// A body that tells the connection when it is dropped.
 #[derive(Debug)]
 pub struct AnswerBody {
-    data: Option<Bytes>,
+    content: Content,
     progress: Arc<Progress>,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// One chunk, until it is handed over.
+    Whole(Option<Bytes>),
+    /// Chunks as they come, until their sender is gone.
+    Stream(mpsc::Receiver<Bytes>),
+}
+
+impl AnswerBody {
+    pub(in crate::http) fn whole(data: Bytes, progress: Arc<Progress>) -> Self {
+        Self { content: Content::Whole(Some(data)), progress }
+    }
+
+    pub(in crate::http) fn stream(chunks: mpsc::Receiver<Bytes>, progress: Arc<Progress>) -> Self {
+        Self { content: Content::Stream(chunks), progress }
+    }
 }
 
 impl Body for AnswerBody {
@@ -289,17 +340,27 @@ impl Body for AnswerBody {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data))))
+        let data = match &mut self.content {
+            Content::Whole(data) => Poll::Ready(data.take()),
+            Content::Stream(chunks) => chunks.poll_recv(cx),
+        };
+        data.map(|data| data.map(|data| Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.data.as_ref().is_none_or(Bytes::is_empty)
+        match &self.content {
+            Content::Whole(data) => data.as_ref().is_none_or(Bytes::is_empty),
+            Content::Stream(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.data.as_ref().map_or(0, |data| data.len() as u64))
+        match &self.content {
+            Content::Whole(data) => SizeHint::with_exact(data.as_ref().map_or(0, |data| data.len() as u64)),
+            Content::Stream(_) => SizeHint::default(),
+        }
     }
 }
 

@@ -52,6 +52,11 @@ impl Drop for Weight {
     }
 }
 
+/// What a form without files is sent as.
+const FORM: &str = "application/x-www-form-urlencoded";
+/// Bytes of a form. Percent-encoding makes three of one.
+const FORM_BYTES_MAX: usize = 4 << 20;
+
 /// Bodies up to this size are not counted: the cap on connections bounds them.
 const SMALL_BODY_BYTES: usize = 64 << 10;
 
@@ -68,25 +73,46 @@ pub(in crate::http) async fn read_body(
         _ if incoming.is_end_stream() => {
             return Err(Refusal::new(Code::EmptyBody, "the request has no body; it needs a JSON document"));
         }
-        _ => json_only(headers)?,
+        _ => plain_body(headers, JSON, "send the body as Content-Type: application/json")?,
     }
-    if incoming.size_hint().lower() > route.body_max as u64 {
-        return Err(body_too_large(route));
+    within(server, route.body_max, incoming).await
+}
+
+/// Reads the body of a form of a page.
+pub(in crate::http) async fn read_form(
+    server: &Arc<Server>,
+    headers: &HeaderMap,
+    incoming: Incoming,
+) -> Result<(Bytes, Option<Weight>), Refused> {
+    if incoming.is_end_stream() {
+        return Ok((Bytes::new(), None));
     }
-    match timeout(server.settings.pace.body, collect(server, route, incoming)).await {
+    plain_body(headers, FORM, "send the form as Content-Type: application/x-www-form-urlencoded")?;
+    within(server, FORM_BYTES_MAX, incoming).await
+}
+
+async fn within(
+    server: &Arc<Server>,
+    bytes_max: usize,
+    incoming: Incoming,
+) -> Result<(Bytes, Option<Weight>), Refused> {
+    if incoming.size_hint().lower() > bytes_max as u64 {
+        return Err(body_too_large(bytes_max));
+    }
+    match timeout(server.settings.pace.body, collect(server, bytes_max, incoming)).await {
         Ok(read) => read,
         Err(_) => Err(Refusal::new(Code::BodyTimeout, Code::BodyTimeout.title())),
     }
 }
 
-fn body_too_large(route: &Route) -> Refused {
-    Refusal::new(Code::TooLarge, format!("a body has at most {} bytes", route.body_max))
+fn body_too_large(bytes_max: usize) -> Refused {
+    Refusal::new(Code::TooLarge, format!("a body has at most {bytes_max} bytes"))
 }
 
 /// The whole body, counted as it comes.
 async fn collect(
     server: &Arc<Server>,
-    route: &Route,
+    bytes_max: usize,
     mut incoming: Incoming,
 ) -> Result<(Bytes, Option<Weight>), Refused> {
     let mut first = Bytes::new();
@@ -97,8 +123,8 @@ async fn collect(
             .map_err(|_| Refusal::new(Code::BadRequest, "the body ended before its announced length"))?;
         let Ok(data) = frame.into_data() else { continue };
         let bytes = first.len() + all.len() + data.len();
-        if bytes > route.body_max {
-            return Err(body_too_large(route));
+        if bytes > bytes_max {
+            return Err(body_too_large(bytes_max));
         }
         if bytes > SMALL_BODY_BYTES {
             let max = server.settings.body_bytes_max;
@@ -129,14 +155,12 @@ async fn collect(
     Ok((if all.is_empty() { first } else { all.freeze() }, weight))
 }
 
-fn json_only(headers: &HeaderMap) -> Result<(), Refused> {
+/// Refuses a body of another type than the one that is read, or an encoded one.
+fn plain_body(headers: &HeaderMap, wanted: &str, instead: &str) -> Result<(), Refused> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let essence = text(CONTENT_TYPE).map(|value| value.split(';').next().unwrap_or_default().trim());
-    if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case(JSON)) {
-        return Err(Refusal::new(
-            Code::UnsupportedMediaType,
-            "send the body as Content-Type: application/json",
-        ));
+    if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case(wanted)) {
+        return Err(Refusal::new(Code::UnsupportedMediaType, instead));
     }
     if !text(CONTENT_ENCODING).is_none_or(|encoding| encoding.eq_ignore_ascii_case("identity")) {
         return Err(Refusal::new(Code::UnsupportedMediaType, "send the body without Content-Encoding"));

@@ -62,24 +62,60 @@ pub fn no_token_in_query(query: Option<&str>) -> Result<(), Refused> {
     if secret { Err(Refusal::new(Code::TokenInQuery, Code::TokenInQuery.title())) } else { Ok(()) }
 }
 
+/// Names that every server on this machine has, whatever its port. A browser sends cookies of such a name to all of them.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Under which kind of name a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostKind {
+    /// The name that only this server has on this machine.
+    Own,
+    /// A name that every server on this machine has.
+    Loopback,
+    /// A name or an address that the operator gave the server.
+    Named,
+}
+
 /// The host names of this server.
 #[derive(Debug)]
 pub struct Hosts {
     names: Vec<String>,
+    /// The name of the pages for browsers on this machine.
+    own: String,
     /// The server listens on every address, so any address may be its own. A rebinding attack needs a name.
     any_address: bool,
 }
 
 impl Hosts {
-    /// Loopback names, the address listened on, and what the operator adds.
-    pub fn new(listen: SocketAddr, allowed: &[String]) -> Self {
-        let mut names = vec!["localhost".to_string(), "127.0.0.1".to_string(), "[::1]".to_string()];
+    /// Loopback names, the address listened on, what the operator adds, and `own`.
+    pub fn new(listen: SocketAddr, allowed: &[String], own: &str) -> Self {
+        let mut names: Vec<String> = LOOPBACK.iter().map(|name| name.to_string()).collect();
+        names.push(own.to_ascii_lowercase());
         names.push(match listen.ip() {
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => format!("[{ip}]"),
         });
         names.extend(allowed.iter().map(|name| name.to_ascii_lowercase()));
-        Self { names, any_address: listen.ip().is_unspecified() }
+        Self { names, own: own.to_ascii_lowercase(), any_address: listen.ip().is_unspecified() }
+    }
+
+    /// The name of the pages for browsers on this machine. It is told only to those who have shown a secret.
+    pub fn own(&self) -> &str {
+        &self.own
+    }
+
+    /// Under which kind of name a request came that [`Hosts::check`] let in.
+    pub fn place(&self, parts: &Parts) -> Result<(HostKind, String), Refused> {
+        let authority = authority(parts)?.to_ascii_lowercase();
+        let name = without_port(&authority);
+        let address = || name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let loopback = LOOPBACK.contains(&name) || address().is_ok_and(|ip| ip.is_loopback());
+        let place = match name == self.own {
+            true => HostKind::Own,
+            false if loopback => HostKind::Loopback,
+            false => HostKind::Named,
+        };
+        Ok((place, authority))
     }
 
     /// Refuses a request for another host.
@@ -150,13 +186,22 @@ mod tests {
 
     #[test]
     fn only_names_of_this_server_are_answered() {
-        let hosts = Hosts::new("127.0.0.1:8080".parse().unwrap(), &["Fern.example".to_string()]);
-        for good in ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "[::1]:8080", "fern.example:443"] {
+        let hosts =
+            Hosts::new("127.0.0.1:8080".parse().unwrap(), &["Fern.example".to_string()], "x1.localhost");
+        for good in [
+            "localhost",
+            "LOCALHOST:8080",
+            "127.0.0.1:1",
+            "[::1]:8080",
+            "fern.example:443",
+            "X1.localhost:80",
+        ] {
             assert!(hosts.check(&parts(&[("host", good)])).is_ok(), "{good}");
         }
         for bad in [
             "evil.com",
             "localhost.evil.com",
+            "x2.localhost",
             "127.0.0.2",
             "",
             "10.0.0.1:8080",
@@ -165,9 +210,22 @@ mod tests {
         ] {
             assert_eq!(hosts.check(&parts(&[("host", bad)])).unwrap_err().code, Code::Misdirected, "{bad}");
         }
-        let everywhere = Hosts::new("0.0.0.0:8080".parse().unwrap(), &[]);
+        let everywhere = Hosts::new("0.0.0.0:8080".parse().unwrap(), &[], "x1.localhost");
         assert!(everywhere.check(&parts(&[("host", "10.0.0.1:8080")])).is_ok());
         assert!(everywhere.check(&parts(&[("host", "evil.com")])).is_err());
+    }
+
+    #[test]
+    fn a_name_that_other_servers_share_is_told_from_one_of_its_own() {
+        let hosts =
+            Hosts::new("0.0.0.0:8080".parse().unwrap(), &["fern.example".to_string()], "x1.localhost");
+        let place = |host| hosts.place(&parts(&[("host", host)])).unwrap().0;
+        assert_eq!(place("x1.localhost:8080"), HostKind::Own);
+        for shared in ["localhost:8080", "127.0.0.1", "127.8.8.8:8080", "[::1]:8080"] {
+            assert_eq!(place(shared), HostKind::Loopback, "{shared}");
+        }
+        assert_eq!(place("fern.example"), HostKind::Named);
+        assert_eq!(place("10.0.0.1:8080"), HostKind::Named);
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// The distance of an instant from now, in one unit: `3 min ago`, `in 2 h`.
-pub(in crate::cli) fn relative(at: Timestamp, now: Timestamp) -> String {
+pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     let (distance, ahead) = if at > now { (at.since(now), true) } else { (now.since(at), false) };
     match (one_unit(distance), ahead) {
         (None, _) => "now".to_string(),
@@ -29,7 +29,7 @@ fn one_unit(duration: Duration) -> Option<String> {
 }
 
 /// A duration, exactly: `30 min`, `1 h 30 min`, `1 s 500 ms`.
-pub(in crate::cli) fn span(duration: Duration) -> String {
+pub(crate) fn span(duration: Duration) -> String {
     let mut left = millis(duration);
     let mut parts = Vec::new();
     for (unit, unit_ms) in UNITS {

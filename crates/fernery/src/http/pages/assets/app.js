@@ -1,0 +1,266 @@
+// What the pages do beyond plain HTML. Everything also works without this file.
+//
+// Changes come over one stream for a browser, however many tabs it has: the tab that holds the lock listens and tells the others.
+// A page that is told that a topic has changed asks for itself again and puts in what is marked with that topic. Nothing is shown
+// before the server has said it.
+"use strict";
+
+const main = document.getElementById("main");
+const signedIn = document.body.hasAttribute("data-signed-in");
+const byId = (id) => document.getElementById(id);
+const say = (text) => { byId("said").textContent = text; };
+
+// Bringing a page up to date -----------------------------------------------------------------------------------------------
+
+const AT_MOST_EVERY_MS = 1000;
+const dot = byId("live");
+const waiting = new Set();
+let timer = null;
+let asking = false;
+let lastAsked = 0;
+let paused = false;
+try { paused = sessionStorage.getItem("paused") === "yes"; } catch { /* storage is off: it is not kept */ }
+
+function topicsOf(element) { return element.dataset.live.split(" "); }
+
+function changed(topics) {
+  const here = new Set([...document.querySelectorAll("[data-live]")].flatMap(topicsOf));
+  topics.filter((topic) => here.has(topic)).forEach((topic) => waiting.add(topic));
+  soon();
+}
+
+function soon() {
+  if (paused || timer !== null || asking || waiting.size === 0 || document.hidden) return;
+  timer = setTimeout(refresh, Math.max(0, lastAsked + AT_MOST_EVERY_MS - Date.now()));
+}
+
+async function refresh() {
+  timer = null;
+  asking = true;
+  lastAsked = Date.now();
+  const topics = new Set(waiting);
+  waiting.clear();
+  try {
+    const url = new URL(location.href);
+    url.hash = "";
+    url.searchParams.set("part", "main");
+    const answer = await fetch(url, { headers: { accept: "text/html" }, redirect: "error" });
+    if (answer.status === 401) { location.reload(); return; }
+    if (!answer.ok) throw new Error(answer.status);
+    put(new DOMParser().parseFromString(await answer.text(), "text/html"), topics);
+    document.body.classList.remove("stale");
+  } catch {
+    // The server is away: what stands here may be old, and is asked for again when it is back.
+    topics.forEach((topic) => waiting.add(topic));
+    document.body.classList.add("stale");
+  } finally {
+    asking = false;
+  }
+  soon();
+}
+
+// Puts in what has changed, and leaves alone where somebody types.
+function put(fresh, topics) {
+  for (const old of document.querySelectorAll("[data-live][id]")) {
+    const now = fresh.getElementById(old.id);
+    if (!now || !topicsOf(old).some((topic) => topics.has(topic))) continue;
+    if (old.outerHTML === now.outerHTML) continue;
+    const active = document.activeElement;
+    const inside = old.contains(active) ? active : null;
+    if (inside && inside.matches("input, textarea, select")) { topicsOf(old).forEach((t) => topics.has(t) && waiting.add(t)); continue; }
+    for (const open of old.querySelectorAll("details[open][id]")) {
+      const same = now.querySelector("#" + CSS.escape(open.id));
+      if (same) same.open = true;
+    }
+    const at = old.querySelector(".at")?.id;
+    old.replaceWith(now);
+    if (at) byId(at)?.classList.add("at");
+    if (inside && inside.id) byId(inside.id)?.focus();
+    dress(now);
+  }
+}
+
+// The stream ---------------------------------------------------------------------------------------------------------------
+
+const tabs = "BroadcastChannel" in window ? new BroadcastChannel("fernery-live") : null;
+
+let open = false;
+
+function hear(message) {
+  if (message.asks && open) tabs.postMessage({ state: "open" });
+  if (message.state) { dot.classList.toggle("open", message.state === "open"); }
+  if (message.topics) changed(message.topics);
+}
+
+function tell(message) {
+  hear(message);
+  tabs?.postMessage(message);
+}
+
+// Holds the lock, and so the stream, until this tab is gone.
+function listen() {
+  return new Promise((done) => {
+    const source = new EventSource("/events");
+    source.addEventListener("open", () => { open = true; tell({ state: "open" }); });
+    source.addEventListener("error", () => {
+      open = false;
+      tell({ state: "closed" });
+      // The browser comes back by itself unless the server refused.
+      if (source.readyState === EventSource.CLOSED) setTimeout(done, 15000);
+    });
+    source.addEventListener("changed", (event) => tell({ state: "open", topics: event.data.split(" ").filter(Boolean) }));
+    window.addEventListener("pagehide", () => { source.close(); done(); }, { once: true });
+  });
+}
+
+async function follow() {
+  dot.hidden = false;
+  showPaused();
+  dot.addEventListener("click", togglePause);
+  tabs?.addEventListener("message", (event) => hear(event.data));
+  tabs?.postMessage({ asks: true });
+  document.addEventListener("visibilitychange", soon);
+  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  for (;;) {
+    if (navigator.locks) await navigator.locks.request("fernery-live", listen);
+    else await listen();
+  }
+}
+
+function showPaused() {
+  dot.setAttribute("aria-pressed", String(!paused));
+  dot.textContent = paused ? "paused" : "live";
+}
+
+function togglePause() {
+  paused = !paused;
+  try { sessionStorage.setItem("paused", paused ? "yes" : "no"); } catch { /* not kept */ }
+  showPaused();
+  say(paused ? "Changes are not shown" : "Changes are shown as they come");
+  soon();
+}
+
+// Copying ------------------------------------------------------------------------------------------------------------------
+
+// Over plain HTTP there is no clipboard for scripts but that of a selection.
+function copy(text) {
+  if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "hidden";
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done ? Promise.resolve() : Promise.reject(new Error("not copied"));
+}
+
+function dress(part) {
+  for (const element of part.querySelectorAll("[data-copy]")) {
+    if (element.nextElementSibling?.classList.contains("copy") || element.querySelector(".copy")) continue;
+    const text = element.textContent;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", "Copy: " + text.slice(0, 60));
+    button.addEventListener("click", async () => {
+      try { await copy(text); button.textContent = "Copied"; say("Copied"); } catch { button.textContent = "Not copied"; }
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+    if (element.matches("pre")) element.prepend(button); else element.after(button);
+  }
+}
+
+// The keyboard -------------------------------------------------------------------------------------------------------------
+
+const PLACES = { n: "/", b: "/board", t: "/triage", s: "/streams", j: "/jobs", d: "/dead-letters", w: "/workers", a: "/azollas", l: "/journal" };
+let going = false;
+
+function move(by) {
+  const rows = [...main.querySelectorAll("[data-row]")];
+  if (rows.length === 0) return;
+  const at = rows.findIndex((row) => row.classList.contains("at"));
+  const next = rows[Math.min(rows.length - 1, Math.max(0, at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by))];
+  rows[at]?.classList.remove("at");
+  next.classList.add("at");
+  (next.querySelector("a, button, summary") || next).focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function key(event) {
+  const typing = event.target.closest("input, textarea, select, [contenteditable]");
+  if ((event.ctrlKey || event.metaKey) && event.key === "k") { event.preventDefault(); palette(); return; }
+  if (event.key === "Escape" && typing) { typing.blur(); return; }
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (going) {
+    going = false;
+    const link = [...document.querySelectorAll(".top nav a")].find((a) => a.getAttribute("href") === PLACES[event.key]);
+    if (link) { event.preventDefault(); link.click(); }
+    return;
+  }
+  const own = main.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  const acts = {
+    "/": palette,
+    "j": () => move(1),
+    "k": () => move(-1),
+    "g": () => { going = true; setTimeout(() => { going = false; }, 1200); },
+    "?": () => { location.href = "/keys"; },
+    ".": togglePause,
+    "c": () => { const box = byId("capture"); if (box) box.focus(); else location.href = "/#capture"; },
+  };
+  const act = own ? () => (own.matches("input, textarea") ? own.focus() : own.click()) : acts[event.key];
+  if (act) { event.preventDefault(); act(); }
+}
+
+// Finding: the same page as /find, over this one.
+function palette() {
+  let box = byId("palette");
+  if (!box) {
+    box = document.createElement("dialog");
+    box.id = "palette";
+    box.setAttribute("aria-label", "Find");
+    box.innerHTML = '<label class="hidden" for="palette-q">Find</label><input id="palette-q" type="search" autocomplete="off" spellcheck="false" placeholder="Tickets, jobs, streams, pages"><div id="palette-found"></div>';
+    document.body.append(box);
+    const input = byId("palette-q");
+    let number = 0;
+    input.addEventListener("input", async () => {
+      const mine = ++number;
+      await new Promise((done) => setTimeout(done, 150));
+      if (mine !== number) return;
+      const answer = await fetch("/find?part=main&q=" + encodeURIComponent(input.value)).catch(() => null);
+      if (!answer?.ok || mine !== number) return;
+      const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("found");
+      byId("palette-found").replaceChildren(...(found ? [found] : []));
+    });
+    box.addEventListener("keydown", (event) => {
+      const links = [...box.querySelectorAll("a")];
+      const at = links.indexOf(document.activeElement);
+      if (event.key === "ArrowDown") { event.preventDefault(); links[Math.min(links.length - 1, at + 1)]?.focus(); }
+      if (event.key === "ArrowUp") { event.preventDefault(); (at > 0 ? links[at - 1] : input).focus(); }
+      if (event.key === "Enter" && document.activeElement === input) {
+        event.preventDefault();
+        location.href = links[0]?.href || "/find?q=" + encodeURIComponent(input.value);
+      }
+    });
+  }
+  if (!box.open) box.showModal();
+  byId("palette-q").select();
+}
+
+// Start --------------------------------------------------------------------------------------------------------------------
+
+dress(document);
+if (signedIn) {
+  document.addEventListener("keydown", key);
+  if (location.hash === "#capture") byId("capture")?.focus();
+  if ("EventSource" in window && document.querySelector("[data-live]")) follow();
+}
+// A form that was sent is not sent twice by an impatient hand; its act would count once anyway.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) { event.preventDefault(); return; }
+  form.dataset.sent = "yes";
+  window.addEventListener("pageshow", () => { delete form.dataset.sent; }, { once: true });
+});

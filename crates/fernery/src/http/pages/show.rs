@@ -1,0 +1,254 @@
+//! How pages show what others wrote: inert, whole in meaning, bounded in size.
+//!
+//! A template escapes every text by itself. These types do more: characters that hide, reorder or break the text around them are
+//! shown by their number, direction is isolated, and long texts end in a mark. They write HTML of their own, so what they write
+//! of others is escaped here, in one function.
+
+use crate::when;
+use askama::Template;
+use askama::filters::HtmlSafe;
+use fernery_core::Timestamp;
+use fernery_core::id_part;
+use fernery_core::names::unprintable_in;
+use fernery_engine::door;
+use std::fmt::{self, Display, Formatter};
+
+/// Characters of a text in one line; the rest is on the page of what it belongs to.
+const LINE_CHARS_MAX: usize = 400;
+/// Lines of a text, and characters of each of them.
+const PROSE_LINES_MAX: usize = 2_000;
+const PROSE_LINE_CHARS_MAX: usize = 4_000;
+
+/// A text by others, in one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Line(pub(super) String);
+
+/// A text by others, with its lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prose(pub(super) String);
+
+impl Line {
+    pub(super) fn of(text: impl Display) -> Self {
+        Self(text.to_string())
+    }
+}
+
+impl Prose {
+    pub(super) fn of(text: impl Display) -> Self {
+        Self(text.to_string())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+}
+
+/// A text by others with its lines and without an end before its own: for what a person approves, where nothing may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Whole(pub(super) String);
+
+impl Whole {
+    pub(super) fn of(text: impl Display) -> Self {
+        Self(text.to_string())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+}
+
+impl HtmlSafe for Line {}
+impl HtmlSafe for Prose {}
+impl HtmlSafe for Whole {}
+
+impl Display for Whole {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("<div class=\"prose\" dir=\"auto\">")?;
+        for (n, line) in self.0.split('\n').enumerate() {
+            if n > 0 {
+                f.write_str("\n")?;
+            }
+            inert(f, line, '\t')?;
+        }
+        f.write_str("</div>")
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("<bdi>")?;
+        let (shown, more) = first_chars(&self.0, LINE_CHARS_MAX);
+        inert(f, shown, ' ')?;
+        if more {
+            f.write_str(" …")?;
+        }
+        f.write_str("</bdi>")
+    }
+}
+
+impl Display for Prose {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("<div class=\"prose\" dir=\"auto\">")?;
+        let text = self.0.trim_end();
+        for (n, line) in text.split('\n').enumerate() {
+            if n == PROSE_LINES_MAX {
+                let more = text.split('\n').count() - n;
+                write!(f, "\n<span class=\"more\">… {more} more lines</span>")?;
+                break;
+            }
+            if n > 0 {
+                f.write_str("\n")?;
+            }
+            let (shown, more) = first_chars(line, PROSE_LINE_CHARS_MAX);
+            inert(f, shown, '\t')?;
+            if more {
+                let rest = line.len() - shown.len();
+                write!(f, " <span class=\"more\">… {rest} more bytes in this line</span>")?;
+            }
+        }
+        f.write_str("</div>")
+    }
+}
+
+/// The beginning of a text, and whether there is more.
+fn first_chars(text: &str, most: usize) -> (&str, bool) {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => (&text[..end], true),
+        None => (text, false),
+    }
+}
+
+/// Text as HTML that shows it and does nothing else. A tab becomes `tab`.
+fn inert(f: &mut Formatter<'_>, text: &str, tab: char) -> fmt::Result {
+    let mut shown = 0;
+    for (at, c) in unprintable_in(text) {
+        escaped(f, &text[shown..at])?;
+        shown = at + c.len_utf8();
+        match c {
+            '\t' => write!(f, "{tab}")?,
+            '\n' | '\r' => f.write_str(" ")?,
+            c => write!(
+                f,
+                "<span class=\"odd\" title=\"a character that would not be seen\">U+{:04X}</span>",
+                c as u32
+            )?,
+        }
+    }
+    escaped(f, &text[shown..])
+}
+
+fn escaped(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
+    for c in text.chars() {
+        match c {
+            '&' => f.write_str("&amp;")?,
+            '<' => f.write_str("&lt;")?,
+            '>' => f.write_str("&gt;")?,
+            '"' => f.write_str("&quot;")?,
+            '\'' => f.write_str("&#39;")?,
+            c => write!(f, "{c}")?,
+        }
+    }
+    Ok(())
+}
+
+/// An instant by its distance from now; the whole one on hover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct When(pub(super) Timestamp);
+
+impl HtmlSafe for When {}
+
+impl Display for When {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let said = when::relative(self.0, door::wall_clock());
+        write!(f, "<time datetime=\"{0}\" title=\"{0}\">{said}</time>", self.0)
+    }
+}
+
+/// The short form of an id; the whole one on hover.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Id(pub(super) String);
+
+impl Id {
+    pub(super) fn of(id: impl Display) -> Self {
+        Self(id.to_string())
+    }
+}
+
+impl HtmlSafe for Id {}
+
+impl Display for Id {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("<code class=\"id\" title=\"")?;
+        escaped(f, &self.0)?;
+        f.write_str("\">")?;
+        inert(f, &id_part::short(&self.0), ' ')?;
+        f.write_str("</code>")
+    }
+}
+
+/// The same act from a terminal and by HTTP, to be opened below a button.
+#[derive(Clone, Debug, Template)]
+#[template(path = "ways.html")]
+pub(super) struct Ways {
+    command: String,
+    curl: String,
+}
+
+impl HtmlSafe for Ways {}
+
+impl Ways {
+    /// A command, and the call of the API that it makes.
+    pub(super) fn new(command: impl Into<String>, method: &str, path: &str, body: Option<&str>) -> Self {
+        let body = body.map_or(String::new(), |body| {
+            format!(" -H 'Content-Type: application/json' -d '{}'", body.replace('\'', r"'\''"))
+        });
+        let method = if method == "GET" { String::new() } else { format!(" -X {method}") };
+        let curl =
+            format!("curl{method} -H \"Authorization: Bearer $FERNERY_TOKEN\"{body} \"$FERNERY_URL{path}\"");
+        Self { command: command.into(), curl }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_does_nothing() {
+        let hostile = "<script>alert(1)</script>\u{1b}[31m\u{202e}'\"&";
+        let shown = Line::of(hostile).to_string();
+        assert_eq!(
+            shown,
+            "<bdi>&lt;script&gt;alert(1)&lt;/script&gt;<span class=\"odd\" title=\"a character that would not be seen\">\
+             U+001B</span>[31m<span class=\"odd\" title=\"a character that would not be seen\">U+202E</span>&#39;&quot;&amp;</bdi>"
+        );
+        assert!(!Prose::of(hostile).to_string().contains("<script"));
+        assert!(!Whole::of(hostile).to_string().contains("<script"));
+        assert!(!Id::of("a\"><script>").to_string().contains("<script"));
+    }
+
+    #[test]
+    fn a_long_text_ends_in_a_mark() {
+        let line = Line::of("ü".repeat(1 << 20)).to_string();
+        assert!(line.len() < 1_000 && line.ends_with(" …</bdi>"), "{} bytes", line.len());
+        let prose = Prose::of("x".repeat(1 << 20)).to_string();
+        assert!(prose.len() < 5_000 && prose.contains("more bytes in this line"));
+        let prose = Prose::of("x\n".repeat(100_000)).to_string();
+        assert!(prose.len() < 10_000 && prose.contains("… 98000 more lines"), "{}", prose.len());
+        let whole = Whole::of("x".repeat(1 << 20) + "\n\u{202e}end ").to_string();
+        assert!(whole.len() > 1 << 20 && whole.ends_with("U+202E</span>end </div>"), "nothing is left out");
+    }
+
+    #[test]
+    fn an_act_is_shown_as_a_command_and_as_a_call() {
+        let ways = Ways::new(
+            "fernery ticket block T-1",
+            "POST",
+            "/v1/objectives/T-1/block",
+            Some(r#"{"a":"it's"}"#),
+        );
+        let html = ways.to_string();
+        assert!(html.contains("fernery ticket block T-1"), "{html}");
+        assert!(ways.curl.contains(r#"-X POST"#) && ways.curl.contains(r#"it'\''s"#), "{}", ways.curl);
+    }
+}

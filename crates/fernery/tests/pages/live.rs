@@ -1,0 +1,169 @@
+//! The stream that says that something has changed.
+
+use crate::browser::{Browser, Site, signed_in};
+use crate::server::{PATIENCE, TestServer};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+crate::on_both_backends!(a_change_is_told_by_its_topic, a_browser_that_comes_back_is_told_what_it_missed);
+
+/// A stream as a browser reads it.
+struct Stream(BufReader<TcpStream>);
+
+/// One event.
+#[derive(Debug, Default)]
+struct Told {
+    id: String,
+    topics: Vec<String>,
+}
+
+impl Stream {
+    async fn open(browser: &Browser, site: &Site, known: Option<&str>) -> Self {
+        let mut stream = TcpStream::connect(site.addr).await.expect("a connection");
+        let mut head = browser.head(site, "GET", "/events");
+        if let Some(known) = known {
+            head.push_str(&format!("last-event-id: {known}\r\n"));
+        }
+        stream.write_all((head + "\r\n").as_bytes()).await.expect("sent");
+        Self(BufReader::new(stream))
+    }
+
+    async fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = timeout(PATIENCE, self.0.read_line(&mut line)).await.expect("a line in time");
+        read.ok().filter(|n| *n > 0).map(|_| line.trim_end().to_string())
+    }
+
+    async fn next(&mut self) -> Told {
+        let mut told = Told::default();
+        loop {
+            let line = self.line().await.expect("the stream is open");
+            if let Some(id) = line.strip_prefix("id: ") {
+                told.id = id.to_string();
+            }
+            if let Some(data) = line.strip_prefix("data:") {
+                told.topics = data.split_whitespace().map(str::to_string).collect();
+                return told;
+            }
+        }
+    }
+
+    /// Until one of these topics has changed.
+    async fn until(&mut self, topic: &str) -> Told {
+        loop {
+            let told = self.next().await;
+            if told.topics.iter().any(|other| other == topic) {
+                return told;
+            }
+        }
+    }
+
+    async fn until_over(mut self) {
+        while self.line().await.is_some() {}
+    }
+}
+
+async fn a_change_is_told_by_its_topic(server: TestServer) {
+    let (browser, site) = signed_in(&server, &server.operator).await;
+    let mut stream = Stream::open(&browser, &site, None).await;
+    let first = stream.next().await;
+    assert!(first.topics.is_empty() && !first.id.is_empty(), "{first:?}");
+    server.enqueue("build").await;
+    let told = stream.until("jobs").await;
+    assert!(!told.topics.contains(&"tickets".to_string()), "{told:?}");
+    assert_ne!(told.id, first.id);
+    server.stop().await;
+}
+
+async fn a_browser_that_comes_back_is_told_what_it_missed(server: TestServer) {
+    let (browser, site) = signed_in(&server, &server.operator).await;
+    let mut stream = Stream::open(&browser, &site, None).await;
+    let before = stream.next().await.id;
+    drop(stream);
+    server.enqueue("build").await;
+    let mut again = Stream::open(&browser, &site, Some(&before)).await;
+    let missed = again.until("jobs").await;
+    drop(again);
+    // Whoever knows all is told nothing: the next thing that it hears is the next change.
+    let mut up_to_date = Stream::open(&browser, &site, Some(&missed.id)).await;
+    server.enqueue("other").await;
+    assert_ne!(up_to_date.until("jobs").await.id, missed.id);
+    // What another server or an earlier version said is no reason to miss anything.
+    let mut foreign = Stream::open(&browser, &site, Some("x")).await;
+    assert!(foreign.next().await.topics.contains(&"tickets".to_string()));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_listens_without_a_session_and_the_reader_rests_without_listeners() {
+    let server = TestServer::start().await;
+    let site = Site::own(&server);
+    assert_eq!(Browser::default().get(&site, "/events").await.status, 401);
+    assert_eq!(server.running.open_streams(), 0);
+    let (browser, site) = signed_in(&server, &server.operator).await;
+    let mut stream = Stream::open(&browser, &site, None).await;
+    stream.next().await;
+    assert_eq!(server.running.open_streams(), 1);
+    drop(stream);
+    let gone = async {
+        while server.running.open_streams() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, gone).await.expect("the stream is given back");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn open_streams_end_when_the_server_stops() {
+    let server = TestServer::start().await;
+    let (browser, site) = signed_in(&server, &server.operator).await;
+    let mut stream = Stream::open(&browser, &site, None).await;
+    stream.next().await;
+    let begun = fernery_engine::door::stop_watch();
+    server.stop().await;
+    stream.until_over().await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it did not wait for the browser: {:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_browser_has_a_few_streams_and_no_more() {
+    let server = TestServer::start().await;
+    let (mut browser, site) = signed_in(&server, &server.operator).await;
+    let mut open = Vec::new();
+    for _ in 0..8 {
+        let mut stream = Stream::open(&browser, &site, None).await;
+        stream.next().await;
+        open.push(stream);
+    }
+    assert_eq!(browser.get(&site, "/events").await.status, 429);
+    let (other, _) = signed_in(&server, &server.operator).await;
+    Stream::open(&other, &site, None).await.next().await;
+    drop(open);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_session_or_its_token() {
+    let server = TestServer::start().await;
+    let (mut browser, site) = signed_in(&server, &server.operator).await;
+    let mut stream = Stream::open(&browser, &site, None).await;
+    stream.next().await;
+    let page = browser.get(&site, "/").await;
+    browser.submit(&site, &page, "/sign-out", &[("everywhere", "yes")]).await;
+    stream.until_over().await;
+    let viewer = server.token("viewer").await;
+    let (other, _) = signed_in(&server, &viewer).await;
+    let mut stream = Stream::open(&other, &site, None).await;
+    stream.next().await;
+    let id = viewer.split('_').nth(1).expect("an id");
+    server.call(&server.operator, "DELETE", &format!("/v1/tokens/{id}"), "").await;
+    stream.until_over().await;
+    server.stop().await;
+}

@@ -1,0 +1,16 @@
+//! The pages over a real socket, as a browser without script asks for them: signing in, who sees what, what forms need, and what
+//! other programs on this machine get.
+
+#[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod fresh_database;
+#[path = "../http/server.rs"]
+mod server;
+
+mod browser;
+mod headers;
+mod live;
+mod names;
+mod now;
+mod sign_in;
+mod tickets;
