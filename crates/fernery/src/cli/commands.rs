@@ -2,7 +2,7 @@
 
 use super::{
     agent, azolla, capture, config, database, demo, doctor, done, down, export, import, init, job, journal,
-    manual, mock_agent, orient, pause, process, run, schema, snooze, ticket, token, trash, triage, up,
+    manual, mock_agent, open, orient, pause, process, run, schema, snooze, ticket, token, trash, triage, up,
     worker,
 };
 use crate::bench::BenchArgs;
