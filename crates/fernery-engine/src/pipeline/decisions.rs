@@ -191,6 +191,14 @@ pub fn confirm(
                 "its last run has not ended yet; try again in a moment".into(),
             )));
         }
+        let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
+            return Ok(Err(Refusal::Unknown));
+        };
+        if covering(sql, &row, &registered)?.is_none() {
+            return Ok(Err(Refusal::Conflict(
+                "the ticket or its blueprint has changed since it was approved: that run was made for another text".into(),
+            )));
+        }
         let open = row.objective.blocked_on.iter().filter(|blocker| !blocker.resolved);
         let open: Vec<BlockerId> = open.map(|blocker| blocker.blocker_id.clone()).collect();
         blockers::resolve(sql, &mut row, &open, false)?;

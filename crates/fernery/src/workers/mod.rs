@@ -419,6 +419,10 @@ impl Pipeline {
         // Executors first: where the server drains, a claim returns at once.
         let Self { live, tasks, .. } = self;
         tokio::join!(live.stop(), give_back(&live.context, tasks));
+        // A reload that was under way has ended by now, and says nothing any more.
+        if let Err(error) = live.context.leave().await {
+            warn!(%error, "could not record that this process hosts nothing any more: it counts for a minute");
+        }
     }
 }
 
@@ -429,9 +433,6 @@ async fn give_back(context: &Context, tasks: Vec<JoinHandle<()>>) {
     }
     for task in tasks {
         let _ = task.await;
-    }
-    if let Err(error) = context.leave().await {
-        warn!(%error, "could not record that this process hosts nothing any more: it counts for a minute");
     }
     let owner = context.owner.clone();
     match context.engine.substrate().transact(move |sql| claims::release_all(sql, &owner)).await {

@@ -137,7 +137,10 @@ impl Live {
         self.context.engine.substrate().transact(move |sql| azollas::register_all(sql, &all)).await?;
         door::failpoint("reload-registered");
         self.context.hosted.replace(new);
-        self.context.host().await?;
+        // The database has them in force by now, so this process runs them whatever happens here. It is said again soon.
+        if let Err(error) = self.context.host().await {
+            warn!(%error, "could not record what this process hosts since the reload");
+        }
         for before in running.iter_mut() {
             before.runner.retire();
             if let Some(notices) = before.notices.take() {

@@ -70,6 +70,10 @@ pub(in crate::cli) async fn confirm(
         None => {
             let read = brief(client, id).await?;
             let status = read.view.objective.status;
+            if is_cancelled(&read.view.objective) {
+                return Err(Failure::conflict(format!("{id} is cancelled"))
+                    .hint(format_args!("to take it up again: fernery ticket unblock {id} --all")));
+            }
             let passed = merge::passed(&read).and_then(|run| run["run_id"].as_str());
             if let (ObjectiveStatus::Blocked, Some(run)) = (status, passed) {
                 return Err(Failure::conflict(format!(

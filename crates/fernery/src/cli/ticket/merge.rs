@@ -53,6 +53,14 @@ pub(in crate::cli) async fn merge(
     if !screen.json {
         show(screen, id, &read, &landing)?;
     }
+    // Nobody keeps a run that was sent back without having named it.
+    if kept && yes {
+        let run = &landing.run_id;
+        return Err(Failure::conflict(format!(
+            "{id} is BLOCKED, and run {run} passed before it was reopened; nothing was merged"
+        ))
+        .hint(format_args!("to keep that run, confirm it first: fernery ticket confirm {id} --run {run}")));
+    }
     // A conflict is told before anything is confirmed: who only knows that the run passed may want another one.
     let conflict = known_conflict(&landing).filter(|_| unconfirmed);
     if let Some(why) = conflict.as_ref().filter(|_| yes) {
@@ -61,6 +69,10 @@ pub(in crate::cli) async fn merge(
             .hint(format_args!("let it be worked on again: {}", reopening(id, &landing))));
     }
     if !yes {
+        let open = read.view.objective.blocked_on.iter().filter(|blocker| kept && !blocker.resolved);
+        for blocker in open {
+            screen.say(&plain(&format!("this resolves the blocker: {}", blocker.description)))?;
+        }
         let what = match (&conflict, unconfirmed) {
             (Some(why), _) => {
                 format!(
@@ -313,7 +325,7 @@ fn show(screen: Screen, id: &ObjectiveId, read: &ObjectiveDetail, landing: &Land
         (plus + more, minus + less)
     });
     let confirmed = match (is_kept(read), read.view.unconfirmed) {
-        (true, _) => "no: what came after it did not pass; your yes keeps this run and confirms it",
+        (true, _) => "no: the ticket was reopened after it; your yes keeps this run and confirms it",
         (false, true) => "no: your yes confirms it",
         (false, false) => "yes",
     };

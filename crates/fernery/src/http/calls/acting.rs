@@ -129,8 +129,8 @@ mod tests {
                 "NEW: approve edit block cancel",
                 "TODO: edit block cancel",
                 "IN_PROGRESS: cancel",
-                "BLOCKED: edit block unblock",
-                "DONE: confirm reopen merge",
+                "BLOCKED: edit block unblock cancel",
+                "DONE: confirm reopen merge cancel",
             ]
         );
     }

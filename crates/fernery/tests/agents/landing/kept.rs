@@ -26,11 +26,13 @@ fn a_run_that_passed_before_a_reopening_in_vain_still_comes_home() {
         let run = seen["runs"][0]["run_id"].as_str().unwrap();
         let refused = yard.server.run(["ticket", "confirm", "t"]).exits(4).stderr;
         assert!(refused.contains(&format!("fernery ticket confirm t --run {run}")), "{refused}");
+        // A script that merges keeps no run that was sent back.
+        let refused = merge(&yard, "t").exits(4);
+        assert!(refused.stdout.contains("your yes keeps this run"), "{refused:?}");
+        assert!(refused.stderr.contains(&format!("fernery ticket confirm t --run {run}")), "{refused:?}");
+        yard.server.run(["ticket", "confirm", "t", "--run", run]).exits(0);
         let said = merge(&yard, "t").exits(0).stdout;
-        assert!(
-            said.contains("your yes keeps this run") && said.contains("landed on main as commit"),
-            "{said}"
-        );
+        assert!(said.contains("landed on main as commit"), "{said}");
         let now = landed(&yard, "t");
         assert_eq!(now["landing"]["run_id"], run);
         assert_eq!(decisions(&now), ["APPROVE", "REOPEN", "CONFIRM", "MERGE"]);
@@ -38,6 +40,16 @@ fn a_run_that_passed_before_a_reopening_in_vain_still_comes_home() {
         assert_eq!((git(&repo, &["show", "main:new.txt"]), status(&repo)), ("new".into(), String::new()));
         assert_eq!(yard.server.read("/v1/journal/verify").1["fault"], serde_json::Value::Null);
     });
+}
+
+#[test]
+fn a_run_is_not_kept_for_a_text_that_it_was_not_made_for() {
+    let yard = reopened_in_vain(&[]);
+    let run = yard.objective("t")["runs"][0]["run_id"].as_str().unwrap().to_string();
+    yard.server.run(["ticket", "edit", "t", "--title", "Something else"]).exits(0);
+    let refused = yard.server.run(["ticket", "confirm", "t", "--run", &run]).exits(4).stderr;
+    assert!(refused.contains("has changed since it was approved"), "{refused}");
+    assert_eq!(yard.objective("t")["objective"]["status"], "BLOCKED");
 }
 
 #[test]
