@@ -42,13 +42,13 @@ fn expect(findings: &[Value], check: &str, level: &str, says: &str) {
     assert!(finding["found"].as_str().unwrap().contains(says), "{says:?} is not in {finding}");
 }
 
-/// Name and bytes of every file but those that SQLite keeps beside a database that is open.
+/// Name and bytes of every file but those that SQLite keeps beside a database that is open, and those that are being written.
 fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     fs::read_dir(dir)
         .expect("a directory")
         .map(|entry| entry.expect("an entry"))
         .map(|entry| (entry.file_name().into_string().expect("a name"), entry.path()))
-        .filter(|(name, _)| !name.ends_with("-wal") && !name.ends_with("-shm"))
+        .filter(|(name, _)| !name.ends_with("-wal") && !name.ends_with("-shm") && !name.starts_with(".tmp"))
         .map(|(name, path)| (name, fs::read(path).expect("a file")))
         .collect()
 }
@@ -74,7 +74,13 @@ fn a_healthy_database_is_found_healthy_with_and_without_its_server_and_left_as_i
     let server = Server::start_in(folder(), &[]);
     let data = server.data();
     server.run(["job", "enqueue", "--stream", "s", "--payload", "{}"]).exits(0);
-    let before = contents(&data);
+    // The server itself writes the head of the journal whenever it has sealed something.
+    let unsealed = || {
+        let mut all = contents(&data);
+        all.remove("journal.head");
+        all
+    };
+    let before = unsealed();
     let seen = findings(&server.run(["doctor", "--json"]).exits(0));
     for check in OF_A_HEALTHY_FILE {
         expect(&seen, check, "ok", "");
@@ -92,7 +98,7 @@ fn a_healthy_database_is_found_healthy_with_and_without_its_server_and_left_as_i
     for measured in ["disk_space", "sync_time", "file_system"] {
         finding(&seen, measured);
     }
-    assert_eq!(contents(&data), before, "a look changes nothing");
+    assert_eq!(unsealed(), before, "a look changes nothing");
     // The server still is one.
     server.run(["job", "enqueue", "--stream", "s", "--payload", "{}"]).exits(0);
     server.signal(rustix::process::Signal::TERM);
