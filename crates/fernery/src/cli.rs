@@ -39,7 +39,7 @@ mod schema;
 mod screen;
 mod server;
 mod snooze;
-mod ticket;
+pub(crate) mod ticket;
 mod token;
 mod trash;
 mod triage;

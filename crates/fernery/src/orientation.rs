@@ -4,7 +4,7 @@
 use fernery_core::inbox::facts::{Facts, Item};
 
 /// One thing to do.
-pub(crate) struct Line<'a> {
+pub(crate) struct Advice<'a> {
     pub(crate) headline: String,
     pub(crate) why_now: String,
     pub(crate) item: Option<&'a Item>,
@@ -12,13 +12,13 @@ pub(crate) struct Line<'a> {
 
 /// Splits the texts of a manifest again: `what. Why now: why. Do: command`, and at the end what was left out. A text in
 /// another form is shown unchanged.
-pub(crate) fn lines<'a>(texts: &[String], facts: &'a Facts) -> Vec<Line<'a>> {
+pub(crate) fn lines<'a>(texts: &[String], facts: &'a Facts) -> Vec<Advice<'a>> {
     texts.iter().map(|text| line(text, facts)).collect()
 }
 
 /// Text before the last `. Do: ` is by others and may look like a command; text after it is ours.
-fn line<'a>(text: &str, facts: &'a Facts) -> Line<'a> {
-    let as_it_is = || Line { headline: text.to_string(), why_now: String::new(), item: None };
+fn line<'a>(text: &str, facts: &'a Facts) -> Advice<'a> {
+    let as_it_is = || Advice { headline: text.to_string(), why_now: String::new(), item: None };
     let Some((said, command)) = text.rsplit_once(". Do: ") else { return as_it_is() };
     let mut meant = facts.items.iter().filter(|item| {
         command
@@ -27,7 +27,7 @@ fn line<'a>(text: &str, facts: &'a Facts) -> Line<'a> {
     });
     let (Some(item), None) = (meant.next(), meant.next()) else { return as_it_is() };
     let (headline, why_now) = said.split_once(". Why now: ").unwrap_or((said, ""));
-    Line { headline: headline.to_string(), why_now: why_now.to_string(), item: Some(item) }
+    Advice { headline: headline.to_string(), why_now: why_now.to_string(), item: Some(item) }
 }
 
 /// Whether this may follow a command: nothing, ` (+N more)`, ` (not seen: …)`, or both.

@@ -51,7 +51,7 @@ pub use holder::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Pro
 pub use new_job::{Enqueued, NewJob, Start, Unfit};
 pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
-pub use sign_ins::{NewSignIn, Session, SignIns};
+pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
     AttemptView, Cursor, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits, StreamView,

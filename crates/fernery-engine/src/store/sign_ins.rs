@@ -23,7 +23,7 @@ pub struct NewSignIn {
 
 /// A session that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Session {
+pub struct BrowserSession {
     /// Its public part.
     pub session_id: String,
     /// The token that it stands for.
@@ -78,7 +78,7 @@ pub trait SignIns: Transactions {
     }
 
     /// A session that has not ended.
-    async fn session(&self, session_id: String) -> StoreResult<Option<Session>> {
+    async fn session(&self, session_id: String) -> StoreResult<Option<BrowserSession>> {
         let (work, answer) = answering(move |sql| {
             let now = sql.now();
             let found =
@@ -90,7 +90,7 @@ pub trait SignIns: Transactions {
     }
 
     /// The newest sessions that have not ended.
-    async fn sessions(&self, limit: usize) -> StoreResult<Vec<Session>> {
+    async fn sessions(&self, limit: usize) -> StoreResult<Vec<BrowserSession>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let (work, answer) = answering(move |sql| {
             let now = sql.now();
@@ -135,9 +135,9 @@ fn insert(sql: &mut dyn Sql, kind: &str, new: &NewSignIn, token_id: &str) -> Sto
     Ok(sql.touched(include_str!("sql/sign_in_insert.sql"), &cells)? == 1)
 }
 
-fn session(row: &Row, now: Timestamp) -> StoreResult<Session> {
+fn session(row: &Row, now: Timestamp) -> StoreResult<BrowserSession> {
     let created_at = row.at("created_at")?;
-    Ok(Session {
+    Ok(BrowserSession {
         session_id: row.text("sign_in_id")?.to_string(),
         token_id: row.text("token_id")?.to_string(),
         secret_hash: row.bytes("secret_hash")?,

@@ -1,7 +1,7 @@
 //! One-time links and the sessions of browsers.
 
 use crate::support::backend::{Backend, settings};
-use fernery_engine::store::{NewSignIn, Session};
+use fernery_engine::store::{BrowserSession, NewSignIn};
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -13,7 +13,7 @@ fn new(id: &str, life: Duration) -> NewSignIn {
     NewSignIn { id: id.to_string(), secret_hash: [7; 32], life }
 }
 
-fn ids(all: Vec<Session>) -> Vec<String> {
+fn ids(all: Vec<BrowserSession>) -> Vec<String> {
     all.into_iter().map(|session| session.session_id).collect()
 }
 

@@ -35,7 +35,7 @@ use fernery_core::limits;
 use fernery_engine::store::StreamLimits;
 use fernery_engine::{Engine, door};
 use metrics::Metrics;
-use pages::live::Live;
+use pages::live::LiveStreams;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -145,7 +145,7 @@ pub struct Server {
     pub(crate) tokens: TokenTable,
     pub(crate) rate: RateLimit,
     pub(crate) sign_in_rate: SignInRate,
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<LiveStreams>,
     pub(crate) hosts: Hosts,
     pub(crate) opened: OpenedStreams,
     pub(crate) metrics: Metrics,

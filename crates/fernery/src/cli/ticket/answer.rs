@@ -14,13 +14,13 @@ use fernery_core::pipeline::question;
 use std::path::Path;
 
 /// A question that waits for an answer.
-pub(in crate::cli) struct OpenQuestion {
-    pub(in crate::cli) run_id: RunId,
-    pub(in crate::cli) question: String,
+pub(crate) struct OpenQuestion {
+    pub(crate) run_id: RunId,
+    pub(crate) question: String,
 }
 
 /// The open question of a ticket, which was read with its documents.
-pub(in crate::cli) fn open_question(of: &ObjectiveDetail) -> Option<OpenQuestion> {
+pub(crate) fn open_question(of: &ObjectiveDetail) -> Option<OpenQuestion> {
     let run = of.runs.last()?;
     let bundle = of.output_bundles.iter().find(|bundle| bundle["output_id"] == run["output_id"])?;
     let bundle: OutputBundle = serde_json::from_value(bundle.clone()).ok()?;

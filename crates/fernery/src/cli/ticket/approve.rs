@@ -91,7 +91,7 @@ pub(in crate::cli) async fn approve(
 }
 
 /// What was approved before, if anything was.
-pub(super) fn approved_before(read: &ObjectiveDetail) -> Option<&Value> {
+pub(crate) fn approved_before(read: &ObjectiveDetail) -> Option<&Value> {
     let approves = |decision: &&Value| matches!(decision["kind"].as_str(), Some("APPROVE" | "REOPEN"));
     read.decisions.iter().rev().find(approves).map(|decision| &decision["shown"])
 }
@@ -105,7 +105,7 @@ fn asks_somebody(objective: &Objective) -> impl Iterator<Item = &BlockerRef> {
 }
 
 /// What a person should know before they say yes, although nothing forbids it.
-fn cautions(read: &ObjectiveDetail) -> Vec<String> {
+pub(crate) fn cautions(read: &ObjectiveDetail) -> Vec<String> {
     let open = asks_somebody(&read.view.objective).count();
     let blocked = (open > 0).then(|| {
         let blockers = counted(open, "open blocker");

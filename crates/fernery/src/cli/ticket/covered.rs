@@ -13,7 +13,7 @@ const PROTECTED_PAGE: &str = "docs/reference/protected-files.md";
 
 /// One thing that is covered.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// In a line.
     Fact(&'static str, String),
     /// A text of several lines.
@@ -115,7 +115,7 @@ fn bytes(n: u64) -> String {
 }
 
 /// Everything that an approval covers but the ticket's own text, in the order in which a person reads it.
-pub(super) fn parts(shown: &Value) -> Vec<Part> {
+pub(crate) fn parts(shown: &Value) -> Vec<Part> {
     let mut rest = Rest::of(shown.clone());
     let mut out = Vec::new();
     // These stand above.
@@ -362,7 +362,7 @@ fn protected(shown: &Value, gates: &[Value]) -> Vec<String> {
 }
 
 /// What is different now from what was approved before, one line each.
-pub(super) fn changes(before: &Value, now: &Value) -> Vec<String> {
+pub(crate) fn changes(before: &Value, now: &Value) -> Vec<String> {
     let facts = |shown: &Value| {
         let mut all: Vec<(&'static str, String)> = Vec::new();
         for own in ["title", "acceptance_criteria"] {

@@ -155,7 +155,7 @@ fn stopped(id: &ObjectiveId, landing: &LandingView) -> Failure {
 }
 
 /// Where a patch stands, in one line.
-pub(in crate::cli) fn line(landing: &LandingView) -> String {
+pub(crate) fn line(landing: &LandingView) -> String {
     let LandingView { base_branch: branch, .. } = landing;
     match (landing.state, landing.fit, &landing.commit) {
         (LandingState::Landed, _, Some(commit)) => format!("landed on {branch} as commit {}", short(commit)),

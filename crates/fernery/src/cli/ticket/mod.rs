@@ -13,6 +13,15 @@ pub(super) mod text;
 pub(super) mod unmanned;
 pub(super) mod write;
 
+/// What the pages say of a ticket in the same words.
+pub(crate) mod words {
+    pub(crate) use super::answer::open_question;
+    pub(crate) use super::approve::{approved_before, cautions};
+    pub(crate) use super::covered::{Part, changes, parts};
+    pub(crate) use super::merge::line as landing_line;
+    pub(crate) use super::show::{envelope, next, timeline};
+}
+
 use super::failure::Outcome;
 use super::ids;
 use super::pages::{self, Listing, Paging};

@@ -14,12 +14,12 @@ use fernery_core::{Progress, Timestamp};
 use serde_json::Value;
 
 /// One thing that happened.
-pub(in crate::cli) struct Moment {
-    pub(in crate::cli) at: Timestamp,
-    pub(in crate::cli) who: String,
-    pub(in crate::cli) what: String,
+pub(crate) struct Moment {
+    pub(crate) at: Timestamp,
+    pub(crate) who: String,
+    pub(crate) what: String,
     /// What else there is to it, a line each.
-    pub(in crate::cli) more: Vec<String>,
+    pub(crate) more: Vec<String>,
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -171,7 +171,7 @@ fn indented(screen: Screen, text: &str) -> Outcome {
 }
 
 /// All that happened to a ticket.
-pub(in crate::cli) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
+pub(crate) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
     let o = &detail.view.objective;
     let mut moments = vec![Moment {
         at: o.created_at,
@@ -245,7 +245,7 @@ fn stands(detail: &ObjectiveDetail) -> Vec<String> {
 }
 
 /// The use of each part of the envelope that has a limit.
-pub(super) fn envelope(detail: &ObjectiveDetail) -> Option<String> {
+pub(crate) fn envelope(detail: &ObjectiveDetail) -> Option<String> {
     let bounds = detail.envelope.as_ref()?.as_object()?;
     let spent = &detail.view.spent;
     let parts: Vec<String> = [
@@ -271,7 +271,7 @@ fn for_person(detail: &ObjectiveDetail) -> bool {
 }
 
 /// What a person can do now.
-pub(super) fn next(detail: &ObjectiveDetail) -> Vec<String> {
+pub(crate) fn next(detail: &ObjectiveDetail) -> Vec<String> {
     let o = &detail.view.objective;
     let id = &o.objective_id;
     match o.status {

@@ -9,7 +9,7 @@ use crate::http::wire::answer::{Call, Replied, Reply};
 use fernery_client::wire::{SessionInfo, SessionList, SignInLink};
 use fernery_core::limits;
 use fernery_engine::door;
-use fernery_engine::store::{NewSignIn, Session};
+use fernery_engine::store::{BrowserSession, NewSignIn};
 use std::time::Duration;
 use tracing::info;
 
@@ -64,7 +64,7 @@ pub async fn end(call: Call) -> Replied {
     Reply::json(200, &info_of(session))
 }
 
-fn info_of(session: Session) -> SessionInfo {
-    let Session { session_id, token_id, created_at, expires_at, .. } = session;
+fn info_of(session: BrowserSession) -> SessionInfo {
+    let BrowserSession { session_id, token_id, created_at, expires_at, .. } = session;
     SessionInfo { session_id, token_id, created_at, expires_at }
 }

@@ -1,6 +1,7 @@
 //! `GET /find?q=…`: tickets, jobs, streams and pages by a part of an id, words or a name.
 
 use super::frame::Frame;
+use super::is_page;
 use super::show::Line;
 use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refused};
@@ -46,7 +47,7 @@ pub(super) async fn show(visit: Visit) -> Shown {
         found.extend(streams(&visit, &wanted).await?);
     }
     let mut seen = std::collections::HashSet::new();
-    found.retain(|found| seen.insert(found.path.clone()));
+    found.retain(|found| seen.insert(found.path.clone()) && is_page(&found.path));
     visit.show(&Find { frame, q, found })
 }
 

@@ -74,7 +74,7 @@ async fn look(server: &Server) -> StoreResult<Vector> {
 
 /// The streams of this process, and the reader behind them.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveStreams {
     told: watch::Sender<Vector>,
     closing: watch::Sender<bool>,
     /// Counts the sessions and tokens that this process ended.
@@ -90,7 +90,7 @@ struct Listeners {
     read: bool,
 }
 
-impl Default for Live {
+impl Default for LiveStreams {
     fn default() -> Self {
         Self {
             told: watch::channel(Vector::default()).0,
@@ -101,7 +101,7 @@ impl Default for Live {
     }
 }
 
-impl Live {
+impl LiveStreams {
     /// Ends every stream; there are no more.
     pub fn close(&self) {
         self.closing.send_replace(true);
@@ -138,7 +138,7 @@ impl Live {
 
 /// A listener, as long as it lives.
 struct Listening {
-    live: Arc<Live>,
+    live: Arc<LiveStreams>,
     session: String,
 }
 
@@ -178,7 +178,7 @@ async fn read(server: Arc<Server>) {
 pub(super) async fn events(visit: Visit) -> Shown {
     let refuse = || Refusal::new(Code::TooManyWaiting, "too many pages follow changes; this one does not");
     let signed_in = visit.signed_in.as_ref().ok_or_else(refuse)?;
-    let listening = Live::listen(&visit.server, &signed_in.session.session_id).ok_or_else(refuse)?;
+    let listening = LiveStreams::listen(&visit.server, &signed_in.session.session_id).ok_or_else(refuse)?;
     let (chunks, body) = mpsc::channel(4);
     let known = visit.last_event.clone();
     tokio::spawn(tell(visit, listening, known, chunks));

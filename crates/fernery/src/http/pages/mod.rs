@@ -6,7 +6,9 @@
 //! In this order: the checks of every request, the name that the browser asked (a name that other servers share gets nobody a
 //! session), who is signed in, the proof that a form is ours, the age of the sign-in, the page.
 
+mod approve;
 mod assets;
+mod board;
 mod doorway;
 mod fields;
 mod find;
@@ -18,6 +20,7 @@ mod now;
 mod reply;
 mod show;
 mod sign_in;
+mod ticket;
 mod trouble;
 mod visit;
 
@@ -25,7 +28,7 @@ use super::Server;
 use super::problem::{Code, Refusal, Refused};
 use super::wire::answer::AnswerBody;
 use super::wire::body::read_form;
-use super::wire::guards::{self, Place};
+use super::wire::guards::{self, HostKind};
 use super::wire::paced::Progress;
 use fernery_client::wire::Role;
 use fernery_core::percent::decode;
@@ -78,7 +81,7 @@ macro_rules! pages {
             method: Method::$method,
             path: $path,
             sees: Sees::$sees,
-            fresh: { let _fresh = false; $(let _fresh = $fresh == "fresh";)? _fresh },
+            fresh: { let _fresh = false; $(let _fresh = !$fresh.is_empty();)? _fresh },
             run: |visit| Box::pin($run(visit)),
         },)+]
     };
@@ -97,6 +100,19 @@ pub static PAGES: &[Page] = pages![
     GET "/" Readers now::show;
     POST "/orient" Operators now::orient;
     POST "/capture" Operators now::capture;
+    GET "/board" Readers board::show;
+    GET "/new-ticket" Operators ticket::new::show;
+    POST "/new-ticket" Operators ticket::new::create;
+    GET "/ticket/{id}" Readers ticket::show;
+    POST "/ticket/{id}/edit" Operators ticket::acts::edit;
+    POST "/ticket/{id}/block" Operators ticket::acts::block;
+    POST "/ticket/{id}/unblock" Operators ticket::acts::unblock;
+    POST "/ticket/{id}/snooze" Operators ticket::acts::snooze;
+    POST "/ticket/{id}/cancel" Operators ticket::acts::cancel;
+    POST "/ticket/{id}/done" Operators "fresh" ticket::acts::done;
+    POST "/ticket/{id}/answer" Operators "fresh" ticket::acts::answer;
+    GET "/approve/{id}" Readers approve::show;
+    POST "/approve/{id}" Operators "fresh" approve::approve;
     GET "/keys" Readers keys::show;
     GET "/find" Readers find::show;
 ];
@@ -117,9 +133,15 @@ impl Page {
     }
 }
 
+/// Whether a path is that of a page that can be looked at.
+fn is_page(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    PAGES.iter().any(|page| page.method == Method::GET && page.matched(path).is_some())
+}
+
 /// What a request for no route of the API is about.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum Wanted {
     Page(&'static Page, String),
     /// The path is a page's, and the method is not.
     OtherMethod(&'static Page, String),
@@ -127,7 +149,7 @@ pub(super) enum Asked {
     Nothing,
 }
 
-impl Asked {
+impl Wanted {
     fn page(&self) -> Option<&'static Page> {
         match self {
             Self::Page(page, _) => Some(page),
@@ -143,7 +165,7 @@ fn is_api(path: &str) -> bool {
 }
 
 /// Whether a request is one for a page. A program that asks for what is not there gets the API's answer.
-pub(super) fn wanted(request: &Request<Incoming>) -> Option<Asked> {
+pub(super) fn wanted(request: &Request<Incoming>) -> Option<Wanted> {
     let (method, path) = (request.method(), request.uri().path());
     if is_api(path) || matches!(*method, Method::TRACE | Method::CONNECT) {
         return None;
@@ -152,13 +174,13 @@ pub(super) fn wanted(request: &Request<Incoming>) -> Option<Asked> {
     let method = if method == Method::HEAD { &Method::GET } else { method };
     let on_path: Vec<_> = PAGES.iter().filter_map(|page| Some((page, page.matched(path)?))).collect();
     if let Some((page, param)) = on_path.iter().find(|(page, _)| page.method == *method) {
-        return Some(Asked::Page(page, param.clone()));
+        return Some(Wanted::Page(page, param.clone()));
     }
     if let Some((page, param)) = on_path.into_iter().next() {
-        return Some(Asked::OtherMethod(page, param));
+        return Some(Wanted::OtherMethod(page, param));
     }
     let accepts = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accepts.contains("text/html").then_some(Asked::Nothing)
+    accepts.contains("text/html").then_some(Wanted::Nothing)
 }
 
 /// Answers one request for a page, whatever happens.
@@ -167,7 +189,7 @@ pub(super) async fn answer(
     progress: Arc<Progress>,
     request: Request<Incoming>,
     framing: Result<(), Refused>,
-    asked: Asked,
+    asked: Wanted,
 ) -> Response<AnswerBody> {
     let gzip = takes_gzip(request.headers());
     let (page, metrics) = (asked.page().and_then(Page::index), server.clone());
@@ -186,26 +208,26 @@ async fn handle(
     progress: &Progress,
     request: Request<Incoming>,
     framing: Result<(), Refused>,
-    asked: Asked,
+    asked: Wanted,
 ) -> PageReply {
     let (parts, incoming) = request.into_parts();
     let found = match &asked {
-        Asked::Page(page, _) => Ok(*page),
-        Asked::OtherMethod(page, _) => {
+        Wanted::Page(page, _) => Ok(*page),
+        Wanted::OtherMethod(page, _) => {
             Err((*page, Refusal::new(Code::MethodNotAllowed, Code::MethodNotAllowed.title())))
         }
-        Asked::Nothing => {
+        Wanted::Nothing => {
             Err((&PAGES[0], Refusal::new(Code::NotFound, "there is no page under this address")))
         }
     };
     let mut visit = Visit {
         page: found.as_ref().map_or_else(|(page, _)| *page, |page| *page),
-        place: Place::Loopback,
+        place: HostKind::Loopback,
         authority: String::new(),
         asked: parts.uri.path_and_query().map_or("/", |asked| asked.as_str()).to_string(),
         param: match asked {
-            Asked::Page(_, param) | Asked::OtherMethod(_, param) => param,
-            Asked::Nothing => String::new(),
+            Wanted::Page(_, param) | Wanted::OtherMethod(_, param) => param,
+            Wanted::Nothing => String::new(),
         },
         query: Fields::default(),
         form: Fields::default(),
@@ -259,8 +281,8 @@ fn check(visit: &mut Visit, parts: &Parts) -> Result<(), Refused> {
 async fn admit(visit: &mut Visit, parts: &Parts) -> Result<Option<PageReply>, Refused> {
     let page = visit.page;
     match (page.sees, visit.place) {
-        (Sees::Anybody, Place::Loopback) => return Ok(None),
-        (_, Place::Loopback) => return doorway::show(visit, None).map(Some),
+        (Sees::Anybody, HostKind::Loopback) => return Ok(None),
+        (_, HostKind::Loopback) => return doorway::show(visit, None).map(Some),
         (Sees::Anybody, _) if page.method == Method::GET => return Ok(None),
         _ => visit.signed_in = sign_in::of(visit, &parts.headers).await?,
     }

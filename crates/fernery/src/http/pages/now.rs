@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::reply::PageReply;
-use super::show::{Id, Line, Moment, Ways};
+use super::show::{Id, Line, Ways, When};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refused};
@@ -46,13 +46,13 @@ struct Stuck {
     id: String,
     title: Line,
     why: Line,
-    since: Moment,
+    since: When,
 }
 
 /// The orientation.
 struct Orientation {
     azolla_id: String,
-    made: Option<Moment>,
+    made: Option<When>,
     actions: Vec<Action>,
     more: u64,
     unseen: Vec<Line>,
@@ -141,7 +141,7 @@ fn stuck_row(view: ObjectiveView) -> Stuck {
         id: objective.objective_id.to_string(),
         title: Line::of(&objective.title),
         why: Line(why),
-        since: Moment(objective.updated_at),
+        since: When(objective.updated_at),
     }
 }
 
@@ -180,7 +180,7 @@ async fn orientation(visit: &Visit) -> Result<Option<Orientation>, Refused> {
     let unseen = facts.asked.iter().filter(|asked| !asked.is_seen());
     Ok(Some(Orientation {
         azolla_id: id,
-        made: Some(Moment(manifest.created_at)),
+        made: Some(When(manifest.created_at)),
         more: all.saturating_sub(actions.len() as u64),
         unseen: unseen.map(|asked| Line::of(&asked.azolla_id)).collect(),
         actions,

@@ -7,9 +7,9 @@
 use crate::when;
 use askama::Template;
 use askama::filters::HtmlSafe;
+use fernery_core::Timestamp;
 use fernery_core::id_part;
 use fernery_core::names::unprintable_in;
-use fernery_core::{Timestamp, limits};
 use fernery_engine::door;
 use std::fmt::{self, Display, Formatter};
 
@@ -125,20 +125,15 @@ fn escaped(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
 
 /// An instant by its distance from now; the whole one on hover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment(pub(super) Timestamp);
+pub(super) struct When(pub(super) Timestamp);
 
-impl HtmlSafe for Moment {}
+impl HtmlSafe for When {}
 
-impl Display for Moment {
+impl Display for When {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let said = when::relative(self.0, door::wall_clock());
         write!(f, "<time datetime=\"{0}\" title=\"{0}\">{said}</time>", self.0)
     }
-}
-
-/// An instant in a document, where there is one.
-pub(super) fn moment_in(document: &serde_json::Value, field: &str) -> Option<Moment> {
-    serde_json::from_value(document[field].clone()).ok().map(Moment)
 }
 
 /// The short form of an id; the whole one on hover.
@@ -185,9 +180,6 @@ impl Ways {
         Self { command: command.into(), curl }
     }
 }
-
-/// One of the rows that a list shows at most.
-pub(super) const ROWS: usize = limits::PAGE_ROWS_DEFAULT as usize;
 
 #[cfg(test)]
 mod tests {

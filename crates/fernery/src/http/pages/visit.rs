@@ -12,7 +12,7 @@ use crate::http::Server;
 use crate::http::access::auth::Caller;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::inside;
-use crate::http::wire::guards::Place;
+use crate::http::wire::guards::HostKind;
 use askama::Template;
 use bytes::Bytes;
 use fernery_client::wire::Role;
@@ -30,7 +30,7 @@ pub(in crate::http) struct Visit {
     pub(super) server: Arc<Server>,
     pub(super) page: &'static Page,
     /// Under which kind of name it came.
-    pub(super) place: Place,
+    pub(super) place: HostKind,
     /// The name and the port that the browser asked.
     pub(super) authority: String,
     /// Path and query as they were asked for.

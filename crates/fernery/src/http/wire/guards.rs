@@ -67,7 +67,7 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Under which kind of name a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum HostKind {
     /// The name that only this server has on this machine.
     Own,
     /// A name that every server on this machine has.
@@ -105,15 +105,15 @@ impl Hosts {
     }
 
     /// Under which kind of name a request came that [`Hosts::check`] let in.
-    pub fn place(&self, parts: &Parts) -> Result<(Place, String), Refused> {
+    pub fn place(&self, parts: &Parts) -> Result<(HostKind, String), Refused> {
         let authority = authority(parts)?.to_ascii_lowercase();
         let name = without_port(&authority);
         let address = || name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         let loopback = LOOPBACK.contains(&name) || address().is_ok_and(|ip| ip.is_loopback());
         let place = match name == self.own {
-            true => Place::Own,
-            false if loopback => Place::Loopback,
-            false => Place::Named,
+            true => HostKind::Own,
+            false if loopback => HostKind::Loopback,
+            false => HostKind::Named,
         };
         Ok((place, authority))
     }
@@ -220,12 +220,12 @@ mod tests {
         let hosts =
             Hosts::new("0.0.0.0:8080".parse().unwrap(), &["fern.example".to_string()], "x1.localhost");
         let place = |host| hosts.place(&parts(&[("host", host)])).unwrap().0;
-        assert_eq!(place("x1.localhost:8080"), Place::Own);
+        assert_eq!(place("x1.localhost:8080"), HostKind::Own);
         for shared in ["localhost:8080", "127.0.0.1", "127.8.8.8:8080", "[::1]:8080"] {
-            assert_eq!(place(shared), Place::Loopback, "{shared}");
+            assert_eq!(place(shared), HostKind::Loopback, "{shared}");
         }
-        assert_eq!(place("fern.example"), Place::Named);
-        assert_eq!(place("10.0.0.1:8080"), Place::Named);
+        assert_eq!(place("fern.example"), HostKind::Named);
+        assert_eq!(place("10.0.0.1:8080"), HostKind::Named);
     }
 
     #[test]

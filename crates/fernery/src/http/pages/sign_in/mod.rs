@@ -12,10 +12,10 @@ use super::visit::{Shown, Visit};
 use crate::http::access::auth::{Caller, KnownToken};
 use crate::http::access::token::{Secret, TokenText};
 use crate::http::problem::{Code, Refusal, Refused};
-use crate::http::wire::guards::Place;
+use crate::http::wire::guards::HostKind;
 use askama::Template;
 use fernery_client::wire::Role;
-use fernery_engine::store::{NewSignIn, Session};
+use fernery_engine::store::{BrowserSession, NewSignIn};
 use http::HeaderMap;
 use http::header::COOKIE;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const FIELDS_SHOWN: usize = 12;
 /// Somebody who is signed in.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct SignedIn {
-    pub(super) session: Session,
+    pub(super) session: BrowserSession,
     /// The token that the session stands for.
     pub(super) caller: Caller,
     /// What every form of this session sends.
@@ -44,7 +44,7 @@ fn cookie_name(visit: &Visit) -> &'static str {
 
 /// Whether the browser sees TLS: this server's, or that of the proxy in front of it.
 fn is_secure(visit: &Visit) -> bool {
-    visit.server.settings.tls.is_some() || visit.place == Place::Named
+    visit.server.settings.tls.is_some() || visit.place == HostKind::Named
 }
 
 fn cookie(visit: &Visit, value: &str, life: Duration) -> String {
@@ -142,7 +142,7 @@ fn waiting(visit: &Visit) -> (String, String) {
 pub(super) async fn with_token(visit: Visit) -> Shown {
     let after = (local(visit.form.text("next")), visit.form.text("carried").to_string());
     let refused = |status, problem: &str| match visit.place {
-        Place::Loopback => doorway::show(&visit, Some(problem)),
+        HostKind::Loopback => doorway::show(&visit, Some(problem)),
         _ => page(&visit, status, "Sign in to go on.", Some(problem), after.clone()),
     };
     let token = match proven(&visit).await {
@@ -152,7 +152,7 @@ pub(super) async fn with_token(visit: Visit) -> Shown {
         }
         Err(other) => return Err(other),
     };
-    if visit.place == Place::Loopback {
+    if visit.place == HostKind::Loopback {
         return doorway::lead_on(&visit, &token).await;
     }
     let secret = TokenText::random_as(Secret::Session);
@@ -315,7 +315,7 @@ pub(super) async fn again(visit: Visit) -> Shown {
 pub(super) async fn out(visit: Visit) -> Shown {
     let Some(signed_in) = &visit.signed_in else { return Ok(PageReply::see_other("/sign-in")) };
     let store = visit.server.engine().store();
-    let Session { session_id, token_id, .. } = &signed_in.session;
+    let BrowserSession { session_id, token_id, .. } = &signed_in.session;
     if visit.form.text("everywhere") == "yes" {
         let ended = store.end_sign_ins_of(token_id.clone()).await?;
         info!(token_id, ended, "signed out everywhere");

@@ -1,0 +1,133 @@
+//! `GET /approve/{id}`: exactly what an approval covers, written for reading. The form sends the digest of what it showed, so an
+//! approval of anything else is refused.
+
+use super::frame::Frame;
+use super::reply::PageReply;
+use super::show::{Line, Prose, Ways};
+use super::trouble::Said;
+use super::visit::{Shown, Visit, api};
+use crate::cli::ticket::words::{self, Part};
+use crate::http::problem::{Code, Refusal};
+use askama::Template;
+use fernery_client::wire::{DecisionResponse, ObjectiveDetail};
+use fernery_core::artifact::ObjectiveStatus;
+use serde_json::json;
+
+/// Facts of one kind.
+struct Group {
+    name: &'static str,
+    facts: Vec<Line>,
+    text: Option<Prose>,
+}
+
+#[derive(Template)]
+#[template(path = "approve.html")]
+struct Approve {
+    frame: Frame,
+    id: String,
+    title: Line,
+    azolla: String,
+    criteria: Prose,
+    /// What stands first: what it may cost.
+    cost: Vec<Group>,
+    groups: Vec<Group>,
+    /// Lines that differ from what was approved before, each with how.
+    changes: Vec<(bool, Line)>,
+    approved_before: bool,
+    cautions: Vec<Line>,
+    refused: Option<Line>,
+    digest: String,
+    note: String,
+    from_scratch: bool,
+    reworks: bool,
+    said: Said,
+    ways: Ways,
+    /// It is not NEW: there is nothing to approve.
+    status: Option<String>,
+}
+
+pub(super) async fn show(visit: Visit) -> Shown {
+    page(&visit, 200, Said::default()).await
+}
+
+async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
+    let path = api("/v1/objectives/", &visit.param, "");
+    let detail: ObjectiveDetail = visit.get(&path, &[("documents", "false")]).await?;
+    let o = &detail.view.objective;
+    let Some(approval) = &detail.approval else {
+        return Err(Refusal::new(
+            Code::Conflict,
+            "its azolla does not exist any more, so nobody can carry it out",
+        ));
+    };
+    let shown = &approval.shown;
+    let before = words::approved_before(&detail);
+    let changed = before.map(|before| words::changes(before, shown)).unwrap_or_default();
+    let digest = approval.digest.to_string();
+    let mut cautions: Vec<Line> = words::cautions(&detail).into_iter().map(Line).collect();
+    cautions.extend(approval.unmanned.as_ref().map(|unmanned| Line::of(&unmanned.why)));
+    let (cost, groups) = grouped(words::parts(shown));
+    let approve = Approve {
+        frame: visit.frame(format!("Approve {}", o.objective_id)),
+        title: Line::of(shown["title"].as_str().unwrap_or_default()),
+        azolla: o.azolla_id.to_string(),
+        criteria: Prose::of(shown["acceptance_criteria"].as_str().unwrap_or_default()),
+        cost,
+        groups,
+        approved_before: before.is_some(),
+        changes: changed.into_iter().map(|line| (line.starts_with('-'), Line(line))).collect(),
+        cautions,
+        refused: approval.refused.as_ref().map(Line::of),
+        note: visit.form.text("note").to_string(),
+        from_scratch: visit.form.has("from_scratch"),
+        reworks: !detail.runs.is_empty(),
+        said,
+        ways: Ways::new(
+            format!("fernery ticket approve {} --digest {digest}", o.objective_id),
+            "POST",
+            &format!("{path}/approve"),
+            Some(&json!({ "digest": digest }).to_string()),
+        ),
+        status: (o.status != ObjectiveStatus::New).then(|| o.status.to_string()),
+        id: o.objective_id.to_string(),
+        digest,
+    };
+    visit.show_as(status, &approve)
+}
+
+/// Facts by their names, in their order; what it may use and cost stands first.
+fn grouped(parts: Vec<Part>) -> (Vec<Group>, Vec<Group>) {
+    let mut groups: Vec<Group> = Vec::new();
+    for part in parts {
+        match part {
+            Part::Fact(name, text) => {
+                match groups.iter_mut().find(|group| group.name == name && group.text.is_none()) {
+                    Some(group) => group.facts.push(Line(text)),
+                    None => groups.push(Group { name, facts: vec![Line(text)], text: None }),
+                }
+            }
+            Part::Text(name, text) => groups.push(Group { name, facts: Vec::new(), text: Some(Prose(text)) }),
+        }
+    }
+    groups.into_iter().partition(|group| matches!(group.name, "cost" | "in all" | "time"))
+}
+
+/// `POST /approve/{id}`
+pub(super) async fn approve(visit: Visit) -> Shown {
+    let id = visit.param.clone();
+    let mut body = json!({
+        "digest": visit.form.text("digest"),
+        "record_id": visit.act_id(),
+        "from_scratch": visit.form.has("from_scratch"),
+    });
+    if let Some(note) = visit.form.filled("note") {
+        body["note"] = json!(note);
+    }
+    match visit.post::<DecisionResponse>(&api("/v1/objectives/", &id, "/approve"), &body).await {
+        Ok(_) => Ok(PageReply::see_other(api("/ticket/", &id, ""))),
+        Err(refused) if refused.code.status() < 500 && refused.code != Code::NotFound => {
+            page(&visit, refused.code.status(), Said::of(&refused)).await
+        }
+        Err(refused) => Err(refused),
+    }
+}

@@ -1,0 +1,281 @@
+//! `GET /ticket/{id}`: a ticket from NEW to DONE, and what a person can do to it. The acts are in [`acts`], a new ticket in
+//! [`new`].
+
+pub(super) mod acts;
+pub(super) mod new;
+
+use super::fields::Fields;
+use super::frame::Frame;
+use super::is_page;
+use super::show::{Line, Prose, Ways, When};
+use super::trouble::Said;
+use super::visit::{Shown, Visit, api};
+use crate::cli::ticket::words;
+use askama::Template;
+use fernery_client::wire::ObjectiveDetail;
+use fernery_core::artifact::{BlockerKind, BlockerRef, ObjectiveStatus};
+use fernery_core::inbox::deadline::is_cancelled;
+use serde_json::json;
+
+/// Things that happened, as many as are shown at once: the newest ones.
+const MOMENTS: usize = 200;
+
+/// One thing that happened.
+struct Happened {
+    at: When,
+    who: Line,
+    what: Line,
+    more: Vec<Line>,
+    /// How it is marked: by a person, well, badly.
+    mark: &'static str,
+}
+
+/// Something that keeps it from going on.
+struct Blocker {
+    id: String,
+    kind: &'static str,
+    description: Prose,
+}
+
+/// An act that was refused: what was typed, and what is wrong with it.
+pub(super) struct RefusedAct {
+    act: &'static str,
+    typed: Fields,
+    said: Said,
+}
+
+#[derive(Template)]
+#[template(path = "ticket/ticket.html")]
+struct Ticket {
+    frame: Frame,
+    id: String,
+    title: Line,
+    status: String,
+    azolla: String,
+    importance: u8,
+    urgency: u8,
+    labels: Vec<Line>,
+    metadata: Vec<(Line, Line)>,
+    criteria: Prose,
+    /// Facts about how it stands, each with its name.
+    stands: Vec<(&'static str, Line)>,
+    progress: Option<u8>,
+    blockers: Vec<Blocker>,
+    question: Option<Prose>,
+    /// What an answer approves.
+    digest: String,
+    question_run: String,
+    next: Vec<Line>,
+    /// The button of the next step: its words, its page, and the command that does the same.
+    step: Option<(&'static str, String, String)>,
+    happened: Vec<Happened>,
+    happened_more: usize,
+    can: Can,
+    kinds: Vec<&'static str>,
+    edited: Edited,
+    refused: RefusedAct,
+}
+
+/// What a person can do now.
+struct Can {
+    edit: bool,
+    block: bool,
+    unblock: bool,
+    snooze: bool,
+    cancel: bool,
+    done: bool,
+    /// It is out of sight.
+    wake: bool,
+}
+
+/// The text of a ticket, in the form that edits it.
+struct Edited {
+    title: String,
+    criteria: String,
+    importance: u8,
+    urgency: u8,
+}
+
+pub(super) async fn show(visit: Visit) -> Shown {
+    let refused = RefusedAct { act: "", typed: Fields::default(), said: Said::default() };
+    page(&visit, 200, refused).await
+}
+
+async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
+    let detail: ObjectiveDetail = visit.get(&api("/v1/objectives/", &visit.param, ""), &[]).await?;
+    let (happened, happened_more) = happened(&detail);
+    let question = words::open_question(&detail);
+    let view = &detail.view;
+    let o = &view.objective;
+    let id = o.objective_id.to_string();
+    let status_word = if is_cancelled(o) { "CANCELLED" } else { o.status.as_str() };
+    let ticket = Ticket {
+        frame: visit.frame(format!("{} {}", id, o.title)),
+        title: Line::of(&o.title),
+        status: status_word.to_string(),
+        azolla: o.azolla_id.to_string(),
+        importance: o.importance,
+        urgency: o.urgency,
+        labels: o.labels().map(Line::of).collect(),
+        metadata: o.metadata.iter().map(|(key, value)| (Line::of(key), said(value))).collect(),
+        criteria: Prose::of(&o.acceptance_criteria),
+        stands: stands(&detail),
+        progress: view.progress.as_ref().map(|progress| progress.percent()),
+        blockers: o.blocked_on.iter().filter(|blocker| !blocker.resolved).map(blocker).collect(),
+        digest: detail.approval.as_ref().map_or(String::new(), |approval| approval.digest.to_string()),
+        question_run: question.as_ref().map_or(String::new(), |asked| asked.run_id.to_string()),
+        question: question.map(|asked| Prose(asked.question)),
+        next: words::next(&detail).into_iter().map(Line).collect(),
+        step: step(&detail),
+        happened,
+        happened_more,
+        can: can(&detail),
+        kinds: BlockerKind::ALL.iter().map(|kind| kind.as_str()).collect(),
+        edited: Edited {
+            title: o.title.clone(),
+            criteria: o.acceptance_criteria.clone(),
+            importance: o.importance,
+            urgency: o.urgency,
+        },
+        refused,
+        id,
+    };
+    visit.show_as(status, &ticket)
+}
+
+fn said(value: &serde_json::Value) -> Line {
+    Line(value.as_str().map_or_else(|| value.to_string(), str::to_string))
+}
+
+fn blocker(of: &BlockerRef) -> Blocker {
+    Blocker { id: of.blocker_id.to_string(), kind: of.kind.as_str(), description: Prose::of(&of.description) }
+}
+
+/// How it stands, beyond its status.
+fn stands(detail: &ObjectiveDetail) -> Vec<(&'static str, Line)> {
+    let view = &detail.view;
+    let mut facts = Vec::new();
+    let mut push = |name, text: Option<String>| facts.extend(text.map(|text| (name, Line(text))));
+    push("doing", view.progress.as_ref().and_then(|progress| progress.note()).map(str::to_string));
+    push("waits", view.waiting.as_ref().map(|waiting| waiting.why.clone()));
+    push("blocked", view.objective.blocked_reason.clone());
+    push("snoozed", view.snoozed_until.map(|until| format!("until {until}")));
+    push("spent", words::envelope(detail));
+    push("patch", view.landing.as_ref().map(words::landing_line));
+    push("confirmed", view.unconfirmed.then(|| "not yet by a person".to_string()));
+    facts
+}
+
+/// What happened, the newest last, and how much came before that.
+fn happened(detail: &ObjectiveDetail) -> (Vec<Happened>, usize) {
+    let mut all = words::timeline(detail);
+    all.sort_by_key(|moment| moment.at);
+    let before = all.len().saturating_sub(MOMENTS);
+    let shown = all.into_iter().skip(before).map(|moment| {
+        let by_person =
+            !matches!(moment.who.as_str(), "readiness" | "scheduler" | "executor" | "gate" | "fernery");
+        let mark = match moment.what.as_str() {
+            what if what.starts_with("FAIL")
+                || what.contains("GATE_FAILED")
+                || what.contains("EXHAUSTED") =>
+            {
+                "bad"
+            }
+            what if what.starts_with("PASS") || what.contains("RUN_COMPLETE") => "good",
+            _ if by_person => "person-act",
+            _ => "",
+        };
+        Happened {
+            at: When(moment.at),
+            who: Line(moment.who),
+            what: Line(moment.what),
+            more: moment.more.into_iter().map(Line).collect(),
+            mark,
+        }
+    });
+    (shown.collect(), before)
+}
+
+/// The next step that has a page.
+fn step(detail: &ObjectiveDetail) -> Option<(&'static str, String, String)> {
+    let o = &detail.view.objective;
+    let id = o.objective_id.as_str();
+    let step = match o.status {
+        ObjectiveStatus::New => {
+            ("Read and approve", api("/approve/", id, ""), format!("fernery ticket approve {id}"))
+        }
+        ObjectiveStatus::Done if detail.view.unconfirmed => {
+            let run = detail.runs.last()?["run_id"].as_str()?.to_string();
+            ("Review", api("/review/", &run, ""), format!("fernery ticket confirm {id}"))
+        }
+        _ => return None,
+    };
+    is_page(&step.1).then_some(step)
+}
+
+fn can(detail: &ObjectiveDetail) -> Can {
+    use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
+    let status = detail.view.objective.status;
+    let executors = detail.approval.as_ref().map(|approval| &approval.shown["blueprint"]["executors"]);
+    let for_person = executors
+        .and_then(serde_json::Value::as_object)
+        .is_some_and(|all| all.values().any(|of| of["kind"] == "person"));
+    let finished = status == Done && !detail.view.unconfirmed;
+    Can {
+        edit: matches!(status, New | Todo | Blocked),
+        block: matches!(status, New | Todo | Blocked),
+        unblock: status == Blocked,
+        snooze: !finished && detail.view.snoozed_until.is_none(),
+        cancel: matches!(status, New | Todo | InProgress),
+        done: for_person && status != Done,
+        wake: detail.view.snoozed_until.is_some(),
+    }
+}
+
+impl Ticket {
+    /// What was typed into a field of an act that was refused; else what stands there at first.
+    fn typed<'a>(&'a self, act: &str, field: &str, first: &'a str) -> &'a str {
+        if self.refused.act == act { self.refused.typed.text(field) } else { first }
+    }
+
+    fn open(&self, act: &str) -> bool {
+        self.refused.act == act
+    }
+
+    /// What was wrong, at the act that was refused.
+    fn problem(&self, act: &str) -> Option<&Line> {
+        self.refused.said.detail.as_ref().filter(|_| self.open(act))
+    }
+
+    fn field_problem(&self, act: &str, field: &str) -> Option<&str> {
+        self.refused.said.at(field).filter(|_| self.open(act))
+    }
+
+    /// An act from a terminal and by HTTP.
+    fn ways(&self, act: &str) -> Ways {
+        let (id, path) = (&self.id, api("/v1/objectives/", &self.id, ""));
+        let (command, body) = match act {
+            "edit" => {
+                return Ways::new(
+                    format!("fernery ticket edit {id} --title '…'"),
+                    "PATCH",
+                    &path,
+                    Some(&json!({ "title": "…" }).to_string()),
+                );
+            }
+            "block" => (
+                format!("fernery ticket block {id} --kind USER_INPUT --description '…'"),
+                json!({ "kind": "USER_INPUT", "description": "…" }),
+            ),
+            "unblock" => (format!("fernery ticket unblock {id} --all"), json!({ "all": true })),
+            "answer" => (
+                format!("fernery ticket answer {id} '…'"),
+                json!({ "digest": self.digest, "run_id": self.question_run, "answer": "…" }),
+            ),
+            "snooze" => (format!("fernery snooze {id} tomorrow"), json!({ "until": "tomorrow" })),
+            "done" => (format!("fernery done {id}"), json!({ "note": "…" })),
+            act => (format!("fernery ticket {act} {id}"), json!({})),
+        };
+        Ways::new(command, "POST", &format!("{path}/{act}"), Some(&body.to_string()))
+    }
+}
