@@ -17,4 +17,5 @@ mod names;
 mod now;
 mod review;
 mod sign_in;
+mod tickets;
 mod worked;

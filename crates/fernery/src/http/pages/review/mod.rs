@@ -9,7 +9,7 @@ mod standing;
 use super::fields::Fields;
 use super::frame::Frame;
 use super::reply::PageReply;
-use super::show::{Id, Line, Prose, When};
+use super::show::{Id, Line, Prose, When, Whole};
 use super::ticket::RefusedAct;
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
@@ -17,15 +17,19 @@ use crate::http::problem::{Code, Refusal, Refused};
 use askama::Template;
 use diff::{DiffShown, View, Window, shown};
 use fernery_client::wire::{ObjectiveDetail, WorkorderDetail, WorkorderDifference};
+use fernery_core::names::unprintable_in;
 use fernery_core::percent::encode;
 use serde_json::Value;
 use standing::{Attempt, Can, Found, Landed};
+
+/// Characters of a text that would not be seen, as many as a page shows by their numbers.
+const ODD_MAX: usize = 50_000;
 
 /// What there is to read.
 enum Content {
     Patch(DiffShown),
     /// It is no patch.
-    Text(Prose),
+    Text(Whole),
     Nothing(Line),
 }
 
@@ -77,7 +81,7 @@ struct Review {
     shown_id: Id,
     ticket: String,
     title: Line,
-    criteria: Prose,
+    criteria: Whole,
     result: String,
     reason: Line,
     at: Option<When>,
@@ -168,7 +172,7 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
     let newer = last.filter(|last| *last != run_id);
     let review = Review {
         title: Line::of(&o.title),
-        criteria: Prose::of(&o.acceptance_criteria),
+        criteria: Whole::of(&o.acceptance_criteria),
         result: text(&run, "gate_result").to_string(),
         reason: Line::of(text(&run, "gate_reason")),
         at: serde_json::from_value(run["created_at"].clone()).ok().map(When),
@@ -217,15 +221,26 @@ async fn content(patch: String, outcome: String, view: View, window: Window) -> 
         return Ok(Content::Nothing(Line(format!("Nothing changed{outcome}."))));
     }
     if !patch.starts_with("diff --git ") {
-        return Ok(Content::Text(Prose(patch)));
+        return Ok(plain(patch));
     }
     // Thousands of rows take a while; other answers do not wait for them.
     let made = tokio::task::spawn_blocking(move || match shown(&patch, view, window) {
         Ok(diff) => Content::Patch(diff),
         // It failed its gate; a person can read it nevertheless.
-        Err(_) => Content::Text(Prose(patch)),
+        Err(_) => plain(patch),
     });
     made.await.map_err(|_| Refusal::new(Code::Internal, Code::Internal.title()))
+}
+
+/// What is no patch, whole: somebody confirms it. A character that would not be seen becomes long in HTML.
+fn plain(text: String) -> Content {
+    let odd = unprintable_in(&text).filter(|(_, c)| !matches!(c, '\n' | '\t')).count();
+    match odd {
+        0..=ODD_MAX => Content::Text(Whole(text)),
+        odd => Content::Nothing(Line(format!(
+            "It cannot be shown here: {odd} of its characters would not be seen. `fernery run diff --json` has them."
+        ))),
+    }
 }
 
 impl Review {
