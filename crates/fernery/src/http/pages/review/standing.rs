@@ -63,7 +63,8 @@ pub(super) fn evidence(run: &Value, path: &str) -> Vec<Found> {
         let result = found["result"].as_str().unwrap_or("did not run").to_string();
         let program = found["command"].is_array();
         Found {
-            line: Line(lines.next().unwrap_or_default()),
+            // The result stands before it already.
+            line: Line(lines.next().unwrap_or_default().replacen(&format!(": {result}"), "", 1)),
             more: lines.map(|line| Line(line.trim_start().to_string())).collect(),
             tail: Prose::of(text(found, "log_tail")),
             log: program.then(|| format!("{path}/log?gate={}", encode(text(found, "gate")))),
