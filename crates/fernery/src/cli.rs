@@ -35,7 +35,7 @@ mod orient;
 mod pages;
 mod pause;
 mod process;
-mod run;
+pub(crate) mod run;
 mod schema;
 mod screen;
 mod server;

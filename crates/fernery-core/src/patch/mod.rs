@@ -10,6 +10,8 @@ mod lines;
 mod path;
 pub mod policy;
 pub mod protects;
+pub mod risk;
+pub mod rows;
 #[cfg(test)]
 mod tests;
 mod text;

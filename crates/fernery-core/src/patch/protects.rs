@@ -239,6 +239,12 @@ pub fn touched(patch: &Patch, relied: Relied<'_>, allow: &[String]) -> Touched {
     touched
 }
 
+/// Whether a path is one of those that are protected for a kind of project.
+pub fn covered_by(kind: Kind, file: &str) -> bool {
+    let file = path::folded(file);
+    kind.patterns().any(|pattern| covers(&path::folded(pattern), &file))
+}
+
 /// As the gate `patch` reads a pattern, and with `*` in the last name. Both sides are folded.
 fn covers(pattern: &str, file: &str) -> bool {
     if !pattern.contains('*') {

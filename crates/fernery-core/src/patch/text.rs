@@ -3,7 +3,7 @@
 use super::lines::{Flaw, Lines};
 use super::{Body, Head, Mode, path};
 
-const NO_NEWLINE: &str = "\\ No newline at end of file";
+pub(super) const NO_NEWLINE: &str = "\\ No newline at end of file";
 
 /// From `---` to the last line of the last hunk.
 pub(super) fn read(
@@ -102,9 +102,9 @@ impl Hunks {
     }
 }
 
-type Range = (u64, u64);
+pub(super) type Range = (u64, u64);
 
-fn ranges(header: &str) -> Option<(Range, Range)> {
+pub(super) fn ranges(header: &str) -> Option<(Range, Range)> {
     let (ranges, _) = header.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;
     Some((range(old)?, range(new)?))

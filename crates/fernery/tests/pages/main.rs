@@ -4,6 +4,9 @@
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod fresh_database;
+#[path = "../http/pipeline.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod pipeline;
 #[path = "../http/server.rs"]
 mod server;
 
@@ -12,5 +15,7 @@ mod headers;
 mod live;
 mod names;
 mod now;
+mod review;
 mod sign_in;
 mod tickets;
+mod worked;

@@ -27,6 +27,11 @@ pub(in crate::cli) fn of_run(run: &Value) -> Vec<String> {
     lines
 }
 
+/// One gate, without its log.
+pub(crate) fn of_gate(found: &Value) -> Vec<String> {
+    evidence(found, false)
+}
+
 /// The last lines of the log of a gate that failed, where there is more than one.
 fn failed_log(found: &Value) -> Vec<&str> {
     if found["result"] == "PASS" {

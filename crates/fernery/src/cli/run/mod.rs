@@ -5,6 +5,11 @@ pub(super) mod evidence;
 mod find;
 pub(super) mod logs;
 
+/// What the pages say of a run in the same words.
+pub(crate) mod words {
+    pub(crate) use super::evidence::of_gate;
+}
+
 use super::failure::{Failure, Outcome};
 use super::ids;
 use super::pages::{self, Listing, Paging};

@@ -211,9 +211,9 @@ fn lead(item: &Item) -> (&'static str, String) {
     let words: Vec<&str> = item.command.split_whitespace().collect();
     match words[..] {
         ["fernery", "ticket", "approve", id] => ("Read and approve", api("/approve/", id, "")),
+        ["fernery", "ticket", "confirm" | "merge", id] => ("Review", api("/review/", id, "")),
         ["fernery", "ticket", act, id, ..] if !id.starts_with('-') => {
             let button = match act {
-                "confirm" => "Review",
                 "answer" => "Answer",
                 "unblock" => "Unblock",
                 _ => "Open the ticket",
@@ -282,7 +282,8 @@ mod tests {
         };
         for (command, id, path) in [
             ("fernery ticket approve T-1", None, "/approve/T-1"),
-            ("fernery ticket confirm T-1", None, "/ticket/T-1"),
+            ("fernery ticket confirm T-1", None, "/review/T-1"),
+            ("fernery ticket merge T-1", None, "/review/T-1"),
             ("fernery ticket answer T-1 'x'", None, "/ticket/T-1"),
             ("fernery triage", None, "/triage"),
             ("fernery ticket list --azolla x", Some("T-1"), "/ticket/T-1"),

@@ -11,7 +11,7 @@ use fernery_core::Timestamp;
 use fernery_core::id_part;
 use fernery_core::names::unprintable_in;
 use fernery_engine::door;
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write};
 
 /// Characters of a text in one line; the rest is on the page of what it belongs to.
 const LINE_CHARS_MAX: usize = 400;
@@ -110,6 +110,15 @@ impl Display for Prose {
     }
 }
 
+/// The beginning of a text with at most so many characters, and how many it has.
+pub(super) fn clipped(text: &str, most: usize) -> (&str, usize) {
+    match text.char_indices().enumerate().nth(most) {
+        Some((chars, (end, _))) => (&text[..end], chars),
+        // A line of code is short: it is counted once.
+        None => (text, text.chars().count()),
+    }
+}
+
 /// The beginning of a text, and whether there is more.
 fn first_chars(text: &str, most: usize) -> (&str, bool) {
     match text.char_indices().nth(most) {
@@ -119,7 +128,7 @@ fn first_chars(text: &str, most: usize) -> (&str, bool) {
 }
 
 /// Text as HTML that shows it and does nothing else. A tab becomes `tab`.
-fn inert(f: &mut Formatter<'_>, text: &str, tab: char) -> fmt::Result {
+pub(super) fn inert(f: &mut impl Write, text: &str, tab: char) -> fmt::Result {
     let mut shown = 0;
     for (at, c) in unprintable_in(text) {
         escaped(f, &text[shown..at])?;
@@ -137,18 +146,20 @@ fn inert(f: &mut Formatter<'_>, text: &str, tab: char) -> fmt::Result {
     escaped(f, &text[shown..])
 }
 
-fn escaped(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
-    for c in text.chars() {
-        match c {
-            '&' => f.write_str("&amp;")?,
-            '<' => f.write_str("&lt;")?,
-            '>' => f.write_str("&gt;")?,
-            '"' => f.write_str("&quot;")?,
-            '\'' => f.write_str("&#39;")?,
-            c => write!(f, "{c}")?,
-        }
+fn escaped(f: &mut impl Write, text: &str) -> fmt::Result {
+    let mut rest = text;
+    while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
+        f.write_str(&rest[..at])?;
+        f.write_str(match rest.as_bytes()[at] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'"' => "&quot;",
+            _ => "&#39;",
+        })?;
+        rest = &rest[at + 1..];
     }
-    Ok(())
+    f.write_str(rest)
 }
 
 /// An instant by its distance from now; the whole one on hover.

@@ -174,7 +174,7 @@ function dress(part) {
 
 // The keyboard -------------------------------------------------------------------------------------------------------------
 
-const PLACES = { n: "/", b: "/board", t: "/triage", s: "/streams", j: "/jobs", d: "/dead-letters", w: "/workers", a: "/azollas", l: "/journal" };
+const PLACES = { n: "/", b: "/board", r: "/runs", t: "/triage", s: "/streams", j: "/jobs", d: "/dead-letters", w: "/workers", a: "/azollas", l: "/journal" };
 let going = false;
 
 function move(by) {
@@ -248,9 +248,34 @@ function palette() {
   byId("palette-q").select();
 }
 
+// Files of a patch that were read ---------------------------------------------------------------------------------------------
+
+// A file that was closed stays closed in this browser, also in the next attempt, as long as its content is the same.
+const READ_MAX = 2000;
+
+function keepRead() {
+  const files = [...document.querySelectorAll("details[data-read]")];
+  if (files.length === 0) return;
+  let read = [];
+  try { read = JSON.parse(localStorage.getItem("read") || "[]"); } catch { return; }
+  const known = new Set(read);
+  const count = () => { byId("read-count").textContent = `${files.filter((file) => !file.open).length} of ${files.length} read`; };
+  for (const file of files) {
+    if (known.has(file.dataset.read)) file.open = false;
+    file.addEventListener("toggle", () => {
+      known.delete(file.dataset.read);
+      if (!file.open) known.add(file.dataset.read);
+      try { localStorage.setItem("read", JSON.stringify([...known].slice(-READ_MAX))); } catch { /* not kept */ }
+      count();
+    });
+  }
+  count();
+}
+
 // Start --------------------------------------------------------------------------------------------------------------------
 
 dress(document);
+keepRead();
 if (signedIn) {
   document.addEventListener("keydown", key);
   if (location.hash === "#capture") byId("capture")?.focus();

@@ -39,9 +39,9 @@ struct Blocker {
 
 /// An act that was refused: what was typed, and what is wrong with it.
 pub(super) struct RefusedAct {
-    act: &'static str,
-    typed: Fields,
-    said: Said,
+    pub(super) act: &'static str,
+    pub(super) typed: Fields,
+    pub(super) said: Said,
 }
 
 #[derive(Template)]

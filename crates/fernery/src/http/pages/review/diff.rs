@@ -1,0 +1,351 @@
+//! A patch as HTML: files in the order in which to read them, rows with the words that changed. All of it is bounded: long lines
+//! end in a mark, and what does not fit stands behind a link.
+//!
+//! Rows are written here and not by a template, since there are thousands of them. What others wrote goes through the same
+//! function as everywhere.
+
+use super::super::show::{Line, clipped, inert};
+use fernery_core::patch::risk::{Risk, in_reading_order};
+use fernery_core::patch::rows::{Fate, Hunk, Row, beside, hunks};
+use fernery_core::patch::{self, Body, FileChange, Flaw, Mode};
+use std::fmt::Write;
+
+/// Files on one page.
+pub(super) const FILES_MAX: usize = 500;
+/// Rows of one file, if others stand on the same page.
+const FILE_ROWS_MAX: usize = 3_000;
+/// Rows on one page.
+const ROWS_MAX: usize = 25_000;
+/// Characters of one line.
+const ROW_CHARS_MAX: usize = 1_000;
+/// HTML of all rows of one page: a row of control characters is long.
+const HTML_BYTES_MAX: usize = 8 << 20;
+
+/// How rows stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    /// What goes above what comes.
+    Unified,
+    /// What goes left of what comes.
+    Beside,
+}
+
+/// Which part of a patch a page shows: files from this place of the reading order on, or one file from this row on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Window {
+    Files(usize),
+    File(usize, usize),
+}
+
+/// A file of a patch.
+pub(super) struct FileShown {
+    /// Its place in the reading order.
+    pub(super) place: usize,
+    pub(super) path: Line,
+    /// Why it comes early; may be empty.
+    pub(super) risk: &'static str,
+    /// What becomes of it as a whole; may be empty.
+    pub(super) change: String,
+    pub(super) insertions: u64,
+    pub(super) deletions: u64,
+    /// Its content after the patch: a file that was read stays read as long as this is the same.
+    pub(super) object: String,
+    /// Its rows as HTML; empty if they stand elsewhere or there are none.
+    pub(super) rows: String,
+    /// The first row that is not here.
+    pub(super) rest: Option<usize>,
+    /// How many rows are not here.
+    pub(super) left: usize,
+}
+
+/// A patch, or a part of it.
+pub(super) struct DiffShown {
+    pub(super) files: Vec<FileShown>,
+    pub(super) files_in_all: usize,
+    pub(super) insertions: u64,
+    pub(super) deletions: u64,
+    /// The place of the first file that is not here.
+    pub(super) more: Option<usize>,
+}
+
+/// Reads a patch and writes the part that is wanted.
+pub(super) fn shown(text: &str, view: View, window: Window) -> Result<DiffShown, Flaw> {
+    let patch = patch::read(text)?;
+    let of_files = hunks(text, &patch);
+    let order = in_reading_order(&patch);
+    let (from, until) = match window {
+        Window::Files(from) => (from, from.saturating_add(FILES_MAX)),
+        Window::File(place, _) => (place, place.saturating_add(1)),
+    };
+    let mut room = Room { rows: ROWS_MAX, bytes: HTML_BYTES_MAX };
+    let mut files = Vec::new();
+    for (place, (nth, risk)) in order.iter().enumerate().take(until).skip(from) {
+        let first = if let Window::File(_, row) = window { row } else { 0 };
+        let most = if let Window::File(..) = window { ROWS_MAX } else { FILE_ROWS_MAX };
+        let written = write_rows(&of_files[*nth], view, first, most, &mut room);
+        files.push(file(place, &patch.files[*nth], *risk, written));
+    }
+    let (insertions, deletions) = patch.files.iter().map(counts).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let is_more = matches!(window, Window::Files(_)) && until < order.len();
+    Ok(DiffShown { files, files_in_all: order.len(), insertions, deletions, more: is_more.then_some(until) })
+}
+
+fn counts(file: &FileChange) -> (u64, u64) {
+    match &file.body {
+        Body::Text { insertions, deletions, .. } => (*insertions, *deletions),
+        Body::Same | Body::Binary { .. } => (0, 0),
+    }
+}
+
+fn file(place: usize, file: &FileChange, risk: Risk, written: Written) -> FileShown {
+    let mode = |mode: Option<Mode>| match mode {
+        Some(Mode::Executable) => "executable",
+        Some(Mode::Symlink) => "symbolic link",
+        Some(Mode::File) | None => "plain file",
+    };
+    let mut change = match (file.before, file.after) {
+        (None, Some(Mode::File)) => "new".to_string(),
+        (None, after) => format!("new {}", mode(after)),
+        (_, None) => "deleted".to_string(),
+        (before, after) if before != after => format!("from {} to {}", mode(before), mode(after)),
+        _ => String::new(),
+    };
+    match &file.body {
+        Body::Binary { bytes } => change.push_str(&format!(" binary, {bytes} bytes")),
+        Body::Same if change == "new" => change.push_str(", empty"),
+        Body::Same | Body::Text { .. } => {}
+    }
+    let (insertions, deletions) = counts(file);
+    FileShown {
+        place,
+        path: Line::of(&file.path),
+        risk: risk.words(),
+        change: change.trim_start().to_string(),
+        insertions,
+        deletions,
+        object: file.ids.as_ref().map_or(String::new(), |(_, after)| after.clone()),
+        rows: written.html,
+        rest: written.rest,
+        left: written.left,
+    }
+}
+
+/// What still fits on a page.
+struct Room {
+    rows: usize,
+    bytes: usize,
+}
+
+struct Written {
+    html: String,
+    rest: Option<usize>,
+    left: usize,
+}
+
+/// The rows of a file from `first` on, at most `most` of them.
+fn write_rows(hunks: &[Hunk<'_>], view: View, first: usize, most: usize, room: &mut Room) -> Written {
+    let in_all: usize = hunks.iter().map(|hunk| height(hunk, view)).sum();
+    let most = most.min(room.rows);
+    let (mut html, mut at, mut done) = (String::new(), 0, 0);
+    'hunks: for hunk in hunks {
+        let rows = height(hunk, view);
+        if at + rows <= first {
+            at += rows;
+            continue;
+        }
+        if done >= most || html.len() >= room.bytes {
+            break;
+        }
+        head(&mut html, hunk, view);
+        match view {
+            View::Unified => {
+                for row in &hunk.rows {
+                    if at >= first {
+                        if done >= most || html.len() >= room.bytes {
+                            break 'hunks;
+                        }
+                        unified(&mut html, row);
+                        done += 1;
+                    }
+                    at += 1;
+                }
+            }
+            View::Beside => {
+                for (old, new) in beside(&hunk.rows) {
+                    if at >= first {
+                        if done >= most || html.len() >= room.bytes {
+                            break 'hunks;
+                        }
+                        sides(&mut html, old, new);
+                        done += 1;
+                    }
+                    at += 1;
+                }
+            }
+        }
+    }
+    room.rows -= done;
+    room.bytes = room.bytes.saturating_sub(html.len());
+    let end = first.min(in_all) + done;
+    Written { html, rest: (end < in_all).then_some(end), left: in_all - end }
+}
+
+fn height(hunk: &Hunk<'_>, view: View) -> usize {
+    match view {
+        View::Unified => hunk.rows.len(),
+        View::Beside => beside(&hunk.rows).len(),
+    }
+}
+
+/// The row above a hunk: where it is.
+fn head(html: &mut String, hunk: &Hunk<'_>, view: View) {
+    let columns = if view == View::Unified { 3 } else { 4 };
+    let line = hunk.rows.iter().find_map(|row| row.new.or(row.old)).unwrap_or(0);
+    let _ = write!(html, "<tr class=h><td colspan={columns}>line {line} <bdi>");
+    others(html, clipped(hunk.place, ROW_CHARS_MAX).0);
+    html.push_str("</bdi>\n");
+}
+
+fn unified(html: &mut String, row: &Row<'_>) {
+    html.push_str(match row.fate {
+        Fate::Stays => "<tr><td>",
+        Fate::Goes => "<tr class=d><td>",
+        Fate::Comes => "<tr class=a><td>",
+    });
+    number(html, row.old);
+    html.push_str("<td>");
+    number(html, row.new);
+    html.push_str("<td>");
+    text(html, row);
+    html.push('\n');
+}
+
+fn sides(html: &mut String, old: Option<&Row<'_>>, new: Option<&Row<'_>>) {
+    html.push_str("<tr>");
+    for (row, line) in [(old, old.and_then(|row| row.old)), (new, new.and_then(|row| row.new))] {
+        html.push_str("<td>");
+        number(html, line);
+        html.push_str(match row.map(|row| row.fate) {
+            Some(Fate::Goes) => "<td class=d>",
+            Some(Fate::Comes) => "<td class=a>",
+            Some(Fate::Stays) => "<td>",
+            None => "<td class=x>",
+        });
+        if let Some(row) = row {
+            text(html, row);
+        }
+    }
+    html.push('\n');
+}
+
+fn number(html: &mut String, line: Option<u64>) {
+    if let Some(line) = line {
+        let _ = write!(html, "{line}");
+    }
+}
+
+/// What others wrote; writing to a string does not fail.
+fn others(html: &mut String, text: &str) {
+    let _ = inert(html, text, '\t');
+}
+
+fn text(html: &mut String, row: &Row<'_>) {
+    let mut room = ROW_CHARS_MAX;
+    let mut hidden = 0;
+    for part in &row.parts {
+        let (seen, chars) = clipped(part.text, room);
+        room -= chars;
+        hidden += part.text.len() - seen.len();
+        let tag = match row.fate {
+            Fate::Goes => "del>",
+            Fate::Comes | Fate::Stays => "ins>",
+        };
+        if part.differs && !seen.is_empty() {
+            html.push('<');
+            html.push_str(tag);
+        }
+        others(html, seen);
+        if part.differs && !seen.is_empty() {
+            html.push_str("</");
+            html.push_str(tag);
+        }
+    }
+    if hidden > 0 {
+        let _ = write!(html, " <span class=more>… {hidden} more bytes in this line</span>");
+    }
+    if row.unended {
+        html.push_str(" <span class=more>no line end</span>");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch_of(path: &str, lines: &[String]) -> String {
+        let mut text = format!(
+            "diff --git a/{path} b/{path}\nnew file mode 100644\nindex {}..{}\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{} @@\n",
+            "0".repeat(40),
+            "1".repeat(40),
+            lines.len()
+        );
+        lines.iter().for_each(|line| text.push_str(&format!("+{line}\n")));
+        text
+    }
+
+    fn numbered(count: usize) -> Vec<String> {
+        (1..=count).map(|n| format!("line {n}")).collect()
+    }
+
+    fn rows(html: &str) -> usize {
+        html.matches("<tr class=a>").count()
+    }
+
+    #[test]
+    fn a_long_file_is_shown_in_parts_without_a_gap() {
+        let text = patch_of("a", &numbered(ROWS_MAX + 10));
+        let first = shown(&text, View::Unified, Window::Files(0)).unwrap().files.remove(0);
+        assert_eq!((rows(&first.rows), first.rest), (FILE_ROWS_MAX, Some(FILE_ROWS_MAX)));
+        assert_eq!(first.left, ROWS_MAX + 10 - FILE_ROWS_MAX);
+        let alone = shown(&text, View::Unified, Window::File(0, FILE_ROWS_MAX)).unwrap().files.remove(0);
+        assert!(alone.rows.contains(&format!("<td>{}<td>line", FILE_ROWS_MAX + 1)));
+        assert!(!alone.rows.contains(&format!(">line {FILE_ROWS_MAX}\n")));
+        let last = shown(&text, View::Unified, Window::File(0, ROWS_MAX)).unwrap().files.remove(0);
+        assert_eq!((rows(&last.rows), last.rest, last.left), (10, None, 0));
+        let beyond = shown(&text, View::Beside, Window::File(0, usize::MAX)).unwrap().files.remove(0);
+        assert_eq!((beyond.rest, beyond.left), (None, 0));
+    }
+
+    #[test]
+    fn many_files_come_page_by_page_and_share_the_rows() {
+        let text: String = (0..FILES_MAX + 1).map(|n| patch_of(&format!("f{n:04}"), &numbered(60))).collect();
+        let page = shown(&text, View::Unified, Window::Files(0)).unwrap();
+        assert_eq!(
+            (page.files.len(), page.files_in_all, page.more),
+            (FILES_MAX, FILES_MAX + 1, Some(FILES_MAX))
+        );
+        assert_eq!(page.files.iter().map(|file| rows(&file.rows)).sum::<usize>(), ROWS_MAX);
+        let last = page.files.last().unwrap();
+        assert_eq!((last.rows.as_str(), last.rest, last.left), ("", Some(0), 60), "behind a link");
+        let rest = shown(&text, View::Unified, Window::Files(FILES_MAX)).unwrap();
+        assert_eq!((rest.files.len(), rest.more), (1, None));
+        assert_eq!(shown(&text, View::Unified, Window::Files(9_999)).unwrap().files.len(), 0);
+    }
+
+    #[test]
+    fn what_others_wrote_does_nothing_and_is_bounded() {
+        let hostile = "<script>alert(1)</script>\u{1b}[31m\u{202e}".to_string();
+        let long = "x".repeat(1 << 20).chars().take((1 << 20) - 1).collect::<String>();
+        let text = patch_of("a", &[hostile, long]);
+        for view in [View::Unified, View::Beside] {
+            let html = shown(&text, view, Window::Files(0)).unwrap().files.remove(0).rows;
+            assert!(!html.contains("<script") && html.contains("&lt;script&gt;"), "{html}");
+            assert!(html.contains("U+001B") && html.contains("U+202E"), "{html}");
+            assert!(html.len() < 5_000 && html.contains("more bytes in this line"), "{}", html.len());
+        }
+        let odd = patch_of("a", &vec!["\u{1}".repeat(ROW_CHARS_MAX); 1_000]);
+        let file = shown(&odd, View::Unified, Window::Files(0)).unwrap().files.remove(0);
+        assert!(file.rows.len() < HTML_BYTES_MAX + (1 << 20), "{}", file.rows.len());
+        assert!(file.rest.is_some());
+    }
+}

@@ -1,0 +1,271 @@
+//! `GET /review/{id}`: what a run made, and whether a person wants it: the patch with the riskiest files first, what the gates
+//! found, how it stands to its base branch, and what changed since an earlier attempt. The acts are in [`acts`].
+
+pub(super) mod acts;
+mod diff;
+pub(super) mod log;
+mod standing;
+
+use super::fields::Fields;
+use super::frame::Frame;
+use super::reply::PageReply;
+use super::show::{Id, Line, Prose, When, Whole};
+use super::ticket::RefusedAct;
+use super::trouble::Said;
+use super::visit::{Shown, Visit, api};
+use crate::http::problem::{Code, Refusal, Refused};
+use askama::Template;
+use diff::{DiffShown, View, Window, shown};
+use fernery_client::wire::{ObjectiveDetail, WorkorderDetail, WorkorderDifference};
+use fernery_core::names::unprintable_in;
+use fernery_core::percent::encode;
+use serde_json::Value;
+use standing::{Attempt, Can, Found, Landed};
+
+/// Characters of a text that would not be seen, as many as a page shows by their numbers.
+const ODD_MAX: usize = 50_000;
+
+/// What there is to read.
+enum Content {
+    Patch(DiffShown),
+    /// It is no patch.
+    Text(Whole),
+    Nothing(Line),
+}
+
+/// How this page is asked for again with something else.
+struct Links {
+    path: String,
+    since: Option<String>,
+    view: View,
+}
+
+impl Links {
+    fn to(&self, view: View, since: Option<&str>, more: &str) -> String {
+        let mut parts = Vec::new();
+        if view == View::Beside {
+            parts.push("view=split".to_string());
+        }
+        parts.extend(since.map(|since| format!("since={}", encode(since))));
+        parts.extend((!more.is_empty()).then(|| more.to_string()));
+        if parts.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, parts.join("&")) }
+    }
+
+    fn unified(&self) -> String {
+        self.to(View::Unified, self.since.as_deref(), "")
+    }
+
+    fn split(&self) -> String {
+        self.to(View::Beside, self.since.as_deref(), "")
+    }
+
+    /// The same view of what changed since another attempt; of all, if `None`.
+    fn since(&self, since: Option<&str>) -> String {
+        self.to(self.view, since, "")
+    }
+
+    fn file(&self, place: &usize, row: &usize) -> String {
+        self.to(self.view, self.since.as_deref(), &format!("file={place}&row={row}"))
+    }
+
+    fn files_from(&self, place: &usize) -> String {
+        self.to(self.view, self.since.as_deref(), &format!("from={place}"))
+    }
+}
+
+#[derive(Template)]
+#[template(path = "review/review.html")]
+struct Review {
+    frame: Frame,
+    run_id: String,
+    shown_id: Id,
+    ticket: String,
+    title: Line,
+    criteria: Whole,
+    result: String,
+    reason: Line,
+    at: Option<When>,
+    /// What the executor says about its work.
+    says: Prose,
+    evidence: Vec<Found>,
+    landing: Option<Landed>,
+    attempts: Vec<Attempt>,
+    /// The last run, if it is not this one.
+    newer: Option<String>,
+    status: String,
+    unconfirmed: bool,
+    /// `None`: only what changes is asked for.
+    content: Option<Content>,
+    /// Only one file, or not the first files, are shown.
+    partial: bool,
+    beside: bool,
+    /// Since which attempt, by its number.
+    since: Option<usize>,
+    base_moved: bool,
+    links: Links,
+    can: Can,
+    digest: String,
+    refused: RefusedAct,
+}
+
+pub(super) async fn show(visit: Visit) -> Shown {
+    let refused = RefusedAct { act: "", typed: Fields::default(), said: Said::default() };
+    match page(&visit, 200, refused).await {
+        Err(refused) if refused.code == Code::NotFound => last_of_ticket(&visit, refused).await,
+        shown => shown,
+    }
+}
+
+/// The id may be a ticket's: its last run is meant.
+async fn last_of_ticket(visit: &Visit, unknown: Refused) -> Shown {
+    let path = api("/v1/objectives/", &visit.param, "");
+    match visit.get::<ObjectiveDetail>(&path, &[("documents", "false")]).await {
+        Ok(ticket) => match ticket.runs.last() {
+            Some(run) => Ok(PageReply::see_other(api("/review/", text(run, "run_id"), ""))),
+            None => {
+                let why = format!("no run of {} has ended yet, so there is nothing to review", visit.param);
+                Err(Refusal::new(Code::NotFound, why))
+            }
+        },
+        Err(refused) if refused.code == Code::NotFound => Err(unknown),
+        Err(refused) => Err(refused),
+    }
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
+    let run: Value = visit.get(&api("/v1/runs/", &visit.param, ""), &[]).await?;
+    let (run_id, work_id) = (text(&run, "run_id").to_string(), text(&run, "work_order_id").to_string());
+    let path = api("/v1/objectives/", text(&run, "objective_id"), "");
+    let ticket: ObjectiveDetail = visit.get(&path, &[("documents", "false")]).await?;
+    let work: WorkorderDetail = visit.get(&api("/v1/workorders/", &work_id, ""), &[]).await?;
+    let frame = visit.frame(format!("Review {}", ticket.view.objective.title));
+    let bundle = work.output_bundle.unwrap_or_default();
+    let said =
+        [text(&bundle, "title"), text(&bundle["metadata"], "pr_description_draft"), text(&bundle, "notes")];
+    let says: Vec<&str> = said.into_iter().filter(|said| !said.trim().is_empty()).collect();
+    let attempts = standing::attempts(&ticket, &run_id);
+    let links = Links {
+        path: api("/review/", &run_id, ""),
+        since: visit.query.filled("since").map(str::to_string),
+        view: if visit.query.text("view") == "split" { View::Beside } else { View::Unified },
+    };
+    let window = window(&visit.query);
+    // What is brought up to date has no diff: it never changes.
+    let (content, base_moved) = match frame.alone {
+        true => (None, false),
+        false => {
+            let (patch, moved) = match &links.since {
+                Some(since) => difference(visit, &work_id, since).await?,
+                None => (text(&bundle, "content").to_string(), false),
+            };
+            let outcome = text(&bundle["metadata"], "outcome").to_string();
+            (Some(content(patch, outcome, links.view, window).await?), moved)
+        }
+    };
+    let since = links.since.as_ref().and_then(|since| attempts.iter().find(|of| of.work_order_id == *since));
+    let o = &ticket.view.objective;
+    let last = ticket.runs.last().map(|run| text(run, "run_id").to_string());
+    let newer = last.filter(|last| *last != run_id);
+    let review = Review {
+        title: Line::of(&o.title),
+        criteria: Whole::of(&o.acceptance_criteria),
+        result: text(&run, "gate_result").to_string(),
+        reason: Line::of(text(&run, "gate_reason")),
+        at: serde_json::from_value(run["created_at"].clone()).ok().map(When),
+        says: Prose(says.join("\n\n")),
+        evidence: standing::evidence(&run, &links.path),
+        landing: standing::landing(&ticket, &run_id),
+        can: standing::can(&ticket, &run_id, newer.is_none()),
+        newer,
+        status: o.status.to_string(),
+        unconfirmed: ticket.view.unconfirmed,
+        content,
+        partial: window != Window::Files(0),
+        beside: links.view == View::Beside,
+        since: since.map(|attempt| attempt.number),
+        base_moved,
+        digest: ticket.approval.as_ref().map_or(String::new(), |approval| approval.digest.to_string()),
+        ticket: o.objective_id.to_string(),
+        shown_id: Id::of(&run_id),
+        attempts,
+        links,
+        frame,
+        run_id,
+        refused,
+    };
+    visit.show_as(status, &review)
+}
+
+fn window(query: &Fields) -> Window {
+    let number = |name: &str| query.text(name).parse::<usize>().unwrap_or(0);
+    match query.filled("file").and_then(|place| place.parse().ok()) {
+        Some(place) => Window::File(place, number("row")),
+        None => Window::Files(number("from")),
+    }
+}
+
+/// What changed since another attempt, and whether the base moved in between.
+async fn difference(visit: &Visit, work_id: &str, since: &str) -> Result<(String, bool), Refused> {
+    let path = api("/v1/workorders/", work_id, "/diff");
+    let made: WorkorderDifference = visit.get(&path, &[("since", since)]).await?;
+    Ok((made.patch, made.base_sha != made.since_base_sha))
+}
+
+async fn content(patch: String, outcome: String, view: View, window: Window) -> Result<Content, Refused> {
+    if patch.trim().is_empty() {
+        let outcome = if outcome.is_empty() { String::new() } else { format!(" ({outcome})") };
+        return Ok(Content::Nothing(Line(format!("Nothing changed{outcome}."))));
+    }
+    if !patch.starts_with("diff --git ") {
+        return Ok(plain(patch));
+    }
+    // Thousands of rows take a while; other answers do not wait for them.
+    let made = tokio::task::spawn_blocking(move || match shown(&patch, view, window) {
+        Ok(diff) => Content::Patch(diff),
+        // It failed its gate; a person can read it nevertheless.
+        Err(_) => plain(patch),
+    });
+    made.await.map_err(|_| Refusal::new(Code::Internal, Code::Internal.title()))
+}
+
+/// What is no patch, whole: somebody confirms it. A character that would not be seen becomes long in HTML.
+fn plain(text: String) -> Content {
+    let odd = unprintable_in(&text).filter(|(_, c)| !matches!(c, '\n' | '\t')).count();
+    match odd {
+        0..=ODD_MAX => Content::Text(Whole(text)),
+        odd => Content::Nothing(Line(format!(
+            "It cannot be shown here: {odd} of its characters would not be seen. `fernery run diff --json` has them."
+        ))),
+    }
+}
+
+impl Review {
+    fn typed(&self, act: &str, field: &str) -> &str {
+        if self.refused.act == act { self.refused.typed.text(field) } else { "" }
+    }
+
+    /// The note of a reopening: what was typed, else what stands in the way.
+    fn reopen_note(&self) -> &str {
+        match &self.landing {
+            _ if self.open("reopen") => self.refused.typed.text("note"),
+            Some(landing) => &landing.conflict,
+            None => "",
+        }
+    }
+
+    fn open(&self, act: &str) -> bool {
+        self.refused.act == act
+    }
+
+    fn problem(&self, act: &str) -> Option<&Line> {
+        self.refused.said.detail.as_ref().filter(|_| self.open(act))
+    }
+
+    fn ways(&self, act: &str) -> super::show::Ways {
+        acts::ways(self, act)
+    }
+}
