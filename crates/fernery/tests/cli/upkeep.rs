@@ -105,26 +105,26 @@ fn an_upgrade_of_a_file_may_be_killed_at_every_step() {
         killed_at(place, dir.path(), &database);
         assert_eq!((file_version(&path), copy.exists()), (1, false), "{place}");
     }
-    let steps = (1..=10).flat_map(|n| [format!("migrate-step@{n}"), format!("migrate-marked@{n}")]);
+    let steps = (1..=11).flat_map(|n| [format!("migrate-step@{n}"), format!("migrate-marked@{n}")]);
     for place in ["upgrade-copy-kept".to_string(), "migrate-begin".to_string()].into_iter().chain(steps) {
         killed_at(&place, dir.path(), &database);
         assert_eq!((file_version(&path), file_version(&copy)), (1, 1), "{place}");
     }
     killed_at("migrate-committed", dir.path(), &database);
-    assert_eq!((file_version(&path), file_version(&copy)), (11, 1));
+    assert_eq!((file_version(&path), file_version(&copy)), (12, 1));
     does_the_old_job(&Server::start(&["--database", &database]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upgrade_of_a_database_may_be_killed_at_every_step() {
     let (dir, database) = (tempfile::tempdir().unwrap(), old_database().await);
-    let steps = (1..=10).flat_map(|n| [format!("migrate-step@{n}"), format!("migrate-marked@{n}")]);
+    let steps = (1..=11).flat_map(|n| [format!("migrate-step@{n}"), format!("migrate-marked@{n}")]);
     for place in ["migrate-begin".to_string()].into_iter().chain(steps) {
         killed_at(&place, dir.path(), &database.url());
         assert_eq!(database_version(&database).await, 5, "{place}");
     }
     killed_at("migrate-committed", dir.path(), &database.url());
-    assert_eq!(database_version(&database).await, 15);
+    assert_eq!(database_version(&database).await, 16);
     does_the_old_job(&Server::start(&["--database", &database.url()]));
 }
 

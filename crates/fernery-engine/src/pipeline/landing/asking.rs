@@ -90,11 +90,14 @@ pub(in crate::pipeline) fn closed(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer
             "{} is being moved to its patch; try again in a moment",
             landing.base_branch
         )))),
-        Some(Landing { state: LandingState::Open | LandingState::Wanted, moved_to: Some(to), base_branch, .. }) => {
-            Ok(Err(Refusal::Conflict(format!(
-                "{base_branch} may have moved to its patch already (commit {to}). To find out: fernery ticket merge {id}"
-            ))))
-        }
+        Some(Landing {
+            state: LandingState::Open | LandingState::Wanted,
+            moved_to: Some(to),
+            base_branch,
+            ..
+        }) => Ok(Err(Refusal::Conflict(format!(
+            "{base_branch} may have moved to its patch already (commit {to}). To find out: fernery ticket merge {id}"
+        )))),
         Some(_) => {
             sql.touched(include_str!("../sql/landing_delete.sql"), &[id.as_str().into()])?;
             Ok(Ok(()))

@@ -5,7 +5,7 @@ use super::visit::Visit;
 use fernery_client::wire::Role;
 use fernery_engine::door;
 
-/// The pages that every page leads to: a name, a path, and the key of the keyboard after `g`.
+/// The pages that every page leads to: a name and a path. The script has their keys (`PLACES`).
 const NAV: &[(&str, &str)] = &[("Now", "/"), ("Board", "/board"), ("Runs", "/runs")];
 
 /// A page that the navigation shows.

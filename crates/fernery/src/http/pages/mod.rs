@@ -1,7 +1,11 @@
 //! What a browser shows, at `/`: rendered here, one file for each page with its template beside it.
 //!
 //! [`PAGES`] is the one table: who may see a page and who may act on it, and whether it wants somebody who has signed in a short
-//! while ago. A page has no SQL and no rule of its own: it is a client of the API in the same process ([`visit`]).
+//! while ago. A page has no SQL and no rule of its own: it is a client of the API in the same process (`visit.rs`).
+//!
+//! A new page is a file with `show(visit)`, a template that extends `frame.html`, a row of [`PAGES`] and, if every page leads to it, a
+//! line of `NAV` in `frame.rs`. Text by others is shown by the types of `show.rs`. What changes by itself stands in an element with an
+//! id and `data-live="topic …"` ([`live`] has the topics). A form sends `form_key` and, where the API takes an id of the act, `act_id`.
 //!
 //! In this order: the checks of every request, the name that the browser asked (a name that other servers share gets nobody a
 //! session), who is signed in, the proof that a form is ours, the age of the sign-in, the page.
