@@ -12,4 +12,5 @@ mod headers;
 mod live;
 mod names;
 mod now;
+mod queue;
 mod sign_in;

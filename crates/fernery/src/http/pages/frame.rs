@@ -6,7 +6,14 @@ use fernery_client::wire::Role;
 use fernery_engine::door;
 
 /// The pages that every page leads to: a name, a path, and the key of the keyboard after `g`.
-const NAV: &[(&str, &str)] = &[("Now", "/"), ("Board", "/board")];
+const NAV: &[(&str, &str)] = &[
+    ("Now", "/"),
+    ("Board", "/board"),
+    ("Streams", "/streams"),
+    ("Jobs", "/jobs"),
+    ("Dead letters", "/dead"),
+    ("Workers", "/workers"),
+];
 
 /// A page that the navigation shows.
 #[derive(Clone, Debug)]

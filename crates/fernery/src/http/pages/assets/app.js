@@ -72,6 +72,10 @@ function put(fresh, topics) {
       const same = now.querySelector("#" + CSS.escape(open.id));
       if (same) same.open = true;
     }
+    for (const ticked of old.querySelectorAll("input:checked[id]")) {
+      const same = now.querySelector("#" + CSS.escape(ticked.id));
+      if (same) same.checked = true;
+    }
     const at = old.querySelector(".at")?.id;
     old.replaceWith(now);
     if (at) byId(at)?.classList.add("at");
@@ -174,7 +178,7 @@ function dress(part) {
 
 // The keyboard -------------------------------------------------------------------------------------------------------------
 
-const PLACES = { n: "/", b: "/board", t: "/triage", s: "/streams", j: "/jobs", d: "/dead-letters", w: "/workers", a: "/azollas", l: "/journal" };
+const PLACES = { n: "/", b: "/board", t: "/triage", s: "/streams", j: "/jobs", d: "/dead", w: "/workers", a: "/azollas", l: "/journal" };
 let going = false;
 
 function move(by) {
