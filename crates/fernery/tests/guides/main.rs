@@ -23,7 +23,7 @@ use fernery_core::blueprint::Blueprint;
 use pages::{blocks, checkout};
 use shell::Shell;
 
-const GUIDES: [&str; 9] = [
+const GUIDES: [&str; 10] = [
     "first-queue.md",
     "worker-in-any-language.md",
     "operate.md",
@@ -33,6 +33,7 @@ const GUIDES: [&str; 9] = [
     "sandbox.md",
     "inbox.md",
     "own-azolla.md",
+    "dashboard.md",
 ];
 
 #[test]
@@ -53,8 +54,16 @@ fn every_guide_is_known_here_and_every_program_in_it_has_a_name() {
             }
             let known = matches!(block.language.as_str(), "sh" | "python" | "rust" | "sql" | "json" | "toml");
             assert!(known && !block.name.is_empty(), "{guide}: nobody runs this: {block:?}");
-            let prefixes =
-                ["first-queue:", "operate:", "operate-postgres:", "tickets:", "agents:", "inbox:", "own:"];
+            let prefixes = [
+                "first-queue:",
+                "operate:",
+                "operate-postgres:",
+                "tickets:",
+                "agents:",
+                "inbox:",
+                "own:",
+                "dashboard:",
+            ];
             let run = prefixes.iter().any(|prefix| block.name.starts_with(prefix));
             assert!(block.language != "sh" || run, "{guide}: no shell runs {}", block.name);
             assert!(!names.contains(&block.name), "{guide}: two blocks named {}", block.name);
@@ -154,6 +163,17 @@ fn a_line_becomes_a_ticket_and_a_morning_line_by_line() {
     std::fs::write(dir.path().join("fernery.toml"), settings).unwrap();
     let shown = program::run_in(dir.path(), ["config"]).exits(0);
     assert!(shown.stdout.contains("office=https://office.example:8080;azolla_id=mec"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_link_to_the_pages_is_printed() {
+    let mut shell = Shell::open(&[]);
+    let mut seen = 0;
+    shell.run_guide("dashboard.md", "dashboard:", |_, said, _| {
+        seen += 1;
+        assert!(said.contains(".localhost:") && said.contains("/open/fernl_"), "{said}");
+    });
+    assert_eq!(seen, 1);
 }
 
 #[test]

@@ -24,7 +24,7 @@ async fn every_page_has_the_headers_of_a_page() {
         let header = |name: &str| page.headers.get(name).map(String::as_str);
         assert_eq!(header("content-security-policy"), Some(POLICY), "{path}");
         assert_eq!(header("x-content-type-options"), Some("nosniff"), "{path}");
-        assert_eq!(header("referrer-policy"), Some("no-referrer"), "{path}");
+        assert_eq!(header("referrer-policy"), Some("same-origin"), "{path}");
         assert_eq!(header("cache-control"), Some("no-store"), "{path}");
         assert_eq!(header("access-control-allow-origin"), None, "{path}");
         for inline in ["<script>", " style=", " onclick=", "javascript:"] {

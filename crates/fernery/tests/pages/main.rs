@@ -14,3 +14,4 @@ mod names;
 mod now;
 mod queue;
 mod sign_in;
+mod tickets;

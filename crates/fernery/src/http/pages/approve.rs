@@ -3,7 +3,7 @@
 
 use super::frame::Frame;
 use super::reply::PageReply;
-use super::show::{Line, Prose, Ways};
+use super::show::{Line, Ways, Whole};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
 use crate::cli::ticket::words::{self, Part};
@@ -16,8 +16,8 @@ use serde_json::json;
 /// Facts of one kind.
 struct Group {
     name: &'static str,
-    facts: Vec<Line>,
-    text: Option<Prose>,
+    facts: Vec<Whole>,
+    text: Option<Whole>,
 }
 
 #[derive(Template)]
@@ -25,14 +25,14 @@ struct Group {
 struct Approve {
     frame: Frame,
     id: String,
-    title: Line,
+    title: Whole,
     azolla: String,
-    criteria: Prose,
+    criteria: Whole,
     /// What stands first: what it may cost.
     cost: Vec<Group>,
     groups: Vec<Group>,
     /// Lines that differ from what was approved before, each with how.
-    changes: Vec<(bool, Line)>,
+    changes: Vec<(bool, Whole)>,
     approved_before: bool,
     cautions: Vec<Line>,
     refused: Option<Line>,
@@ -69,13 +69,13 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
     let (cost, groups) = grouped(words::parts(shown));
     let approve = Approve {
         frame: visit.frame(format!("Approve {}", o.objective_id)),
-        title: Line::of(shown["title"].as_str().unwrap_or_default()),
+        title: Whole::of(shown["title"].as_str().unwrap_or_default()),
         azolla: o.azolla_id.to_string(),
-        criteria: Prose::of(shown["acceptance_criteria"].as_str().unwrap_or_default()),
+        criteria: Whole::of(shown["acceptance_criteria"].as_str().unwrap_or_default()),
         cost,
         groups,
         approved_before: before.is_some(),
-        changes: changed.into_iter().map(|line| (line.starts_with('-'), Line(line))).collect(),
+        changes: changed.into_iter().map(|line| (line.starts_with('-'), Whole(line))).collect(),
         cautions,
         refused: approval.refused.as_ref().map(Line::of),
         note: visit.form.text("note").to_string(),
@@ -102,11 +102,11 @@ fn grouped(parts: Vec<Part>) -> (Vec<Group>, Vec<Group>) {
         match part {
             Part::Fact(name, text) => {
                 match groups.iter_mut().find(|group| group.name == name && group.text.is_none()) {
-                    Some(group) => group.facts.push(Line(text)),
-                    None => groups.push(Group { name, facts: vec![Line(text)], text: None }),
+                    Some(group) => group.facts.push(Whole(text)),
+                    None => groups.push(Group { name, facts: vec![Whole(text)], text: None }),
                 }
             }
-            Part::Text(name, text) => groups.push(Group { name, facts: Vec::new(), text: Some(Prose(text)) }),
+            Part::Text(name, text) => groups.push(Group { name, facts: Vec::new(), text: Some(Whole(text)) }),
         }
     }
     groups.into_iter().partition(|group| matches!(group.name, "cost" | "in all" | "time"))

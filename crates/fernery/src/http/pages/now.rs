@@ -1,6 +1,7 @@
 //! `GET /`: what needs a person now, what runs, and what is stuck; and a box for a thought.
 
 use super::frame::Frame;
+use super::is_page;
 use super::reply::PageReply;
 use super::show::{Id, Line, Ways, When};
 use super::trouble::Said;
@@ -166,7 +167,9 @@ async fn orientation(visit: &Visit) -> Result<Option<Orientation>, Refused> {
             Some(item) => become_of(visit, item).await?,
             None => None,
         };
-        let (button, path) = line.item.map_or(("", String::new()), lead);
+        // A page that this version does not have leads nowhere; its command is there.
+        let lead = line.item.map(lead).filter(|(_, path)| is_page(path));
+        let (button, path) = lead.unwrap_or_default();
         actions.push(Action {
             headline: Line(line.headline),
             why: Line(line.why_now),

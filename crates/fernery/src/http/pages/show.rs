@@ -43,8 +43,36 @@ impl Prose {
     }
 }
 
+/// A text by others with its lines and without an end before its own: for what a person approves, where nothing may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Whole(pub(super) String);
+
+impl Whole {
+    pub(super) fn of(text: impl Display) -> Self {
+        Self(text.to_string())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+}
+
 impl HtmlSafe for Line {}
 impl HtmlSafe for Prose {}
+impl HtmlSafe for Whole {}
+
+impl Display for Whole {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("<div class=\"prose\" dir=\"auto\">")?;
+        for (n, line) in self.0.split('\n').enumerate() {
+            if n > 0 {
+                f.write_str("\n")?;
+            }
+            inert(f, line, '\t')?;
+        }
+        f.write_str("</div>")
+    }
+}
 
 impl Display for Line {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -215,6 +243,7 @@ mod tests {
              U+001B</span>[31m<span class=\"odd\" title=\"a character that would not be seen\">U+202E</span>&#39;&quot;&amp;</bdi>"
         );
         assert!(!Prose::of(hostile).to_string().contains("<script"));
+        assert!(!Whole::of(hostile).to_string().contains("<script"));
         assert!(!Id::of("a\"><script>").to_string().contains("<script"));
         let ways = Ways::new(format!("fernery dlq redrive --code {}", shell(hostile)), "POST", "/", None)
             .to_string();
@@ -229,6 +258,8 @@ mod tests {
         assert!(prose.len() < 5_000 && prose.contains("more bytes in this line"));
         let prose = Prose::of("x\n".repeat(100_000)).to_string();
         assert!(prose.len() < 10_000 && prose.contains("… 98000 more lines"), "{}", prose.len());
+        let whole = Whole::of("x".repeat(1 << 20) + "\n\u{202e}end ").to_string();
+        assert!(whole.len() > 1 << 20 && whole.ends_with("U+202E</span>end </div>"), "nothing is left out");
     }
 
     #[test]
