@@ -12,38 +12,38 @@ use tokio::net::TcpStream;
 type Jar = BTreeMap<String, BTreeMap<String, String>>;
 
 #[derive(Clone, Debug, Default)]
-pub struct Browser {
+pub(crate) struct Browser {
     jar: Jar,
 }
 
 /// Where a page is: the name in the address bar, and where that leads.
 #[derive(Clone, Debug)]
-pub struct Site {
-    pub host: String,
-    pub addr: SocketAddr,
+pub(crate) struct Site {
+    pub(crate) host: String,
+    pub(crate) addr: SocketAddr,
 }
 
 impl Site {
     /// The pages of a server under their own name.
-    pub fn own(server: &TestServer) -> Self {
+    pub(crate) fn own(server: &TestServer) -> Self {
         Self { host: server.running.pages_host().to_string(), addr: server.addr() }
     }
 
-    pub fn named(server: &TestServer, host: &str) -> Self {
+    pub(crate) fn named(server: &TestServer, host: &str) -> Self {
         Self { host: host.to_string(), addr: server.addr() }
     }
 
-    pub fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         format!("{}:{}", self.host, self.addr.port())
     }
 }
 
 impl Browser {
-    pub fn cookies(&self, host: &str) -> Vec<(String, String)> {
+    pub(crate) fn cookies(&self, host: &str) -> Vec<(String, String)> {
         self.jar.get(host).into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    pub fn set_cookie(&mut self, host: &str, name: &str, value: &str) {
+    pub(crate) fn set_cookie(&mut self, host: &str, name: &str, value: &str) {
         self.jar.entry(host.to_string()).or_default().insert(name.to_string(), value.to_string());
     }
 
@@ -59,7 +59,7 @@ impl Browser {
     }
 
     /// The head that this browser sends with every request.
-    pub fn head(&self, site: &Site, method: &str, path: &str) -> String {
+    pub(crate) fn head(&self, site: &Site, method: &str, path: &str) -> String {
         let mut text = format!(
             "{method} {path} HTTP/1.1\r\nconnection: close\r\naccept: text/html\r\nhost: {}\r\n",
             site.authority()
@@ -72,7 +72,7 @@ impl Browser {
         text
     }
 
-    pub async fn send(&mut self, site: &Site, text: &str) -> Answer {
+    pub(crate) async fn send(&mut self, site: &Site, text: &str) -> Answer {
         let mut stream = TcpStream::connect(site.addr).await.expect("a connection");
         stream.write_all(text.as_bytes()).await.expect("sent");
         let answer = read_to_end(&mut stream).await;
@@ -80,18 +80,18 @@ impl Browser {
         answer
     }
 
-    pub async fn get(&mut self, site: &Site, path: &str) -> Answer {
+    pub(crate) async fn get(&mut self, site: &Site, path: &str) -> Answer {
         let text = self.head(site, "GET", path) + "\r\n";
         self.send(site, &text).await
     }
 
     /// Sends a form from a page of the same site.
-    pub async fn post(&mut self, site: &Site, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn post(&mut self, site: &Site, path: &str, fields: &[(&str, &str)]) -> Answer {
         let origin = format!("http://{}", site.authority());
         self.post_from(site, path, fields, &[("origin", &origin), ("sec-fetch-site", "same-origin")]).await
     }
 
-    pub async fn post_from(
+    pub(crate) async fn post_from(
         &mut self,
         site: &Site,
         path: &str,
@@ -111,7 +111,7 @@ impl Browser {
     }
 
     /// Fills in the form of a page that goes to `action`, and sends it. Fields that the page hides are sent as they are.
-    pub async fn submit(
+    pub(crate) async fn submit(
         &mut self,
         site: &Site,
         page: &Answer,
@@ -130,21 +130,21 @@ impl Browser {
     }
 
     /// Signs in with a token and ends on the page after it.
-    pub async fn sign_in(&mut self, site: &Site, token: &str) {
+    pub(crate) async fn sign_in(&mut self, site: &Site, token: &str) {
         let answer = self.post(site, "/sign-in", &[("token", token), ("next", "/")]).await;
         assert_eq!(answer.status, 303, "{answer:?}");
     }
 }
 
 /// A browser that is signed in with this token under the server's own name.
-pub async fn signed_in(server: &TestServer, token: &str) -> (Browser, Site) {
+pub(crate) async fn signed_in(server: &TestServer, token: &str) -> (Browser, Site) {
     let (mut browser, site) = (Browser::default(), Site::own(server));
     browser.sign_in(&site, token).await;
     (browser, site)
 }
 
 /// The hidden fields of the last form that goes to `action`.
-pub fn form(html: &str, action: &str) -> Vec<(String, String)> {
+pub(crate) fn form(html: &str, action: &str) -> Vec<(String, String)> {
     let marked = format!("action=\"{action}\"");
     let from = html.rfind(&marked).unwrap_or_else(|| panic!("no form goes to {action}: {html}"));
     let end = html[from..].find("</form>").map_or(html.len(), |end| from + end);
@@ -153,13 +153,13 @@ pub fn form(html: &str, action: &str) -> Vec<(String, String)> {
 }
 
 /// The value of an attribute, as it stands there.
-pub fn attribute<'a>(tag: &'a str, name: &str) -> &'a str {
+pub(crate) fn attribute<'a>(tag: &'a str, name: &str) -> &'a str {
     let marked = format!("{name}=\"");
     let from = tag.find(&marked).unwrap_or_else(|| panic!("no {name}: {tag}")) + marked.len();
     &tag[from..from + tag[from..].find('"').expect("an end")]
 }
 
-pub fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     let named = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
     named
         .replace("&#60;", "<")
@@ -171,7 +171,7 @@ pub fn unescaped(text: &str) -> String {
 }
 
 /// The text of a page without its tags.
-pub fn words(html: &str) -> String {
+pub(crate) fn words(html: &str) -> String {
     let mut text = String::new();
     for part in html.split('<') {
         text.push_str(part.split_once('>').map_or(part, |(_, after)| after));

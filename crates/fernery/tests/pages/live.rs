@@ -60,7 +60,7 @@ impl Stream {
         }
     }
 
-    async fn is_over(mut self) {
+    async fn until_over(mut self) {
         while self.line().await.is_some() {}
     }
 }
@@ -124,7 +124,7 @@ async fn open_streams_end_when_the_server_stops() {
     stream.next().await;
     let begun = fernery_engine::door::stop_watch();
     server.stop().await;
-    stream.is_over().await;
+    stream.until_over().await;
     assert!(
         begun.elapsed() < Duration::from_secs(5),
         "it did not wait for the browser: {:?}",
@@ -157,13 +157,13 @@ async fn a_stream_ends_with_its_session_or_its_token() {
     stream.next().await;
     let page = browser.get(&site, "/").await;
     browser.submit(&site, &page, "/sign-out", &[("everywhere", "yes")]).await;
-    stream.is_over().await;
+    stream.until_over().await;
     let viewer = server.token("viewer").await;
     let (other, _) = signed_in(&server, &viewer).await;
     let mut stream = Stream::open(&other, &site, None).await;
     stream.next().await;
     let id = viewer.split('_').nth(1).expect("an id");
     server.call(&server.operator, "DELETE", &format!("/v1/tokens/{id}"), "").await;
-    stream.is_over().await;
+    stream.until_over().await;
     server.stop().await;
 }

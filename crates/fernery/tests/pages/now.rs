@@ -15,7 +15,7 @@ crate::on_both_backends!(
 );
 
 /// A server with the azollas that come with it.
-pub async fn with_azollas(server: &TestServer) {
+pub(crate) async fn with_azollas(server: &TestServer) {
     for blueprint in [Blueprint::mec(), Blueprint::tasks(), Blueprint::task_management()] {
         let done = server.engine.substrate().transact(move |sql| azollas::register(sql, &blueprint)).await;
         done.expect("registered");
