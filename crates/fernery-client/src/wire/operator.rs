@@ -96,7 +96,7 @@ pub struct DeadLetterGroup {
 pub struct DeadLetterGroups {
     /// The groups; at most 200.
     pub groups: Vec<DeadLetterGroup>,
-    /// How many of the newest deaths were looked at: at most 10000.
+    /// How many of the newest deaths were looked at: at most 2000.
     pub looked_at: u64,
     /// Whether there are more dead jobs, or more groups.
     pub more: bool,

@@ -240,7 +240,7 @@ pub static ROUTES: &[Route] = routes![
         query: &[("stream", "Only from this stream.", parameters::stream_name), ("code", "Only with this error code.", parameters::text),
             ("before", "Only jobs that died before this time.", parameters::instant), LIMIT, CURSOR],
         errors: &[Code::BadCursor];
-    GET "/v1/dlq/groups", READERS, "Group the newest 10000 DEAD jobs by stream and error code.",
+    GET "/v1/dlq/groups", READERS, "Group the newest 2000 DEAD jobs by stream and error code.",
         BodyRule::None, [200 of::<wire::DeadLetterGroups>], dlq::groups;
     POST "/v1/dlq/redrive", OPERATOR, "Retry the matching DEAD jobs from the beginning.",
         BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive,

@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Characters of an error in a list.
 const MESSAGE_CHARS_MAX: usize = 200;
 /// The newest dead letters that are grouped, and the groups of one answer.
-const GROUPED_MAX: usize = 10_000;
+const GROUPED_MAX: usize = 2_000;
 const GROUPS_MAX: usize = 200;
 /// Dead letters that one call may move.
 const MOVED_MAX: u64 = 1_000_000;

@@ -43,7 +43,8 @@ struct Jobs {
     /// What an act on several jobs was refused for, job by job.
     refused: Vec<(Id, Line)>,
     done: usize,
-    ways: Vec<Ways>,
+    /// What can be done to those that are ticked.
+    ways: [(&'static str, &'static str, Ways); 2],
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
@@ -99,12 +100,10 @@ async fn page(visit: &Visit, filter: Filter, status: u16, refused: Vec<(Id, Line
         said,
         refused,
         done,
-        ways: ["cancel", "retry"]
-            .map(|act| {
-                let path = format!("/v1/jobs/ID/{act}");
-                Ways::new(format!("fernery job {act} ID"), "POST", &path, None)
-            })
-            .to_vec(),
+        ways: [("cancel", "Cancel"), ("retry", "Retry")].map(|(act, word)| {
+            let path = format!("/v1/jobs/ID/{act}");
+            (act, word, Ways::new(format!("fernery job {act} ID"), "POST", &path, None))
+        }),
     };
     visit.show_as(status, &jobs)
 }

@@ -16,6 +16,7 @@ use fernery_client::wire::{AttemptDetail, ExplainResponse, JobDetail};
 use fernery_core::{JobStatus, Progress};
 use fernery_engine::door;
 use serde_json::value::RawValue;
+use std::time::Duration;
 
 /// Attempts that are shown: the newest.
 const ATTEMPTS_MAX: usize = 50;
@@ -94,7 +95,7 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
         ended: job.finished_at.map(When),
         ended_at: job.finished_at.map_or(String::new(), |at| at.to_string()),
         unique_key: job.unique_key.map(Line),
-        timeout: job.timeout_seconds.map(|seconds| when::span(std::time::Duration::from_secs(seconds))),
+        timeout: job.timeout_seconds.map(|seconds| when::span(Duration::from_secs(seconds))),
         max_attempts: job.max_attempts,
         cancel_requested: job.cancel_requested,
         attempts,
@@ -119,13 +120,18 @@ fn attempt(attempt: &AttemptDetail) -> Attempt {
         worker: Line::of(&attempt.worker_id),
         outcome: attempt.outcome.map_or("RUNNING", |outcome| outcome.as_str()),
         started: When(attempt.started_at),
-        took: when::span(until.since(attempt.started_at)),
+        took: took(until.since(attempt.started_at)),
         heartbeat: attempt.heartbeat_at.map(When),
         expires: attempt.lease_expires_at.map(When),
         note: attempt.progress.as_ref().and_then(|progress| progress.note()).map(Line::of),
         progress: attempt.progress.clone(),
         error: attempt.error.as_deref().map(failed),
     }
+}
+
+/// How long it took; nobody wants the milliseconds of minutes.
+fn took(time: Duration) -> String {
+    when::span(if time < Duration::from_secs(10) { time } else { Duration::from_secs(time.as_secs()) })
 }
 
 fn failed(error: &RawValue) -> Failed {
