@@ -136,6 +136,13 @@ async fn ticked_jobs_are_cancelled_and_the_rest_is_left(server: TestServer) {
     let one = browser.submit(&site, &page, "/jobs", &[("cancel_one", &c)]).await;
     location(&one);
     assert_eq!(status(&server, &c).await, "CANCELLED");
+    // Enter presses the first button.
+    let buttons = page.body.split("<form method=\"post\" action=\"/jobs\">").nth(1).expect("a form");
+    let first = &buttons[buttons.find("<button").expect("a button")..];
+    let (name, value) = (crate::browser::attribute(first, "name"), crate::browser::attribute(first, "value"));
+    let waits = server.enqueue("s").await;
+    let pressed = browser.submit(&site, &page, "/jobs", &[(name, value), ("job", &waits)]).await;
+    assert_eq!((pressed.status, status(&server, &waits).await.as_str()), (422, "QUEUED"));
     let none = browser.submit(&site, &page, "/jobs", &[("act", "cancel")]).await;
     assert_eq!(none.status, 422);
     assert!(words(&none.body).contains("Tick the jobs that are meant"));
@@ -185,8 +192,12 @@ async fn a_job_explains_itself_and_shows_its_attempts(server: TestServer) {
     {
         assert!(said.contains(part), "{part}: {said}");
     }
+    assert!(said.contains(&format!("fernery job cancel --force {job_id}")), "{said}");
     assert!(page.find("id=\"attempt-2\"") < page.find("id=\"attempt-1\""), "newest first");
     assert!(page.contains("<details class=\"card\" id=\"payload\">"), "collapsed");
+    let page = browser.get(&site, &path).await;
+    let forced = browser.submit(&site, &page, &format!("{path}/cancel"), &[]).await;
+    assert_eq!((location(&forced), status(&server, &job_id).await.as_str()), (path.as_str(), "CANCELLED"));
     assert_eq!(browser.get(&site, "/job/019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f").await.status, 404);
     assert_eq!(browser.get(&site, "/job/nonsense").await.status, 400);
     server.stop().await;

@@ -6,7 +6,7 @@ use super::reply::PageReply;
 use super::show::{Id, Line, Ways, When};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, link};
-use crate::http::problem::{Code, Refusal, Refused};
+use crate::http::problem::{Code, Refused};
 use askama::Template;
 use fernery_client::wire::{JobPage, JobSummary};
 use fernery_core::{JobStatus, Timestamp, limits};
@@ -144,6 +144,11 @@ pub(super) async fn act(visit: Visit) -> Shown {
         Some(one) => one,
         None => (visit.form.text("act"), visit.form.all("job").collect()),
     };
+    if !matches!(act, "cancel" | "retry") {
+        // Enter on a box presses the first button of the form. That one does nothing: a row's button would cancel its job.
+        let detail = Line::of("Nothing was done. Press Cancel or Retry.");
+        return page(&visit, filter, 422, vec![(Id::of(""), detail)], 0).await;
+    }
     if jobs.is_empty() || jobs.len() > limits::PAGE_ROWS_MAX as usize {
         let detail = Line::of("Tick the jobs that are meant, at most 500.");
         return page(&visit, filter, 422, vec![(Id::of(""), detail)], 0).await;
@@ -155,8 +160,7 @@ pub(super) async fn act(visit: Visit) -> Shown {
         let ended: Ended = job.parse()?;
         let result: Result<(), Refused> = match act {
             "cancel" => cancel(&visit, &ended.job_id, false).await,
-            "retry" => retry(&visit, &ended).await,
-            _ => Err(Refusal::new(Code::BadRequest, "cancel or retry")),
+            _ => retry(&visit, &ended).await,
         };
         match result {
             Ok(()) => done += 1,

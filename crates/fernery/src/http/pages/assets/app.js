@@ -67,7 +67,7 @@ function put(fresh, topics) {
     if (old.outerHTML === now.outerHTML) continue;
     const active = document.activeElement;
     const inside = old.contains(active) ? active : null;
-    if (inside && inside.matches("input, textarea, select")) { topicsOf(old).forEach((t) => topics.has(t) && waiting.add(t)); continue; }
+    if (inside && inside.matches("input:not([type=checkbox]), textarea, select")) { topicsOf(old).forEach((t) => topics.has(t) && waiting.add(t)); continue; }
     for (const open of old.querySelectorAll("details[open][id]")) {
       const same = now.querySelector("#" + CSS.escape(open.id));
       if (same) same.open = true;

@@ -147,6 +147,11 @@ impl JobShown {
     /// An act from a terminal and by HTTP.
     fn ways(&self, act: &str) -> Ways {
         let id = &self.id;
+        if act == "force" {
+            let body = serde_json::json!({ "force": true }).to_string();
+            let path = api("/v1/jobs/", id, "/cancel");
+            return Ways::new(format!("fernery job cancel --force {id}"), "POST", &path, Some(&body));
+        }
         Ways::new(format!("fernery job {act} {id}"), "POST", &api("/v1/jobs/", id, &format!("/{act}")), None)
     }
 }
