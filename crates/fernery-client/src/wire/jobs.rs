@@ -275,6 +275,41 @@ pub struct JobDetail {
     pub cancel_requested: bool,
 }
 
+/// A job that a worker holds now.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HeldJob {
+    /// The job.
+    #[schemars(with = "schema::Id")]
+    pub job_id: JobId,
+    /// The stream.
+    #[schemars(with = "schema::Stream")]
+    pub stream: StreamName,
+    /// Who holds it.
+    pub worker_id: String,
+    /// Counts every claim.
+    pub attempt_no: u32,
+    /// When it was claimed.
+    #[schemars(with = "schema::Instant")]
+    pub started_at: Timestamp,
+    /// The last heartbeat.
+    #[schemars(with = "schema::Instant")]
+    pub heartbeat_at: Timestamp,
+    /// The end of the lease.
+    #[schemars(with = "schema::Instant")]
+    pub lease_expires_at: Timestamp,
+    /// It is to be cancelled.
+    pub cancel_requested: bool,
+}
+
+/// One page of the jobs that workers hold, oldest job first.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HeldJobPage {
+    /// The jobs.
+    pub held: Vec<HeldJob>,
+    /// The cursor of the next page; `null` on the last page.
+    pub next_cursor: Option<String>,
+}
+
 /// Why a job is not running, or what its state is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainResponse {

@@ -79,6 +79,29 @@ pub struct DeadLetterPage {
     pub next_cursor: Option<String>,
 }
 
+/// DEAD jobs of one stream with one error code.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetterGroup {
+    /// How many they are, of those that were looked at.
+    pub count: u64,
+    /// When the first of them died.
+    #[schemars(with = "schema::Instant")]
+    pub oldest_at: Timestamp,
+    /// The one that died last.
+    pub newest: DeadLetterInfo,
+}
+
+/// DEAD jobs by stream and error code, the group with the newest death first.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetterGroups {
+    /// The groups; at most 200.
+    pub groups: Vec<DeadLetterGroup>,
+    /// How many of the newest deaths were looked at: at most 2000.
+    pub looked_at: u64,
+    /// Whether there are more dead jobs, or more groups.
+    pub more: bool,
+}
+
 /// A filter for dead jobs; all given conditions must hold.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -30,7 +30,7 @@ use async_trait::async_trait;
 use fernery_core::artifact::ClaimRecord;
 use fernery_core::job::report::Answer;
 use fernery_core::job::retry::RetryPolicy;
-use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
+use fernery_core::{Holding, JobId, Progress, StreamName, Timestamp, limits};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -49,7 +49,7 @@ mod view;
 
 pub use holder::{Ask, Beat, BeatAnswer, Cause, Claimed, Completion, Failure, Proof};
 pub use new_job::{Enqueued, NewJob, Start, Unfit};
-pub use operator::{CancelAnswer, DeadFilter, DeadLetter, RetryAnswer};
+pub use operator::{CancelAnswer, DeadFilter, DeadGroup, DeadGroups, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
 pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
 pub use tokens::{TokenRow, Tokens};
@@ -216,6 +216,10 @@ pub trait Read: Send + Sync {
         after: Option<Cursor>,
         limit: usize,
     ) -> StoreResult<Page<DeadLetter>>;
+    /// Up to `limit` groups of dead jobs, of so many newest deaths.
+    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups>;
+    /// Up to `limit` leases, oldest job first, after the one that is given.
+    async fn leases(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>>;
     /// When the next scheduled job is due.
     async fn next_due(&self) -> StoreResult<Option<Timestamp>>;
     /// The leases under which workorders run, as claim records, oldest job first.

@@ -57,3 +57,23 @@ pub struct DeadLetter {
     /// The error of its last attempt, a JSON document.
     pub error: Option<String>,
 }
+
+/// Dead jobs of one stream with one error code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadGroup {
+    /// The one that died last.
+    pub newest: DeadLetter,
+    /// When the first of them died.
+    pub oldest_at: Timestamp,
+    /// How many they are.
+    pub jobs: u64,
+}
+
+/// Dead jobs by what they died of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadGroups {
+    /// The group with the newest death first.
+    pub groups: Vec<DeadGroup>,
+    /// How many of the newest deaths were looked at.
+    pub looked_at: u64,
+}

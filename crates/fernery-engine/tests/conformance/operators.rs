@@ -6,7 +6,8 @@ use crate::support::singly::*;
 use fernery_core::job::report::Answer;
 use fernery_core::{AttemptOutcome, JobId, JobStatus, Timestamp};
 use fernery_engine::store::{
-    BeatAnswer, CancelAnswer, DeadFilter, Enqueued, IdsLike, Keep, NewJob, Pass, RetryAnswer, TokenRow,
+    BeatAnswer, CancelAnswer, DeadFilter, DeadGroup, DeadGroups, Enqueued, IdsLike, Keep, NewJob, Pass,
+    RetryAnswer, TokenRow,
 };
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ on_every_backend!(
     purge_deletes_what_the_filter_means,
     retention_drops_what_ended_long_ago_and_nothing_else,
     dead_letters_have_a_retention_of_their_own,
+    dead_jobs_are_grouped_by_stream_and_code,
+    leases_are_listed_by_the_age_of_their_jobs,
     retention_works_in_bounded_batches_oldest_first,
     dead_jobs_are_listed_by_their_death_with_their_last_error,
     a_part_of_an_id_finds_the_jobs_that_it_means,
@@ -377,6 +380,47 @@ async fn dead_jobs_are_listed_by_their_death_with_their_last_error<B: Backend>()
     assert_eq!(first.rows[0].job_id, old.job_id);
     let second = store.dead_letters(DeadFilter::default(), first.next, 1).await.expect("read");
     assert_eq!(second.rows[0].job_id, young);
+}
+
+async fn dead_jobs_are_grouped_by_stream_and_code<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    let first = bury(store, job_on("mail")).await;
+    backend.advance(Duration::from_secs(1)).await;
+    let other = bury(store, job_on("build")).await;
+    backend.advance(Duration::from_secs(1)).await;
+    let last = bury(store, job_on("mail")).await;
+    let groups = store.dead_groups(100, 10).await.expect("read");
+    let seen = |groups: &DeadGroups| -> Vec<(JobId, String, u64)> {
+        let row = |group: &DeadGroup| (group.newest.job_id, group.newest.stream.to_string(), group.jobs);
+        groups.groups.iter().map(row).collect()
+    };
+    assert_eq!(seen(&groups), [(last, "mail".to_string(), 2), (other, "build".to_string(), 1)]);
+    assert_eq!(groups.looked_at, 3);
+    let mail = &groups.groups[0];
+    let oldest = all_dead(store, DeadFilter { job_ids: vec![first], ..DeadFilter::default() }).await;
+    assert_eq!(mail.oldest_at, oldest[0].buried_at);
+    assert!(mail.newest.error.is_some(), "{mail:?}");
+    // However many are dead, only the newest deaths are looked at.
+    let few = store.dead_groups(2, 10).await.expect("read");
+    assert_eq!((seen(&few)[0].2, few.looked_at), (1, 2));
+    let one = store.dead_groups(100, 1).await.expect("read");
+    assert_eq!((one.groups.len(), one.looked_at), (1, 3));
+}
+
+async fn leases_are_listed_by_the_age_of_their_jobs<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(enqueue_and_claim(store, job_on("s")).await.job_id);
+    }
+    enqueue(store, job_on("s")).await;
+    held.sort();
+    let first = store.leases(None, 2).await.expect("read");
+    assert_eq!(first.iter().map(|held| held.job_id).collect::<Vec<_>>(), held[..2]);
+    let rest = store.leases(Some(held[1]), 2).await.expect("read");
+    assert_eq!(rest.iter().map(|held| held.job_id).collect::<Vec<_>>(), held[2..]);
 }
 
 async fn a_part_of_an_id_finds_the_jobs_that_it_means<B: Backend>() {

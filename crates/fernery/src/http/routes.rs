@@ -233,11 +233,15 @@ pub static ROUTES: &[Route] = routes![
     POST "/v1/jobs/{id}/retry", OPERATOR, "Retry a DEAD or CANCELLED job from the beginning.",
         BodyRule::Optional(nothing), [200 of::<wire::RetryResponse>], jobs::retry, param: parameters::job_id,
         errors: &[Code::BadId, Code::NotFound, Code::Conflict];
+    GET "/v1/leases", READERS, "List the jobs that workers hold now, oldest job first.",
+        BodyRule::None, [200 of::<wire::HeldJobPage>], jobs::held, query: &[LIMIT, CURSOR], errors: PAGED;
     GET "/v1/dlq", READERS, "List DEAD jobs, newest first.",
         BodyRule::None, [200 of::<wire::DeadLetterPage>], dlq::list,
         query: &[("stream", "Only from this stream.", parameters::stream_name), ("code", "Only with this error code.", parameters::text),
             ("before", "Only jobs that died before this time.", parameters::instant), LIMIT, CURSOR],
         errors: &[Code::BadCursor];
+    GET "/v1/dlq/groups", READERS, "Group the newest 2000 DEAD jobs by stream and error code.",
+        BodyRule::None, [200 of::<wire::DeadLetterGroups>], dlq::groups;
     POST "/v1/dlq/redrive", OPERATOR, "Retry the matching DEAD jobs from the beginning.",
         BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive,
         errors: &[Code::Conflict];

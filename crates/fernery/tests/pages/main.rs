@@ -15,6 +15,7 @@ mod headers;
 mod live;
 mod names;
 mod now;
+mod queue;
 mod review;
 mod sign_in;
 mod tickets;

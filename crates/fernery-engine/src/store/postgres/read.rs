@@ -9,11 +9,12 @@ use super::rows::{
 };
 use crate::error::{StoreError, StoreResult};
 use crate::store::{
-    AttemptView, Cursor, DeadFilter, DeadLetter, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, Read,
+    AttemptView, Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, IdsFound, IdsLike, JobBrief,
+    JobFilter, JobView, Page, Read,
 };
 use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
-use fernery_core::{JobId, JobStatus, Progress, Timestamp, limits};
+use fernery_core::{Holding, JobId, JobStatus, Progress, Timestamp, limits};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -137,6 +138,17 @@ impl PostgresStore {
     }
 }
 
+fn dead_letter(row: &Row) -> StoreResult<DeadLetter> {
+    Ok(DeadLetter {
+        job_id: job_id(row, "job_id")?,
+        stream: rows::stream(row, "stream")?,
+        buried_at: instant(row, "buried_at")?,
+        reason: cell(row, "reason")?,
+        code: cell(row, "code")?,
+        error: cell(row, "error")?,
+    })
+}
+
 #[async_trait]
 impl Read for PostgresStore {
     async fn job(&self, id: JobId) -> StoreResult<Option<JobView>> {
@@ -227,20 +239,31 @@ impl Read for PostgresStore {
         let (stream, code, before) = terms(&filter);
         let count = rows_limit(limit);
         let params: [Param<'_>; 7] = [&stream, &code, &before, &ids, &at, &below, &count];
-        let mut found = Vec::new();
-        for row in self.read(include_str!("sql/dead_letters_page.sql"), &params).await? {
-            found.push(DeadLetter {
-                job_id: job_id(&row, "job_id")?,
-                stream: rows::stream(&row, "stream")?,
-                buried_at: instant(&row, "buried_at")?,
-                reason: cell(&row, "reason")?,
-                code: cell(&row, "code")?,
-                error: cell(&row, "error")?,
-            });
-        }
+        let found = self.read(include_str!("sql/dead_letters_page.sql"), &params).await?;
+        let found: Vec<DeadLetter> = found.iter().map(dead_letter).collect::<StoreResult<_>>()?;
         let full = found.last().filter(|_| found.len() == limit);
         let next = full.map(|last| Cursor::Buried { at: last.buried_at, job_id: last.job_id });
         Ok(Page { rows: found, next })
+    }
+
+    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups> {
+        let (newest, limit) = (rows_limit(newest), rows_limit(limit));
+        let found = self.read(include_str!("sql/dead_letters_groups.sql"), &[&newest, &limit]).await?;
+        let number = |row: &Row, name: &str| cell::<i64>(row, name).map(|n| u64::try_from(n).unwrap_or(0));
+        let group = |row: &Row| {
+            let (oldest_at, jobs) = (instant(row, "oldest_at")?, number(row, "jobs")?);
+            Ok(DeadGroup { newest: dead_letter(row)?, oldest_at, jobs })
+        };
+        Ok(DeadGroups {
+            looked_at: found.first().map_or(Ok(0), |row| number(row, "looked_at"))?,
+            groups: found.iter().map(group).collect::<StoreResult<_>>()?,
+        })
+    }
+
+    async fn leases(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>> {
+        let (after, limit) = (after.map_or(Uuid::nil(), JobId::uuid), rows_limit(limit));
+        let rows = self.read(include_str!("sql/leases_page.sql"), &[&after, &limit]).await?;
+        rows.iter().map(rows::holding).collect()
     }
 
     async fn next_due(&self) -> StoreResult<Option<Timestamp>> {

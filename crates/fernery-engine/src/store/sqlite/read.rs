@@ -4,7 +4,8 @@ use super::SqliteStore;
 use super::rows;
 use crate::error::StoreResult;
 use crate::store::{
-    AttemptView, Cursor, DeadFilter, DeadLetter, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, Read,
+    AttemptView, Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, IdsFound, IdsLike, JobBrief,
+    JobFilter, JobView, Page, Read,
 };
 use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
@@ -47,6 +48,14 @@ impl Read for SqliteStore {
         limit: usize,
     ) -> StoreResult<Page<DeadLetter>> {
         self.read(move |db| dead_letters(db, &filter, after, limit)).await
+    }
+
+    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups> {
+        self.read(move |db| dead_groups(db, newest, limit)).await
+    }
+
+    async fn leases(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>> {
+        self.read(move |db| leases(db, after, limit)).await
     }
 
     async fn next_due(&self) -> StoreResult<Option<Timestamp>> {
@@ -244,20 +253,44 @@ fn dead_letters(
         _ => (i64::MAX, Vec::new()),
     };
     let mut statement = db.prepare_cached(include_str!("sql/dead_letters_page.sql"))?;
-    let found = statement.query_map(params![p.stream, p.code, p.before, p.ids, at, below, limit], |row| {
-        Ok(DeadLetter {
-            job_id: rows::job_id(row, "job_id")?,
-            stream: rows::stream(row, "stream")?,
-            buried_at: rows::instant(row, "buried_at")?,
-            reason: row.get("reason")?,
-            code: row.get("code")?,
-            error: row.get("error")?,
-        })
-    })?;
+    let found =
+        statement.query_map(params![p.stream, p.code, p.before, p.ids, at, below, limit], dead_letter)?;
     let rows: Vec<_> = found.collect::<Result<_, _>>()?;
     let full = rows.last().filter(|_| rows.len() == limit);
     let next = full.map(|last: &DeadLetter| Cursor::Buried { at: last.buried_at, job_id: last.job_id });
     Ok(Page { rows, next })
+}
+
+fn dead_letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
+    Ok(DeadLetter {
+        job_id: rows::job_id(row, "job_id")?,
+        stream: rows::stream(row, "stream")?,
+        buried_at: rows::instant(row, "buried_at")?,
+        reason: row.get("reason")?,
+        code: row.get("code")?,
+        error: row.get("error")?,
+    })
+}
+
+fn dead_groups(db: &Connection, newest: usize, limit: usize) -> StoreResult<DeadGroups> {
+    let mut statement = db.prepare_cached(include_str!("sql/dead_letters_groups.sql"))?;
+    let mut found = statement.query(params![newest, limit])?;
+    let mut answer = DeadGroups::default();
+    while let Some(row) = found.next()? {
+        answer.looked_at = row.get("looked_at")?;
+        answer.groups.push(DeadGroup {
+            newest: dead_letter(row)?,
+            oldest_at: rows::instant(row, "oldest_at")?,
+            jobs: row.get("jobs")?,
+        });
+    }
+    Ok(answer)
+}
+
+fn leases(db: &Connection, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>> {
+    let after = after.map_or(Vec::new(), |job_id| job_id.uuid().as_bytes().to_vec());
+    let mut statement = db.prepare_cached(include_str!("sql/leases_page.sql"))?;
+    Ok(statement.query_map(params![after, limit], rows::holding)?.collect::<Result<_, _>>()?)
 }
 
 fn workorder_leases(db: &Connection, limit: usize) -> StoreResult<Vec<ClaimRecord>> {

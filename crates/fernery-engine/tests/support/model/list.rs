@@ -1,8 +1,10 @@
 //! Pages of the model: the whole list, from behind the cursor, cut at the limit.
 
 use super::state::{Job, Place, State};
-use fernery_core::JobStatus;
-use fernery_engine::store::{Cursor, DeadFilter, DeadLetter, JobBrief, JobFilter, Page};
+use fernery_core::{Holding, JobId, JobStatus};
+use fernery_engine::store::{
+    Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, JobBrief, JobFilter, Page,
+};
 
 impl State {
     pub(crate) fn dead_page(
@@ -15,6 +17,29 @@ impl State {
         dead.sort_by_key(|letter| std::cmp::Reverse((letter.buried_at, letter.job_id)));
         let on = |letter: &DeadLetter| Cursor::Buried { at: letter.buried_at, job_id: letter.job_id };
         cut(dead.into_iter().map(|letter| (on(&letter), letter)), after, limit)
+    }
+
+    pub(crate) fn dead_groups(&self, newest: usize, limit: usize) -> DeadGroups {
+        let dead = self.dead_page(&DeadFilter::default(), None, newest).rows;
+        let mut groups: Vec<DeadGroup> = Vec::new();
+        for letter in &dead {
+            let same = |group: &&mut DeadGroup| {
+                (&group.newest.stream, &group.newest.code) == (&letter.stream, &letter.code)
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => (group.oldest_at, group.jobs) = (letter.buried_at, group.jobs + 1),
+                None => {
+                    groups.push(DeadGroup { newest: letter.clone(), oldest_at: letter.buried_at, jobs: 1 })
+                }
+            }
+        }
+        groups.truncate(limit);
+        DeadGroups { groups, looked_at: dead.len() as u64 }
+    }
+
+    pub(crate) fn leases(&self, after: Option<JobId>, limit: usize) -> Vec<Holding> {
+        let held = self.jobs.values().filter_map(|job| job.holding().cloned());
+        held.filter(|held| after.is_none_or(|after| held.job_id > after)).take(limit).collect()
     }
 
     pub(crate) fn job_page(&self, filter: &JobFilter, after: Option<Cursor>, limit: usize) -> Page<JobBrief> {

@@ -10,15 +10,16 @@ mod state;
 use async_trait::async_trait;
 use fernery_core::job::report::{Answer, Reported};
 use fernery_core::job::settle::Ending;
-use fernery_core::{JobId, Progress, StreamName, Timestamp, limits};
+use fernery_core::{Holding, JobId, Progress, StreamName, Timestamp, limits};
 use fernery_engine::door::LeaseClock;
 use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
-    Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadLetter,
-    Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Keep, LivingProcess,
-    Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report, RetryAnswer,
-    SignIns, Store, StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens, Transactions,
+    Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadGroups,
+    DeadLetter, Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Keep,
+    LivingProcess, Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report,
+    RetryAnswer, SignIns, Store, StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens,
+    Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
@@ -206,6 +207,14 @@ impl Read for ModelStore {
         limit: usize,
     ) -> StoreResult<Page<DeadLetter>> {
         self.read(|state| state.dead_page(&filter, after, limit))
+    }
+
+    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups> {
+        self.read(|state| state.dead_groups(newest, limit))
+    }
+
+    async fn leases(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>> {
+        self.read(|state| state.leases(after, limit))
     }
 
     async fn next_due(&self) -> StoreResult<Option<Timestamp>> {

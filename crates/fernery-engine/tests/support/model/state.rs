@@ -132,7 +132,7 @@ impl Job {
         }
     }
 
-    fn holding(&self) -> Option<&Holding> {
+    pub(crate) fn holding(&self) -> Option<&Holding> {
         match &self.place {
             Place::Held(held) => Some(held),
             _ => None,

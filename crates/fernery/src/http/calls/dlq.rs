@@ -4,13 +4,18 @@ use super::workorder_jobs;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::{cursor, json};
-use fernery_client::wire::{DeadLetterInfo, DeadLetterPage, DeadLetterRequest, DeadLetterResponse};
+use fernery_client::wire::{
+    DeadLetterGroup, DeadLetterGroups, DeadLetterInfo, DeadLetterPage, DeadLetterRequest, DeadLetterResponse,
+};
 use fernery_core::limits;
-use fernery_engine::store::{DeadFilter, Pass};
+use fernery_engine::store::{DeadFilter, DeadLetter, Pass};
 use serde_json::Value;
 
 /// Characters of an error in a list.
 const MESSAGE_CHARS_MAX: usize = 200;
+/// The newest dead letters that are grouped, and the groups of one answer.
+const GROUPED_MAX: usize = 2_000;
+const GROUPS_MAX: usize = 200;
 /// Dead letters that one call may move.
 const MOVED_MAX: u64 = 1_000_000;
 
@@ -26,16 +31,32 @@ pub async fn list(call: Call) -> Replied {
     let bound_to = format!("dlq by death {filter:?}");
     let after = call.query.text("cursor").map(|text| cursor::read(text, &bound_to)).transpose()?;
     let page = call.server.engine().store().dead_letters(filter, after, call.page_rows()?).await?;
-    let letters = page.rows.into_iter().map(|letter| DeadLetterInfo {
+    let next_cursor = page.next.map(|next| cursor::write(&next, &bound_to));
+    let dead_letters = page.rows.into_iter().map(info).collect();
+    Reply::json(200, &DeadLetterPage { dead_letters, next_cursor })
+}
+
+/// `GET /v1/dlq/groups`
+pub async fn groups(call: Call) -> Replied {
+    let found = call.server.engine().store().dead_groups(GROUPED_MAX, GROUPS_MAX).await?;
+    let more = found.looked_at == GROUPED_MAX as u64 || found.groups.len() == GROUPS_MAX;
+    let groups = found.groups.into_iter().map(|group| DeadLetterGroup {
+        count: group.jobs,
+        oldest_at: group.oldest_at,
+        newest: info(group.newest),
+    });
+    Reply::json(200, &DeadLetterGroups { groups: groups.collect(), looked_at: found.looked_at, more })
+}
+
+fn info(letter: DeadLetter) -> DeadLetterInfo {
+    DeadLetterInfo {
         job_id: letter.job_id,
         stream: letter.stream,
         buried_at: letter.buried_at,
         reason: letter.reason,
         code: letter.code,
         message: letter.error.as_deref().and_then(said),
-    });
-    let next_cursor = page.next.map(|next| cursor::write(&next, &bound_to));
-    Reply::json(200, &DeadLetterPage { dead_letters: letters.collect(), next_cursor })
+    }
 }
 
 /// The beginning of what an error says.

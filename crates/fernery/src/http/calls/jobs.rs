@@ -10,8 +10,8 @@ use crate::http::wire::{cursor, json};
 use bytes::Bytes;
 use fernery_client::wire::{
     AttemptDetail, CancelOutcome, CancelRequest, CancelResponse, EnqueueManyResponse, EnqueueOutcome,
-    EnqueueRequest, EnqueuedItem, EnqueuedJob, ExplainResponse, FieldProblem, JobDetail, JobPage, JobSummary,
-    RetryResponse,
+    EnqueueRequest, EnqueuedItem, EnqueuedJob, ExplainResponse, FieldProblem, HeldJob, HeldJobPage,
+    JobDetail, JobPage, JobSummary, RetryResponse,
 };
 use fernery_core::{AttemptOutcome, JobId, JobStatus, StreamName, limits};
 use fernery_engine::Explanation;
@@ -291,6 +291,28 @@ pub async fn list(call: Call) -> Replied {
     });
     let next_cursor = page.next.map(|next| cursor::write(&next, &bound_to));
     Reply::json(200, &JobPage { jobs: jobs.collect(), next_cursor })
+}
+
+/// `GET /v1/leases`
+pub async fn held(call: Call) -> Replied {
+    const LIST: &str = "leases";
+    let after = call.query.text("cursor").map(|text| cursor::read::<JobId>(text, LIST)).transpose()?;
+    let rows = call.page_rows()?;
+    let mut leases = call.server.engine().store().leases(after, rows + 1).await?;
+    let more = leases.len() > rows;
+    leases.truncate(rows);
+    let next_cursor = leases.last().filter(|_| more).map(|last| cursor::write(&last.job_id, LIST));
+    let held = leases.into_iter().map(|lease| HeldJob {
+        job_id: lease.job_id,
+        stream: lease.stream,
+        worker_id: lease.worker_id,
+        attempt_no: lease.attempt_no,
+        started_at: lease.started_at,
+        heartbeat_at: lease.heartbeat_at,
+        lease_expires_at: lease.expires_at,
+        cancel_requested: lease.cancel_requested,
+    });
+    Reply::json(200, &HeldJobPage { held: held.collect(), next_cursor })
 }
 
 /// `GET /v1/jobs/{id}/explain`

@@ -6,7 +6,15 @@ use fernery_client::wire::Role;
 use fernery_engine::door;
 
 /// The pages that every page leads to: a name and a path. The script has their keys (`PLACES`).
-const NAV: &[(&str, &str)] = &[("Now", "/"), ("Board", "/board"), ("Runs", "/runs")];
+const NAV: &[(&str, &str)] = &[
+    ("Now", "/"),
+    ("Board", "/board"),
+    ("Runs", "/runs"),
+    ("Streams", "/streams"),
+    ("Jobs", "/jobs"),
+    ("Dead letters", "/dead"),
+    ("Workers", "/workers"),
+];
 
 /// A page that the navigation shows.
 #[derive(Clone, Debug)]

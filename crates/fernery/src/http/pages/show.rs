@@ -197,6 +197,23 @@ impl Display for Id {
     }
 }
 
+/// A text that is copied from here, in one line: what would not be seen is shown by its number.
+#[derive(Clone, Debug)]
+struct Plain<'a>(&'a str);
+
+impl HtmlSafe for Plain<'_> {}
+
+impl Display for Plain<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        inert(f, self.0, ' ')
+    }
+}
+
+/// A word of a command line, as a shell takes it.
+pub(super) fn shell(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The same act from a terminal and by HTTP, to be opened below a button.
 #[derive(Clone, Debug, Template)]
 #[template(path = "ways.html")]
@@ -210,13 +227,16 @@ impl HtmlSafe for Ways {}
 impl Ways {
     /// A command, and the call of the API that it makes.
     pub(super) fn new(command: impl Into<String>, method: &str, path: &str, body: Option<&str>) -> Self {
-        let body = body.map_or(String::new(), |body| {
-            format!(" -H 'Content-Type: application/json' -d '{}'", body.replace('\'', r"'\''"))
-        });
+        let body = body
+            .map_or(String::new(), |body| format!(" -H 'Content-Type: application/json' -d {}", shell(body)));
         let method = if method == "GET" { String::new() } else { format!(" -X {method}") };
         let curl =
             format!("curl{method} -H \"Authorization: Bearer $FERNERY_TOKEN\"{body} \"$FERNERY_URL{path}\"");
         Self { command: command.into(), curl }
+    }
+
+    fn lines(&self) -> [Plain<'_>; 2] {
+        [Plain(&self.command), Plain(&self.curl)]
     }
 }
 
@@ -236,6 +256,9 @@ mod tests {
         assert!(!Prose::of(hostile).to_string().contains("<script"));
         assert!(!Whole::of(hostile).to_string().contains("<script"));
         assert!(!Id::of("a\"><script>").to_string().contains("<script"));
+        let ways = Ways::new(format!("fernery dlq redrive --code {}", shell(hostile)), "POST", "/", None)
+            .to_string();
+        assert!(!ways.contains("<script") && !ways.contains('\u{202e}') && ways.contains("U+202E"), "{ways}");
     }
 
     #[test]

@@ -134,3 +134,10 @@ fn broken(error: &dyn std::fmt::Display) -> Refused {
 pub(super) fn api(before: &str, id: &str, after: &str) -> String {
     format!("{before}{}{after}", encode(id))
 }
+
+/// The address of a page with these fields; empty ones are left out.
+pub(super) fn link(path: &str, fields: &[(&str, &str)]) -> String {
+    let filled = fields.iter().filter(|(_, value)| !value.is_empty());
+    let pairs: Vec<String> = filled.map(|(name, value)| format!("{name}={}", encode(value))).collect();
+    if pairs.is_empty() { path.to_string() } else { format!("{path}?{}", pairs.join("&")) }
+}

@@ -67,10 +67,14 @@ function put(fresh, topics) {
     if (old.outerHTML === now.outerHTML) continue;
     const active = document.activeElement;
     const inside = old.contains(active) ? active : null;
-    if (inside && inside.matches("input, textarea, select")) { topicsOf(old).forEach((t) => topics.has(t) && waiting.add(t)); continue; }
+    if (inside && inside.matches("input:not([type=checkbox]), textarea, select")) { topicsOf(old).forEach((t) => topics.has(t) && waiting.add(t)); continue; }
     for (const open of old.querySelectorAll("details[open][id]")) {
       const same = now.querySelector("#" + CSS.escape(open.id));
       if (same) same.open = true;
+    }
+    for (const ticked of old.querySelectorAll("input:checked[id]")) {
+      const same = now.querySelector("#" + CSS.escape(ticked.id));
+      if (same) same.checked = true;
     }
     const at = old.querySelector(".at")?.id;
     old.replaceWith(now);
@@ -174,7 +178,7 @@ function dress(part) {
 
 // The keyboard -------------------------------------------------------------------------------------------------------------
 
-const PLACES = { n: "/", b: "/board", r: "/runs", t: "/triage", s: "/streams", j: "/jobs", d: "/dead-letters", w: "/workers", a: "/azollas", l: "/journal" };
+const PLACES = { n: "/", b: "/board", r: "/runs", s: "/streams", j: "/jobs", d: "/dead", w: "/workers" };
 let going = false;
 
 function move(by) {

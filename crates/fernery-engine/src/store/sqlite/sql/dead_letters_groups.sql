@@ -1,0 +1,21 @@
+-- Dead jobs by stream and error code, of the ?1 newest deaths: the cost is the same however many are dead. The group with the
+-- newest death first; each with its newest job and the error of that.
+WITH newest AS (
+    SELECT job_id, stream, buried_at, reason, code
+    FROM dead_letters
+    ORDER BY buried_at DESC, job_id DESC
+    LIMIT ?1
+), ranked AS (
+    SELECT job_id, stream, buried_at, reason, code,
+           count(*) OVER (PARTITION BY stream, code) AS jobs,
+           min(buried_at) OVER (PARTITION BY stream, code) AS oldest_at,
+           row_number() OVER (PARTITION BY stream, code ORDER BY buried_at DESC, job_id DESC) AS place
+    FROM newest
+)
+SELECT r.job_id, r.stream, r.buried_at, r.reason, r.code, r.jobs, r.oldest_at,
+       (SELECT a.error FROM attempts a WHERE a.job_id = r.job_id ORDER BY a.attempt_no DESC LIMIT 1) AS error,
+       (SELECT count(*) FROM newest) AS looked_at
+FROM ranked r
+WHERE r.place = 1
+ORDER BY r.buried_at DESC, r.job_id DESC
+LIMIT ?2
