@@ -178,7 +178,7 @@ async fn beside_a_newer_version_a_server_goes_on_and_a_start_is_refused() {
     let database = fresh_database().await;
     let url = database.url();
     let server = Server::start(&["--database", &url]);
-    let newer = "INSERT INTO fernery.schema_version VALUES (16, clock_timestamp());
+    let newer = "INSERT INTO fernery.schema_version VALUES (17, clock_timestamp());
                  ALTER TABLE fernery.jobs ADD COLUMN of_the_future text;
                  CREATE TABLE fernery.of_the_future (x integer);";
     database.client().await.batch_execute(newer).await.unwrap();
@@ -189,7 +189,7 @@ async fn beside_a_newer_version_a_server_goes_on_and_a_start_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let refused = run_in(dir.path(), ["up", "--listen", "127.0.0.1:0", "--database", &url]).exits(1);
     assert!(
-        refused.stderr.contains("schema version 16, this program supports versions up to 15"),
+        refused.stderr.contains("schema version 17, this program supports versions up to 16"),
         "{refused:?}"
     );
 }
