@@ -20,7 +20,7 @@ use fernery_client::wire::{ObjectiveDetail, WorkorderDetail, WorkorderDifference
 use fernery_core::names::unprintable_in;
 use fernery_core::percent::encode;
 use serde_json::Value;
-use standing::{Attempt, Can, Found, Landed};
+use standing::{Attempt, Can, GateFound, Landed};
 
 /// Characters of a text that would not be seen, as many as a page shows by their numbers.
 const ODD_MAX: usize = 50_000;
@@ -87,7 +87,7 @@ struct Review {
     at: Option<When>,
     /// What the executor says about its work.
     says: Prose,
-    evidence: Vec<Found>,
+    evidence: Vec<GateFound>,
     landing: Option<Landed>,
     attempts: Vec<Attempt>,
     /// The last run, if it is not this one.

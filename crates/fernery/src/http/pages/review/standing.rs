@@ -12,7 +12,7 @@ use fernery_core::pipeline::landing::{Fit, LandingState};
 use serde_json::Value;
 
 /// What one gate found.
-pub(super) struct Found {
+pub(super) struct GateFound {
     pub(super) result: String,
     pub(super) line: Line,
     /// What else there is to it.
@@ -57,12 +57,12 @@ pub(super) struct Can {
     pub(super) reopen: bool,
 }
 
-pub(super) fn evidence(run: &Value, path: &str) -> Vec<Found> {
+pub(super) fn evidence(run: &Value, path: &str) -> Vec<GateFound> {
     let each = |found: &Value| {
         let mut lines = of_gate(found).into_iter();
         let result = found["result"].as_str().unwrap_or("did not run").to_string();
         let program = found["command"].is_array();
-        Found {
+        GateFound {
             // The result stands before it already.
             line: Line(lines.next().unwrap_or_default().replacen(&format!(": {result}"), "", 1)),
             more: lines.map(|line| Line(line.trim_start().to_string())).collect(),
