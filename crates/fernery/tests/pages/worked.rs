@@ -104,7 +104,8 @@ pub(crate) async fn tried(server: &TestServer, id: &str, fit: Fit, why: Option<&
     let done = substrate.transact(move |sql| {
         let landing = landing::of(sql, &id)?.expect("a landing");
         let files: Vec<String> = why.iter().map(|_| "greet.sh".to_string()).collect();
-        landing::tried(sql, &landing, COMMIT, (Some(fit), why, &files))
+        let found = landing::Tried { fit: Some(fit), why: why.map(str::to_string), files, moved: false };
+        landing::tried(sql, &landing, COMMIT, &found)
     });
     assert!(done.await.expect("written"));
 }
