@@ -173,9 +173,9 @@ async fn what_waits_is_counted_without_snoozes_that_have_passed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn branches_with_patches_are_found_without_reading_the_patches() {
     let landings = "INSERT INTO fernery.landings (objective_id, azolla_id, run_id, work_order_id, repo_ref, base_branch, base_commit,
-                        patch_sha256, state, open, updated_at)
+                        patch_sha256, state, open, opened_at, updated_at)
                     SELECT 't' || n, CASE n % 3 WHEN 0 THEN 'b' ELSE 'a' END, 'r', 'w', 'repo' || n % 2, 'branch' || n % 4, 'c', 's',
-                        'OPEN', n % 5 > 0, now()
+                        'OPEN', n % 5 > 0, now(), now()
                     FROM generate_series(1, 20000) n";
     let next = include_str!("../../src/pipeline/sql/landings_branch_after.sql");
     let plan = plan_of(&[landings], next, "('a', 'repo0', 'branch0')").await;
