@@ -18,6 +18,8 @@ words!(
         Landing = "LANDING",
         /// It is confirmed, and its patch was wanted and did not land.
         NotLanded = "NOT_LANDED",
+        /// It came from another instance, finished and confirmed: nothing here ends the waiting by itself.
+        FinishedElsewhere = "FINISHED_ELSEWHERE",
         Cancelled = "CANCELLED",
     }
 );
@@ -37,6 +39,7 @@ impl Stands {
             ObjectiveStatus::Blocked => Self::Stopped,
             ObjectiveStatus::Done if unconfirmed => Self::NotConfirmed,
             ObjectiveStatus::Done if landing.is_some_and(LandingState::is_wanted) => Self::Landing,
+            ObjectiveStatus::Done if landing.is_none() => Self::FinishedElsewhere,
             ObjectiveStatus::Done => Self::NotLanded,
         }
     }
@@ -54,7 +57,7 @@ pub struct Dependency {
 impl Dependency {
     /// Whether it never resolves by itself.
     pub fn is_given_up(&self) -> bool {
-        self.stands == Stands::Cancelled
+        matches!(self.stands, Stands::Cancelled | Stands::FinishedElsewhere)
     }
 
     /// What it waits for.
@@ -67,18 +70,19 @@ impl Dependency {
             Stands::NotConfirmed => format!("waits for {on}, whose result nobody has confirmed yet"),
             Stands::Landing => format!("waits for {on}, whose patch is being merged"),
             Stands::NotLanded => format!("waits for {on}, whose patch was not merged"),
+            Stands::FinishedElsewhere => format!("waits for {on}, which was finished in another instance"),
             Stands::Cancelled => format!("waits for {on}, which was cancelled"),
         }
     }
 
-    /// The command of a person that moves the other ticket, or, if that is cancelled, the waiting one; `None`: no single one does.
+    /// The command of a person that moves the other ticket, or, if nothing does, the waiting one; `None`: no single one does.
     pub fn moved_by(&self, waiting: &ObjectiveId) -> Option<String> {
         let on = &self.on;
         match self.stands {
             Stands::NotApproved => Some(format!("fernery ticket approve {on}")),
             Stands::NotConfirmed => Some(format!("fernery ticket confirm {on}")),
             Stands::NotLanded => Some(format!("fernery ticket merge {on}")),
-            Stands::Cancelled => {
+            Stands::Cancelled | Stands::FinishedElsewhere => {
                 Some(format!("fernery ticket unblock {waiting} --blocker {}", self.blocker_id))
             }
             Stands::UnderWay | Stands::Stopped | Stands::Landing => None,
@@ -89,7 +93,7 @@ impl Dependency {
     pub fn action(&self, waiting: &ObjectiveId) -> String {
         let (on, sentence) = (&self.on, self.sentence());
         match (self.moved_by(waiting), self.stands) {
-            (Some(command), Stands::Cancelled) => {
+            (Some(command), Stands::Cancelled | Stands::FinishedElsewhere) => {
                 format!("It {sentence}. To go on without it: {command}")
             }
             (Some(command), _) => format!("It {sentence}: {command}. Then it goes on by itself"),

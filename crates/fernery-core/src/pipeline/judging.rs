@@ -12,7 +12,7 @@ use super::question;
 use super::repetition::Repetition;
 use super::scheduling::{again, first_line, whole_line};
 use crate::artifact::{
-    BlockerKind, GateResult, Objective, ObjectiveId, ObjectiveStatus, OutputBundle, PauseReason,
+    BlockerKind, GateResult, Objective, ObjectiveId, ObjectiveStatus, OutputBundle, PauseReason, RunId,
 };
 use crate::blueprint::{Blueprint, Gate};
 
@@ -122,20 +122,25 @@ pub struct Case<'a> {
     pub failures: u32,
     /// How this attempt repeats the one before it under the same approval.
     pub repeats: Option<Repetition>,
-    /// Whether an earlier run of it passed.
-    pub passed_before: bool,
+    /// The last earlier run of it that passed.
+    pub passed_before: Option<RunId>,
 }
 
 /// Decides what a verdict means. Where an earlier run passed and nothing goes on by itself, that run can be kept.
 pub fn judge(case: &Case<'_>, verdict: &Verdict) -> Judgement {
     let mut judgement = judged(case, verdict);
-    if case.passed_before && judgement.step == Some(Step::GiveUp) {
+    if let (Some(run), Some(Step::GiveUp)) = (&case.passed_before, judgement.step) {
         let id = &case.objective.objective_id;
         // Three at most: who keeps the run reads it first.
         judgement.actions.retain(|action| *action != look(id));
-        judgement.actions.push(format!("Or keep the run that passed before: fernery ticket merge {id}"));
+        judgement.actions.push(keep_run(id, run));
     }
     judgement
+}
+
+/// How a person keeps a run that passed, where what came after it did not.
+pub fn keep_run(id: &ObjectiveId, run: &RunId) -> String {
+    format!("Or keep the run that passed before: fernery ticket confirm {id} --run {run}")
 }
 
 fn look(id: &ObjectiveId) -> String {

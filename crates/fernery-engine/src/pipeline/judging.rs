@@ -113,8 +113,8 @@ fn conclude_one(
     let repeats = repeats(sql, evaluated, &row, &verdict, snapshot.as_ref())?;
     row.spent.charge(work.spent_ms, &gate_input.bundle.metadata);
     let passed_before = match verdict {
-        Verdict::Pass => false,
-        _ => reading::passed_run(sql, &row.objective.objective_id)?.is_some(),
+        Verdict::Pass => None,
+        _ => reading::passed_run(sql, &row.objective.objective_id)?.map(|run| run.record.run_id),
     };
     let case = Case {
         objective: &row.objective,

@@ -36,19 +36,22 @@ pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> S
     notices::of_pause(sql, key)
 }
 
-/// The pauses that wait for a person, newest first: of each ticket the last one. So many of each azolla at most.
+/// The pauses that wait for a person, newest first: of each ticket the last one, and only if it has none of its own that it is
+/// overdue. So many of each azolla at most.
 pub fn unanswered(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<Paused>> {
     let mut found: BTreeMap<ObjectiveId, Paused> = BTreeMap::new();
-    for azolla in azollas::ids(sql)? {
+    let azollas = azollas::ids(sql)?;
+    for azolla in &azollas {
         let cells = [azolla.as_str().into(), limit.into(), sql.calendar().into()];
         let rows = sql.query(include_str!("sql/pauses_unanswered.sql"), &cells)?;
-        let of_azolla = rows.iter().map(reading::paused).collect::<StoreResult<Vec<_>>>()?;
-        for pause in of_azolla.into_iter().chain(deadlines::unanswered(sql, &azolla, limit)?) {
-            let id = pause.pause.objective_id.clone();
-            let newer = found.get(&id).is_none_or(|known| known.pause.created_at < pause.pause.created_at);
-            if newer {
-                found.insert(id, pause);
-            }
+        for pause in rows.iter().map(reading::paused) {
+            let pause = pause?;
+            found.insert(pause.pause.objective_id.clone(), pause);
+        }
+    }
+    for azolla in &azollas {
+        for overdue in deadlines::unanswered(sql, azolla, limit)? {
+            found.entry(overdue.pause.objective_id.clone()).or_insert(overdue);
         }
     }
     let mut all: Vec<Paused> = found.into_values().collect();

@@ -140,7 +140,8 @@ async fn a_run_that_passed_can_be_kept_when_what_came_after_it_did_not<B: Backen
     assert_eq!(world.status(&ticket).await, ObjectiveStatus::Blocked);
     let actions =
         world.chain(&ticket).await.pauses.last().expect("a pause").pause.prioritized_actions.clone();
-    assert!(actions.iter().any(|action| action.ends_with("fernery ticket merge t")), "{actions:?}");
+    let keep = format!("fernery ticket confirm t --run {good_run}");
+    assert!(actions.iter().any(|action| action.ends_with(&keep)), "{actions:?}");
     assert!(actions.len() <= 3, "{actions:?}");
     // Only the run that passed.
     let bad_run = world.last_run(&ticket).await;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 on_both_backends!(
     an_answer_outlives_the_approvals_that_follow_it,
     an_answer_is_told_until_the_ticket_is_reopened,
+    an_answer_outlives_a_rework_that_happens_by_itself,
 );
 
 /// The ticket's next attempt asks; it is BLOCKED then.
@@ -93,4 +94,17 @@ async fn an_answer_is_told_until_the_ticket_is_reopened<B: Backend>() {
     world.act(move |sql, who| decisions::reopen(sql, who, &of, &again)).await.expect("reopened");
     let prompt = told(&world, crate::pipeline::world::good()).await;
     assert!(prompt.contains("make it blue") && !prompt.contains("Answer of the operator"), "{prompt}");
+}
+
+async fn an_answer_outlives_a_rework_that_happens_by_itself<B: Backend>() {
+    let (world, ticket) = World::<B>::with_ticket("").await;
+    ask(&world, &ticket, "Which colour?").await;
+    answer(&world, &ticket, "red").await;
+    // As a rework writes it.
+    let rework = "INSERT INTO decisions (record_id, objective_id, kind, digest, shown, who, note, created_at)
+                  SELECT 'rework', objective_id, 'REOPEN', digest, shown, 'fernery', NULL, created_at FROM decisions
+                  WHERE kind = 'ANSWER';";
+    world.sql(rework, &[]).await;
+    let prompt = told(&world, crate::pipeline::world::good()).await;
+    assert!(has_both(&prompt, "Which colour?", "red"), "{prompt}");
 }

@@ -60,6 +60,8 @@ async fn a_refused_thought_is_not_lost(server: TestServer) {
     with_azollas(&server).await;
     let (mut browser, site) = signed_in(&server, &server.operator).await;
     let page = browser.get(&site, "/").await;
+    let blank = browser.submit(&site, &page, "/capture", &[("raw_content", "  \n ")]).await;
+    assert!(blank.status == 422 && blank.body.contains("write down a thought"), "{}", blank.body);
     let long = "<thought> ".repeat(7_000);
     let refused = browser.submit(&site, &page, "/capture", &[("raw_content", &long)]).await;
     assert!((400..500).contains(&refused.status), "{}", refused.status);

@@ -117,7 +117,8 @@ pub(in crate::pipeline) fn unanswered(
     by: &AzollaId,
     limit: i64,
 ) -> StoreResult<Vec<Paused>> {
-    let told = sql.query(include_str!("../sql/deadlines_told.sql"), &[by.as_str().into(), limit.into()])?;
+    let cells = [by.as_str().into(), limit.into(), sql.calendar().into()];
+    let told = sql.query(include_str!("../sql/deadlines_told.sql"), &cells)?;
     let keys = told.iter().map(|row| Ok(key(by, (row.text(0)?, row.text(1)?), row.at(2)?)));
     let keys: Vec<String> = keys.collect::<StoreResult<_>>()?;
     let asked = keys.iter().map(|key| (include_str!("../sql/pause_by_key.sql"), vec![key.into()]));

@@ -7,11 +7,12 @@ use crate::cli::failure::Outcome;
 use crate::cli::run::evidence::of_run;
 use crate::cli::screen::{Cell, Paint, Screen, plain, wrapped};
 use fernery_client::wire::{ApprovalView, ObjectiveDetail};
-use fernery_core::artifact::{BlockerRef, Objective, ObjectiveStatus};
+use fernery_core::artifact::{BlockerRef, Objective, ObjectiveStatus, RunId};
 use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::inbox::label::is_same;
 use fernery_core::inbox::marks;
 use fernery_core::pipeline::dependency::{Dependency, asks_somebody};
+use fernery_core::pipeline::judging::keep_run;
 use fernery_core::pipeline::waiting::Waiting;
 use fernery_core::{Progress, Timestamp};
 use serde_json::Value;
@@ -306,9 +307,12 @@ pub(crate) fn next(detail: &ObjectiveDetail) -> Vec<String> {
                 || vec![format!("fernery ticket unblock {id} --all")],
                 |pause| pause.prioritized_actions.clone(),
             );
-            let keep = format!("fernery ticket merge {id}");
-            if merge::is_kept(detail) && !actions.iter().any(|action| action.ends_with(&keep)) {
-                actions.push(format!("Or keep the run that passed before: {keep}"));
+            let passed = merge::passed(detail).and_then(|run| run["run_id"].as_str());
+            if let (true, Some(run)) = (merge::is_kept(detail), passed) {
+                let keep = keep_run(id, &RunId::stored(run));
+                if !actions.contains(&keep) {
+                    actions.push(keep);
+                }
             }
             actions
         }

@@ -6,7 +6,7 @@ use super::reply::PageReply;
 use super::show::{Id, Line, Ways, When};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
-use crate::http::problem::{Code, Refused};
+use crate::http::problem::{Code, Refusal, Refused};
 use crate::orientation;
 use askama::Template;
 use fernery_client::wire::{
@@ -244,6 +244,10 @@ pub(super) async fn orient(visit: Visit) -> Shown {
 /// `POST /capture`
 pub(super) async fn capture(visit: Visit) -> Shown {
     let text = visit.form.text("raw_content").to_string();
+    if text.trim().is_empty() {
+        let refused = Refusal::field(Code::Invalid, "/raw_content", "is empty: write down a thought");
+        return page(&visit, refused.code.status(), text, Said::of(&refused)).await;
+    }
     let body = CaptureRequest {
         raw_content: Some(text.clone()),
         capture_id: Some(CaptureId::stored(&visit.act_id())),

@@ -18,12 +18,12 @@ fn a_run_that_passed_before_a_reopening_in_vain_still_comes_home() {
         let repo = yard.repo();
         let seen = yard.objective("t");
         let pause = seen["pauses"].as_array().unwrap().last().unwrap();
-        let keep = "Or keep the run that passed before: fernery ticket merge t";
-        assert!(pause["prioritized_actions"].as_array().unwrap().iter().any(|of| of == keep), "{pause:#}");
-        let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
-        assert_eq!(shown.matches("fernery ticket merge t").count(), 1, "{shown}");
-        // To confirm is to say which run is meant.
         let run = seen["runs"][0]["run_id"].as_str().unwrap();
+        let keep = format!("Or keep the run that passed before: fernery ticket confirm t --run {run}");
+        assert!(pause["prioritized_actions"].as_array().unwrap().iter().any(|of| *of == keep), "{pause:#}");
+        let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
+        assert_eq!(shown.matches("fernery ticket confirm t --run").count(), 1, "{shown}");
+        // To confirm is to say which run is meant.
         let refused = yard.server.run(["ticket", "confirm", "t"]).exits(4).stderr;
         assert!(refused.contains(&format!("fernery ticket confirm t --run {run}")), "{refused}");
         // A script that merges keeps no run that was sent back.

@@ -78,6 +78,14 @@ pub(in crate::http::pages) async fn create(visit: Visit) -> Shown {
 }
 
 impl New {
+    /// The repository that is meant where there is one alone.
+    fn only_repo(&self) -> &str {
+        match self.repos.as_slice() {
+            [only] => only,
+            _ => "",
+        }
+    }
+
     fn typed_or<'a>(&'a self, field: &str, first: &'a str) -> &'a str {
         if self.typed.has(field) { self.typed.text(field) } else { first }
     }
