@@ -52,13 +52,15 @@ async fn jobs_from_a_server_without_redis_or_of_a_resumed_stream_come_first() {
     let high = enqueue(&without.target, "high", 1).await;
     operate(world.target(), "/v1/streams/high/pause").await;
     let held = world.claim(&["high", "low"], 0).await.expect("a job");
-    assert_eq!(held["job_id"], json!(low[0]), "nothing is claimed from a paused stream");
+    // Which of the two is open: the message of the first may still be in the hand of the claim before.
+    let (claimed, rest): (Vec<_>, Vec<_>) = low.into_iter().partition(|id| held["job_id"] == json!(id));
+    assert_eq!(claimed.len(), 1, "nothing is claimed from a paused stream: {held}");
     complete(world.target(), &held).await;
     operate(world.target(), "/v1/streams/high/resume").await;
     let held = world.claim(&["high", "low"], 0).await.expect("a job");
     assert_eq!(held["job_id"], json!(high[0]));
     complete(world.target(), &held).await;
-    world.drains_all(&["high", "low"], &low[1..]).await;
+    world.drains_all(&["high", "low"], &rest).await;
     world.is_at_rest(&["low"]).await;
 }
 
