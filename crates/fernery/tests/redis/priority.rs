@@ -52,7 +52,7 @@ async fn jobs_from_a_server_without_redis_or_of_a_resumed_stream_come_first() {
     let high = enqueue(&without.target, "high", 1).await;
     operate(world.target(), "/v1/streams/high/pause").await;
     let held = world.claim(&["high", "low"], 0).await.expect("a job");
-    // Which of the two is open: the message of the first may still be in the hand of the claim before.
+    // Which of the two is open: messages are hints, and no order within a stream is promised with them.
     let (claimed, rest): (Vec<_>, Vec<_>) = low.into_iter().partition(|id| held["job_id"] == json!(id));
     assert_eq!(claimed.len(), 1, "nothing is claimed from a paused stream: {held}");
     complete(world.target(), &held).await;
