@@ -94,7 +94,7 @@ pub struct AzollaChange {
     pub after: Option<Digest>,
     /// The parts that differ.
     pub difference: Vec<Difference>,
-    /// Tickets in TODO or BLOCKED whose approval does not cover the new blueprint: each becomes NEW and has to be approved again. Of
+    /// Tickets in TODO or BLOCKED whose approval does not cover the new blueprint: each has to be approved again. Of
     /// the newest 100 of each status.
     #[serde(default)]
     #[schemars(with = "Vec<schema::ArtifactId>")]

@@ -95,7 +95,7 @@ fn voided(change: &AzollaChange, applied: bool) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let what = if applied { "approvals that are void now" } else { "approvals that it would void" };
     Some(format!(
-        "  {what}: {named}{more}. Each becomes NEW, and is approved again by: fernery ticket approve {first}"
+        "  {what}: {named}{more}. Each has to be approved again, a BLOCKED one once it is unblocked: fernery ticket show {first}"
     ))
 }
 

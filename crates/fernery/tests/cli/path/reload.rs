@@ -171,8 +171,7 @@ fn approvals_that_a_change_voids_are_named(server: &Server) {
     assert_eq!(would["azollas"][0]["voided"], json!(["T-2", "T-3"]), "{would:#}");
     let done = server.run(["azolla", "reload"]).exits(0).stdout;
     assert!(
-        done.contains("approvals that are void now: T-2, T-3.")
-            && done.contains("fernery ticket approve T-2"),
+        done.contains("approvals that are void now: T-2, T-3.") && done.contains("fernery ticket show T-2"),
         "{done}"
     );
 }
