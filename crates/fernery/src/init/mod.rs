@@ -84,7 +84,7 @@ pub(crate) fn blueprint(repository: &Repository<'_>) -> String {
         r#"# How tickets of this repository are worked on and judged. It contains what differs from the built-in blueprint;
 # `fernery azolla show --default` prints that one and explains every key, `fernery azolla check FILE` names every mistake.
 #
-# An approval covers this file: if it changes, approved tickets go back to NEW.
+# An approval covers this file: if it changes, tickets have to be approved again.
 extends = "mec"
 azolla_id = {}
 description = {}
