@@ -180,10 +180,12 @@ async fn a_cancel_and_a_verdict_at_once_both_come_through<B: Backend>() {
         })
         .await;
         let chain = world.chain(&ticket).await;
-        assert_eq!([chain.runs.len(), chain.pauses.len()], [1, 1]);
+        // A cancel that comes after the verdict makes a pause of its own; one that comes before it leaves that to the verdict.
+        let made = [chain.runs.len(), chain.pauses.len()];
+        assert!(matches!(made, [1, 1 | 2]), "{made:?} runs and pauses");
         let objective = world.row(&ticket).await.objective;
         let ended = (objective.status.as_str(), objective.blocked_reason.as_deref());
-        assert!(matches!(ended, ("DONE", None) | ("BLOCKED", Some("cancelled"))), "{ended:?}");
+        assert_eq!(ended, ("BLOCKED", Some("cancelled")), "a cancel is taken in every status");
     }
 }
 
