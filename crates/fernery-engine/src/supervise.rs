@@ -7,6 +7,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -125,7 +126,8 @@ impl Loops {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        tokio::spawn(self.clone().keep_running(name, work))
+        let boxed: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(self.clone().keep_running(name, work));
+        tokio::spawn(boxed)
     }
 
     /// What [`Loops::run`] spawns.

@@ -48,6 +48,7 @@ mod up;
 mod worker;
 
 use crate::bench::{self, BenchArgs, ReaderLeft};
+use crate::block_on::block_on;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use commands::{Cli, Command, Global};
@@ -160,7 +161,7 @@ fn run(cli: Cli) -> Outcome {
 fn run_bench(args: BenchArgs, screen: Screen) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let check = args.check;
-    match runtime.block_on(bench::run(args, screen.json)) {
+    match block_on(&runtime, bench::run(args, screen.json)) {
         Ok(0) => Ok(()),
         Ok(missed) if check => {
             let missed = counted(missed, "figure");
@@ -181,7 +182,7 @@ fn run_bench(args: BenchArgs, screen: Screen) -> Outcome {
 fn with_server(global: &Global, command: impl AsyncFnOnce(&Client) -> Outcome) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let server = global.server()?;
-    runtime.block_on(command(&server.client)).map_err(|failure| server.explain_refusal(failure))
+    block_on(&runtime, command(&server.client)).map_err(|failure| server.explain_refusal(failure))
 }
 
 fn print_help(error: &clap::Error) -> Outcome {

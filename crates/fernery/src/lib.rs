@@ -4,6 +4,7 @@
 //! `fernery-engine`.
 
 mod bench;
+mod block_on;
 pub mod cli;
 pub mod config;
 mod demo;

@@ -4,6 +4,7 @@ use super::Global;
 use super::config::in_force;
 use super::failure::{Failure, Outcome};
 use super::screen::{Cell, Screen, json_inert};
+use crate::block_on::block_on;
 use clap::{Args, Subcommand};
 use fernery_core::names::nearest;
 use fernery_core::profile::Profile;
@@ -127,7 +128,7 @@ fn looked_at(profiles: Vec<Sourced>) -> Outcome<Vec<(Sourced, Option<Usable>)>> 
     let machine = Machine::here()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut found: Vec<Option<Usable>> = profiles.iter().map(|_| None).collect();
-    runtime.block_on(async {
+    block_on(&runtime, async {
         let mut looks = JoinSet::new();
         for (nth, sourced) in profiles.iter().enumerate() {
             let Ok(profile) = sourced.profile.clone() else { continue };

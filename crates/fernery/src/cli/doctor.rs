@@ -6,6 +6,7 @@ use super::config::{in_force, warn_of_unknown_env};
 use super::failure::{Failure, Outcome};
 use super::screen::{Cell, Screen, json_inert};
 use super::server::env_text;
+use crate::block_on::block_on;
 use crate::doctor::{self, Caller, Finding, Level};
 use crate::serve::data_dir::URL_FILE;
 use clap::Args;
@@ -46,7 +47,7 @@ pub(super) fn run(doctor: Doctor, global: &Global, screen: Screen) -> Outcome {
     let ca = std::env::var_os("FERNERY_CA").filter(|v| !v.is_empty()).map(PathBuf::from);
     let caller = Caller { url, ca, url_file: URL_FILE, data_origin: in_force.data_origin() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let findings = runtime.block_on(doctor::examine(&settings, &caller));
+    let findings = block_on(&runtime, doctor::examine(&settings, &caller));
     if screen.json {
         let text =
             serde_json::to_string(&findings).map_err(|error| Failure::lost("output", error.to_string()))?;

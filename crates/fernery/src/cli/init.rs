@@ -3,6 +3,7 @@
 use super::Global;
 use super::failure::{Failure, Outcome};
 use super::screen::{Screen, json_inert, plain};
+use crate::block_on::block_on;
 use crate::init::{self, Repository, Seen};
 use clap::Args;
 use fernery_core::profile::Profile;
@@ -138,7 +139,7 @@ fn agents() -> Outcome<Agents> {
     let real = Profile::names().filter_map(Profile::builtin).filter(|profile| !profile.install.is_empty());
     let mut found = Agents { agent: None, logged_out: Vec::new() };
     for profile in real {
-        let usable = runtime.block_on(profiles::judged(&profile, &machine));
+        let usable = block_on(&runtime, profiles::judged(&profile, &machine));
         if usable.lacks.is_empty() {
             found.agent.get_or_insert(profile.name);
         } else if usable.logged_out {

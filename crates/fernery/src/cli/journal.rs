@@ -4,6 +4,7 @@ use super::Global;
 use super::failure::{Failure, Outcome};
 use super::pages::{self, Listing, Paging};
 use super::screen::{Cell, Screen, counted, plain};
+use crate::block_on::block_on;
 use crate::workers::HEAD_FILE;
 use clap::{Args, Subcommand};
 use fernery_client::Client;
@@ -73,7 +74,7 @@ pub(super) fn verify(_: &Verify, global: &Global, screen: Screen) -> Outcome {
             server.client.get("/v1/journal/verify", &query, WALK_WITHIN).await.map_err(Failure::from)?;
         Ok(reply.read()?)
     };
-    let verdict = runtime.block_on(walk).map_err(|failure: Failure| server.explain_refusal(failure))?;
+    let verdict = block_on(&runtime, walk).map_err(|failure: Failure| server.explain_refusal(failure))?;
     let fault = verdict.fault.clone().or_else(|| against(kept.as_ref(), &verdict));
     if screen.json {
         let answer = json!({ "entries": verdict.entries, "head": verdict.head, "fault": fault,

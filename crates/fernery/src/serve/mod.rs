@@ -7,6 +7,7 @@ mod port;
 pub(crate) mod running;
 mod spool_delivery;
 
+use crate::block_on::block_on;
 use crate::config::{ConfigError, Settings, database};
 use crate::http::{self, Running, ServeSettings};
 use crate::outgoing::notices::Allowed;
@@ -71,7 +72,7 @@ pub(crate) fn host<E: From<Stopped>>(
     // Polls for I/O four times as often as the default: under a flood, heartbeats wait for the next poll.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().event_interval(16).build();
     let runtime = runtime.map_err(Stopped::start)?;
-    let outcome = runtime.block_on(serve(settings, work));
+    let outcome = block_on(&runtime, serve(settings, work));
     // Tasks that still run have had their time to end.
     runtime.shutdown_background();
     drop(held);

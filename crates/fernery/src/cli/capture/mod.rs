@@ -7,6 +7,7 @@ use super::Global;
 use super::failure::{Failure, Outcome};
 use super::screen::{Screen, json_inert, remark};
 use super::server::{Server, env_text};
+use crate::block_on::block_on;
 use crate::serve::data_dir;
 use crate::spool::{self, Kept, Spool};
 use clap::Args;
@@ -179,11 +180,11 @@ pub(super) fn run(capture: &Capture, global: &Global, screen: Screen) -> Outcome
     let global = &global.with_own_data()?;
     if capture.words == ["-"] {
         let place = Place::find(global)?;
-        return runtime.block_on(lines::run(&|raw| capture.request(raw), &place, global, screen));
+        return block_on(&runtime, lines::run(&|raw| capture.request(raw), &place, global, screen));
     }
     let request = capture.request(capture.content()?);
     let place = Place::find(global)?;
-    runtime.block_on(one(request, &place, global, screen))
+    block_on(&runtime, one(request, &place, global, screen))
 }
 
 async fn one(request: CaptureRequest, place: &Place, global: &Global, screen: Screen) -> Outcome {

@@ -1,5 +1,6 @@
 //! Work on a database without a server: a SQLite file must be free, PostgreSQL need not be.
 
+use crate::block_on::block_on;
 use crate::cli::failure::{Failure, Outcome};
 use crate::config::database;
 use fernery_engine::store::{Store, postgres, sqlite};
@@ -29,7 +30,7 @@ pub(super) fn on_database<T>(
         }
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    block_on(&runtime, async {
         if let Database::Postgres(url) = database {
             let found = postgres::health::look(url).await.map_err(failed)?;
             if found.schema_version.map_err(failed)?.is_none() {

@@ -9,6 +9,7 @@ mod story;
 use super::Global;
 use super::failure::{Failure, Outcome};
 use super::screen::Screen;
+use crate::block_on::block_on;
 use crate::config::table::setting;
 use crate::config::{Given, Inputs, Settings, Source};
 use crate::serve;
@@ -62,8 +63,8 @@ pub(super) fn run(demo: Demo, global: &Global, screen: Screen) -> Outcome {
         )));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let tier = runtime.block_on(contained(demo.sandbox))?;
-    let folder = runtime.block_on(Folder::make(&demo.dir, demo.sandbox))?;
+    let tier = block_on(&runtime, contained(demo.sandbox))?;
+    let folder = block_on(&runtime, Folder::make(&demo.dir, demo.sandbox))?;
     drop(runtime);
     let settings = settings(&folder)?;
     let story = Story { folder: &folder, tier, yes: demo.yes, screen };

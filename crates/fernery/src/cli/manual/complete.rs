@@ -2,6 +2,7 @@
 //!
 //! A person waits at the prompt: it makes one short call, says nothing about what goes wrong, and ends in time.
 
+use crate::block_on::block_on;
 use crate::cli::screen::ids::short;
 use crate::cli::screen::plain;
 use crate::cli::{Cli, Global};
@@ -144,7 +145,7 @@ fn values(wanted: Wanted, words: &[String]) -> Option<Vec<Listed>> {
     }
     let server = global.now().server().ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    Some(runtime.block_on(async {
+    Some(block_on(&runtime, async {
         let mut found = Vec::new();
         for (path, rows, id, about) in lists(wanted) {
             found.extend(page(&server.client, path, rows, id, about).await.unwrap_or_default());

@@ -12,6 +12,7 @@ use super::failure::{Failure, Outcome};
 use super::input;
 use super::screen::Screen;
 use super::server::{Server, WORKER_TOKEN_FILE};
+use crate::block_on::block_on;
 use crate::worker::exit_codes::ExitCodes;
 use crate::worker::handler::{Broken, Handler};
 use crate::worker::outcome::{OutputForm, Rules};
@@ -169,8 +170,8 @@ pub(super) fn run(args: WorkerArgs, global: &Global, screen: Screen) -> Outcome 
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let show = Arc::new(Show::new(screen));
     let outcome = match args.diazotroph.clone() {
-        Some(of) => runtime.block_on(diazotroph::work(args, of, global, show.clone())),
-        None => runtime.block_on(work(args, global, show.clone())),
+        Some(of) => block_on(&runtime, diazotroph::work(args, of, global, show.clone())),
+        None => block_on(&runtime, work(args, global, show.clone())),
     };
     runtime.shutdown_background();
     show.close();

@@ -6,6 +6,7 @@
 mod target;
 
 use self::target::{Target, Unfinished};
+use crate::block_on::block_on;
 use crate::cli::Global;
 use crate::cli::config::flags::DatabaseFlag;
 use crate::cli::config::{in_force, warn_of_unknown_env};
@@ -141,7 +142,7 @@ impl Ears {
     /// Copies in a thread of its own, shows how far it is, and ends it when a signal asks.
     fn copy(&mut self, source: &Path, into: &Unfinished, bar: &ProgressBar) -> Result<Copied, StoreError> {
         let (terminate, interrupt) = (&mut self.terminate, &mut self.interrupt);
-        self.runtime.block_on(async {
+        block_on(&self.runtime, async {
             let stop = Stop::default();
             let (from, to, stop_copy) = (source.to_owned(), into.path.clone(), stop.clone());
             let mut copying = tokio::task::spawn_blocking(move || backup::copy(&from, &to, &stop_copy));
