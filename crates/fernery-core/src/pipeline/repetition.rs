@@ -2,7 +2,7 @@
 //! will do so again, so the rest of the envelope is saved.
 
 use super::evidence::Evidence;
-use super::membrane::outcome;
+use super::membrane::{Outcome, outcome};
 use crate::artifact::{GateResult, OutputBundle};
 use crate::limits;
 
@@ -43,7 +43,8 @@ pub fn repetition(before: &Attempt<'_>, now: &Attempt<'_>) -> Option<Repetition>
     }
     let (was, is) = (&before.bundle.content, &now.bundle.content);
     // Rework starts from a patch: an executor that failed hands that in again without having made it.
-    let made = outcome(&now.bundle.metadata).is_success() && !is.is_empty();
+    let ended = outcome(&now.bundle.metadata);
+    let made = (ended.is_success() || ended == Outcome::NoChange) && !is.is_empty();
     if now.base.is_some() && before.base == now.base && was == is && made {
         return Some(Repetition::Patch);
     }

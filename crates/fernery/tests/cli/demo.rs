@@ -106,19 +106,17 @@ fn what_a_demo_leaves_is_served_again() {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut line)
         .unwrap();
     assert!(line.starts_with("listening on "), "{line}");
-    // What the demo says about reopening works, and so does a note that the scripted agent does not understand.
-    let mut reworked = Vec::new();
-    for note in ["mock: fix greet.sh whoever is named => everybody", "shout"] {
-        reworked.push(run_in(&tried, ["ticket", "reopen", "demo-1", "--note", note]));
-        reworked.push(run_in(&tried, ["ticket", "show", "-f", "demo-1"]));
-    }
+    // What the demo says about reopening works.
+    let note = "mock: fix greet.sh whoever is named => everybody";
+    let reopened = run_in(&tried, ["ticket", "reopen", "demo-1", "--note", note]);
+    let reworked = run_in(&tried, ["ticket", "show", "-f", "demo-1"]);
     let confirmed = run_in(&tried, ["ticket", "confirm", "demo-1"]);
     let verified = run_in(&tried, ["verify"]);
     server.kill().unwrap();
     server.wait().unwrap();
-    for answer in reworked {
-        answer.exits(0);
-    }
+    reopened.exits(0);
+    let said = reworked.exits(0).stdout;
+    assert!(said.contains("demo-1 is DONE"), "{said}");
     let left = git(&tried.join("repo"), &["show", "azolla/demo-1:greet.sh"]);
     assert!(left.contains("# Greets everybody.") && left.contains("${1:-world}"), "{left}");
     assert!(confirmed.exits(0).stdout.contains("demo-1 is confirmed"));
