@@ -62,7 +62,7 @@ use std::process::ExitCode;
 
 /// The whole program.
 pub fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
+    let args = helped(std::env::args_os().collect());
     // It runs between a guard and every program, twice: set up nothing else for it.
     if args.get(1).is_some_and(|command| command == sandbox::COMMAND) {
         return sandbox::confine::main(&args[2..]);
@@ -84,6 +84,15 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(json),
     }
+}
+
+/// `fernery help ticket` is `fernery ticket --help`.
+fn helped(mut args: Vec<OsString>) -> Vec<OsString> {
+    if args.get(1).is_some_and(|word| word == "help") {
+        args.remove(1);
+        args.push("--help".into());
+    }
+    args
 }
 
 fn run(cli: Cli) -> Outcome {
@@ -212,6 +221,19 @@ fn usage(error: &clap::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_of_a_command_is_found_by_the_word_help_too() {
+        let said = |words: &[&str]| {
+            let all = helped(words.iter().map(OsString::from).collect());
+            groups::grouped(Cli::command()).try_get_matches_from(all).expect_err("help").to_string()
+        };
+        assert_eq!(
+            said(&["fernery", "help", "ticket", "new"]),
+            said(&["fernery", "ticket", "new", "--help"])
+        );
+        assert_eq!(said(&["fernery", "help"]), said(&["fernery", "--help"]));
+    }
 
     fn check_footers(command: &clap::Command, path: &str, wrong: &mut Vec<String>) {
         let footers = [command.get_after_help(), command.get_after_long_help()];

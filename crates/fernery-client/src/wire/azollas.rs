@@ -99,6 +99,9 @@ pub struct AzollaChange {
     #[serde(default)]
     #[schemars(with = "Vec<schema::ArtifactId>")]
     pub voided: Vec<ObjectiveId>,
+    /// There are more tickets than were looked at, so there may be more such approvals.
+    #[serde(default)]
+    pub voided_more: bool,
 }
 
 /// One azolla with its blueprint.

@@ -179,6 +179,9 @@ pub struct CandidatePage {
     /// The number of imported captures that wait until a person releases them to triage.
     #[serde(default)]
     pub held_captures: u64,
+    /// The number of imported recurring lines that are not captured again until a person releases them.
+    #[serde(default)]
+    pub held_recurrences: u64,
     /// The number of captures that triage has still to look through.
     #[serde(default)]
     pub pending_captures: u64,

@@ -4,7 +4,7 @@
 
 use super::landing::LandingView;
 use super::schema;
-use fernery_core::artifact::{ClaimRecord, Objective, PauseState};
+use fernery_core::artifact::{ClaimRecord, Objective, PauseState, RunId};
 use fernery_core::canonical::Digest;
 use fernery_core::pipeline::dependency::Dependency;
 use fernery_core::{Progress, Timestamp};
@@ -120,6 +120,15 @@ pub struct ObjectiveDetail {
     /// The pauses.
     #[schemars(with = "Vec<schema::Fields>")]
     pub pauses: Vec<PauseView>,
+    /// Of a BLOCKED ticket: the run that passed before it was reopened, and that a confirmation of exactly this run keeps; `null`
+    /// if there is none.
+    #[serde(default)]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub kept_run: Option<RunId>,
+    /// What a merge would land where `landing` does not say it: the patch of a run that is kept, or that an earlier version judged.
+    /// `null` if there is none, if its run was judged in another instance, or without documents.
+    #[serde(default)]
+    pub merges: Option<LandingView>,
 }
 
 impl ObjectiveDetail {

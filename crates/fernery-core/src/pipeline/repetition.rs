@@ -2,7 +2,7 @@
 //! will do so again, so the rest of the envelope is saved.
 
 use super::evidence::Evidence;
-use super::membrane::outcome;
+use super::membrane::{Outcome, outcome};
 use crate::artifact::{GateResult, OutputBundle};
 use crate::limits;
 
@@ -42,7 +42,10 @@ pub fn repetition(before: &Attempt<'_>, now: &Attempt<'_>) -> Option<Repetition>
         return None;
     }
     let (was, is) = (&before.bundle.content, &now.bundle.content);
-    if now.base.is_some() && before.base == now.base && was == is && !is.is_empty() {
+    // Rework starts from a patch: an executor that failed hands that in again without having made it.
+    let ended = outcome(&now.bundle.metadata);
+    let made = (ended.is_success() || ended == Outcome::NoChange) && !is.is_empty();
+    if now.base.is_some() && before.base == now.base && was == is && made {
         return Some(Repetition::Patch);
     }
     let failure = failure(now);
@@ -173,6 +176,15 @@ mod tests {
         assert_eq!(of(&other, "c1"), None);
         let nothing = bundle("NO_CHANGE", "");
         assert_eq!(compared((&nothing, "c1", &was), (&nothing, "c1", &is)), None, "no patch at all");
+    }
+
+    #[test]
+    fn an_executor_that_failed_twice_over_the_patch_it_started_from_made_none() {
+        let failure = bundle("FAILED", "a");
+        let of = |said: &str| failed("outcome", 1, said);
+        let again = compared((&failure, "c", &of("no such text")), (&failure, "c", &of("no such text")));
+        assert_eq!(again, Some(Repetition::Failure { gate: "outcome".into() }));
+        assert_eq!(compared((&failure, "c", &of("no such text")), (&failure, "c", &of("no memory"))), None);
     }
 
     #[test]

@@ -9,8 +9,6 @@ use fernery_core::artifact::{AzollaId, Metadata, Objective, ObjectiveStatus, Obj
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
 use fernery_core::journal::Act;
-#[cfg(doc)]
-use fernery_core::pipeline::waiting::HOSTED_FOR;
 use fernery_core::pipeline::waiting::{self, Waiting};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
@@ -103,31 +101,24 @@ fn scope(description: &str) -> Metadata {
     [("scope_description".to_string(), json!(description))].into()
 }
 
-/// Records that a process hosts these azollas. The record counts for [`HOSTED_FOR`].
-pub fn attend(sql: &mut dyn Sql, hosted: &[AzollaId]) -> StoreResult<()> {
-    let now = sql.now();
-    for azolla_id in hosted {
-        sql.touched(include_str!("sql/azolla_hosted.sql"), &[azolla_id.as_str().into(), now.into()])?;
-    }
-    Ok(())
-}
-
-/// Which azollas are hosted, by the records of [`attend`].
+/// Which azollas are hosted, by what processes say.
 #[derive(Clone, Debug)]
 pub struct Hosting {
-    said_at: BTreeMap<AzollaId, Option<Timestamp>>,
+    /// When a process last said so: ever, and of those that have not taken it back.
+    said_at: BTreeMap<AzollaId, (Option<Timestamp>, Option<Timestamp>)>,
     now: Timestamp,
 }
 
 impl Hosting {
     /// Whether some process runs the workers of this azolla.
     pub fn is_hosted(&self, azolla_id: &AzollaId) -> bool {
-        waiting::is_hosted(self.last(azolla_id), self.now)
+        let still = self.said_at.get(azolla_id).and_then(|(_, still)| *still);
+        waiting::is_hosted(still, self.now)
     }
 
-    /// When a process last recorded that it hosts this azolla.
+    /// When a process last said that it hosts this azolla.
     pub fn last(&self, azolla_id: &AzollaId) -> Option<Timestamp> {
-        self.said_at.get(azolla_id).copied().flatten()
+        self.said_at.get(azolla_id).and_then(|(ever, _)| *ever)
     }
 
     /// Azollas whose workers nobody runs.
@@ -145,7 +136,8 @@ impl Hosting {
 /// Reads which azollas are hosted.
 pub fn hosting(sql: &mut dyn Sql) -> StoreResult<Hosting> {
     let rows = sql.query(include_str!("sql/azollas_hosted.sql"), &[])?;
-    let said_at = rows.iter().map(|row| Ok((row.word(0)?, row.maybe_at(1)?))).collect::<StoreResult<_>>()?;
+    let said_at = rows.iter().map(|row| Ok((row.word(0)?, (row.maybe_at(1)?, row.maybe_at(2)?))));
+    let said_at = said_at.collect::<StoreResult<_>>()?;
     Ok(Hosting { said_at, now: sql.now() })
 }
 

@@ -35,6 +35,12 @@ pub struct Claimer {
     pub ttl: Duration,
 }
 
+/// Whether somebody holds a resource now.
+pub(super) fn is_held(sql: &mut dyn Sql, resource_type: ResourceType, id: &str) -> StoreResult<bool> {
+    let cells = [resource_type.as_str().into(), id.into(), sql.now().into()];
+    Ok(sql.one(include_str!("sql/claim_held.sql"), &cells)?.is_some())
+}
+
 /// Takes up to `limit` events of one type that nobody holds, oldest first.
 pub fn take_events(
     sql: &mut dyn Sql,

@@ -173,32 +173,18 @@ pub fn confirm(
     }
     let status = row.objective.status;
     let kept = leads_to(row.objective.objective_type, status, Step::Keep);
-    if status != ObjectiveStatus::Done && (kept.is_none() || is_cancelled(&row.objective)) {
-        return Ok(Err(Refusal::Status(status)));
-    }
-    let Some(run) = reading::passed_run(sql, id)? else {
-        return Ok(Err(match status {
-            ObjectiveStatus::Done => Refusal::Conflict("there is no finished run to confirm".into()),
-            status => Refusal::Status(status),
-        }));
+    let run = match (kept, reading::passed_run(sql, id)?) {
+        (Some(_), _) => accepted!(keepable(sql, &row)?),
+        (None, _) if status != ObjectiveStatus::Done => return Ok(Err(Refusal::Status(status))),
+        (None, Some(run)) => run,
+        (None, None) => {
+            return Ok(Err(Refusal::Conflict("there is no finished run to confirm".into())));
+        }
     };
     if run.record.run_id != *run_id {
         return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
     }
     if let Some(done) = kept {
-        if reading::active_workorder(sql, id)?.is_some() {
-            return Ok(Err(Refusal::Conflict(
-                "its last run has not ended yet; try again in a moment".into(),
-            )));
-        }
-        let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
-            return Ok(Err(Refusal::Unknown));
-        };
-        if covering(sql, &row, &registered)?.is_none() {
-            return Ok(Err(Refusal::Conflict(
-                "the ticket or its blueprint has changed since it was approved: that run was made for another text".into(),
-            )));
-        }
         let open = row.objective.blocked_on.iter().filter(|blocker| !blocker.resolved);
         let open: Vec<BlockerId> = open.map(|blocker| blocker.blocker_id.clone()).collect();
         blockers::resolve(sql, &mut row, &open, false)?;
@@ -210,6 +196,29 @@ pub fn confirm(
         return Ok(before.ok_or_else(|| Refusal::Conflict("there is nothing to confirm".into())));
     }
     confirm_run(sql, &asked, deciding, (row, &run))
+}
+
+/// The run of a BLOCKED objective that a confirmation would keep: it passed before the objective was reopened, and was made for the
+/// text and the blueprint that are approved now.
+pub fn keepable(sql: &mut dyn Sql, row: &ObjectiveRow) -> Answer<Run> {
+    let (id, status) = (&row.objective.objective_id, row.objective.status);
+    let keeps = leads_to(row.objective.objective_type, status, Step::Keep).is_some();
+    if !keeps || is_cancelled(&row.objective) {
+        return Ok(Err(Refusal::Status(status)));
+    }
+    let Some(run) = reading::passed_run(sql, id)? else { return Ok(Err(Refusal::Status(status))) };
+    if reading::active_workorder(sql, id)?.is_some() {
+        return Ok(Err(Refusal::Conflict("its last run has not ended yet; try again in a moment".into())));
+    }
+    let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
+        return Ok(Err(Refusal::Unknown));
+    };
+    if covering(sql, row, &registered)?.is_none() {
+        return Ok(Err(Refusal::Conflict(
+            "the ticket or its blueprint has changed since it was approved: that run was made for another text".into(),
+        )));
+    }
+    Ok(Ok(run))
 }
 
 /// The last confirmation of an objective.

@@ -74,7 +74,7 @@ pub fn meant(sql: &mut dyn Sql, kinds: &[Kind], text: &str, limit: i64) -> Store
             }
             let looked = rows.first().map_or(Ok(0), |row| row.int(0))?;
             let enough = i64::try_from(ids.len() - before).is_ok_and(|found| found >= limit);
-            if let Some(part) = part.filter(|part: &&IdPart| looked >= part.looked_at_max() && !enough) {
+            if let Some(part) = part.filter(|part: &&IdPart| looked > part.looked_at_max() && !enough) {
                 beyond = Some(part.clone());
             }
         }

@@ -17,6 +17,7 @@ use fernery_core::exported::arrival;
 use fernery_core::exported::{BesideObjective, Exported, Fault, Kept};
 use fernery_core::journal::Act;
 use fernery_core::limits;
+use fernery_core::pipeline::membrane::outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -376,7 +377,8 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<
         let (document, evidence) = (canonical::text_of(run), canonical::text_of(&beside.evidence));
         let azolla =
             all.workorders.get(run.work_order_id.as_str()).map(|work| work.beside.azolla_id.as_str());
-        let cells: [Cell<'_>; 7] = [
+        let bundle = all.bundles.get(run.output_id.as_str());
+        let cells: [Cell<'_>; 8] = [
             id.into(),
             run.work_order_id.as_str().into(),
             run.objective_id.as_str().into(),
@@ -384,6 +386,7 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<
             run.created_at.into(),
             (&document).into(),
             (&evidence).into(),
+            bundle.map(|bundle| outcome(&bundle.metadata).as_str()).into(),
         ];
         put(sql, include_str!("sql/run_insert.sql"), &cells, id)?;
     }

@@ -14,7 +14,7 @@ use super::{Cell, Sql, Stage, Statement, journal, landing};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
-    AzollaId, ContextSnapshot, ObjectiveStatus, ObjectiveType, RunId, RunRecord, WorkorderId,
+    AzollaId, ContextSnapshot, ObjectiveStatus, ObjectiveType, OutputBundle, RunId, RunRecord, WorkorderId,
 };
 use fernery_core::canonical;
 use fernery_core::job::retry::RetryPolicy;
@@ -23,6 +23,7 @@ use fernery_core::pipeline::evidence::Evidence;
 use fernery_core::pipeline::exhibits::Exhibits;
 use fernery_core::pipeline::judging::{Case, Judgement, Verdict, judge, verdict, verdict_again};
 use fernery_core::pipeline::lifecycle::{Step, after};
+use fernery_core::pipeline::membrane::outcome;
 use fernery_core::pipeline::repetition::{Attempt, Repetition, repetition};
 use serde_json::json;
 use std::time::Duration;
@@ -135,7 +136,7 @@ fn conclude_one(
         gate_reason: judgement.reason.clone(),
         created_at: sql.now(),
     };
-    write_record(sql, &record, &work.azolla_id, evidence)?;
+    write_record(sql, &record, &work.azolla_id, (&gate_input.bundle, evidence))?;
     move_objective(sql, &mut row, &judgement)?;
     if judgement.step == Some(Step::Pass) {
         let run = reading::Run { record: record.clone(), evidence: evidence.clone() };
@@ -191,10 +192,10 @@ pub(super) fn write_record(
     sql: &mut dyn Sql,
     record: &RunRecord,
     azolla_id: &AzollaId,
-    evidence: &[Evidence],
+    (bundle, evidence): (&OutputBundle, &[Evidence]),
 ) -> StoreResult<()> {
     let (document, evidence) = (canonical::text_of(record), canonical::text_of(evidence));
-    let cells: [Cell<'_>; 7] = [
+    let cells: [Cell<'_>; 8] = [
         record.run_id.as_str().into(),
         record.work_order_id.as_str().into(),
         record.objective_id.as_str().into(),
@@ -202,6 +203,7 @@ pub(super) fn write_record(
         record.created_at.into(),
         (&document).into(),
         (&evidence).into(),
+        outcome(&bundle.metadata).as_str().into(),
     ];
     let work = record.work_order_id.as_str();
     sql.write(work, include_str!("sql/run_insert.sql"), &cells)?;

@@ -3,7 +3,7 @@
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
-use super::{Cell, Row, Sql, Statement, after, azollas, journal, snoozes};
+use super::{Cell, Row, Sql, Statement, after, azollas, hosts, journal, snoozes};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -293,7 +293,12 @@ pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Cr
         .map(|b| json!({"blocker_id": b.blocker_id, "kind": b.kind, "description": b.description}))
         .collect();
     let others = match load(sql, id)? {
-        None => accepted!(after::check(sql, id, after, blockers.len())?),
+        None => {
+            if let Some(wrong) = hosts::wrong_repository(sql, &registered.blueprint, &objective.metadata)? {
+                return Ok(Err(Refusal::Unfit(vec![wrong])));
+            }
+            accepted!(after::check(sql, id, after, blockers.len())?)
+        }
         Some(_) => Vec::new(),
     };
     if insert(sql, &objective)? {
@@ -354,6 +359,12 @@ pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -
     let Some(next) = leads_to(row.objective.objective_type, status, Step::Edit) else {
         return Ok(Err(Refusal::Status(status)));
     };
+    if before.metadata.get("repo_ref") != draft.metadata.get("repo_ref")
+        && let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)?
+        && let Some(wrong) = hosts::wrong_repository(sql, &registered.blueprint, &draft.metadata)?
+    {
+        return Ok(Err(Refusal::Unfit(vec![wrong])));
+    }
     let covered = |d: &Draft| (d.title.clone(), d.acceptance_criteria.clone(), d.metadata.clone());
     let was = shown_now(sql, &row.objective)?.map(|shown| shown.digest);
     let o = &mut row.objective;

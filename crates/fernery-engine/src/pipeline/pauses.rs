@@ -1,13 +1,12 @@
 //! Pauses: where an objective stopped, and what a person can do next. Each is also a notice where the azolla sends them.
 
 use super::inbox::{deadlines, notices};
-use super::reading::{self, Paused};
+use super::reading::{self, Below, Paused};
 use super::{Cell, Sql, azollas};
 use crate::error::StoreResult;
-use fernery_core::artifact::{Objective, ObjectiveId, PauseReason, PauseState, WorkorderId};
+use fernery_core::artifact::{Objective, PauseReason, PauseState, WorkorderId};
 use fernery_core::canonical;
 use fernery_core::pipeline::happened::PauseKind;
-use std::collections::BTreeMap;
 
 /// Writes the pause of an objective.
 pub(super) fn pause(
@@ -36,25 +35,22 @@ pub(super) fn write_pause(sql: &mut dyn Sql, key: &str, pause: &PauseState) -> S
     notices::of_pause(sql, key)
 }
 
-/// The pauses that wait for a person, newest first: of each ticket the last one, and only if it has none of its own that it is
-/// overdue. So many of each azolla at most.
-pub fn unanswered(sql: &mut dyn Sql, limit: i64) -> StoreResult<Vec<Paused>> {
-    let mut found: BTreeMap<ObjectiveId, Paused> = BTreeMap::new();
-    let azollas = azollas::ids(sql)?;
-    for azolla in &azollas {
-        let cells = [azolla.as_str().into(), limit.into(), sql.calendar().into()];
-        let rows = sql.query(include_str!("sql/pauses_unanswered.sql"), &cells)?;
-        for pause in rows.iter().map(reading::paused) {
-            let pause = pause?;
-            found.insert(pause.pause.objective_id.clone(), pause);
+/// The pauses that wait for a person, newest first: of each ticket the last one of its own, or the one that it is overdue.
+pub fn unanswered(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Vec<Paused>> {
+    let mut all: Vec<Paused> = Vec::new();
+    for azolla in azollas::ids(sql)? {
+        let cells = [
+            azolla.as_str().into(),
+            limit.into(),
+            sql.calendar().into(),
+            below.at.into(),
+            (&below.id).into(),
+        ];
+        for row in &sql.query(include_str!("sql/pauses_unanswered.sql"), &cells)? {
+            all.push(reading::paused(row)?);
         }
+        all.extend(deadlines::unanswered(sql, &azolla, below, limit)?);
     }
-    for azolla in &azollas {
-        for overdue in deadlines::unanswered(sql, azolla, limit)? {
-            found.entry(overdue.pause.objective_id.clone()).or_insert(overdue);
-        }
-    }
-    let mut all: Vec<Paused> = found.into_values().collect();
     all.sort_by(|a, b| (b.pause.created_at, &b.key).cmp(&(a.pause.created_at, &a.key)));
     all.truncate(usize::try_from(limit).unwrap_or(0));
     Ok(all)

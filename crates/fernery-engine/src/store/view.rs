@@ -140,7 +140,7 @@ pub struct IdsFound {
 impl IdsFound {
     /// Of `looked` ids; where there are as many as were asked for, the others do not matter.
     pub(crate) fn new(ids: Vec<JobId>, looked: i64, (part, limit): (&IdsLike, usize)) -> Self {
-        let beyond = looked >= part.looked_at_max && ids.len() < limit;
+        let beyond = looked > part.looked_at_max && ids.len() < limit;
         Self { ids, beyond }
     }
 }

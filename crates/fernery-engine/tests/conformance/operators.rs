@@ -459,6 +459,8 @@ async fn a_part_of_an_id_finds_the_jobs_that_it_means<B: Backend>() {
     let two = |tail: &str| IdsLike { looked_at_max: 2, ..like(tail, None) };
     let found = store.job_ids(two("ffabcdef"), 10).await.expect("read");
     assert_eq!((found.ids, found.beyond), (Vec::new(), true));
+    let three = IdsLike { looked_at_max: 3, ..like("abcdee", None) };
+    assert!(ids(three, 10).await.is_empty(), "as many as are looked at are not too many");
     let found = store.job_ids(two("bcdef"), 2).await.expect("read");
     assert_eq!((found.ids.len(), found.beyond), (2, false), "as many as were asked for");
 }

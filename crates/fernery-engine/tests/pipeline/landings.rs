@@ -1,33 +1,43 @@
 //! Patches on their way to a branch: which are tried, who could land them, and a run that is kept although a later one failed.
 
-use crate::pipeline::world::{LEASE, World, bad, deciding, good, record};
+use crate::pipeline::hands::patching;
+use crate::pipeline::world::{LEASE, World, bad, deciding, draft, good, record};
 use crate::support::backend::{Backend, Postgres};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RunId};
 use fernery_core::limits::LANDINGS_TRIED;
 use fernery_core::pipeline::waiting::HOSTED_FOR;
 use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::pipeline::claims::Claimer;
 use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::gate_input::{Evaluated, gate_input};
 use fernery_engine::pipeline::judging::{self, Judged};
 use fernery_engine::pipeline::landing::{self, LandBranch, Landing};
-use fernery_engine::pipeline::{Sql, hosts};
+use fernery_engine::pipeline::objectives::{self, NewObjective};
+use fernery_engine::pipeline::{Sql, hosts, journal, reading};
 use std::sync::mpsc;
 
 on_both_backends!(
     only_the_newest_patches_of_a_branch_are_tried_on_a_new_tip,
     who_could_land_a_patch_is_known_by_what_processes_say,
     a_run_that_passed_can_be_kept_when_what_came_after_it_did_not,
+    a_landing_that_nobody_can_finish_any_more_can_be_given_up,
+    a_repository_that_no_host_has_is_refused_with_those_that_there_are,
 );
 
 /// A landing of a patch that passed so long after the first instant.
 fn put(sql: &mut dyn Sql, branch: &str, n: i64) {
-    let (id, at) = (format!("{branch}-{n:04}"), Timestamp::from_millis(n));
+    let id = format!("{branch}-{n:04}");
+    put_for(sql, &id, &id, branch, n);
+}
+
+fn put_for(sql: &mut dyn Sql, id: &str, work: &str, branch: &str, n: i64) {
+    let at = Timestamp::from_millis(n);
     let cells = [
-        id.as_str().into(),
+        id.into(),
         "a".into(),
-        id.as_str().into(),
-        id.as_str().into(),
+        id.into(),
+        work.into(),
         "app".into(),
         branch.into(),
         "base".into(),
@@ -40,10 +50,13 @@ fn put(sql: &mut dyn Sql, branch: &str, n: i64) {
     sql.query(include_str!("../../src/pipeline/sql/landing_put.sql"), &cells).expect("written");
 }
 
-fn untried(sql: &mut dyn Sql, branch: &str, tip: &str) -> Vec<Landing> {
+fn branch(name: &str) -> LandBranch {
     let (azolla_id, repo_ref) = (AzollaId::stored("a"), "app".to_string());
-    let on = LandBranch { azolla_id, repo_ref, base_branch: branch.into() };
-    landing::untried(sql, &on, tip, 1_000).expect("read")
+    LandBranch { azolla_id, repo_ref, base_branch: name.into() }
+}
+
+fn untried(sql: &mut dyn Sql, on: &str, tip: &str) -> Vec<Landing> {
+    landing::untried(sql, &branch(on), tip, 1_000).expect("read")
 }
 
 async fn only_the_newest_patches_of_a_branch_are_tried_on_a_new_tip<B: Backend>() {
@@ -163,6 +176,85 @@ async fn a_run_that_passed_can_be_kept_when_what_came_after_it_did_not<B: Backen
     world.cancel(&ticket).await.expect("cancelled");
     let cancelled = kept(&world, &ticket, &good_run, &deciding(None, None)).await;
     assert!(matches!(cancelled, Err(Refusal::Status(ObjectiveStatus::Blocked))), "{cancelled:?}");
+}
+
+/// A process was killed while it moved the branch, and the repository is not configured any more.
+async fn a_landing_that_nobody_can_finish_any_more_can_be_given_up<B: Backend>() {
+    let (world, ticket) = World::<B>::with_ticket("").await;
+    attempt(&world, good()).await;
+    world.confirm(&ticket).await.expect("confirmed");
+    let moving = |sql: &mut dyn Sql| {
+        let of = ObjectiveId::stored("t");
+        let work = reading::passed_run(sql, &of)?.expect("a run").record.work_order_id;
+        put_for(sql, "t", work.as_str(), "main", 1);
+        let wanted =
+            "UPDATE landings SET state = 'WANTED', wanted = true, wanted_at = $1 RETURNING objective_id;";
+        let now = sql.now();
+        sql.query(wanted, &[now.into()])?;
+        let by = Claimer { owner_id: "dead".into(), ttl: LEASE };
+        let next = landing::take_next(sql, &branch("main"), &by)?.expect("its turn");
+        landing::moving(sql, &next, LEASE, ("before", "after"))
+    };
+    assert!(world.substrate.transact(moving).await.expect("written").is_some());
+    let say = |repos: &'static [&'static str]| {
+        let repos: Vec<String> = repos.iter().map(|name| name.to_string()).collect();
+        let hosted = [AzollaId::stored("a")];
+        world.substrate.transact(move |sql| hosts::say(sql, "other", &hosted, &repos))
+    };
+    let refused = async || match world.cancel(&ticket).await {
+        Err(Refusal::Conflict(why)) => why,
+        other => panic!("{other:?}"),
+    };
+    say(&["web"]).await.expect("said");
+    assert!(refused().await.contains("is being moved"), "somebody may still be at it");
+    world.advance(LEASE.as_secs() + 1).await;
+    say(&["app"]).await.expect("said");
+    assert!(refused().await.contains("is being moved"), "somebody can look, and will");
+    say(&["web"]).await.expect("said");
+    world.cancel(&ticket).await.expect("given up");
+    let look = |sql: &mut dyn Sql| {
+        assert_eq!(landing::of(sql, &ObjectiveId::stored("t"))?, None);
+        journal::of_subject(sql, "t")
+    };
+    let entries = world.substrate.read(look).await.expect("read");
+    let told = entries.iter().find(|entry| entry.act == "not_landed").expect("it is on record");
+    let why = told.why["why"].as_str().expect("a reason");
+    assert!(why.contains("main may have moved to commit after") && why.contains("app"), "{why}");
+}
+
+async fn a_repository_that_no_host_has_is_refused_with_those_that_there_are<B: Backend>() {
+    let world = World::<B>::empty().await;
+    world.put_in_force(patching("")).await;
+    let new = |name: &str, repo: &str| {
+        let mut draft = draft("Do it");
+        draft.metadata.insert("repo_ref".into(), repo.into());
+        NewObjective::new(&ObjectiveId::stored(name), &AzollaId::stored("a"), draft)
+    };
+    let create = async |name: &str, repo: &str| {
+        let new = new(name, repo);
+        world.act(move |sql, who| objectives::create(sql, who, &new)).await.map(drop)
+    };
+    create("early", "wbe").await.expect("nobody knows better");
+    for (owner, repo) in [("one", "app"), ("two", "web")] {
+        let hosted = [AzollaId::stored("a")];
+        let said = world.substrate.transact(move |sql| hosts::say(sql, owner, &hosted, &[repo.to_string()]));
+        said.await.expect("said");
+    }
+    create("good", "web").await.expect("one of them has it");
+    let told = |refused: Result<(), Refusal>| match refused {
+        Err(Refusal::Unfit(flaws)) => format!("{}: {}", flaws[0].path, flaws[0].message),
+        other => panic!("{other:?}"),
+    };
+    let why = told(create("bad", "wbe").await);
+    assert!(why.starts_with("/metadata/repo_ref: ") && why.ends_with("name one of: app, web"), "{why}");
+    let edit = async |repo: &str| {
+        let draft = new("good", repo).draft;
+        let of = ObjectiveId::stored("good");
+        world.act(move |sql, who| objectives::edit(sql, who, &of, &draft)).await.map(drop)
+    };
+    assert!(told(edit("wbe").await).contains("app, web"));
+    edit("app").await.expect("edited");
+    create("early", "wbe").await.expect("the same again is answered as it was");
 }
 
 /// A gate that read a workorder as unjudged, and comes to take it when another has just written its verdict, gets nothing. SQLite has

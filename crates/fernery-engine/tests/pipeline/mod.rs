@@ -30,5 +30,6 @@ mod sight;
 mod snoozes;
 mod stranded;
 mod triage_property;
+mod voiding;
 mod walk;
 mod world;

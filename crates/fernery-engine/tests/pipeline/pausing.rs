@@ -4,10 +4,13 @@ use crate::pipeline::acts::block;
 use crate::pipeline::hands::id;
 use crate::pipeline::world::{Hands, World, draft, good};
 use crate::support::backend::Backend;
-use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
+use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::dependency::Stands;
+use fernery_engine::pipeline::inbox::deadlines;
 use fernery_engine::pipeline::objectives::{self, NewObjective};
-use fernery_engine::pipeline::reading::{self, Below};
+use fernery_engine::pipeline::reading::{self, Below, Paused};
+use fernery_engine::pipeline::snoozes::{self, Subject};
 use fernery_engine::pipeline::{after, pauses};
 use serde_json::json;
 
@@ -15,6 +18,9 @@ on_both_backends!(
     a_pause_says_what_really_happened,
     a_pause_waits_for_somebody_until_its_ticket_goes_on,
     a_ticket_that_waits_for_another_one_asks_nobody,
+    what_is_overdue_asks_too_but_hides_no_question_and_not_while_it_is_snoozed,
+    pauses_that_wait_come_in_pages_each_once,
+    a_pause_says_what_happened_without_the_bundle_of_its_run,
 );
 
 /// Nothing is tried again, and nothing waits for room.
@@ -72,7 +78,8 @@ async fn a_pause_says_what_really_happened<B: Backend>() {
 }
 
 async fn waiting(hands: &Hands) -> Vec<String> {
-    let found = hands.substrate.read(|sql| pauses::unanswered(sql, 100)).await.expect("read");
+    let found = hands.substrate.read(|sql| pauses::unanswered(sql, &Below::newest(), 100)).await;
+    let found = found.expect("read");
     let mut names: Vec<_> = found.iter().map(|of| of.pause.objective_id.to_string()).collect();
     names.sort();
     names
@@ -146,4 +153,105 @@ async fn a_ticket_that_waits_for_another_one_asks_nobody<B: Backend>() {
     let objective = world.row(&third).await.objective;
     let found = world.substrate.read(move |sql| after::waits_of(sql, &objective)).await.expect("read");
     assert_eq!(found, []);
+}
+
+/// An azolla with an inbox watches these tickets until they are late, and tells so.
+async fn tell_overdue<B: Backend>(world: &World<B>, tickets: &[ObjectiveId]) {
+    let desk = "extends = \"task_management\"\nazolla_id = \"desk\"\n";
+    world.put_in_force(Blueprint::parse(desk, &|_| None).expect("a blueprint")).await;
+    let mut objectives = Vec::new();
+    for ticket in tickets {
+        objectives.push(world.row(ticket).await.objective);
+    }
+    let (by, source) = (AzollaId::stored("desk"), world.azolla.clone());
+    let watch = world.substrate.transact(move |sql| deadlines::watch(sql, &by, (&source, None), &objectives));
+    watch.await.expect("watched");
+    world.advance(30 * 24 * 3_600).await;
+    let by = AzollaId::stored("desk");
+    let told = world.substrate.transact(move |sql| deadlines::tell(sql, &by, 100)).await.expect("told");
+    assert_eq!(told, tickets.len());
+}
+
+fn asks() -> serde_json::Value {
+    json!({"title": "t", "content": "", "notes": "", "metadata": {"outcome": "BLOCKED", "question": "Which?"}})
+}
+
+async fn what_is_overdue_asks_too_but_hides_no_question_and_not_while_it_is_snoozed<B: Backend>() {
+    let world = World::<B>::new(ONCE).await;
+    let asking = ended(&world, "asking", asks()).await;
+    let (late, snoozed) = (world.create("late").await, world.create("snoozed").await);
+    tell_overdue(&world, &[asking, late, snoozed.clone()]).await;
+    assert_eq!(waiting(&world).await, ["asking", "late", "snoozed"], "each once");
+    let all = world.substrate.read(|sql| pauses::unanswered(sql, &Below::newest(), 100)).await.expect("read");
+    let of = |name: &str| all.iter().find(|of| of.pause.objective_id.as_str() == name).expect("a pause");
+    assert_eq!(of("asking").happened, "the executor asks a question");
+    assert!(of("late").key.starts_with("overdue:desk:a/late:"), "{}", of("late").key);
+    let record = crate::pipeline::world::record();
+    let hide = move |sql: &mut dyn fernery_engine::pipeline::Sql, who: &_| {
+        snoozes::snooze(sql, who, (&Subject::Objective(snoozed.clone()), &record), Some("2d"))
+    };
+    world.act(hide).await.expect("snoozed");
+    assert_eq!(waiting(&world).await, ["asking", "late"]);
+    world.advance(3 * 24 * 3_600).await;
+    assert_eq!(waiting(&world).await, ["asking", "late", "snoozed"], "it is in sight again");
+}
+
+async fn pauses_that_wait_come_in_pages_each_once<B: Backend>() {
+    let world = World::<B>::new(ONCE).await;
+    let mut tickets = Vec::new();
+    for n in 0..5 {
+        let ticket = world.create(&format!("t{n}")).await;
+        if n < 3 {
+            block(&world, &ticket, None).await.expect("blocked");
+        }
+        tickets.push(ticket);
+    }
+    tell_overdue(&world, &tickets).await;
+    let page = async |below: Below, rows: i64| -> Vec<Paused> {
+        world.substrate.read(move |sql| pauses::unanswered(sql, &below, rows)).await.expect("read")
+    };
+    let all = page(Below::newest(), 100).await;
+    assert_eq!(all.len(), 5);
+    let (mut found, mut below) = (Vec::new(), Below::newest());
+    loop {
+        let next = page(below.clone(), 2).await;
+        let Some(last) = next.last() else { break };
+        below = Below { at: last.pause.created_at, id: last.key.clone() };
+        found.extend(next);
+    }
+    assert_eq!(found, all);
+}
+
+async fn a_pause_says_what_happened_without_the_bundle_of_its_run<B: Backend>() {
+    let world = World::<B>::new(ONCE).await;
+    let ticket = ended(&world, "asking", asks()).await;
+    // A run whose bundle is nowhere, and one that an earlier version judged: its bundle alone has the outcome.
+    for copy in [
+        "INSERT INTO runs (run_id, work_order_id, objective_id, azolla_id, created_at, document, evidence, outcome)
+         SELECT 'r-new', 'w-new', objective_id, azolla_id, created_at, document, evidence, 'FAILED' FROM runs RETURNING run_id;",
+        "INSERT INTO runs (run_id, work_order_id, objective_id, azolla_id, created_at, document, evidence)
+         SELECT 'r-old', 'w-old', objective_id, azolla_id, created_at, document, evidence FROM runs WHERE run_id = 'r-new'
+         RETURNING run_id;",
+        "INSERT INTO bundles (output_id, work_order_id, objective_id, created_at, document)
+         SELECT 'o-old', 'w-old', objective_id, created_at, document FROM bundles RETURNING output_id;",
+        "INSERT INTO pauses (pause_key, objective_id, azolla_id, created_at, document)
+         SELECT key, objective_id, azolla_id, created_at, document
+         FROM pauses, (SELECT 'run:w-new' AS key UNION ALL SELECT 'run:w-old') named RETURNING pause_key;",
+    ] {
+        assert!(world.sql(copy, &[]).await > 0, "{copy}");
+    }
+    let mut said = happened(&world, &ticket).await;
+    said.sort();
+    let asked = "GATE_FAILED: the executor asks a question";
+    assert_eq!(said, [asked, asked, "GATE_FAILED: the executor failed"]);
+    let lists = world.substrate.read(|sql| {
+        let all = reading::pauses(sql, &Below::newest(), 10)?;
+        Ok((all, pauses::unanswered(sql, &Below::newest(), 10)?))
+    });
+    let (all, unanswered) = lists.await.expect("read");
+    let of = |all: &[Paused], key: &str| all.iter().find(|of| of.key == key).map(|of| of.happened.clone());
+    assert_eq!(of(&all, "run:w-new").as_deref(), Some("the executor failed"));
+    assert_eq!(of(&all, "run:w-old").as_deref(), Some("the executor asks a question"));
+    let last = unanswered.first().expect("the last one waits");
+    assert_eq!(Some(&last.happened), of(&all, &last.key).as_ref());
 }

@@ -3,17 +3,18 @@
 use crate::pipeline::acts::block;
 use crate::pipeline::world::{Hands, World, blueprint, draft, good};
 use crate::support::backend::Backend;
-use fernery_core::artifact::{BlockerKind, ObjectiveId, ObjectiveStatus, WorkorderId};
+use fernery_core::artifact::{AzollaId, BlockerKind, ObjectiveId, ObjectiveStatus, WorkorderId};
 use fernery_engine::pipeline::claims::Claimer;
 use fernery_engine::pipeline::judging::Judged;
 use fernery_engine::pipeline::objectives;
 use fernery_engine::pipeline::scheduling::Scheduled;
-use fernery_engine::pipeline::{azollas, stranding};
+use fernery_engine::pipeline::{azollas, hosts, stranding};
 
 on_both_backends!(
     a_ticket_whose_executors_are_gone_is_blocked_with_a_reason_and_goes_on_with_others,
     a_workorder_of_the_kind_in_force_is_left_alone,
     an_azolla_is_hosted_for_as_long_as_somebody_says_so,
+    an_azolla_that_a_process_names_no_more_is_not_hosted_from_that_moment,
     tickets_of_an_azolla_that_nobody_hosts_can_be_cancelled_blocked_edited_and_go_on_later,
     a_gate_that_runs_a_program_does_not_run_where_its_azolla_is_not_hosted,
 );
@@ -87,8 +88,13 @@ async fn hosted(hands: &Hands) -> bool {
 }
 
 pub(crate) async fn attend(hands: &Hands) {
-    let azolla = hands.azolla.clone();
-    let done = hands.substrate.transact(move |sql| azollas::attend(sql, std::slice::from_ref(&azolla))).await;
+    say(hands, "me", std::slice::from_ref(&hands.azolla)).await;
+}
+
+/// A process says which azollas it hosts.
+pub(crate) async fn say(hands: &Hands, owner: &'static str, hosted: &[AzollaId]) {
+    let hosted = hosted.to_vec();
+    let done = hands.substrate.transact(move |sql| hosts::say(sql, owner, &hosted, &[])).await;
     done.expect("written");
 }
 
@@ -102,6 +108,30 @@ async fn an_azolla_is_hosted_for_as_long_as_somebody_says_so<B: Backend>() {
     }
     world.advance(1).await;
     assert!(!hosted(&world).await);
+}
+
+async fn an_azolla_that_a_process_names_no_more_is_not_hosted_from_that_moment<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let renamed = AzollaId::stored("renamed");
+    attend(&world).await;
+    assert!(hosted(&world).await);
+    // At the same instant, by the same process: a reload, or a restart under the same name.
+    say(&world, "me", std::slice::from_ref(&renamed)).await;
+    assert!(!hosted(&world).await, "it names another one");
+    attend(&world).await;
+    say(&world, "another", std::slice::from_ref(&world.azolla)).await;
+    say(&world, "me", &[]).await;
+    assert!(hosted(&world).await, "another process still hosts it");
+    let leave = |alone| world.substrate.transact(move |sql| hosts::leave(sql, "another", alone));
+    leave(false).await.expect("left");
+    assert!(!hosted(&world).await, "nobody is left");
+    // What a process that was killed said is forgotten by the next one on a database of its own.
+    attend(&world).await;
+    leave(true).await.expect("left");
+    assert!(!hosted(&world).await);
+    let azolla = world.azolla.clone();
+    let since = world.substrate.read(move |sql| Ok(azollas::hosting(sql)?.last(&azolla))).await;
+    assert!(since.expect("read").is_some(), "but when it last was is known");
 }
 
 /// In the hands of nobody: no pass of readiness, scheduler or gate from here on.

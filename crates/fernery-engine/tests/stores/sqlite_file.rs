@@ -439,6 +439,21 @@ async fn parts_of_ids_and_snoozes_are_read_in_ranges_of_an_index() {
             "(azolla_id=? AND (repo_ref,base_branch)>(?,?))",
         ),
         (include_str!("../../src/pipeline/sql/answer_last.sql"), "decisions", "(objective_id=?)"),
+        (
+            include_str!("../../src/store/sqlite/sql/dead_letters_page_of_stream.sql"),
+            "dead_letters",
+            "(stream=? AND (buried_at,job_id)<(?,?))",
+        ),
+        (
+            include_str!("../../src/store/sqlite/sql/dead_letters_page_of_code.sql"),
+            "dead_letters",
+            "(code=? AND (buried_at,job_id)<(?,?))",
+        ),
+        (
+            include_str!("../../src/store/sqlite/sql/dead_letters_page_of_both.sql"),
+            "dead_letters",
+            "(stream=? AND code=? AND (buried_at,job_id)<(?,?))",
+        ),
     ] {
         let plan = plan_of(&db, sql);
         let whole = plan.join("\n");

@@ -28,7 +28,11 @@ pub const BEHAVIOURS: &[(&str, &str, &str)] = &[
     ("write", "PATH TEXT", "write a file; \\n and \\t in the text are a line's end and a tab"),
     ("append", "PATH TEXT", "add to a file"),
     ("delete", "PATH", "delete a file or a folder"),
-    ("replace", "PATH OLD => NEW", "replace a text in a file; `fix` is the same"),
+    (
+        "replace",
+        "PATH OLD => NEW",
+        "replace a text in a file, unless that was done before; `fix` is the same",
+    ),
     ("symlink", "PATH TARGET", "make a symbolic link"),
     ("binary", "PATH", "write a file that is no text"),
     ("huge", "PATH MIB", "write a large file"),

@@ -28,6 +28,9 @@ mock: first fix greet.sh Hello, $1 => Hello, $1!
 mock: again fix greet.sh Hello, $1! => Hello, ${1:-world}!
 ";
 
+/// A note that the scripted agent understands, for those who reopen the ticket.
+pub(crate) const NOTE: &str = "mock: fix greet.sh whoever is named => everybody";
+
 /// The blueprint; it names a sandbox only if the caller chose one.
 pub(crate) fn blueprint(sandbox: Option<Tier>) -> String {
     let Some(tier) = sandbox else { return BLUEPRINT.to_string() };

@@ -54,7 +54,7 @@ use fernery_core::pipeline::ground::Premises;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
 use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::scheduling::Ids;
-use fernery_engine::pipeline::{Sql, Stage, azollas, hosts};
+use fernery_engine::pipeline::{Stage, azollas, hosts};
 use fernery_engine::store::StoreSettings;
 use fernery_engine::{Engine, StoreError, door};
 use fernery_exec::agent::trash::Trash;
@@ -68,6 +68,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 use triage_scheduler::TriageScheduler;
@@ -97,6 +98,8 @@ pub(crate) struct Context {
     pub(crate) probing: Probing,
     /// The files of the data directory that no run may open to others.
     pub(crate) private: Private,
+    /// Held while this process says what it hosts.
+    saying: Mutex<()>,
 }
 
 impl Context {
@@ -111,13 +114,11 @@ impl Context {
 
     /// Records that this process hosts its azollas.
     async fn host(&self) -> Result<(), StoreError> {
+        // One at a time: whoever looked before a reload must not say so after it.
+        let _saying = self.saying.lock().await;
         let (hosted, owner) = (self.azollas(), self.owner.clone());
         let repos: Vec<String> = self.repos.keys().cloned().collect();
-        let says = move |sql: &mut dyn Sql| {
-            azollas::attend(sql, &hosted)?;
-            hosts::say(sql, &owner, &hosted, &repos)
-        };
-        self.engine.substrate().transact(says).await
+        self.engine.substrate().transact(move |sql| hosts::say(sql, &owner, &hosted, &repos)).await
     }
 
     /// Records that this process hosts nothing.
@@ -361,6 +362,7 @@ impl Pipeline {
             trash,
             probing,
             private,
+            saying: Mutex::default(),
         };
         let context = Arc::new(context);
         // No other process can serve a SQLite file: what an earlier one said there is forgotten.

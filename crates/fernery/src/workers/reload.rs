@@ -174,7 +174,7 @@ impl Live {
                     (Some(before), Some(after)) => {
                         voiding::voided(sql, &before.blueprint, after, VOIDED_MAX)?
                     }
-                    _ => Vec::new(),
+                    _ => (Vec::new(), false),
                 };
                 found.push((before, voided));
             }
@@ -183,7 +183,7 @@ impl Live {
         let in_force = in_force.await?;
         let hosted = self.context.azollas();
         let mut changes = Vec::new();
-        for (azolla_id, (before, voided)) in ids.into_iter().zip(in_force) {
+        for (azolla_id, (before, (voided, voided_more))) in ids.into_iter().zip(in_force) {
             let after = new.iter().find(|blueprint| blueprint.azolla_id == azolla_id);
             let document = |blueprint: &Blueprint| -> Value {
                 serde_json::from_str(&blueprint.to_json()).unwrap_or_default()
@@ -198,7 +198,14 @@ impl Live {
                 differ("", &document(&before.blueprint), &document(after), &mut difference);
             }
             let before = was.map(|was| was.digest);
-            changes.push(AzollaChange { azolla_id, before, after: after.map(digest), difference, voided });
+            changes.push(AzollaChange {
+                azolla_id,
+                before,
+                after: after.map(digest),
+                difference,
+                voided,
+                voided_more,
+            });
         }
         Ok(changes)
     }

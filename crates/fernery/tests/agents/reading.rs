@@ -304,3 +304,17 @@ fn a_blocked_reason_is_short_in_the_list_and_whole_in_show() {
     let blocker = shown.lines().find(|line| line.starts_with("blocker")).unwrap_or_default();
     assert!(blocker.ends_with(&question), "{shown}");
 }
+
+#[test]
+fn a_ticket_for_a_repository_that_is_not_there_is_refused_with_those_that_are() {
+    let yard = Yard::open(&blueprint(GATES));
+    let new =
+        ["ticket", "new", "--azolla", "yard", "--id", "lost", "--title", "x", "--meta", "repo_ref=nope"];
+    let refused = yard.server.run(new).exits(2).stderr;
+    let named = yard.server.read("/v1/azollas").1["repos"][0]["name"].as_str().unwrap().to_string();
+    assert!(
+        refused.contains("has repository nope") && refused.contains(&format!("name one of: {named}")),
+        "{refused}"
+    );
+    assert_eq!(yard.server.read("/v1/objectives/lost").0, 404);
+}

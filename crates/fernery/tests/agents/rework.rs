@@ -73,6 +73,8 @@ fn built_on_the_last_candidate(more: &[&str]) {
     let shown = yard.server.run(["run", "show", failed]).exits(0).stdout;
     assert!(shown.contains("| line 12\n") && shown.contains("--gate check"), "{shown}");
     let log = yard.server.run(["run", "logs", failed, "--gate", "check"]).exits(0).stdout;
+    let refused = yard.server.run(["run", "logs", failed, "--gate", "nope"]).exits(3).stderr;
+    assert!(refused.contains("has no gate nope; it has: ") && refused.contains("check"), "{refused}");
     assert!(log.starts_with("line 1\n") && log.ends_with("line 30\ntwo.txt is missing\n"), "{log}");
     // Reopened, it builds on that; the branch moves forward.
     let first = git(&yard.repo(), &["rev-parse", "azolla/t"]);

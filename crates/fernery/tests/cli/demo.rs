@@ -51,6 +51,7 @@ fn a_demo_goes_from_a_failing_test_to_a_gated_patch_and_leaves_all_of_it() {
         "ls fernery-demo/export",
         "cd fernery-demo && ",
         "ticket confirm demo-1",
+        "ticket reopen demo-1 --note 'mock: fix greet.sh whoever is named => everybody'",
     ] {
         let (_, after) = rest.split_once(text).unwrap_or_else(|| panic!("no {text:?} in {}", said.stdout));
         rest = after;
@@ -105,10 +106,19 @@ fn what_a_demo_leaves_is_served_again() {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut line)
         .unwrap();
     assert!(line.starts_with("listening on "), "{line}");
+    // What the demo says about reopening works.
+    let note = "mock: fix greet.sh whoever is named => everybody";
+    let reopened = run_in(&tried, ["ticket", "reopen", "demo-1", "--note", note]);
+    let reworked = run_in(&tried, ["ticket", "show", "-f", "demo-1"]);
     let confirmed = run_in(&tried, ["ticket", "confirm", "demo-1"]);
     let verified = run_in(&tried, ["verify"]);
     server.kill().unwrap();
     server.wait().unwrap();
+    reopened.exits(0);
+    let said = reworked.exits(0).stdout;
+    assert!(said.contains("demo-1 is DONE"), "{said}");
+    let left = git(&tried.join("repo"), &["show", "azolla/demo-1:greet.sh"]);
+    assert!(left.contains("# Greets everybody.") && left.contains("${1:-world}"), "{left}");
     assert!(confirmed.exits(0).stdout.contains("demo-1 is confirmed"));
     verified.exits(0);
 }

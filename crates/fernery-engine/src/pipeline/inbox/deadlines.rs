@@ -6,11 +6,11 @@
 
 use crate::error::StoreResult;
 use crate::pipeline::pauses::write_pause;
-use crate::pipeline::reading::Paused;
-use crate::pipeline::{Cell, Row, Sql, azollas};
-use fernery_core::artifact::{AzollaId, Objective, ObjectiveId, PauseState};
+use crate::pipeline::reading::{self, Below, Paused};
+use crate::pipeline::{Cell, Sql, azollas};
+use fernery_core::artifact::{AzollaId, Objective, ObjectiveId};
 use fernery_core::inbox::deadline::{self, Clock};
-use fernery_core::pipeline::happened::{PauseKind, happened};
+use fernery_core::pipeline::happened::PauseKind;
 use fernery_core::{Timestamp, canonical};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -111,24 +111,16 @@ fn key(by: &AzollaId, (source, objective_id): (&str, &str), deadline: Timestamp)
     PauseKind::Overdue.key(format_args!("{by}:{source}/{objective_id}:{}", deadline.as_millis()))
 }
 
-/// The pauses of objectives that are overdue now and are still watched.
+/// The pauses of objectives that are overdue now and are still watched, and that do not ask a person by a pause of their own.
 pub(in crate::pipeline) fn unanswered(
     sql: &mut dyn Sql,
     by: &AzollaId,
+    below: &Below,
     limit: i64,
 ) -> StoreResult<Vec<Paused>> {
-    let cells = [by.as_str().into(), limit.into(), sql.calendar().into()];
-    let told = sql.query(include_str!("../sql/deadlines_told.sql"), &cells)?;
-    let keys = told.iter().map(|row| Ok(key(by, (row.text(0)?, row.text(1)?), row.at(2)?)));
-    let keys: Vec<String> = keys.collect::<StoreResult<_>>()?;
-    let asked = keys.iter().map(|key| (include_str!("../sql/pause_by_key.sql"), vec![key.into()]));
-    let found = sql.query_all(&asked.collect::<Vec<_>>())?;
-    let pause = |row: &Row| {
-        let (pause, key): (PauseState, String) = (row.json(0)?, row.text(1)?.to_string());
-        let happened = happened(pause.reason, Some(PauseKind::Overdue), None);
-        Ok(Paused { pause, key, happened })
-    };
-    found.iter().flatten().map(pause).collect()
+    let cells =
+        [by.as_str().into(), limit.into(), sql.calendar().into(), below.at.into(), (&below.id).into()];
+    sql.query(include_str!("../sql/deadlines_told.sql"), &cells)?.iter().map(reading::paused).collect()
 }
 
 /// Writes the pauses of overdue objectives, up to `limit`; answers how many it found.

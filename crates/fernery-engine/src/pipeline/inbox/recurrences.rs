@@ -8,7 +8,7 @@ use crate::door;
 use crate::error::StoreResult;
 use crate::pipeline::acts::{Actor, Answer, Asked, Refusal, fields};
 use crate::pipeline::importing::put;
-use crate::pipeline::{Cell, Row, Sql, Stage};
+use crate::pipeline::{Cell, Row, Sql, Stage, azollas};
 use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, RecordId};
 use fernery_core::calendar::Zone;
 use fernery_core::canonical::{self, Digest};
@@ -120,10 +120,16 @@ pub(crate) fn arrives(sql: &mut dyn Sql, line: &Recurrence) -> StoreResult<()> {
     put(sql, include_str!("../sql/recurrence_arrives.sql"), &cells, &format!("recurrence {id}"))
 }
 
-/// How many lines of an inbox are held, counted up to `limit`.
-pub(super) fn held(sql: &mut dyn Sql, azolla_id: &AzollaId, limit: i64) -> StoreResult<u64> {
-    let cells = [azolla_id.as_str().into(), limit.into()];
-    sql.one(include_str!("../sql/recurrences_held.sql"), &cells)?.map_or(Ok(0), |row| row.count(0))
+/// How many lines are held, in one inbox or in all, counted up to a limit in each.
+pub fn held(sql: &mut dyn Sql, azolla_id: Option<&AzollaId>) -> StoreResult<u64> {
+    let inboxes = azolla_id.map_or_else(|| azollas::ids(sql), |one| Ok(vec![one.clone()]))?;
+    let mut count = 0;
+    for inbox in inboxes {
+        let cells = [inbox.as_str().into(), super::tracks::COUNTED_MAX.into()];
+        let row = sql.one(include_str!("../sql/recurrences_held.sql"), &cells)?;
+        count += row.map_or(Ok(0), |row| row.count::<u64>(0))?;
+    }
+    Ok(count)
 }
 
 /// Lets the held lines of an inbox come again; answers how many.

@@ -295,7 +295,7 @@ fn gathered(
         oldest_candidate,
         pending_captures,
         held_captures,
-        held_recurrences: recurrences::held(sql, &blueprint.azolla_id, COUNTED_MAX)?,
+        held_recurrences: recurrences::held(sql, Some(&blueprint.azolla_id))?,
         pressing: candidates::pressing(sql, &blueprint.azolla_id, PRESSING_MAX)?
             .into_iter()
             .map(|one| Pressing {

@@ -57,7 +57,7 @@ pub(crate) fn conclude(
         gate_reason,
         created_at: sql.now(),
     };
-    write_record(sql, &record, &work.azolla_id, evidence)?;
+    write_record(sql, &record, &work.azolla_id, (&gate_input.bundle, evidence))?;
     let verdicted = Verdicted { evaluated, work, record: &record, stand_in: snapshot.and_then(StandIn::of) };
     let upshot = match snapshot.and_then(Question::of) {
         Some(Question::Triage { batch, .. }) => of_triage(sql, &verdicted, &batch)?,

@@ -8,9 +8,10 @@ use crate::pipeline::decisions::{Deciding, decide, decided};
 use crate::pipeline::objectives::{self, ObjectiveRow};
 use crate::pipeline::pauses::is_judged_here;
 use crate::pipeline::reading::{self, Decision, Run, WorkorderView};
-use crate::pipeline::{Cell, Sql, Stage, hosts};
+use crate::pipeline::{Cell, Sql, Stage, claims, hosts, journal};
+use fernery_core::Timestamp;
 use fernery_core::artifact::{
-    ContextSnapshot, GateResult, ObjectiveId, ObjectiveStatus, OutputBundle, RecordId, RunId,
+    ContextSnapshot, GateResult, ObjectiveId, ObjectiveStatus, OutputBundle, RecordId, ResourceType, RunId,
 };
 use fernery_core::blueprint::LandOn;
 use fernery_core::canonical::Digest;
@@ -29,49 +30,78 @@ pub(in crate::pipeline) struct Passed<'a> {
     pub(in crate::pipeline) run: &'a Run,
 }
 
-/// Writes the landing of a run that passed, if its output is a patch for a branch. The objective is locked.
-pub(in crate::pipeline) fn opened(sql: &mut dyn Sql, passed: &Passed<'_>) -> StoreResult<()> {
+/// The landing of a run that passed, if its output is a patch for a branch.
+fn of_run(passed: &Passed<'_>, now: Timestamp) -> Option<Landing> {
     let Passed { work, snapshot, bundle, run } = passed;
     let said = |name: &str| snapshot.and_then(|of| of.metadata.get(name)).and_then(Value::as_str);
     let is_patch = run.record.gate_result == GateResult::Pass && outcome(&bundle.metadata).is_success();
-    let (Some(repo_ref), Some(base_branch), Some(base_commit)) =
-        (said("repo_ref"), said("base_branch"), said("commit_sha"))
-    else {
-        return Ok(());
-    };
     if !is_patch || bundle.content.is_empty() {
-        return Ok(());
+        return None;
     }
     let left = run.evidence.iter().find(|found| found.gate == BRANCH && found.trouble.is_none());
     let stacked = left.is_some_and(|found| found.log_tail.contains(STACKED));
     let left = left.and_then(|found| found.log_tail.lines().next()?.split_once(" at "));
-    let patch_sha256 = Digest::of_bytes(bundle.content.as_bytes()).to_string();
+    Some(Landing {
+        objective_id: run.record.objective_id.clone(),
+        azolla_id: work.azolla_id.clone(),
+        run_id: run.record.run_id.clone(),
+        work_order_id: run.record.work_order_id.clone(),
+        repo_ref: said("repo_ref")?.to_string(),
+        base_branch: said("base_branch")?.to_string(),
+        base_commit: said("commit_sha")?.to_string(),
+        branch: left.map(|(branch, _)| branch.to_string()),
+        candidate: left.map(|(_, commit)| commit.to_string()),
+        stacked,
+        patch_sha256: Digest::of_bytes(bundle.content.as_bytes()).to_string(),
+        tip: String::new(),
+        fit: None,
+        why: None,
+        files: Vec::new(),
+        state: LandingState::Open,
+        record_id: None,
+        wanted_at: None,
+        tries: 0,
+        not_before: None,
+        moved_from: None,
+        moved_to: None,
+        remarks: Vec::new(),
+        reworks: 0,
+        opened_at: now,
+    })
+}
+
+/// Writes the landing of a run that passed, if its output is a patch for a branch. The objective is locked.
+pub(in crate::pipeline) fn opened(sql: &mut dyn Sql, passed: &Passed<'_>) -> StoreResult<()> {
+    match of_run(passed, sql.now()) {
+        Some(landing) => put(sql, &landing),
+        None => Ok(()),
+    }
+}
+
+fn put(sql: &mut dyn Sql, of: &Landing) -> StoreResult<()> {
     let cells: [Cell<'_>; 12] = [
-        run.record.objective_id.as_str().into(),
-        work.azolla_id.as_str().into(),
-        run.record.run_id.as_str().into(),
-        run.record.work_order_id.as_str().into(),
-        repo_ref.into(),
-        base_branch.into(),
-        base_commit.into(),
-        left.map(|(branch, _)| branch).into(),
-        left.map(|(_, commit)| commit).into(),
-        (&patch_sha256).into(),
-        sql.now().into(),
-        stacked.into(),
+        of.objective_id.as_str().into(),
+        of.azolla_id.as_str().into(),
+        of.run_id.as_str().into(),
+        of.work_order_id.as_str().into(),
+        (&of.repo_ref).into(),
+        (&of.base_branch).into(),
+        (&of.base_commit).into(),
+        of.branch.as_deref().into(),
+        of.candidate.as_deref().into(),
+        (&of.patch_sha256).into(),
+        of.opened_at.into(),
+        of.stacked.into(),
     ];
     sql.write("the landing", include_str!("../sql/landing_put.sql"), &cells)?;
     sql.wakes(Stage::Landing);
     Ok(())
 }
 
-/// The landing of an objective; that of a run which an earlier version judged is written now, and that of a run which is kept
-/// although it was to be worked on again. A run of another instance has
-/// none: its gates would run here, and no approval of this instance was shown them.
-fn found(sql: &mut dyn Sql, id: &ObjectiveId, run: &Run) -> StoreResult<Option<Landing>> {
-    if let Some(landing) = locked(sql, id)?.filter(|of| of.state != LandingState::Reworked) {
-        return Ok(Some(landing));
-    }
+/// What a merge of this run would land, as far as nobody has written it down: its run was judged by an earlier version, or is kept
+/// although it was to be worked on again. A run of another instance has none: its gates would run here, and no approval of this
+/// instance was shown them.
+pub fn foreseen(sql: &mut dyn Sql, run: &Run) -> StoreResult<Option<Landing>> {
     if !is_judged_here(sql, &run.record.work_order_id)? {
         return Ok(None);
     }
@@ -79,31 +109,51 @@ fn found(sql: &mut dyn Sql, id: &ObjectiveId, run: &Run) -> StoreResult<Option<L
     let bundle = reading::bundle(sql, &run.record.work_order_id)?;
     let (Some(work), Some(bundle)) = (work, bundle) else { return Ok(None) };
     let snapshot = reading::snapshot(sql, &work.workorder.context_snapshot_id)?;
-    opened(sql, &Passed { work: &work, snapshot: snapshot.as_ref(), bundle: &bundle, run })?;
+    let passed = Passed { work: &work, snapshot: snapshot.as_ref(), bundle: &bundle, run };
+    Ok(of_run(&passed, sql.now()))
+}
+
+/// The landing of an objective; one that is only [`foreseen`] is written down.
+fn found(sql: &mut dyn Sql, id: &ObjectiveId, run: &Run) -> StoreResult<Option<Landing>> {
+    if let Some(landing) = locked(sql, id)?.filter(|of| of.state != LandingState::Reworked) {
+        return Ok(Some(landing));
+    }
+    match foreseen(sql, run)? {
+        Some(landing) => put(sql, &landing)?,
+        None => return Ok(None),
+    }
     locked(sql, id)
 }
 
-/// Forgets the landing of an objective that a person reopens. Refused only while its branch is being moved.
+/// Forgets the landing of an objective that a person reopens or cancels. Refused while its branch is being moved, and where it may
+/// have moved already: somebody can find out. Where nobody has the repository any more, nobody can, and the journal keeps which
+/// commit the branch may have.
 pub(in crate::pipeline) fn closed(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<()> {
-    match locked(sql, id)? {
-        Some(landing) if landing.state == LandingState::Moving => Ok(Err(Refusal::Conflict(format!(
-            "{} is being moved to its patch; try again in a moment",
-            landing.base_branch
-        )))),
-        Some(Landing {
-            state: LandingState::Open | LandingState::Wanted,
-            moved_to: Some(to),
-            base_branch,
-            ..
-        }) => Ok(Err(Refusal::Conflict(format!(
-            "{base_branch} may have moved to its patch already (commit {to}). To find out: fernery ticket merge {id}"
-        )))),
-        Some(_) => {
-            sql.touched(include_str!("../sql/landing_delete.sql"), &[id.as_str().into()])?;
-            Ok(Ok(()))
+    let Some(landing) = locked(sql, id)? else { return Ok(Ok(())) };
+    if let Some(to) = landing.moved_to.as_ref().filter(|_| landing.is_open()) {
+        let branch = &landing.base_branch;
+        let nowhere = hosts::lacks(sql, &landing.azolla_id, (&landing.repo_ref, branch))?;
+        let held = claims::is_held(sql, ResourceType::Workorder, landing.work_order_id.as_str())?;
+        match nowhere {
+            Some(nowhere) if !held => {
+                let why = format!("{branch} may have moved to commit {to}: {}", nowhere.sentence());
+                let why = json!({"run_id": landing.run_id, "record_id": landing.record_id, "why": why});
+                journal::note(sql, "landing", Act::NotLanded, id.as_str(), &why)?;
+            }
+            _ if landing.state == LandingState::Moving => {
+                return Ok(Err(Refusal::Conflict(format!(
+                    "{branch} is being moved to its patch; try again in a moment"
+                ))));
+            }
+            _ => {
+                return Ok(Err(Refusal::Conflict(format!(
+                    "{branch} may have moved to its patch already (commit {to}). To find out: fernery ticket merge {id}"
+                ))));
+            }
         }
-        None => Ok(Ok(())),
     }
+    sql.touched(include_str!("../sql/landing_delete.sql"), &[id.as_str().into()])?;
+    Ok(Ok(()))
 }
 
 /// Forgets the landing of a DONE objective that a person cancels. Refused where nothing is left to cancel: its patch has landed,

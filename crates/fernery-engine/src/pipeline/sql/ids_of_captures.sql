@@ -1,6 +1,6 @@
--- Ids of captures between $1 and $2 that end like $3, in order, each with how many are there: counted, and looked at, no further
--- than $5. One row without an id where none is found.
-SELECT (SELECT count(*) FROM (SELECT 1 FROM captures WHERE capture_id >= $1 AND capture_id <= $2 LIMIT $5) there), found.id
+-- Ids of captures between $1 and $2 that end like $3, in order, each with how many are there: looked at no further than $5,
+-- and counted one further, so that more than that show. One row without an id where none is found.
+SELECT (SELECT count(*) FROM (SELECT 1 FROM captures WHERE capture_id >= $1 AND capture_id <= $2 LIMIT CAST($5 AS bigint) + 1) there), found.id
 FROM (SELECT 1) one
      LEFT JOIN (SELECT id FROM (SELECT capture_id AS id FROM captures WHERE capture_id >= $1 AND capture_id <= $2
                                 ORDER BY capture_id LIMIT $5) looked

@@ -238,8 +238,29 @@ impl Read for PostgresStore {
         let ids = ids(&filter);
         let (stream, code, before) = terms(&filter);
         let count = rows_limit(limit);
-        let params: [Param<'_>; 7] = [&stream, &code, &before, &ids, &at, &below, &count];
-        let found = self.read(include_str!("sql/dead_letters_page.sql"), &params).await?;
+        // Whoever died before an instant is below the place of that instant.
+        let (at, below) = match filter.before {
+            Some(before) if before <= at.0 => (At(before), Uuid::nil()),
+            _ => (at, below),
+        };
+        let found = match (&stream, &code) {
+            (Some(stream), Some(code)) if ids.is_none() => {
+                let of_both = include_str!("sql/dead_letters_page_of_both.sql");
+                self.read(of_both, &[stream, code, &at, &below, &count]).await?
+            }
+            (Some(stream), None) if ids.is_none() => {
+                let of_stream = include_str!("sql/dead_letters_page_of_stream.sql");
+                self.read(of_stream, &[stream, &at, &below, &count]).await?
+            }
+            (None, Some(code)) if ids.is_none() => {
+                let of_code = include_str!("sql/dead_letters_page_of_code.sql");
+                self.read(of_code, &[code, &at, &below, &count]).await?
+            }
+            _ => {
+                let params: [Param<'_>; 7] = [&stream, &code, &before, &ids, &at, &below, &count];
+                self.read(include_str!("sql/dead_letters_page.sql"), &params).await?
+            }
+        };
         let found: Vec<DeadLetter> = found.iter().map(dead_letter).collect::<StoreResult<_>>()?;
         let full = found.last().filter(|_| found.len() == limit);
         let next = full.map(|last| Cursor::Buried { at: last.buried_at, job_id: last.job_id });

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
 use fernery_core::{Holding, JobId, JobStatus, Progress, Timestamp, limits};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use std::time::Duration;
 
 #[async_trait]
@@ -252,10 +252,30 @@ fn dead_letters(
         Some(Cursor::Buried { at, job_id }) => (at.as_millis(), job_id.uuid().as_bytes().to_vec()),
         _ => (i64::MAX, Vec::new()),
     };
-    let mut statement = db.prepare_cached(include_str!("sql/dead_letters_page.sql"))?;
-    let found =
-        statement.query_map(params![p.stream, p.code, p.before, p.ids, at, below, limit], dead_letter)?;
-    let rows: Vec<_> = found.collect::<Result<_, _>>()?;
+    // Whoever died before an instant is below the place of that instant.
+    let (at, below) = match p.before {
+        Some(before) if before <= at => (before, Vec::new()),
+        _ => (at, below),
+    };
+    let page = |statement: &str, params: &[&dyn ToSql]| -> StoreResult<Vec<DeadLetter>> {
+        let mut statement = db.prepare_cached(statement)?;
+        Ok(statement.query_map(params, dead_letter)?.collect::<Result<_, _>>()?)
+    };
+    let rows = match (&p.stream, &p.code) {
+        (Some(stream), Some(code)) if p.ids.is_none() => {
+            page(include_str!("sql/dead_letters_page_of_both.sql"), params![stream, code, at, below, limit])?
+        }
+        (Some(stream), None) if p.ids.is_none() => {
+            page(include_str!("sql/dead_letters_page_of_stream.sql"), params![stream, at, below, limit])?
+        }
+        (None, Some(code)) if p.ids.is_none() => {
+            page(include_str!("sql/dead_letters_page_of_code.sql"), params![code, at, below, limit])?
+        }
+        _ => page(
+            include_str!("sql/dead_letters_page.sql"),
+            params![p.stream, p.code, p.before, p.ids, at, below, limit],
+        )?,
+    };
     let full = rows.last().filter(|_| rows.len() == limit);
     let next = full.map(|last: &DeadLetter| Cursor::Buried { at: last.buried_at, job_id: last.job_id });
     Ok(Page { rows, next })

@@ -181,14 +181,14 @@ impl Read for ModelStore {
             let between = between.filter(|job| (part.from..=part.to).contains(&job.job_id));
             let mut looked: Vec<JobBrief> = between.collect();
             looked.sort_by_key(|job| job.job_id);
+            let beyond = looked.len() as i64 > part.looked_at_max;
             looked.truncate(usize::try_from(part.looked_at_max).unwrap_or(0));
             let meant = looked.iter().filter(|job| {
                 job.job_id.to_string().ends_with(&part.tail)
                     && part.producer.as_ref().is_none_or(|producer| Some(producer) == job.producer.as_ref())
             });
             let ids: Vec<JobId> = meant.map(|job| job.job_id).take(limit).collect();
-            let beyond = looked.len() as i64 >= part.looked_at_max && ids.len() < limit;
-            IdsFound { ids, beyond }
+            IdsFound { beyond: beyond && ids.len() < limit, ids }
         })
     }
 

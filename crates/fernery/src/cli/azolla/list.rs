@@ -88,11 +88,20 @@ pub(in crate::cli) async fn run(azolla: Hosted, client: &Client, screen: Screen)
 /// Whose approvals the change voids, and what to do about it.
 fn voided(change: &AzollaChange, applied: bool) -> Option<String> {
     const NAMED_MAX: usize = 10;
-    let first = change.voided.first()?;
+    let Some(first) = change.voided.first() else {
+        let told =
+            "  there may be older tickets whose approval it voids: fernery ticket show ID says so of each";
+        return change.voided_more.then(|| told.to_string());
+    };
     let named =
         change.voided.iter().take(NAMED_MAX).map(ObjectiveId::to_string).collect::<Vec<_>>().join(", ");
     let more = change.voided.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = match (more, change.voided_more) {
+        (0, false) => String::new(),
+        (0, true) => ", and there may be more".to_string(),
+        (more, false) => format!(" and {more} more"),
+        (more, true) => format!(" and at least {more} more"),
+    };
     let what = if applied { "approvals that are void now" } else { "approvals that it would void" };
     Some(format!(
         "  {what}: {named}{more}. Each has to be approved again, a BLOCKED one once it is unblocked: fernery ticket show {first}"
@@ -157,4 +166,27 @@ fn show(screen: Screen, azolla: &AzollaDetail) -> Outcome {
     screen.line("")?;
     let text = serde_json::to_string_pretty(&azolla.blueprint).unwrap_or_default();
     screen.line(&plain(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approvals_that_nobody_counted_are_not_left_out() {
+        let said = |count: usize, voided_more: bool| {
+            let voided = (0..count).map(|n| ObjectiveId::stored(&format!("T-{n}"))).collect();
+            let azolla_id = AzollaId::stored("a");
+            let difference = Vec::new();
+            let change =
+                AzollaChange { azolla_id, before: None, after: None, difference, voided, voided_more };
+            super::voided(&change, true)
+        };
+        assert_eq!(said(0, false), None);
+        assert!(said(0, true).is_some_and(|said| said.contains("there may be older tickets")));
+        assert!(said(2, false).is_some_and(|said| said.contains(": T-0, T-1. Each")));
+        assert!(said(2, true).is_some_and(|said| said.contains(": T-0, T-1, and there may be more. Each")));
+        assert!(said(12, false).is_some_and(|said| said.contains("T-9 and 2 more. Each")));
+        assert!(said(12, true).is_some_and(|said| said.contains("T-9 and at least 2 more. Each")));
+    }
 }

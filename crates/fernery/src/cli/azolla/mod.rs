@@ -10,6 +10,7 @@ use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::{BUILTIN, Blueprint, Envelope, Executor, Flaw, Neighbours};
 use fernery_core::calendar::duration;
 use fernery_core::limits;
+use fernery_core::patch::protects;
 use fernery_exec::profiles;
 use list::Hosted;
 use serde_json::{Value, json};
@@ -25,6 +26,15 @@ Examples:
     List,
     Check(Check),
     Show(Show),
+    /// List the files that command gates protect by default
+    ///
+    /// A patch that changes one of them is judged with the file of its base commit. A gate that names its own files in
+    /// `protects` protects those instead.
+    #[command(after_help = "\
+Examples:
+  fernery azolla protected
+  fernery azolla protected --json")]
+    Protected,
     /// Read the blueprint files of the server again: all of them are applied, or none
     ///
     /// Work that is under way goes on under the blueprint that it was made under. Approved tickets whose approval covers
@@ -98,6 +108,7 @@ pub(super) fn run(command: Azolla, screen: Screen) -> Outcome {
     match command {
         Azolla::Check(args) => check(&args, screen),
         Azolla::Show(args) => show(&args, screen),
+        Azolla::Protected => protected(screen),
         // Not reached: `of_server` handles it.
         Azolla::List | Azolla::Reload { .. } => Ok(()),
     }
@@ -186,6 +197,13 @@ fn beside(path: &Path, name: &str) -> Option<String> {
 /// The folder of the files beside this one; for stdin, the current one.
 fn folder_of(path: &Path) -> &Path {
     if path == Path::new("-") { Path::new("") } else { path.parent().unwrap_or(Path::new("")) }
+}
+
+fn protected(screen: Screen) -> Outcome {
+    if screen.json {
+        return screen.line(&json!({ "protected": protects::by_default().collect::<Vec<_>>() }).to_string());
+    }
+    protects::by_default().try_for_each(|pattern| screen.line(pattern))
 }
 
 fn show(args: &Show, screen: Screen) -> Outcome {

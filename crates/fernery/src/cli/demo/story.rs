@@ -196,7 +196,7 @@ impl Story<'_> {
         self.command(&format!("cd {} && {fernery} up", typed("")))?;
         self.say("    the same server again; then, in another terminal there:")?;
         for action in whole.last_pause().into_iter().flat_map(|pause| &pause.prioritized_actions) {
-            self.say(&format!("    {}", action.replace("fernery ", &format!("{fernery} "))))?;
+            self.say(&format!("    {}", scripted(action).replace("fernery ", &format!("{fernery} "))))?;
         }
         self.say(&format!("{fernery} init"))?;
         self.say("    in your own repository: set up an installed agent, and gates for your tests")
@@ -215,6 +215,16 @@ impl Story<'_> {
             "pause": whole.last_pause(),
             "export": exported.to_json(),
         })
+    }
+}
+
+/// A note is for an agent that reads; the scripted one needs one of its own lines.
+fn scripted(action: &str) -> String {
+    match action.contains("ticket reopen") {
+        true => {
+            format!("Something else, say: fernery ticket reopen {} --note '{}'", demo::TICKET, demo::NOTE)
+        }
+        false => action.to_string(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `fernery run logs`: the output of an executor, also while it runs.
 
 use super::find::{self, found};
-use crate::cli::failure::Outcome;
+use crate::cli::failure::{Failure, Outcome};
 use crate::cli::ids;
 use crate::cli::screen::{Screen, json_inert, plain, remark};
 use clap::Args;
@@ -9,7 +9,7 @@ use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{BlueprintDetail, WorkorderLog};
 use fernery_core::artifact::ObjectiveId;
-use fernery_core::blueprint::Blueprint;
+use fernery_core::blueprint::{Blueprint, Gate};
 use fernery_core::profile::Dialect;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -49,7 +49,14 @@ pub(in crate::cli) struct Logs {
 pub(super) async fn run(logs: Logs, client: &Client, screen: Screen) -> Outcome {
     let work = find::workorder(client, &logs.id).await?.workorder;
     let id = work["work_order_id"].as_str().unwrap_or_default();
-    let dialect = if logs.raw || logs.gate.is_some() { None } else { dialect(client, &work).await? };
+    let dialect = match &logs.gate {
+        Some(gate) => {
+            known_gate(client, &work, gate).await?;
+            None
+        }
+        None if logs.raw => None,
+        None => dialect(client, &work).await?,
+    };
     let mut paper = Paper { screen, dialect, unfinished: String::new(), printed: 0 };
     if screen.json {
         screen.line(&format!("{{\"work_order_id\":{},\"lines\":[", json!(id)))?;
@@ -91,11 +98,31 @@ pub(super) async fn run(logs: Logs, client: &Client, screen: Screen) -> Outcome 
     Ok(())
 }
 
-/// The dialect of a workorder's agent; `None` if it had no agent.
-pub(in crate::cli) async fn dialect(client: &Client, work: &Value) -> Outcome<Option<Dialect>> {
+/// Refuses a name that no gate of the workorder's blueprint has.
+async fn known_gate(client: &Client, work: &Value, named: &str) -> Outcome {
+    let Some(blueprint) = blueprint(client, work).await? else { return Ok(()) };
+    let mut gates: Vec<&str> = blueprint.gates.iter().map(Gate::name).collect();
+    if gates.contains(&named) {
+        return Ok(());
+    }
+    gates.dedup();
+    let id = work["work_order_id"].as_str().unwrap_or_default();
+    Err(Failure::not_found(plain(&format!(
+        "workorder {id} has no gate {named}; it has: {}",
+        gates.join(", ")
+    ))))
+}
+
+/// The blueprint that a workorder was made under; `None` if it cannot be read.
+async fn blueprint(client: &Client, work: &Value) -> Outcome<Option<Blueprint>> {
     let digest = work["blueprint"].as_str().unwrap_or_default();
     let detail: Option<BlueprintDetail> = found(client, &format!("/v1/blueprints/{digest}")).await?;
-    let blueprint = detail.and_then(|detail| Blueprint::from_json(detail.blueprint.get()).ok());
+    Ok(detail.and_then(|detail| Blueprint::from_json(detail.blueprint.get()).ok()))
+}
+
+/// The dialect of a workorder's agent; `None` if it had no agent.
+pub(in crate::cli) async fn dialect(client: &Client, work: &Value) -> Outcome<Option<Dialect>> {
+    let blueprint = blueprint(client, work).await?;
     let agent = blueprint.as_ref().and_then(Blueprint::executor).and_then(|of| of.agent.as_ref());
     Ok(agent.map(|profile| profile.dialect))
 }

@@ -75,7 +75,7 @@ pub(in crate::cli) async fn confirm(
                     .hint(format_args!("to take it up again: fernery ticket unblock {id} --all")));
             }
             let passed = merge::passed(&read).and_then(|run| run["run_id"].as_str());
-            if let (ObjectiveStatus::Blocked, Some(run)) = (status, passed) {
+            if let Some(run) = &read.kept_run {
                 return Err(Failure::conflict(format!(
                     "{id} is BLOCKED: what came after run {run}, which passed, did not"
                 ))

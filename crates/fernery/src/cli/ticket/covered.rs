@@ -7,9 +7,9 @@ use fernery_core::patch::protects;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
-/// Names of default protected files that are shown; the page below has all.
+/// Names of default protected files that are shown; the command lists all.
 const PROTECTED_SHOWN: usize = 4;
-const PROTECTED_PAGE: &str = "docs/reference/protected-files.md";
+const PROTECTED_ALL: &str = "fernery azolla protected";
 
 /// One thing that is covered.
 #[derive(Clone, Debug, PartialEq)]
@@ -340,7 +340,7 @@ fn protected(shown: &Value, gates: &[Value]) -> Vec<String> {
             None => {
                 let some: Vec<&str> = protects::by_default().take(PROTECTED_SHOWN).collect();
                 let more = protects::by_default().count() - some.len();
-                vec![format!("{} and {more} more by default ({PROTECTED_PAGE})", some.join(", "))]
+                vec![format!("{} and {more} more by default (all: {PROTECTED_ALL})", some.join(", "))]
             }
         };
         all.extend(

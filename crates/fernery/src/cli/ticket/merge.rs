@@ -10,8 +10,6 @@ use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{ConfirmRequest, DecisionResponse, LandRequest, LandingView, ObjectiveDetail};
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::blueprint::MergeAs;
-use fernery_core::canonical::Digest;
-use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::limits::LANDINGS_TRIED;
 use fernery_core::patch;
 use fernery_core::pipeline::landing::{Fit, LandingState};
@@ -36,11 +34,7 @@ pub(in crate::cli) async fn merge(
     client: &Client,
     screen: Screen,
 ) -> Outcome {
-    if !yes && !input::can_ask() {
-        return Err(Failure::usage(
-            "a merge covers exactly what was read, and there is no terminal to ask on: pass --yes",
-        ));
-    }
+    let asks = !yes && input::can_ask();
     let read = detail(client, id).await?.read()?;
     let landing = landing_of(id, &read)?;
     let kept = is_kept(&read);
@@ -54,21 +48,28 @@ pub(in crate::cli) async fn merge(
         show(screen, id, &read, &landing)?;
     }
     // Nobody keeps a run that was sent back without having named it.
-    if kept && yes {
+    if kept && !asks {
         let run = &landing.run_id;
         return Err(Failure::conflict(format!(
             "{id} is BLOCKED, and run {run} passed before it was reopened; nothing was merged"
         ))
-        .hint(format_args!("to keep that run, confirm it first: fernery ticket confirm {id} --run {run}")));
+        .hint(format_args!(
+            "to keep that run, confirm it first: fernery ticket confirm {id} --run {run} && fernery ticket merge {id} --yes"
+        )));
     }
     // A conflict is told before anything is confirmed: who only knows that the run passed may want another one.
     let conflict = known_conflict(&landing).filter(|_| unconfirmed);
-    if let Some(why) = conflict.as_ref().filter(|_| yes) {
+    if let Some(why) = conflict.as_ref().filter(|_| !asks) {
         let told = format!("{id} conflicts: {why}; nothing was confirmed, and nothing was merged");
         return Err(Failure::conflict(plain(&told))
             .hint(format_args!("let it be worked on again: {}", reopening(id, &landing))));
     }
-    if !yes {
+    if !yes && !asks {
+        return Err(Failure::usage(
+            "a merge covers exactly what was read, and there is no terminal to ask on: pass --yes",
+        ));
+    }
+    if asks {
         let open = read.view.objective.blocked_on.iter().filter(|blocker| kept && !blocker.resolved);
         for blocker in open {
             screen.say(&plain(&format!("this resolves the blocker: {}", blocker.description)))?;
@@ -111,10 +112,9 @@ fn known_conflict(landing: &LandingView) -> Option<String> {
     known.then(|| landing.why.clone().unwrap_or_else(|| format!("with {}", landing.base_branch)))
 }
 
-/// Whether what came after a run that passed did not, and a merge keeps that run.
+/// Whether what came after a run that passed did not, and a merge keeps that run: the server says so.
 pub(super) fn is_kept(read: &ObjectiveDetail) -> bool {
-    let o = &read.view.objective;
-    o.status == ObjectiveStatus::Blocked && !is_cancelled(o) && passed(read).is_some()
+    read.kept_run.is_some()
 }
 
 /// The last run that passed.
@@ -122,8 +122,7 @@ pub(super) fn passed(read: &ObjectiveDetail) -> Option<&Value> {
     read.runs.iter().rev().find(|run| run["gate_result"] == "PASS")
 }
 
-/// The landing of a ticket that is finished; of one that an earlier version judged, and of a run that is kept, as the server
-/// would write it down.
+/// The landing of a ticket that is finished, or of a run that is kept, as the server has it or would write it down.
 fn landing_of(id: &ObjectiveId, read: &ObjectiveDetail) -> Outcome<LandingView> {
     let status = read.view.objective.status;
     let kept = is_kept(read);
@@ -131,36 +130,12 @@ fn landing_of(id: &ObjectiveId, read: &ObjectiveDetail) -> Outcome<LandingView> 
         return Err(Failure::conflict(format!("{id} is {status}: only a ticket that is DONE can be merged")));
     }
     let known = read.view.landing.clone().filter(|_| !kept);
-    known
-        .or_else(|| of_earlier(read))
-        .ok_or_else(|| Failure::conflict(format!("the output of {id} is no patch for a branch")))
-}
-
-fn of_earlier(read: &ObjectiveDetail) -> Option<LandingView> {
-    let run = passed(read)?;
-    let bundle = read.output_bundles.iter().find(|of| of["output_id"] == run["output_id"])?;
-    let work = read.workorders.iter().find(|of| of["work_order_id"] == run["work_order_id"])?;
-    let snapshot =
-        read.context_snapshots.iter().find(|of| of["snapshot_id"] == work["context_snapshot_id"])?;
-    let said = |name: &str| snapshot["metadata"][name].as_str().map(str::to_string);
-    Some(LandingView {
-        state: LandingState::Open,
-        fit: None,
-        why: None,
-        files: Vec::new(),
-        run_id: run["run_id"].as_str()?.parse().ok()?,
-        patch_sha256: Digest::of_bytes(bundle["content"].as_str()?.as_bytes()).to_string(),
-        repo_ref: said("repo_ref")?,
-        base_branch: said("base_branch")?,
-        base_commit: said("commit_sha")?,
-        tip: String::new(),
-        left_out: false,
-        waiting: None,
-        branch: None,
-        merge: MergeAs::FastForward,
-        commit: None,
-        remarks: Vec::new(),
-        by_hand: Vec::new(),
+    known.or_else(|| read.merges.clone()).ok_or_else(|| {
+        Failure::conflict(format!(
+            "{id} has no patch that can be merged here: its output is none for a branch, or was judged in another instance; \
+             nothing was confirmed, and nothing was merged"
+        ))
+        .hint(format_args!("to have one made here: fernery ticket reopen {id} --note \"what is missing\""))
     })
 }
 
@@ -179,7 +154,7 @@ async fn waited(id: &ObjectiveId, client: &Client, screen: Screen) -> Outcome {
         if let Some(waiting) = landing.waiting.filter(|_| stuck >= STUCK_FOR) {
             return Err(Failure::conflict(plain(&format!("{id} does not land: {}", waiting.why))).hint(format_args!(
                 "your wish is recorded and stays: it lands by itself as soon as a server can; fernery ticket show {id} says \
-                 whether it has, and fernery ticket reopen {id} takes the wish back"
+                 whether it has, and fernery ticket cancel {id} gives it up"
             )));
         }
         if !said && !screen.json && pause == ASKED_LAST {

@@ -281,7 +281,7 @@ pub(crate) fn envelope(detail: &ObjectiveDetail) -> Option<String> {
 }
 
 /// Whether a person does it.
-fn for_person(detail: &ObjectiveDetail) -> bool {
+pub(super) fn for_person(detail: &ObjectiveDetail) -> bool {
     let executors = detail.approval.as_ref().map(|approval| &approval.shown["blueprint"]["executors"]);
     executors.and_then(Value::as_object).is_some_and(|all| all.values().any(|of| of["kind"] == "person"))
 }

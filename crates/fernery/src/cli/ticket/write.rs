@@ -5,7 +5,7 @@ use super::editor::{self, Draft};
 use super::flags::{EditText, Text};
 use super::home::{Home, Unsaid};
 use super::text::{self, Mistake, Written};
-use super::{brief, path};
+use super::{brief, path, show};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::screen::{Screen, remark};
 use crate::cli::{ids, input};
@@ -103,7 +103,10 @@ pub(super) async fn new(args: Text, client: &Client, screen: Screen) -> Outcome 
     let id = objective.objective_id;
     screen.line(id.as_str())?;
     if objective.status == ObjectiveStatus::New {
-        remark(&format!("it is NEW; to let it run: fernery ticket approve {id}"));
+        remark(&match show::for_person(&brief(client, &id).await?) {
+            true => format!("it is NEW; when you have done it: fernery done {id}"),
+            false => format!("it is NEW; to let it run: fernery ticket approve {id}"),
+        });
     }
     Ok(())
 }

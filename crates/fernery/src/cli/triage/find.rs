@@ -42,14 +42,18 @@ pub(in crate::cli) async fn candidates(
     }
 }
 
-/// The remark about held captures; `None`: there are none.
+/// The remark about what came with an import and is held; `None`: there is nothing.
 pub(in crate::cli) async fn held(client: &Client, azolla: Option<&AzollaId>) -> Outcome<Option<String>> {
     let query = Query::new().with("azolla_id", azolla).with("limit", Some(1));
     let page = client.get::<CandidatePage>("/v1/candidates", &query, Duration::ZERO).await?.read()?;
-    Ok(match page.held_captures {
+    let some = |n: u64, one: &str| (n > 0).then(|| counted(n, one));
+    let captures = some(page.held_captures, "imported capture");
+    let lines = some(page.held_recurrences, "imported recurring line");
+    let all = captures.into_iter().chain(lines).collect::<Vec<_>>().join(" and ");
+    Ok(match page.held_captures + page.held_recurrences {
         0 => None,
-        1 => Some("1 imported capture is held: fernery triage release".to_string()),
-        n => Some(format!("{n} imported captures are held: fernery triage release")),
+        1 => Some(format!("{all} is held: fernery triage release")),
+        _ => Some(format!("{all} are held: fernery triage release")),
     })
 }
 

@@ -25,8 +25,8 @@ use std::time::Duration;
 
 /// Go through the inbox: promote, edit, merge or discard candidates
 ///
-/// On a terminal it shows one candidate at a time and waits for a key: p promote, e edit, m merge, d discard, s skip, q
-/// quit. Without a terminal it lists them.
+/// On a terminal it shows one candidate at a time and waits for a key: p promote, e edit, m merge, d discard, u undo a
+/// discard, z snooze, s skip, q quit, ? help. Without a terminal it lists them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Name a candidate by its id, or by the short form that lists show.

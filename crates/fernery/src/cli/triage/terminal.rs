@@ -277,4 +277,16 @@ mod tests {
             assert_eq!(chosen(bad, 3), None, "{bad}");
         }
     }
+
+    #[test]
+    fn every_key_is_named_in_the_help_of_the_command() {
+        let mut program = <crate::cli::Cli as clap::CommandFactory>::command();
+        let triage = program.find_subcommand_mut("triage").expect("a command");
+        let help = triage.render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in HELP.lines() {
+            let (key, rest) = line.split_once("  ").expect("a key");
+            let word = rest.split([':', ',']).next().expect("a word");
+            assert!(help.contains(&format!(" {key} {word}")), "{key} {word}: {help}");
+        }
+    }
 }

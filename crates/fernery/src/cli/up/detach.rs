@@ -2,7 +2,11 @@
 
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::screen::{Screen, json_inert, plain};
-use crate::serve::data_dir;
+use crate::cli::server::read_line;
+use crate::config::Settings;
+use crate::serve::data_dir::{self, URL_FILE};
+use crate::serve::running;
+use fernery_engine::Database;
 use serde_json::json;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -16,8 +20,12 @@ const LOG_FILE: &str = "server.log";
 /// Bytes of the log that are read to say why it did not start.
 const LOG_TAIL: u64 = 16 * 1024;
 
-pub(super) fn run(data: &Path, screen: Screen) -> Outcome {
+pub(super) fn run(settings: &Settings, screen: Screen) -> Outcome {
+    let data = settings.data.as_path();
     let start = |why: String| Failure::failed("start", why);
+    if let Some(already) = already(settings)? {
+        return Err(already);
+    }
     data_dir::prepare(data).map_err(Failure::usage)?;
     let path = std::path::absolute(data)?.join(LOG_FILE);
     let cannot = |error: std::io::Error| start(format!("cannot write {}: {error}", path.display()));
@@ -46,6 +54,20 @@ pub(super) fn run(data: &Path, screen: Screen) -> Outcome {
         return screen.line(&json_inert(&json!({"listening": url, "pid": pid, "log": log}).to_string()));
     }
     screen.line(&plain(&format!("listening on {url} (process {pid}, log {log}); to stop it: fernery down")))
+}
+
+/// The refusal if a server runs on this data directory. On PostgreSQL several may.
+fn already(settings: &Settings) -> Outcome<Option<Failure>> {
+    let (data, is_shared) = (&settings.data, !matches!(settings.database, Database::Sqlite(_)));
+    let held = running::process(data).map_err(|error| Failure::failed("start", error.to_string()))?;
+    let Some(server) = held.filter(|_| !is_shared) else { return Ok(None) };
+    let pid = server.pid.as_raw_pid();
+    let at = match read_line(&data.join(URL_FILE))? {
+        Some(url) => format!("at {url}"),
+        None => "and is starting".to_string(),
+    };
+    let told = format!("a server runs on {} already, {at} (process {pid})", data.display());
+    Ok(Some(Failure::conflict(plain(&told)).hint("to stop it: fernery down")))
 }
 
 /// The same command, as the server that stays.

@@ -19,6 +19,7 @@ use fernery_core::pipeline::draft::{Draft, DraftEdit};
 use fernery_engine::pipeline::acts::{Actor, Answer, Refusal as Refusing};
 use fernery_engine::pipeline::inbox::candidates::{self, Promoted};
 use fernery_engine::pipeline::inbox::captures::{self as stored_captures, CaptureView};
+use fernery_engine::pipeline::inbox::recurrences;
 use fernery_engine::pipeline::reading::Below;
 use fernery_engine::pipeline::{Sql, snoozes};
 use fernery_engine::{StoreResult, door};
@@ -74,15 +75,17 @@ pub async fn list(call: Call) -> Replied {
         let ids: Vec<&str> = found.iter().map(|one| one.candidate_id.as_str()).collect();
         let until = snoozes::of_candidates(sql, &ids)?;
         let held = stored_captures::held(sql, azolla_id.as_ref())?;
+        let held = (held, recurrences::held(sql, azolla_id.as_ref())?);
         let pending = stored_captures::unsorted(sql, azolla_id.as_ref())?;
         let all = found.into_iter().zip(captured).zip(until).map(|((one, of), until)| (one, of, until));
         Ok((all.collect::<Vec<Whole>>(), held, pending))
     });
-    let (found, held_captures, pending_captures) = found.await?;
+    let (found, (held_captures, held_recurrences), pending_captures) = found.await?;
     let (found, next_cursor) =
         place.page(found, |(row, ..)| Below { at: row.created_at, id: row.candidate_id.to_string() });
     let candidates = found.into_iter().map(view).collect();
-    Reply::json(200, &CandidatePage { candidates, next_cursor, held_captures, pending_captures })
+    let page = CandidatePage { candidates, next_cursor, held_captures, held_recurrences, pending_captures };
+    Reply::json(200, &page)
 }
 
 /// `GET /v1/candidates/{id}`

@@ -13,6 +13,7 @@ use fernery_core::pipeline::landing::{ByHand, LandingState, by_hand};
 use fernery_engine::StoreError;
 use fernery_engine::pipeline::landing::{self, Landing, MergeOf};
 use fernery_engine::pipeline::objectives::ObjectiveRow;
+use fernery_engine::pipeline::reading::{self, Run};
 use fernery_engine::pipeline::{Sql, hosts};
 use std::collections::HashMap;
 
@@ -53,6 +54,24 @@ pub(in crate::http) fn of_objective(
     };
     let waiting = waiting.as_ref().map(waiting::view);
     Ok(Some(LandingView { waiting, ..view(&landing, land, left_out) }))
+}
+
+/// What a merge would land of a run that is kept, or of a finished objective without a landing.
+pub(in crate::http) fn foreseen(
+    sql: &mut dyn Sql,
+    row: &ObjectiveRow,
+    kept: Option<&Run>,
+) -> Result<Option<LandingView>, StoreError> {
+    let id = &row.objective.objective_id;
+    let run = match kept {
+        Some(run) => Some(run.clone()),
+        None if row.objective.status == ObjectiveStatus::Done && landing::of(sql, id)?.is_none() => {
+            reading::passed_run(sql, id)?
+        }
+        None => None,
+    };
+    let landing = run.map(|run| landing::foreseen(sql, &run)).transpose()?.flatten();
+    landing.map(|of| Ok(view(&of, landing::land_of(sql, &of)?, false))).transpose()
 }
 
 /// The landings of the finished objectives of a page, in one round.

@@ -23,7 +23,7 @@ use fernery_engine::pipeline::acts::Refusal as Refusing;
 use fernery_engine::pipeline::objectives::{self, Created, NewObjective, ObjectiveRow};
 use fernery_engine::pipeline::reading::{self, ObjectiveFilter};
 use fernery_engine::pipeline::sifting::{self, Order, Sieve};
-use fernery_engine::pipeline::{after, azollas, snoozes};
+use fernery_engine::pipeline::{after, azollas, decisions, snoozes};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
@@ -182,9 +182,11 @@ pub async fn read(call: Call) -> Replied {
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         let landing = landings::of_objective(sql, &id)?;
         let waits_for = after::waits_of(sql, &row.objective)?;
-        Ok(Some((row, in_force, (seen, until), chain, (landing, waits_for))))
+        let kept = decisions::keepable(sql, &row)?.ok();
+        let merges = if whole { landings::foreseen(sql, &row, kept.as_ref())? } else { None };
+        Ok(Some((row, in_force, (seen, until), chain, (landing, waits_for, kept, merges))))
     });
-    let (row, in_force, (seen, snoozed_until), chain, (landing, waits_for)) =
+    let (row, in_force, (seen, snoozed_until), chain, (landing, waits_for, kept, merges)) =
         found.await?.ok_or_else(unknown(&call, "ticket"))?;
     let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
     let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
@@ -210,6 +212,8 @@ pub async fn read(call: Call) -> Replied {
         output_bundles: chain.output_bundles.iter().map(|row| json!(row)).collect(),
         runs: chain.runs.iter().map(|row| json!(row)).collect(),
         pauses: chain.pauses.into_iter().map(pause_view).collect(),
+        kept_run: kept.map(|run| run.record.run_id),
+        merges,
     };
     Reply::json(200, &detail)
 }

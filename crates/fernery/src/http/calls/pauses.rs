@@ -9,18 +9,15 @@ use fernery_engine::pipeline::reading::{self, Below, Paused};
 /// `GET /v1/pauses`
 pub async fn list(call: Call) -> Replied {
     let waiting: bool = call.query.parsed("waiting")?.unwrap_or(false);
-    let place = Place::read(&call, "pauses".to_string())?;
-    let substrate = call.server.engine().substrate();
-    if waiting {
-        let limit = place.rows();
-        let found = substrate.read(move |sql| unanswered(sql, limit)).await?;
-        let pauses = found.into_iter().map(pause_view).collect();
-        return Reply::json(200, &PausePage { pauses, next_cursor: None });
-    }
+    let place = Place::read(&call, format!("pauses waiting={waiting}"))?;
     let (below, rows) = (place.below.clone(), place.rows_and_one());
-    let found = substrate.read(move |sql| reading::pauses(sql, &below, rows)).await?;
+    let substrate = call.server.engine().substrate();
+    let found = substrate.read(move |sql| match waiting {
+        true => unanswered(sql, &below, rows),
+        false => reading::pauses(sql, &below, rows),
+    });
     let (found, next_cursor) =
-        place.page(found, |row| Below { at: row.pause.created_at, id: row.key.clone() });
+        place.page(found.await?, |row| Below { at: row.pause.created_at, id: row.key.clone() });
     Reply::json(200, &PausePage { pauses: found.into_iter().map(pause_view).collect(), next_cursor })
 }
 

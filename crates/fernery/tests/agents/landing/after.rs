@@ -1,7 +1,7 @@
 //! `ticket new --after OTHER`: a blocker that resolves by itself.
 
-use super::{done, landed, landing_by, plain};
-use crate::yard::{Yard, new_ticket};
+use super::{done, landed, landing_by, on_both, plain};
+use crate::yard::{Yard, git, lay_out, new_ticket};
 use serde_json::{Value, json};
 
 fn wait_for(yard: &Yard, id: &str, other: &str) {
@@ -78,6 +78,28 @@ fn a_cancelled_ticket_keeps_others_waiting_and_they_are_told() {
     assert!(shown.contains("fernery ticket unblock second --blocker b1"), "{shown}");
     yard.server.run(["ticket", "unblock", "second", "--blocker", "b1"]).exits(0);
     yard.until("second", "DONE", |objective| objective["objective"]["status"] == "DONE");
+}
+
+/// What it waits for was confirmed, but did not land before it was exported: here nothing ends the waiting by itself.
+#[test]
+fn a_ticket_that_waits_for_one_that_was_finished_in_another_instance_says_so() {
+    on_both(|flags| {
+        let yard = Yard::open(&landing_by("on = \"confirm\""));
+        let first = done(&yard, "first", "mock: write new.txt new");
+        wait_for(&yard, "second", "first");
+        git(&yard.repo(), &["branch", "-m", "main", "other"]);
+        yard.post("/v1/objectives/first/confirm", json!({"run_id": first["runs"][0]["run_id"]}));
+        yard.until("first", "not landed", |objective| objective["landing"]["state"] == "OPEN");
+        yard.server.run(["export", "out"]).exits(0);
+        let other = Yard::open_in_with(lay_out(&landing_by("on = \"confirm\"")), flags);
+        other.server.run(["import", yard.server.dir.path().join("out").to_str().unwrap()]).exits(0);
+        assert_eq!(other.objective("second")["waits_for"][0]["stands"], "FINISHED_ELSEWHERE");
+        let shown = other.server.run(["ticket", "show", "second"]).exits(0).stdout;
+        assert!(shown.contains("waits for first, which was finished in another instance"), "{shown}");
+        assert!(shown.contains("fernery ticket unblock second --blocker b1"), "{shown}");
+        other.server.run(["ticket", "unblock", "second", "--blocker", "b1"]).exits(0);
+        assert_eq!(blocker(&other.objective("second"))["resolved"], true);
+    });
 }
 
 #[test]

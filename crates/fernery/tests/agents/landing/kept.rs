@@ -30,7 +30,14 @@ fn a_run_that_passed_before_a_reopening_in_vain_still_comes_home() {
         let refused = merge(&yard, "t").exits(4);
         assert!(refused.stdout.contains("your yes keeps this run"), "{refused:?}");
         assert!(refused.stderr.contains(&format!("fernery ticket confirm t --run {run}")), "{refused:?}");
+        // Nor does one that has no terminal to be asked on: it is told what works, not to say yes.
+        let refused = yard.server.run(["ticket", "merge", "t"]).exits(4).stderr;
+        let works = format!("fernery ticket confirm t --run {run} && fernery ticket merge t --yes");
+        assert!(refused.contains(&works) && !refused.contains("pass --yes"), "{refused}");
+        assert_eq!((&seen["kept_run"], &seen["merges"]["run_id"]), (&run.into(), &run.into()));
         yard.server.run(["ticket", "confirm", "t", "--run", run]).exits(0);
+        let refused = yard.server.run(["ticket", "merge", "t"]).exits(2).stderr;
+        assert!(refused.contains("pass --yes"), "{refused}");
         let said = merge(&yard, "t").exits(0).stdout;
         assert!(said.contains("landed on main as commit"), "{said}");
         let now = landed(&yard, "t");
@@ -49,6 +56,12 @@ fn a_run_is_not_kept_for_a_text_that_it_was_not_made_for() {
     yard.server.run(["ticket", "edit", "t", "--title", "Something else"]).exits(0);
     let refused = yard.server.run(["ticket", "confirm", "t", "--run", &run]).exits(4).stderr;
     assert!(refused.contains("has changed since it was approved"), "{refused}");
+    // Nobody is told to keep it.
+    assert_eq!(yard.objective("t")["kept_run"], serde_json::Value::Null);
+    for command in [&["ticket", "confirm", "t"][..], &["ticket", "merge", "t", "--yes"]] {
+        let refused = yard.server.run(command.iter().copied());
+        assert!(refused.code != Some(0) && !refused.stderr.contains("--run"), "{refused:?}");
+    }
     assert_eq!(yard.objective("t")["objective"]["status"], "BLOCKED");
 }
 
@@ -65,5 +78,26 @@ fn a_run_that_is_kept_can_be_exported_and_worked_on_again() {
     yard.until("t", "blocked again", |objective| {
         objective["objective"]["status"] == "BLOCKED"
             && objective["runs"].as_array().is_some_and(|runs| runs.len() == 3)
+    });
+}
+
+/// Before anything is recorded.
+#[test]
+fn a_run_of_another_instance_or_without_a_patch_is_not_merged_and_not_confirmed() {
+    on_both(|flags| {
+        let yard = Yard::open(&plain());
+        done(&yard, "t", "mock: write new.txt new");
+        yard.server.run(["export", "out"]).exits(0);
+        let other = Yard::open_in_with(lay_out(&plain()), flags);
+        other.server.run(["import", yard.server.dir.path().join("out").to_str().unwrap()]).exits(0);
+        done(&other, "same", "mock: no-change it is so already");
+        for ticket in ["t", "same"] {
+            let before = other.objective(ticket);
+            let refused = merge(&other, ticket).exits(4).stderr;
+            assert!(refused.contains("nothing was confirmed, and nothing was merged"), "{refused}");
+            assert!(refused.contains(&format!("fernery ticket reopen {ticket}")), "{refused}");
+            let after = other.objective(ticket);
+            assert_eq!((decisions(&after), &after["unconfirmed"]), (decisions(&before), &true.into()));
+        }
     });
 }

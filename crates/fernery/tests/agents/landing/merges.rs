@@ -319,8 +319,8 @@ fn a_ticket_that_has_no_patch_to_merge_says_so() {
     let said = merge(&yard, "t").exits(4).stderr;
     assert!(said.contains("t is NEW: only a ticket that is DONE can be merged"), "{said}");
     let dir = yard.server.dir.path();
-    let asked = run_in(dir, ["ticket", "merge", "t"]).exits(2).stderr;
-    assert!(asked.contains("pass --yes"), "{asked}");
+    let asked = run_in(dir, ["ticket", "merge", "t"]).exits(4).stderr;
+    assert!(asked.contains("t is NEW") && !asked.contains("--yes"), "{asked}");
     let missing = yard.server.read("/v1/objectives/t/landing");
     assert_eq!(missing.0, 404, "{}", missing.1);
 }

@@ -56,7 +56,10 @@ fn a_task_goes_from_capture_to_done_in_four_commands_on_postgres() {
 #[test]
 fn an_approved_task_waits_for_its_person_and_no_program_gets_it() {
     let server = Server::start(&[]);
-    server.run(["ticket", "new", "--azolla", "tasks", "--id", "T-1", "--title", "Sweep the yard"]).exits(0);
+    let new = server
+        .run(["ticket", "new", "--azolla", "tasks", "--id", "T-1", "--title", "Sweep the yard"])
+        .exits(0);
+    assert_eq!(new.stderr, "it is NEW; when you have done it: fernery done T-1\n");
     let next = server.run(["ticket", "show", "T-1"]).exits(0).stdout;
     assert!(next.contains("fernery done T-1"), "{next}");
     server.run(["ticket", "approve", "T-1", "--yes"]).exits(0);

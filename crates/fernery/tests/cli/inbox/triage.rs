@@ -117,3 +117,18 @@ fn wrong_names_change_nothing_and_end_with_the_code_that_tells_why() {
     assert_eq!(both.stdout.lines().count(), 2, "{both:?}");
     server.run(["triage", "promote", &one, "--id", "T-1", "--json"]).exits(4);
 }
+
+#[test]
+fn imported_lines_that_are_held_are_told_beside_held_captures() {
+    let server = Server::start(&[]);
+    server.run(["capture", "every monday water the plants"]).exits(0);
+    candidates(&server, 1);
+    server.run(["export", "out"]).exits(0);
+    let other = Server::start(&[]);
+    other.run(["import", server.dir.path().join("out").to_str().unwrap()]).exits(0);
+    let said = other.run(["triage", "list"]).exits(0).stderr;
+    assert!(said.contains("1 imported recurring line is held: fernery triage release"), "{said}");
+    other.run(["triage", "release"]).exits(0);
+    let said = other.run(["triage", "list"]).exits(0).stderr;
+    assert!(!said.contains("held"), "{said}");
+}

@@ -63,13 +63,19 @@ fn a_detached_server_is_found_and_stopped_and_tells_why_it_did_not_start() {
     let log = dir.path().canonicalize().unwrap().join(".fernery/server.log");
     assert_eq!(started["log"], log.to_str().unwrap());
     run_in(dir.path(), ["job", "list"]).exits(0);
-    let second = run_in(dir.path(), ["up", "--detach", "--listen", "127.0.0.1:0"]).exits(1);
-    assert!(
-        second.stderr.contains("is in use by process") && second.stderr.contains("server.log"),
-        "{second:?}"
-    );
-    let again = run_in(dir.path(), ["up", "--detach", "--listen", "127.0.0.1:0", "--json"]).exits(1).json();
-    assert!(again["message"].as_str().unwrap().contains("is in use by process"), "{again}");
+    let second = run_in(dir.path(), ["up", "--detach", "--listen", "127.0.0.1:0"]).exits(4);
+    let (url, pid) = (started["listening"].as_str().unwrap(), &started["pid"]);
+    let told =
+        format!("a server runs on .fernery already, at {url} (process {pid}); to stop it: fernery down");
+    assert!(second.stderr.contains(&told), "{second:?}");
+    let again = run_in(dir.path(), ["up", "--detach", "--listen", "127.0.0.1:0", "--json"]).exits(4).json();
+    assert!(again["message"].as_str().unwrap().contains("runs on .fernery already"), "{again}");
+    run_in(dir.path(), ["job", "list"]).exits(0);
+    // Whatever else keeps it from starting is told from its log.
+    std::fs::create_dir(dir.path().join("other")).unwrap();
+    let taken = url.strip_prefix("http://").unwrap();
+    let refused = run_in(dir.path(), ["up", "--detach", "--data", "other/data", "--listen", taken]).exits(1);
+    assert!(refused.stderr.contains("server.log"), "{refused:?}");
     let stopped = run_in(dir.path(), ["down", "--json"]).exits(0).json();
     assert_eq!(stopped["stopped"], started["pid"]);
     assert!(!dir.path().join(".fernery/url").exists());

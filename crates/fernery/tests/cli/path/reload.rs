@@ -146,6 +146,72 @@ fn a_reload_comes_to_its_end_whoever_hangs_up() {
     assert!(status.success() && reloaded.iter().any(|line| line.contains("three")), "{log}");
 }
 
+fn hosted(server: &Server) -> Vec<(String, bool)> {
+    let all = server.read("/v1/azollas").1["azollas"].as_array().unwrap().clone();
+    let own = all.iter().filter(|of| ["two", "three"].contains(&of["azolla_id"].as_str().unwrap()));
+    own.map(|of| (of["azolla_id"].as_str().unwrap().to_string(), of["hosted"] == true)).collect()
+}
+
+/// The azolla `two` is called `three` from now on.
+fn rename(dir: &Path) {
+    write(dir, "three", "first", "");
+    fs::rename(dir.join("three.toml"), dir.join("two.toml")).unwrap();
+}
+
+const RENAMED: [(&str, bool); 2] = [("three", true), ("two", false)];
+
+fn is_renamed(server: &Server) {
+    let seen = hosted(server);
+    assert_eq!(seen.iter().map(|(id, hosted)| (id.as_str(), *hosted)).collect::<Vec<_>>(), RENAMED);
+}
+
+#[test]
+fn a_renamed_azolla_is_not_hosted_under_its_old_name_for_one_moment() {
+    let server = Server::start_in(folder(), &FLAGS);
+    server.run(["ticket", "new", "--azolla", "two", "--id", "T", "--title", "x"]).exits(0);
+    rename(server.dir.path());
+    server.run(["azolla", "reload"]).exits(0);
+    is_renamed(&server);
+    let would_wait = server.run(["ticket", "approve", "T", "--yes"]).exits(0).stdout;
+    assert!(would_wait.contains("no process hosts azolla two"), "{would_wait}");
+    // A server that is killed says nothing any more.
+    let server = Server::start_in(folder(), &FLAGS);
+    server.signal(Signal::KILL);
+    let (_, dir) = server.ended();
+    rename(dir.path());
+    is_renamed(&Server::start_in(dir, &FLAGS));
+}
+
+/// What a process hosts is taken back when it ends, also what it hosts since a reload; and a reload is carried out although nobody
+/// could write down what is hosted since: it is said again soon.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_hosted_since_a_reload_is_said_and_taken_back_on_postgresql() {
+    let database = fresh_database().await;
+    let (url, client) = (database.url(), database.client().await);
+    let flags: Vec<&str> = FLAGS.into_iter().chain(["--database", &url]).collect();
+    let server = Server::start_in(folder(), &flags);
+    let beside = Server::start_in(tempfile::tempdir().unwrap(), &["--database", &url]);
+    let no_writes =
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+                     CREATE TRIGGER refuse BEFORE INSERT ON fernery.hosts EXECUTE FUNCTION refuse()";
+    client.batch_execute(no_writes).await.unwrap();
+    rename(server.dir.path());
+    server.run(["azolla", "reload"]).exits(0);
+    assert_eq!(server.run(["azolla", "reload", "--dry-run"]).exits(0).stdout, "nothing has changed\n");
+    client.batch_execute("DROP TRIGGER refuse ON fernery.hosts").await.unwrap();
+    // The keeper says it again.
+    let said = "SELECT count(*) FROM fernery.hosts WHERE azolla_id = 'three'";
+    let count = async |asked: &str| -> i64 { client.query_one(asked, &[]).await.unwrap().get(0) };
+    assert!(eventually(|| hosted(&beside).iter().any(|(id, hosted)| id == "three" && *hosted)));
+    is_renamed(&beside);
+    server.signal(Signal::TERM);
+    let (status, log) = server.ended_with_log();
+    assert!(status.success() && log.contains("could not record what this process hosts"), "{log}");
+    assert_eq!(count(said).await, 0, "it is taken back");
+    assert_eq!(hosted(&beside), [("three".to_string(), false), ("two".to_string(), false)]);
+    assert!(count("SELECT count(*) FROM fernery.hosts").await > 0, "the other server still hosts its own");
+}
+
 fn approvals_that_a_change_voids_are_named(server: &Server) {
     const ONE: &str = "[limits]\nconcurrency = 1\n";
     write(server.dir.path(), "one", "first", ONE);

@@ -69,7 +69,7 @@ fn what_runs_is_told_in_words() {
         "gates schema: the output has the right form\n",
         "gates patch: a well-formed patch, at most 200 files, no symlinks, no executables, may touch .github/",
         "gates tests: sh -c 'make test' (10 min, sandbox bubblewrap, sees PATH)\n",
-        "more by default (docs/reference/protected-files.md)",
+        "more by default (all: fernery azolla protected)",
     ] {
         assert!(text.contains(line), "{line}\nis not in\n{text}");
     }
