@@ -3,7 +3,7 @@
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
-use super::{Cell, Row, Sql, Statement, after, azollas, journal, snoozes};
+use super::{Cell, Row, Sql, Statement, after, azollas, journal, snoozes, standing};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -352,7 +352,7 @@ pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -
     }
     let status = row.objective.status;
     let Some(next) = leads_to(row.objective.objective_type, status, Step::Edit) else {
-        return Ok(Err(Refusal::Status(status)));
+        return standing::refused(sql, &row);
     };
     let covered = |d: &Draft| (d.title.clone(), d.acceptance_criteria.clone(), d.metadata.clone());
     let was = shown_now(sql, &row.objective)?.map(|shown| shown.digest);

@@ -8,7 +8,7 @@ use crate::pipeline::decisions::{Deciding, decide, decided};
 use crate::pipeline::objectives::{self, ObjectiveRow};
 use crate::pipeline::pauses::is_judged_here;
 use crate::pipeline::reading::{self, Decision, Run, WorkorderView};
-use crate::pipeline::{Cell, Sql, Stage, hosts};
+use crate::pipeline::{Cell, Sql, Stage, hosts, standing};
 use fernery_core::artifact::{
     ContextSnapshot, GateResult, ObjectiveId, ObjectiveStatus, OutputBundle, RecordId, RunId,
 };
@@ -66,9 +66,13 @@ pub(in crate::pipeline) fn opened(sql: &mut dyn Sql, passed: &Passed<'_>) -> Sto
 }
 
 /// The landing of an objective; that of a run which an earlier version judged is written now, and that of a run which is kept
-/// although it was to be worked on again. A run of another instance has
+/// although it was to be worked on again, or that is taken up again. A run of another instance has
 /// none: its gates would run here, and no approval of this instance was shown them.
-fn found(sql: &mut dyn Sql, id: &ObjectiveId, run: &Run) -> StoreResult<Option<Landing>> {
+pub(in crate::pipeline) fn found(
+    sql: &mut dyn Sql,
+    id: &ObjectiveId,
+    run: &Run,
+) -> StoreResult<Option<Landing>> {
     if let Some(landing) = locked(sql, id)?.filter(|of| of.state != LandingState::Reworked) {
         return Ok(Some(landing));
     }
@@ -153,7 +157,7 @@ pub fn merge(
         return Ok(Ok(before));
     }
     if row.objective.status != ObjectiveStatus::Done {
-        return Ok(Err(Refusal::Status(row.objective.status)));
+        return standing::refused(sql, &row);
     }
     let Some(run) = reading::passed_run(sql, id)? else {
         return Ok(Err(Refusal::Conflict("there is no finished run to merge".into())));
