@@ -16,6 +16,7 @@ pub mod outgoing;
 pub mod redis;
 mod serve;
 mod spool;
+mod ticket_words;
 mod when;
 pub mod worker;
 pub mod workers;

@@ -7,6 +7,7 @@ use super::schema;
 use fernery_core::artifact::{ClaimRecord, Objective, PauseState, RunId};
 use fernery_core::canonical::Digest;
 use fernery_core::pipeline::dependency::Dependency;
+use fernery_core::pipeline::possible::Verb;
 use fernery_core::{Progress, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,9 +130,25 @@ pub struct ObjectiveDetail {
     /// `null` if there is none, if its run was judged in another instance, or without documents.
     #[serde(default)]
     pub merges: Option<LandingView>,
+    /// What was done to it besides decisions, oldest first: the journal's entries edited, blocked, unblocked and cancelled.
+    #[serde(default)]
+    #[schemars(with = "Vec<schema::Fields>")]
+    pub acts: Vec<JournalEntry>,
+    /// What can be done with it now: approve, answer, done, edit, block, unblock, confirm, keep (confirm an earlier run that
+    /// passed), merge, reopen, cancel.
+    #[serde(default)]
+    pub possible: Vec<String>,
+    /// What a person reads as the next things to do, the first first.
+    #[serde(default)]
+    pub next: Vec<String>,
 }
 
 impl ObjectiveDetail {
+    /// Whether this can be done with it now.
+    pub fn allows(&self, verb: Verb) -> bool {
+        self.possible.iter().any(|word| word == verb.as_str())
+    }
+
     /// Where it last stopped.
     pub fn last_pause(&self) -> Option<&PauseState> {
         self.pauses.iter().map(|of| &of.pause).max_by_key(|pause| pause.created_at)

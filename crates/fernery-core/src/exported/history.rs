@@ -300,15 +300,18 @@ fn last_of<'a>(entries: &[&'a Entry], kind: impl Fn(&Entry) -> bool) -> Vec<&'a 
     orders(entries).iter().filter_map(last).collect()
 }
 
-/// Whether nobody has looked since the gates last spoke, in each order.
+/// Whether nobody has looked since the gates last spoke, or since a person took it up again, in each order.
 fn is_unconfirmed(entries: &[&Entry]) -> Vec<bool> {
-    let of_both = last_of(entries, |entry| matches!(entry.act(), Some(Act::Confirmed | Act::Judged)));
+    let taken_up =
+        |entry: &Entry| entry.is(Act::Unblocked) && entry.why["status"] == json!(ObjectiveStatus::Done);
+    let tells = |entry: &Entry| matches!(entry.act(), Some(Act::Confirmed | Act::Judged)) || taken_up(entry);
+    let of_both = last_of(entries, tells);
     // Whoever does it confirms with the same act, so neither chain nor clock has an order of the two.
     let by_doing = |judged: &Entry| {
         let done = |entry: &Entry| entry.is(Act::Confirmed) && entry.why["done"] == true;
         entries.iter().any(|entry| done(entry) && entry.why["run_id"] == judged.why["run_id"])
     };
-    of_both.iter().map(|last| last.is(Act::Judged) && !by_doing(last)).collect()
+    of_both.iter().map(|last| taken_up(last) || last.is(Act::Judged) && !by_doing(last)).collect()
 }
 
 /// The status is where the last step led, and that step is of the instant at which the objective last changed.
@@ -409,6 +412,12 @@ mod tests {
         let looked: Vec<&Entry> = looked.iter().collect();
         assert!(is_unconfirmed(&looked).contains(&false));
         assert_eq!(is_unconfirmed(&steps.iter().collect::<Vec<_>>()), [true, true]);
+        let again = [
+            entry(Act::Cancelled, 11 * hour, json!({})),
+            entry(Act::Unblocked, 12 * hour, json!({"status": "DONE"})),
+        ];
+        let again: Vec<&Entry> = looked.iter().copied().chain(&again).collect();
+        assert_eq!(is_unconfirmed(&again), [true, true], "what is taken up again is confirmed again");
     }
 
     #[test]

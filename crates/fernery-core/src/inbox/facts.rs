@@ -12,13 +12,15 @@ use super::foreign;
 use super::one_line;
 use super::score::{self, Weighed};
 use crate::artifact::{
-    AzollaId, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType, PauseReason, PauseState,
-    PauseSummary, QueryStatus,
+    AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
+    PauseReason, PauseState, PauseSummary, QueryStatus,
 };
 use crate::blueprint::Blueprint;
 use crate::canonical::digest_of;
 use crate::pipeline::dependency::{Dependency, asks_somebody};
 use crate::pipeline::ground::{Premises, repo_ref, unstartable};
+use crate::pipeline::possible::Standing;
+use crate::pipeline::scheduling::first_line;
 use crate::{Digest, Timestamp, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -239,10 +241,15 @@ fn item_name(id: &ObjectiveId) -> &str {
     }
 }
 
-/// Whether its executor asked something.
-fn asks(objective: &Objective, pause: Option<&PauseState>) -> bool {
+/// The blocker of its executor's question, if nobody has answered that: its last pause says how.
+fn question(objective: &Objective, pause: Option<&PauseState>) -> Option<BlockerId> {
     let answer = format!("fernery ticket answer {} ", objective.objective_id);
-    pause.and_then(|pause| pause.prioritized_actions.first()).is_some_and(|action| action.contains(&answer))
+    let asked = pause?.prioritized_actions.iter().find(|action| action.contains(&answer))?;
+    let mut open =
+        objective.blocked_on.iter().filter(|of| !of.resolved && of.kind == BlockerKind::UserInput).peekable();
+    let first = open.peek().copied();
+    let named = open.find(|of| asked.ends_with(&format!("({})", first_line(&of.description))));
+    named.or(first).map(|of| of.blocker_id.clone())
 }
 
 /// Whether the stop asks for a change of the ticket's text, and the ticket is unchanged since.
@@ -303,22 +310,27 @@ fn item(
     let waits_for = told.waits_for.get(id).map_or(&[][..], Vec::as_slice);
     let blockers: Vec<_> = asks_somebody(objective, waits_for).collect();
     let ticket = |verb: &str| format!("fernery ticket {verb} {id}");
+    let standing = Standing {
+        unconfirmed: done,
+        waits_for: waits_for.to_vec(),
+        question: question(objective, pause),
+        for_person,
+        ..Standing::of(objective)
+    };
+    let suggested = standing.suggested().map_or_else(|| ticket("show"), |(_, command)| command);
     let (command, mut why) = match (status, &blockers[..]) {
         _ if !open && !done => return None,
         (ObjectiveStatus::New | ObjectiveStatus::Todo | ObjectiveStatus::InProgress, [])
             if for_person && waits_for.is_empty() =>
         {
-            (
-                format!("fernery done {id}"),
-                vec![format!("yours to do since {}", minute(objective.created_at))],
-            )
+            (suggested, vec![format!("yours to do since {}", minute(objective.created_at))])
         }
         (ObjectiveStatus::New, _) => {
             let (command, why) = first_step((told, own), objective);
             (command, vec![why])
         }
         (ObjectiveStatus::Done, _) => (
-            ticket("confirm"),
+            suggested,
             vec![format!(
                 "passed its gates and waits to be confirmed since {}",
                 minute(objective.updated_at)
@@ -335,11 +347,8 @@ fn item(
             (ticket("show"), vec![format!("waits on {}", said(blocker))])
         }
         (ObjectiveStatus::Blocked, [blocker]) => {
-            let command = match () {
-                () if asks(objective, pause) => format!("{} \"…\"", ticket("answer")),
-                () if wants_edit(objective, blocker, pause) => ticket("edit"),
-                () => format!("{} --blocker {}", ticket("unblock"), blocker.blocker_id),
-            };
+            let edits = standing.question.is_none() && wants_edit(objective, blocker, pause);
+            let command = if edits { ticket("edit") } else { suggested };
             let given_up = waits_for.iter().find(|of| of.blocker_id == blocker.blocker_id);
             let why = given_up.map_or_else(|| format!("waits on {}", said(blocker)), |of| of.sentence());
             (command, vec![why])
@@ -350,7 +359,7 @@ fn item(
                 0 => format!("blocked: {reason}"),
                 n => format!("blocked on {n} things: {reason}"),
             };
-            (format!("{} --all", ticket("unblock")), vec![why])
+            (suggested, vec![why])
         }
         (ObjectiveStatus::Todo | ObjectiveStatus::InProgress, _) if !overdue => return None,
         (ObjectiveStatus::Todo, _) => {

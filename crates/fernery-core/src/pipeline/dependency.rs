@@ -89,18 +89,23 @@ impl Dependency {
         }
     }
 
-    /// What a person reads as the next action of the waiting ticket.
-    pub fn action(&self, waiting: &ObjectiveId) -> String {
+    /// What a person reads as the next action of the waiting ticket. One whose approval covers it no longer does not go on by
+    /// itself.
+    pub fn action(&self, waiting: &ObjectiveId, approved: bool) -> String {
         let (on, sentence) = (&self.on, self.sentence());
+        let then = match approved {
+            true => "it goes on by itself".to_string(),
+            false => format!("it is NEW, and has to be approved again: fernery ticket approve {waiting}"),
+        };
         match (self.moved_by(waiting), self.stands) {
             (Some(command), Stands::Cancelled | Stands::FinishedElsewhere) => {
                 format!("It {sentence}. To go on without it: {command}")
             }
-            (Some(command), _) => format!("It {sentence}: {command}. Then it goes on by itself"),
+            (Some(command), _) => format!("It {sentence}: {command}. Then {then}"),
             (None, Stands::Stopped) => {
-                format!("It {sentence}; what that needs: fernery ticket show {on}. Then it goes on by itself")
+                format!("It {sentence}; what that needs: fernery ticket show {on}. Then {then}")
             }
-            (None, _) => format!("Nothing: it {sentence}, and then goes on by itself"),
+            (None, _) => format!("Nothing: it {sentence}. Then {then}"),
         }
     }
 }
@@ -130,8 +135,15 @@ mod tests {
         for stands in Stands::ALL {
             let one = on(*stands);
             assert!(one.sentence().starts_with("waits for first, wh"), "{}", one.sentence());
-            let action = one.action(&waiting);
+            let action = one.action(&waiting, true);
             assert!(action.contains(&one.sentence()), "{action}");
+            let unapproved = one.action(&waiting, false);
+            assert!(!unapproved.contains("by itself"), "{unapproved}");
+            assert_eq!(
+                unapproved.contains("fernery ticket approve second"),
+                !one.is_given_up(),
+                "{unapproved}"
+            );
             if let Some(command) = one.moved_by(&waiting) {
                 let about = if one.is_given_up() { "unblock second --blocker b1" } else { "first" };
                 assert!(command.contains(about) && action.contains(&command), "{action}");

@@ -21,7 +21,11 @@ pub enum PauseKind {
     Run,
     /// An operator added a blocker.
     Block,
+    /// Some of its blockers are resolved, and others are not.
+    Unblock,
     Cancel,
+    /// It was DONE when it was cancelled, and is so again.
+    TakenUp,
     /// The ticket that it waits for was cancelled.
     After,
     /// Its patch did not land.
@@ -36,10 +40,12 @@ pub enum PauseKind {
 }
 
 impl PauseKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Run,
         Self::Block,
+        Self::Unblock,
         Self::Cancel,
+        Self::TakenUp,
         Self::After,
         Self::Land,
         Self::Overdue,
@@ -52,6 +58,8 @@ impl PauseKind {
         match self {
             Self::Run => "run",
             Self::Block => "block",
+            Self::Unblock => "unblock",
+            Self::TakenUp => "taken_up",
             Self::Cancel => "cancel",
             Self::After => "after",
             Self::Land => "land",
@@ -79,7 +87,9 @@ pub fn happened(reason: PauseReason, kind: Option<PauseKind>, ran: Option<&Ran>)
     let said = match (kind, ran) {
         (Some(PauseKind::Run), Some(ran)) => return ended(reason, ran),
         (Some(PauseKind::Block), _) => "a person blocked it",
+        (Some(PauseKind::Unblock), _) => "something else is still in its way",
         (Some(PauseKind::Cancel), _) => "cancelled",
+        (Some(PauseKind::TakenUp), _) => "taken up again, with its result to confirm",
         (Some(PauseKind::After), _) => "the ticket that it waits for was cancelled",
         (Some(PauseKind::Land), _) => "its patch did not land",
         (Some(PauseKind::Overdue), _) => "overdue",

@@ -7,10 +7,11 @@ use super::envelope::{Spent, exhausted};
 use super::evidence::{Evidence, plain_evidence};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
+use super::possible::Standing;
 use super::protection::Protected;
 use super::question;
 use super::repetition::Repetition;
-use super::scheduling::{again, first_line, whole_line};
+use super::scheduling::{again, answer_it, first_line, whole_line};
 use crate::artifact::{
     BlockerKind, GateResult, Objective, ObjectiveId, ObjectiveStatus, OutputBundle, PauseReason, RunId,
 };
@@ -161,7 +162,7 @@ fn judged(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         actions,
     };
     if case.objective.status != ObjectiveStatus::InProgress {
-        let again = format!("To take it up again: fernery ticket unblock {id} --all");
+        let again = Standing::of(case.objective).taken_up();
         return stop(None, PauseReason::GateFailed, None, vec![look, again]);
     }
     let unblock = format!("Then: fernery ticket unblock {id} --all");
@@ -193,7 +194,7 @@ fn judged(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         ),
         Verdict::Fail(_) if outcome == Outcome::Blocked => {
             let asked = question::asked(case.bundle).unwrap_or_default();
-            let first = format!("Answer it: fernery ticket answer {id} \"…\"   ({})", first_line(&asked));
+            let first = answer_it(id, &asked);
             let blocker = Some((BlockerKind::UserInput, question::description(&asked)));
             stop(Some(Step::GiveUp), PauseReason::GateFailed, blocker, vec![first, look])
         }

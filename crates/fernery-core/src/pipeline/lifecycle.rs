@@ -34,6 +34,8 @@ pub enum Step {
     Keep,
     /// Its patch conflicts with its base branch, and the approved blueprint lets it be worked on again.
     Rework,
+    /// An operator takes up again what was DONE when it was cancelled: the run that passed counts again, and is to be confirmed.
+    TakeUp,
     /// An operator cancels it. What is confirmed and has no patch on its way has nothing to cancel.
     Cancel,
 }
@@ -64,7 +66,7 @@ pub const fn after(
         (InProgress, Step::TryAgain) => Some(Todo),
         (InProgress, Step::GiveUp) => Some(Blocked),
         (Done, Step::Reopen | Step::Rework) => Some(Todo),
-        (Blocked, Step::Keep) => Some(Done),
+        (Blocked, Step::Keep | Step::TakeUp) => Some(Done),
         (_, Step::Cancel) => Some(Blocked),
         _ => None,
     }
@@ -75,7 +77,7 @@ mod tests {
     use super::*;
     use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
 
-    const STEPS: [Step; 14] = [
+    const STEPS: [Step; 15] = [
         Step::Approve,
         Step::Edit,
         Step::ApprovalLapsed,
@@ -89,6 +91,7 @@ mod tests {
         Step::Reopen,
         Step::Keep,
         Step::Rework,
+        Step::TakeUp,
         Step::Cancel,
     ];
 
@@ -120,6 +123,7 @@ mod tests {
             (Blocked, Step::Unblock { approved: true }, Todo),
             (Blocked, Step::Unblock { approved: false }, New),
             (Blocked, Step::Keep, Done),
+            (Blocked, Step::TakeUp, Done),
             (Blocked, Step::Cancel, Blocked),
             (Done, Step::Reopen, Todo),
             (Done, Step::Rework, Todo),

@@ -18,6 +18,7 @@
 //! * [`judging`]: evidence to verdict, and where the objective goes from there
 //! * [`landing`]: how a patch that passed comes home
 //! * [`waiting`]: why nothing happens
+//! * [`possible`]: what a person can do with a ticket now, and what is suggested
 
 pub mod approval;
 pub mod dependency;
@@ -33,6 +34,7 @@ pub mod landing;
 pub mod lifecycle;
 pub mod membrane;
 pub mod patching;
+pub mod possible;
 pub mod prompt;
 pub mod protection;
 pub mod question;

@@ -1,8 +1,9 @@
 //! Decides what happens to an event that the scheduler has claimed.
 
-use super::dependency::{Dependency, asks_somebody};
+use super::dependency::Dependency;
 use super::envelope::{Spent, exhausted};
 use super::happened::PauseKind;
+use super::possible::{Approved, Standing};
 use crate::artifact::{
     BlockerKind, BlockerRef, DiazotrophType, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
     PauseReason, TerminalReason,
@@ -65,7 +66,8 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
         return Scheduling::Lapse;
     }
     if objective.has_open_blockers() {
-        return Scheduling::Block(blocked(objective, seen.waits_for));
+        let waits_for = seen.waits_for.to_vec();
+        return Scheduling::Block(blocked(&Standing { waits_for, ..Standing::of(objective) }));
     }
     if let Some(why) = exhausted(seen.envelope, &seen.spent) {
         return Scheduling::Block(spent(objective, &why));
@@ -73,11 +75,14 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
     Scheduling::Schedule
 }
 
-/// The stop of an objective whose blockers are open. Those that wait for another ticket ask nothing of a person.
-pub fn blocked(objective: &Objective, waits_for: &[Dependency]) -> Stop {
-    let id = &objective.objective_id;
-    let open: Vec<_> = asks_somebody(objective, waits_for).collect();
-    let waits: Vec<_> = waits_for.iter().filter(|of| !of.is_given_up()).collect();
+/// The stop of an objective whose blockers are open. Those that wait for another ticket ask nothing of a person; a question comes
+/// first, and is answered.
+pub fn blocked(standing: &Standing<'_>) -> Stop {
+    let id = &standing.objective.objective_id;
+    let is_question = |b: &BlockerRef| standing.question.as_ref() == Some(&b.blocker_id);
+    let mut open = standing.asks();
+    open.sort_by_key(|blocker| !is_question(blocker));
+    let waits: Vec<_> = standing.waits_for.iter().filter(|of| !of.is_given_up()).collect();
     let named = |b: &&BlockerRef| format!("{} ({})", b.blocker_id, first_line(&b.description));
     let blocked_on = format!("blocked on {}", open.iter().map(named).collect::<Vec<_>>().join(", "));
     let others: Vec<&str> = waits.iter().map(|of| of.on.as_str()).collect();
@@ -87,18 +92,24 @@ pub fn blocked(objective: &Objective, waits_for: &[Dependency]) -> Stop {
         (_, []) => (PauseKind::Event, blocked_on),
         _ => (PauseKind::Event, format!("{blocked_on}, and {waits_for}")),
     };
-    let mut actions: Vec<String> = open
-        .iter()
-        .take(2)
-        .map(|b| {
+    let action = |b: &&BlockerRef| match is_question(b) {
+        true => answer_it(id, &b.description),
+        false => {
             format!("Resolve {}, then: fernery ticket unblock {id} --blocker {}", named(b), b.blocker_id)
-        })
-        .collect();
+        }
+    };
+    let mut actions: Vec<String> = open.iter().take(2).map(action).collect();
     if open.len() > 2 {
         actions.push(format!("Look at all {} blockers: fernery ticket show {id}", open.len()));
     }
-    actions.extend(waits.iter().map(|of| of.action(id)));
+    let approved = standing.approved == Approved::Valid || standing.for_person;
+    actions.extend(waits.iter().map(|of| of.action(id, approved)));
     Stop { kind, reason: PauseReason::GateFailed, why, blocker: None, actions }
+}
+
+/// The action for an executor's question.
+pub(super) fn answer_it(id: &ObjectiveId, question: &str) -> String {
+    format!("Answer it: fernery ticket answer {id} \"…\"   ({})", first_line(question))
 }
 
 /// The stop of an objective whose envelope is used up.
@@ -142,7 +153,7 @@ pub fn unexecuted(objective: &Objective, wanted: &DiazotrophType, in_force: &Dia
     }
 }
 
-pub(super) fn first_line(text: &str) -> String {
+pub(crate) fn first_line(text: &str) -> String {
     line_within(text, 120)
 }
 

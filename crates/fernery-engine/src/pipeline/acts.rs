@@ -3,9 +3,10 @@
 
 use super::journal::{Act, Entry};
 use super::objectives::Shown;
+use super::standing::NotNow;
 use super::{Sql, journal};
 use crate::error::StoreResult;
-use fernery_core::artifact::{AzollaId, ObjectiveStatus, RecordId, RunRecord};
+use fernery_core::artifact::{AzollaId, RecordId, RunRecord};
 use fernery_core::limits;
 use fernery_core::pipeline::Violation;
 use serde_json::{Map, Value};
@@ -22,8 +23,8 @@ pub enum Refusal {
         /// Those that there are.
         known: Vec<AzollaId>,
     },
-    /// Its status does not allow it.
-    Status(ObjectiveStatus),
+    /// It stands so that this is not possible.
+    Status(Box<NotNow>),
     /// The id is already used for something else.
     Taken,
     /// What was shown is not what is there.

@@ -152,8 +152,9 @@ pub(super) fn done(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<()> {
         if !row.objective.blocked_on.iter().any(|b| b.blocker_id == *blocker_id && !b.resolved) {
             continue;
         }
-        let cancelled = is_cancelled(&row.objective);
-        let spent = blockers::resolve(sql, &mut row, std::slice::from_ref(blocker_id), !cancelled)?;
+        let by = format!("{id}:{blocker_id}");
+        let continues = (!is_cancelled(&row.objective)).then_some(by.as_str());
+        let spent = blockers::resolve(sql, &mut row, std::slice::from_ref(blocker_id), continues)?;
         let why = json!({"resolved": [blocker_id], "after": id, "status": row.objective.status, "envelope_spent": spent});
         journal::note(sql, "fernery", Act::Unblocked, waits.as_str(), &why)?;
     }

@@ -2,6 +2,7 @@
 //! goes on. It is an approval of the ticket with this answer, in one transaction.
 
 use super::acts::{Actor, Answer, Refusal, check_note, fields};
+use super::blockers::still_blocked;
 use super::decisions::{Deciding, decide, decided};
 use super::difference::since;
 use super::objectives::{self, locked, shown};
@@ -13,6 +14,7 @@ use fernery_core::journal::Act;
 use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::approval::Terms;
 use fernery_core::pipeline::ground::unstartable;
+use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::pipeline::question::{self, Answered};
 use serde_json::json;
 
@@ -65,7 +67,9 @@ pub fn answer(
             Some(by) => {
                 format!("the question of {id} was answered already, by {} at {}", by.who, by.created_at)
             }
-            None => format!("the question of {id} is not open any more: it is {status}"),
+            None => {
+                format!("the question of {id} is not open any more: it is {}", SeenStatus::of(&row.objective))
+            }
         });
     };
     if reading::active_workorder(sql, id)?.is_some() {
@@ -100,7 +104,9 @@ pub fn answer(
     if goes_on {
         row.enter_todo(sql.now());
         sql.wakes(Stage::Readiness);
+        objectives::update(sql, &row)?;
+    } else {
+        still_blocked(sql, &mut row, decision.record_id.as_str())?;
     }
-    objectives::update(sql, &row)?;
     Ok(Ok(decision))
 }

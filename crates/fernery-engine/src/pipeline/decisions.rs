@@ -6,7 +6,7 @@ use super::azollas::Registered;
 use super::difference::since;
 use super::objectives::{self, ObjectiveRow, Shown, locked, shown, shown_now};
 use super::reading::{self, Decision, Run};
-use super::{Cell, Sql, Stage, after, azollas, blockers, journal, landing};
+use super::{Cell, Sql, Stage, after, azollas, blockers, journal, landing, standing};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{BlockerId, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::{self, Digest};
@@ -94,15 +94,18 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
         let difference = since(sql, &row.objective, digest, &now)?;
         return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
     }
-    if let Some(before) = current(sql, &row)?
+    let status = row.objective.status;
+    // What is finished or cancelled does not start by an approval: whoever sends one is told.
+    let approved_once = !matches!(status, ObjectiveStatus::New | ObjectiveStatus::Done);
+    if approved_once
+        && !is_cancelled(&row.objective)
+        && let Some(before) = current(sql, &row)?
         && before.covers(&now)
-        && row.objective.status != ObjectiveStatus::New
     {
         return Ok(Ok(before));
     }
-    let status = row.objective.status;
     if leads_to(row.objective.objective_type, status, Step::Approve).is_none() {
-        return Ok(Err(Refusal::Status(status)));
+        return standing::refused(sql, &row);
     }
     if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
         return Ok(Err(Refusal::NoRepository(why)));
@@ -173,13 +176,13 @@ pub fn confirm(
     }
     let status = row.objective.status;
     let kept = leads_to(row.objective.objective_type, status, Step::Keep);
-    let run = match (kept, reading::passed_run(sql, id)?) {
+    let run = match (kept, status) {
         (Some(_), _) => accepted!(keepable(sql, &row)?),
-        (None, _) if status != ObjectiveStatus::Done => return Ok(Err(Refusal::Status(status))),
-        (None, Some(run)) => run,
-        (None, None) => {
-            return Ok(Err(Refusal::Conflict("there is no finished run to confirm".into())));
-        }
+        (None, ObjectiveStatus::Done) => match reading::passed_run(sql, id)? {
+            Some(run) => run,
+            None => return Ok(Err(Refusal::Conflict("there is no finished run to confirm".into()))),
+        },
+        (None, _) => return standing::refused(sql, &row),
     };
     if run.record.run_id != *run_id {
         return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
@@ -187,7 +190,7 @@ pub fn confirm(
     if let Some(done) = kept {
         let open = row.objective.blocked_on.iter().filter(|blocker| !blocker.resolved);
         let open: Vec<BlockerId> = open.map(|blocker| blocker.blocker_id.clone()).collect();
-        blockers::resolve(sql, &mut row, &open, false)?;
+        blockers::resolve(sql, &mut row, &open, None)?;
         asked.what.insert("resolved".into(), json!(open));
         row.objective.status = done;
         row.objective.blocked_reason = None;
@@ -200,13 +203,13 @@ pub fn confirm(
 
 /// The run of a BLOCKED objective that a confirmation would keep: it passed before the objective was reopened, and was made for the
 /// text and the blueprint that are approved now.
-pub fn keepable(sql: &mut dyn Sql, row: &ObjectiveRow) -> Answer<Run> {
+fn keepable(sql: &mut dyn Sql, row: &ObjectiveRow) -> Answer<Run> {
     let (id, status) = (&row.objective.objective_id, row.objective.status);
     let keeps = leads_to(row.objective.objective_type, status, Step::Keep).is_some();
     if !keeps || is_cancelled(&row.objective) {
-        return Ok(Err(Refusal::Status(status)));
+        return standing::refused(sql, row);
     }
-    let Some(run) = reading::passed_run(sql, id)? else { return Ok(Err(Refusal::Status(status))) };
+    let Some(run) = reading::passed_run(sql, id)? else { return standing::refused(sql, row) };
     if reading::active_workorder(sql, id)?.is_some() {
         return Ok(Err(Refusal::Conflict("its last run has not ended yet; try again in a moment".into())));
     }
@@ -267,7 +270,7 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
     }
     let status = row.objective.status;
     if leads_to(row.objective.objective_type, status, Step::Reopen).is_none() {
-        return Ok(Err(Refusal::Status(status)));
+        return standing::refused(sql, &row);
     }
     let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
         return Ok(Err(Refusal::Unknown));

@@ -49,6 +49,20 @@ pub(super) fn edits(sql: &mut dyn Sql, objective_id: &str, limit: i64) -> StoreR
         .collect()
 }
 
+/// What was done to an objective by hand besides decisions, oldest first: edited, blocked, unblocked, cancelled.
+pub fn handled(sql: &mut dyn Sql, objective_id: &str) -> StoreResult<Vec<Entry>> {
+    let rows = sql.query(include_str!("sql/journal_handled_of_subject.sql"), &[objective_id.into()])?;
+    rows.iter().map(entry).collect()
+}
+
+/// The newest cancellings of an objective, the last one first.
+pub(super) fn cancels(sql: &mut dyn Sql, objective_id: &str, limit: i64) -> StoreResult<Vec<Entry>> {
+    sql.query(include_str!("sql/journal_cancels_of_subject.sql"), &[objective_id.into(), limit.into()])?
+        .iter()
+        .map(entry)
+        .collect()
+}
+
 pub(super) fn entry(row: &Row) -> StoreResult<Entry> {
     Ok(Entry {
         entry_id: row.text("entry_id")?.to_string(),

@@ -70,6 +70,7 @@ pub mod scheduling;
 pub mod sifting;
 pub mod snoozes;
 mod sql;
+pub mod standing;
 pub mod stranding;
 pub mod voiding;
 

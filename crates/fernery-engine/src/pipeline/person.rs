@@ -14,20 +14,21 @@ use super::objectives::{self, ObjectiveRow, locked};
 use super::reading::{self, Decision, Run};
 use super::rework::Earlier;
 use super::scheduling::{self, Ids};
-use super::{Sql, after};
+use super::{Sql, standing};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
     Event, EventId, EventType, Objective, ObjectiveId, ObjectiveStatus, OutputId, RecordId, ResourceType,
     TerminalReason, WorkorderId,
 };
 use fernery_core::canonical::Digest;
+use fernery_core::inbox::deadline::{CANCELLED, is_cancelled};
 use fernery_core::journal::Act;
 use fernery_core::pipeline::Violation;
-use fernery_core::pipeline::dependency::Dependency;
 use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::execution::{Ended, bundle};
 use fernery_core::pipeline::judging::{Verdict, verdict};
 use fernery_core::pipeline::membrane::Parts;
+use fernery_core::pipeline::possible::Standing;
 use fernery_core::pipeline::scheduling::blocked;
 use serde_json::json;
 use std::time::Duration;
@@ -73,15 +74,14 @@ pub fn done(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, doing: &Doing) -
     if let Some(before) = accepted!(decisions::decided(sql, &asked)?) {
         return Ok(Ok(before));
     }
-    let waits_for = after::waits_of(sql, &row.objective)?;
-    accepted!(may_be_done(&row.objective, &waits_for));
+    accepted!(may_be_done(&standing::of(sql, &row)?));
     let status = row.objective.status;
     if status == ObjectiveStatus::Todo && row.entry != seen.entry {
         return Ok(Err(Refusal::Conflict(format!("{id} was approved in this very moment; say it again"))));
     }
     if status == ObjectiveStatus::Done {
-        let before = decisions::confirmation(sql, id)?;
-        return Ok(before.ok_or(Refusal::Status(status)));
+        let Some(before) = decisions::confirmation(sql, id)? else { return standing::refused(sql, &row) };
+        return Ok(said_before(&before, doing.note.as_deref()).map(|()| before));
     }
     let output = output(&row.objective, doing.note.as_deref());
     accepted!(would_pass(sql, &row.objective, &registered, &output));
@@ -174,19 +174,35 @@ fn is_for_people(objective: &Objective, registered: &Registered) -> Result<(), R
 }
 
 /// Whether a person can say now that it is done; otherwise what to do.
-fn may_be_done(objective: &Objective, waits_for: &[Dependency]) -> Result<(), Refusal> {
-    let id = &objective.objective_id;
-    if objective.has_open_blockers() {
-        let stop = blocked(objective, waits_for);
-        return Err(Refusal::Conflict(format!("{id} is {}. {}", stop.why, stop.actions.join(". "))));
+fn may_be_done(standing: &Standing<'_>) -> Result<(), Refusal> {
+    let (objective, id) = (&*standing.objective, &standing.objective.objective_id);
+    let stop = match objective.status {
+        _ if is_cancelled(objective) => format!("{id} is {CANCELLED}. {}", standing.taken_up()),
+        _ if objective.has_open_blockers() => {
+            let stop = blocked(standing);
+            format!("{id} is {}. {}", stop.why, stop.actions.join(". "))
+        }
+        ObjectiveStatus::Blocked => {
+            let why = objective.blocked_reason.as_deref().unwrap_or("blocked");
+            format!("{id} is BLOCKED ({why}); take it up again first: fernery ticket unblock {id} --all")
+        }
+        _ => return Ok(()),
+    };
+    Err(Refusal::Conflict(stop))
+}
+
+/// Whether nothing new is said of what is done already: a note would not be kept anywhere.
+fn said_before(before: &Decision, note: Option<&str>) -> Result<(), Refusal> {
+    match note.filter(|note| before.note.as_deref() != Some(note)) {
+        None => Ok(()),
+        Some(_) => Err(Refusal::Conflict(format!(
+            "{id} is done already, since {at} by {who}: your note was not kept. To do it again: fernery ticket reopen {id} \
+             --note \"what is missing\"",
+            id = before.objective_id,
+            at = before.created_at,
+            who = before.who,
+        ))),
     }
-    if objective.status == ObjectiveStatus::Blocked {
-        let why = objective.blocked_reason.as_deref().unwrap_or("blocked");
-        return Err(Refusal::Conflict(format!(
-            "{id} is BLOCKED ({why}); take it up again first: fernery ticket unblock {id} --all"
-        )));
-    }
-    Ok(())
 }
 
 /// The note is the output.

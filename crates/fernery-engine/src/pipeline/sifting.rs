@@ -30,13 +30,15 @@ pub struct Sieve {
     pub words: Vec<String>,
     /// Also cancelled ones.
     pub cancelled: bool,
+    /// Nothing but those.
+    pub only_cancelled: bool,
     /// Also those that are snoozed.
     pub snoozed: bool,
 }
 
 impl Default for Sieve {
     fn default() -> Self {
-        Self { label: None, words: Vec::new(), cancelled: true, snoozed: true }
+        Self { label: None, words: Vec::new(), cancelled: true, only_cancelled: false, snoozed: true }
     }
 }
 
@@ -66,7 +68,8 @@ impl FromStr for Order {
 
 impl Sieve {
     fn passes(&self, objective: &Objective) -> bool {
-        (self.cancelled || !deadline::is_cancelled(objective))
+        let cancelled = deadline::is_cancelled(objective);
+        (if cancelled { self.cancelled } else { !self.only_cancelled })
             && self
                 .label
                 .as_ref()

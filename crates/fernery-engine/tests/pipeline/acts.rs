@@ -77,13 +77,14 @@ async fn ticket_in(hands: &Hands, name: &str, status: ObjectiveStatus) -> Object
 
 async fn every_act_is_allowed_or_refused_by_status_and_a_refused_one_writes_nothing<B: Backend>() {
     use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
-    // As the design's list of transitions has it; `None`: refused. An approval that stands is answered, not refused.
+    // As the design's list of transitions has it; `None`: refused. An approval that stands is answered, not refused, until the
+    // ticket is finished.
     let wanted = [
         (New, [Some(Todo), Some(New), None, None, Some(Blocked), Some(Blocked), None]),
         (Todo, [Some(Todo), Some(New), None, None, Some(Blocked), Some(Blocked), None]),
         (InProgress, [Some(InProgress), None, None, None, Some(Blocked), None, None]),
         (Blocked, [Some(Blocked), Some(Blocked), None, None, Some(Blocked), Some(Blocked), Some(Todo)]),
-        (Done, [Some(Done), None, Some(Done), Some(Todo), Some(Blocked), None, None]),
+        (Done, [None, None, Some(Done), Some(Todo), Some(Blocked), None, None]),
     ];
     let world = World::<B>::new("[limits]\nconcurrency = 0\nreview_limit = 0\n").await;
     for (status, row) in wanted {
@@ -91,7 +92,11 @@ async fn every_act_is_allowed_or_refused_by_status_and_a_refused_one_writes_noth
         for (name, next) in ACTS.into_iter().zip(row) {
             let Some(next) = next else {
                 let before = world.dump().await;
-                assert_eq!(act(&world, &refusing, name).await, Err(Refusal::Status(status)), "{name}");
+                let refused = act(&world, &refusing, name).await;
+                assert!(
+                    matches!(&refused, Err(Refusal::Status(now)) if now.status == status),
+                    "{name}: {refused:?}"
+                );
                 assert_eq!(world.dump().await, before, "{name} in {status} is refused and writes nothing");
                 continue;
             };
@@ -204,7 +209,6 @@ async fn a_finished_ticket_can_be_cancelled_until_it_is_confirmed<B: Backend>() 
     let Err(Refusal::Conflict(why)) = world.cancel(&confirmed).await else { panic!("it is finished") };
     assert!(why.contains("confirmed") && why.contains("fernery ticket reopen two --note"), "{why}");
     assert_eq!(world.dump().await, before, "what is refused writes nothing");
-    assert_eq!(world.unblock(&ticket).await.expect("taken up again").objective.status, ObjectiveStatus::Todo);
 }
 
 async fn a_stopped_ticket_that_is_cancelled_keeps_its_blockers<B: Backend>() {

@@ -28,6 +28,7 @@ mod races;
 mod repeats;
 mod sight;
 mod snoozes;
+mod standing;
 mod stranded;
 mod triage_property;
 mod voiding;

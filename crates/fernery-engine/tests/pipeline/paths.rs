@@ -257,10 +257,10 @@ async fn a_blocker_can_be_resolved_before_anything_has_stopped<B: Backend>() {
         };
         let row = world.unblock_from(&ticket, these).await.expect("resolved").objective;
         assert_eq!((row.status, row.has_open_blockers()), (status, false));
-        assert_eq!(
-            world.unblock(&ticket).await,
-            Err(Refusal::Status(status)),
-            "there is nothing more to resolve"
+        let refused = world.unblock(&ticket).await;
+        assert!(
+            matches!(&refused, Err(Refusal::Status(now)) if now.status == status),
+            "there is nothing more to resolve: {refused:?}"
         );
         if !approved_first {
             world.approve(&ticket).await.expect("approved");

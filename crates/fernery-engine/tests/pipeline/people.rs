@@ -116,6 +116,10 @@ async fn done_is_done_once_however_often_and_by_however_many_it_is_said<B: Backe
     assert_eq!(world.done(&ticket, &act, None).await.expect("the same again"), first);
     assert!(matches!(world.done(&ticket, &act, Some("other")).await, Err(Refusal::Taken)));
     assert_eq!(world.done(&ticket, &record(), None).await.expect("it is done"), first);
+    let Err(Refusal::Conflict(why)) = world.done(&ticket, &record(), Some("two litres")).await else {
+        panic!("the note is lost")
+    };
+    assert!(why.contains("done already") && why.contains("your note was not kept"), "{why}");
     is_done_once(&world, &ticket, "Done.").await;
 
     let ticket = world.create("u").await;

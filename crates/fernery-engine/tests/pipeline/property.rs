@@ -183,7 +183,8 @@ impl<B: Backend> Campaign<B> {
                 ("block", done.is_ok(), &[Step::Block])
             }
             9..12 => {
-                let steps = &[Step::Unblock { approved: true }, Step::Unblock { approved: false }];
+                let steps =
+                    &[Step::Unblock { approved: true }, Step::Unblock { approved: false }, Step::TakeUp];
                 ("unblock", world.unblock(&ticket).await.is_ok(), steps)
             }
             12 | 13 => ("confirm", world.confirm(&ticket).await.is_ok(), &[]),

@@ -15,7 +15,7 @@ on_both_backends!(
 );
 
 /// The ticket's next attempt asks; it is BLOCKED then.
-async fn ask(hands: &Hands, ticket: &ObjectiveId, question: &str) {
+pub(crate) async fn ask(hands: &Hands, ticket: &ObjectiveId, question: &str) {
     hands.pass().await;
     let job = hands.claim().await.expect("its job");
     let asks = json!({"title": "asks", "content": "", "notes": "",
@@ -25,12 +25,12 @@ async fn ask(hands: &Hands, ticket: &ObjectiveId, question: &str) {
     assert_eq!(hands.status(ticket).await, ObjectiveStatus::Blocked);
 }
 
-async fn answer(hands: &Hands, ticket: &ObjectiveId, text: &str) {
+pub(crate) async fn answer(hands: &Hands, ticket: &ObjectiveId, text: &str) {
     let (of, run, deciding) = (ticket.clone(), hands.last_run(ticket).await, deciding(None, Some(text)));
     hands.act(move |sql, who| answering::answer(sql, who, (&of, &run), &deciding)).await.expect("answered");
 }
 
-async fn edit(hands: &Hands, ticket: &ObjectiveId, title: &str) {
+pub(crate) async fn edit(hands: &Hands, ticket: &ObjectiveId, title: &str) {
     let (of, draft) = (ticket.clone(), draft(title));
     hands.act(move |sql, who| objectives::edit(sql, who, &of, &draft)).await.expect("edited");
 }

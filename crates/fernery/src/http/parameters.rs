@@ -1,6 +1,6 @@
 //! The schemas of path and query parameters for the OpenAPI document. Each route names its own.
 
-use fernery_core::artifact::ObjectiveStatus;
+use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::{JobStatus, limits};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub(super) fn job_status() -> Value {
 }
 
 pub(super) fn objective_status() -> Value {
-    json!({ "type": "string", "enum": ObjectiveStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>() })
+    json!({ "type": "string", "enum": SeenStatus::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>() })
 }
 
 pub(super) fn objective_order() -> Value {

@@ -266,7 +266,7 @@ pub static ROUTES: &[Route] = routes![
         errors: &[Code::Conflict];
     GET "/v1/objectives", READERS, "List tickets, newest first.",
         BodyRule::None, [200 of::<wire::ObjectivePage>], objectives::list,
-        query: &[("azolla_id", "Only from this azolla.", parameters::artifact_id), ("status", "Only with this status.", parameters::objective_status),
+        query: &[("azolla_id", "Only from this azolla.", parameters::artifact_id), ("status", "Only with this status. CANCELLED: BLOCKED ones that an operator cancelled.", parameters::objective_status),
             ("label", "Only with this label: a `+` or `#` mark, without its sign.", parameters::text),
             ("search", "Only with all these words in title or acceptance criteria, in any case.", parameters::text),
             ("cancelled", "false: leave out cancelled ones.", parameters::switch),

@@ -8,7 +8,7 @@ use crate::pipeline::decisions::{Deciding, decide, decided};
 use crate::pipeline::objectives::{self, ObjectiveRow};
 use crate::pipeline::pauses::is_judged_here;
 use crate::pipeline::reading::{self, Decision, Run, WorkorderView};
-use crate::pipeline::{Cell, Sql, Stage, claims, hosts, journal};
+use crate::pipeline::{Cell, Sql, Stage, claims, hosts, journal, standing};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
     ContextSnapshot, GateResult, ObjectiveId, ObjectiveStatus, OutputBundle, RecordId, ResourceType, RunId,
@@ -98,9 +98,9 @@ fn put(sql: &mut dyn Sql, of: &Landing) -> StoreResult<()> {
     Ok(())
 }
 
-/// What a merge of this run would land, as far as nobody has written it down: its run was judged by an earlier version, or is kept
-/// although it was to be worked on again. A run of another instance has none: its gates would run here, and no approval of this
-/// instance was shown them.
+/// What a merge of this run would land, as far as nobody has written it down: its run was judged by an earlier version, is kept
+/// although it was to be worked on again, or is taken up again. A run of another instance has none: its gates would run here, and
+/// no approval of this instance was shown them.
 pub fn foreseen(sql: &mut dyn Sql, run: &Run) -> StoreResult<Option<Landing>> {
     if !is_judged_here(sql, &run.record.work_order_id)? {
         return Ok(None);
@@ -114,7 +114,11 @@ pub fn foreseen(sql: &mut dyn Sql, run: &Run) -> StoreResult<Option<Landing>> {
 }
 
 /// The landing of an objective; one that is only [`foreseen`] is written down.
-fn found(sql: &mut dyn Sql, id: &ObjectiveId, run: &Run) -> StoreResult<Option<Landing>> {
+pub(in crate::pipeline) fn found(
+    sql: &mut dyn Sql,
+    id: &ObjectiveId,
+    run: &Run,
+) -> StoreResult<Option<Landing>> {
     if let Some(landing) = locked(sql, id)?.filter(|of| of.state != LandingState::Reworked) {
         return Ok(Some(landing));
     }
@@ -203,7 +207,7 @@ pub fn merge(
         return Ok(Ok(before));
     }
     if row.objective.status != ObjectiveStatus::Done {
-        return Ok(Err(Refusal::Status(row.objective.status)));
+        return standing::refused(sql, &row);
     }
     let Some(run) = reading::passed_run(sql, id)? else {
         return Ok(Err(Refusal::Conflict("there is no finished run to merge".into())));

@@ -7,7 +7,7 @@ mod asking;
 mod working;
 
 pub use asking::{MergeOf, foreseen, merge};
-pub(super) use asking::{Passed, closed, confirmed, given_up, opened};
+pub(super) use asking::{Passed, closed, confirmed, found, given_up, opened};
 pub use working::{
     Concluded, LandBranch, LandingEnd, NextLanding, Tried, branches, conclude, moving, take_next, tried,
     untried, waits,

@@ -37,8 +37,9 @@ Examples:
     Protected,
     /// Read the blueprint files of the server again: all of them are applied, or none
     ///
-    /// Work that is under way goes on under the blueprint that it was made under. Approved tickets whose approval covers
-    /// something that has changed go back to NEW. SIGHUP to the server does the same.
+    /// Work that is under way goes on under the blueprint that it was made under. An approval that covers something that has
+    /// changed is void: its ticket has to be approved again, as NEW; a BLOCKED one becomes NEW once it is unblocked. SIGHUP to
+    /// the server does the same.
     #[command(after_help = "\
 Exit codes: 0 applied, or nothing has changed, 2 a file has a mistake and nothing was applied.
 

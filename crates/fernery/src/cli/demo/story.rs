@@ -7,10 +7,11 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::run::diff::painted;
 use crate::cli::screen::{Paint, Screen, json_inert, plain};
 use crate::cli::ticket::approve::UNAPPROVED;
-use crate::cli::ticket::show::{Moment, verdict};
+use crate::cli::ticket::show::verdict;
 use crate::cli::ticket::{brief, detail, path};
 use crate::cli::{input, ticket};
 use crate::demo;
+use crate::ticket_words::{Moment, timeline};
 use fernery_client::Client;
 use fernery_client::client::Reply;
 use fernery_client::wire::{
@@ -136,7 +137,7 @@ impl Story<'_> {
         loop {
             looks.tick().await;
             let now = detail(client, id).await?.read()?;
-            let mut moments = ticket::show::timeline(&now);
+            let mut moments = timeline(&now);
             moments.sort_by_key(|moment| moment.at);
             // The scheduler reports the same as readiness.
             moments

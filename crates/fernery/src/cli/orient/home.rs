@@ -2,12 +2,13 @@
 
 use crate::cli::failure::Outcome;
 use crate::cli::screen::{Paint, Screen, plain};
-use crate::cli::ticket::merge;
+use crate::ticket_words::landing_line;
 use fernery_client::Client;
 use fernery_client::client::Query;
 use fernery_client::wire::{ObjectivePage, ObjectiveView};
 use fernery_core::artifact::ObjectiveStatus;
 use fernery_core::pipeline::landing::{Fit, LandingState};
+use fernery_core::pipeline::possible::reopening;
 use std::time::Duration;
 
 /// Finished tickets that are looked at, newest first.
@@ -31,7 +32,7 @@ fn conflict(view: &ObjectiveView) -> Option<String> {
         return None;
     }
     let id = &view.objective.objective_id;
-    Some(format!("{id} {}: {}", merge::line(landing), merge::reopening(id, landing)))
+    Some(format!("{id} {}: {}", landing_line(landing), reopening(id, landing.why.as_deref())))
 }
 
 /// Those that a person has confirmed and nobody has merged.

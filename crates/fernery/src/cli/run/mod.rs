@@ -1,20 +1,15 @@
 //! `fernery run`: runs, the findings of their gates, and whether the gates would decide the same again.
 
 pub(super) mod diff;
-pub(super) mod evidence;
 mod find;
 pub(super) mod logs;
-
-/// What the pages say of a run in the same words.
-pub(crate) mod words {
-    pub(crate) use super::evidence::of_gate;
-}
 
 use super::failure::{Failure, Outcome};
 use super::ids;
 use super::pages::{self, Listing, Paging};
 use super::screen::{Cell, Screen, counted, json_inert, plain, remark};
 use super::ticket::show::verdict;
+use crate::ticket_words::of_run;
 use clap::Subcommand;
 use diff::Diff;
 use fernery_client::Client;
@@ -227,5 +222,5 @@ fn show(screen: Screen, run: &Value, metadata: &Value) -> Outcome {
         ("cost", reported(cost(metadata))),
     ])?;
     screen.line("")?;
-    evidence::of_run(run).iter().try_for_each(|line| screen.say_painted(&plain(line), verdict(line)))
+    of_run(run).iter().try_for_each(|line| screen.say_painted(&plain(line), verdict(line)))
 }

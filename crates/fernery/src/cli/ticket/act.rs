@@ -3,12 +3,15 @@
 use super::{brief, merge, path};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::ids;
-use crate::cli::screen::{Screen, plain};
+use crate::cli::screen::{Screen, plain, remark};
+use crate::ticket_words::passed_run;
 use fernery_client::client::Reply;
 use fernery_client::wire::{ConfirmRequest, DecisionResponse, ObjectiveView, ReopenRequest};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RecordId, RunId};
+use fernery_core::artifact::{Objective, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::inbox::deadline::is_cancelled;
+use fernery_core::pipeline::dependency::{Dependency, asks_somebody};
+use fernery_core::pipeline::possible::Verb;
 use fernery_engine::door;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -57,6 +60,23 @@ pub(in crate::cli) fn left_at(reply: &Reply<ObjectiveView>, screen: Screen) -> O
     screen.say(&format!("{} is {}{why}", objective.objective_id, objective.status))
 }
 
+/// After an act that lets it go on: what is still in its way, and what to do about that.
+pub(super) async fn still_blocked(
+    objective: &Objective,
+    waits_for: &[Dependency],
+    client: &Client,
+) -> Outcome {
+    if !objective.has_open_blockers() {
+        return Ok(());
+    }
+    let open: Vec<&str> = asks_somebody(objective, waits_for).map(|of| of.blocker_id.as_str()).collect();
+    if !open.is_empty() {
+        remark(&format!("still blocked by: {}", open.join(", ")));
+    }
+    brief(client, &objective.objective_id).await?.next.iter().for_each(|next| remark(&plain(next)));
+    Ok(())
+}
+
 /// Confirms the named run, or the last one.
 pub(in crate::cli) async fn confirm(
     id: &ObjectiveId,
@@ -71,10 +91,10 @@ pub(in crate::cli) async fn confirm(
             let read = brief(client, id).await?;
             let status = read.view.objective.status;
             if is_cancelled(&read.view.objective) {
-                return Err(Failure::conflict(format!("{id} is cancelled"))
-                    .hint(format_args!("to take it up again: fernery ticket unblock {id} --all")));
+                let next = read.next.first().map(|next| plain(next)).unwrap_or_default();
+                return Err(Failure::conflict(format!("{id} is cancelled")).hint(next));
             }
-            let passed = merge::passed(&read).and_then(|run| run["run_id"].as_str());
+            let passed = passed_run(&read).and_then(|run| run["run_id"].as_str());
             if let Some(run) = &read.kept_run {
                 return Err(Failure::conflict(format!(
                     "{id} is BLOCKED: what came after run {run}, which passed, did not"

@@ -1,36 +1,17 @@
 //! `fernery ticket answer`: a person answers what an agent asked, and lets it go on with exactly that.
 
-use super::approve::approved_before;
 use super::{act, detail, path, show};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
 use crate::cli::screen::{Screen, remark};
+use crate::ticket_words::{approved_before, open_question};
 use fernery_client::client::Reply;
-use fernery_client::wire::{AnswerRequest, DecisionResponse, ObjectiveDetail};
+use fernery_client::wire::{AnswerRequest, DecisionResponse};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{BlockerId, ObjectiveId, OutputBundle, RunId};
+use fernery_core::artifact::ObjectiveId;
 use fernery_core::limits;
-use fernery_core::pipeline::question;
+use fernery_core::pipeline::possible::SeenStatus;
 use std::path::Path;
-
-/// A question that waits for an answer.
-pub(crate) struct OpenQuestion {
-    pub(crate) run_id: RunId,
-    pub(crate) blocker_id: BlockerId,
-    pub(crate) question: String,
-}
-
-/// The open question of a ticket, which was read with its documents.
-pub(crate) fn open_question(of: &ObjectiveDetail) -> Option<OpenQuestion> {
-    let run = of.runs.last()?;
-    let bundle = of.output_bundles.iter().find(|bundle| bundle["output_id"] == run["output_id"])?;
-    let bundle: OutputBundle = serde_json::from_value(bundle.clone()).ok()?;
-    let question = question::asked(&bundle)?;
-    let blocker = question::blocker(&question, &of.view.objective.blocked_on)?;
-    let run_id = run["run_id"].as_str()?.parse().ok()?;
-    let blocker_id = blocker.blocker_id.clone();
-    (!blocker.resolved).then_some(OpenQuestion { run_id, blocker_id, question })
-}
 
 /// Shows the ticket with question and answer, asks if there is a terminal, and sends what it showed.
 pub(in crate::cli) async fn answer(
@@ -58,7 +39,7 @@ pub(in crate::cli) async fn answer(
         return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
     };
     let Some(asked) = open_question(&read) else {
-        let status = read.view.objective.status;
+        let status = SeenStatus::of(&read.view.objective);
         return Err(Failure::conflict(format!("{id} is {status} and has no open question"))
             .hint(format_args!("fernery ticket show {id} says what it waits for")));
     };
@@ -99,14 +80,6 @@ pub(in crate::cli) async fn answer(
         return screen.json_body(&reply.body);
     }
     let objective = reply.read()?.view.objective;
-    screen.line(&format!("{id} is answered and {}", objective.status))?;
-    let open: Vec<&str> =
-        objective.blocked_on.iter().filter(|b| !b.resolved).map(|b| b.blocker_id.as_str()).collect();
-    if !open.is_empty() {
-        let open = open.join(", ");
-        remark(&format!(
-            "still blocked by: {open}. It continues after `fernery ticket unblock {id} --blocker …`"
-        ));
-    }
-    Ok(())
+    screen.line(&format!("{id} is answered and {}", SeenStatus::of(&objective)))?;
+    act::still_blocked(&objective, &[], client).await
 }

@@ -4,14 +4,13 @@ use super::{act, show, unmanned};
 use super::{brief, path};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
-use crate::cli::screen::{Paint, Screen, counted, plain, remark};
+use crate::cli::screen::{Paint, Screen, plain, remark};
+use crate::ticket_words::{approved_before, cautions};
 use fernery_client::client::Reply;
-use fernery_client::wire::{ApproveRequest, DecisionResponse, ObjectiveDetail};
+use fernery_client::wire::{ApproveRequest, DecisionResponse};
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::ObjectiveId;
 use fernery_core::canonical::Digest;
-use fernery_core::pipeline::dependency::asks_somebody;
-use serde_json::Value;
 
 /// The message if the person does not agree.
 pub(in crate::cli) const UNAPPROVED: &str = "nothing was approved";
@@ -77,35 +76,5 @@ pub(in crate::cli) async fn approve(
     let view = reply.read()?.view;
     let objective = &view.objective;
     screen.line(&format!("{} is approved and {}", screen.id(id), objective.status))?;
-    let open: Vec<&str> =
-        asks_somebody(objective, &view.waits_for).map(|blocker| blocker.blocker_id.as_str()).collect();
-    match open[..] {
-        [] => view.waits_for.iter().for_each(|of| remark(&of.action(id))),
-        [one] => {
-            remark(&format!("still blocked by: {one}. It continues after `fernery ticket unblock {id}`"))
-        }
-        _ => remark(&format!(
-            "still blocked by: {}. It continues after `fernery ticket unblock {id} --all`",
-            open.join(", ")
-        )),
-    }
-    Ok(())
-}
-
-/// What was approved before, if anything was.
-pub(crate) fn approved_before(read: &ObjectiveDetail) -> Option<&Value> {
-    let approves = |decision: &&Value| matches!(decision["kind"].as_str(), Some("APPROVE" | "REOPEN"));
-    read.decisions.iter().rev().find(approves).map(|decision| &decision["shown"])
-}
-
-/// What a person should know before they say yes, although nothing forbids it.
-pub(crate) fn cautions(read: &ObjectiveDetail) -> Vec<String> {
-    let open = asks_somebody(&read.view.objective, &read.view.waits_for).count();
-    let blocked = (open > 0).then(|| {
-        let blockers = counted(open, "open blocker");
-        format!("it has {blockers}: it is not started before `fernery ticket unblock`")
-    });
-    let waits = read.view.waits_for.iter().filter(|of| !of.is_given_up());
-    let waits = waits.map(|of| format!("it {}, and is started after that", of.sentence()));
-    blocked.into_iter().chain(waits).collect()
+    act::still_blocked(objective, &view.waits_for, client).await
 }

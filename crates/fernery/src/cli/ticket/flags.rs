@@ -5,9 +5,10 @@ use crate::cli::ids;
 use crate::cli::pages::Paging;
 use clap::{Args, Subcommand};
 use fernery_client::wire::NewBlockerRequest;
-use fernery_core::artifact::{AzollaId, BlockerId, BlockerKind, ObjectiveId, ObjectiveStatus, RunId};
+use fernery_core::artifact::{AzollaId, BlockerId, BlockerKind, ObjectiveId, RunId};
 use fernery_core::canonical::Digest;
 use fernery_core::inbox::label::Label;
+use fernery_core::pipeline::possible::SeenStatus;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -43,9 +44,9 @@ Examples:
 A search and a label look through the newest tickets first, 5000 at a time; --sort due and --sort importance are of open \
 tickets, at most 2000 of each azolla, the most important ones.")]
     List {
-        /// Only with this status: NEW, TODO, IN_PROGRESS, BLOCKED or DONE
+        /// Only with this status: NEW, TODO, IN_PROGRESS, BLOCKED, DONE or CANCELLED
         #[arg(long, value_parser = status)]
-        status: Option<ObjectiveStatus>,
+        status: Option<SeenStatus>,
         /// Only from this azolla
         #[arg(long, value_name = "ID")]
         azolla: Option<AzollaId>,
@@ -322,7 +323,7 @@ pub(in crate::cli) struct EditText {
 }
 
 /// Lower case and hyphens are accepted too.
-fn status(text: &str) -> Result<ObjectiveStatus, String> {
+fn status(text: &str) -> Result<SeenStatus, String> {
     text.to_ascii_uppercase().replace('-', "_").parse()
 }
 

@@ -1,18 +1,20 @@
 //! `fernery ticket show -f`: tells what happens to a ticket while it happens, until it comes to rest. A server that goes away
 //! in between is waited for.
 
-use super::show::{self, Moment, timeline};
-use super::{answer, brief, detail};
+use super::show;
+use super::{brief, detail};
 use crate::cli::Global;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::ids;
 use crate::cli::run::logs::dialect;
 use crate::cli::screen::{Paint, Screen, json_inert, plain, remark};
+use crate::ticket_words::{Moment, envelope, open_question, timeline};
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{ObjectiveDetail, WaitingView, WorkorderLog};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
+use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::profile::Dialect;
 use fernery_engine::door;
 use serde_json::{Value, json};
@@ -128,7 +130,7 @@ impl Following {
         }
         self.wait(&now)?;
         let doing = now.view.progress.as_ref().map(show::doing);
-        let spent = show::envelope(&now).unwrap_or_default();
+        let spent = envelope(&now).unwrap_or_default();
         self.live.set(&[status.to_string(), spent, doing.unwrap_or_default()]);
         Ok(None)
     }
@@ -151,7 +153,7 @@ impl Following {
 
     /// What is used of the envelope, whenever that changes.
     fn tell_spent(&mut self, now: &ObjectiveDetail) -> Outcome {
-        let spent = show::envelope(now);
+        let spent = envelope(now);
         if spent == self.spent {
             return Ok(());
         }
@@ -264,17 +266,18 @@ impl Following {
         let (id, status) = (&self.id, whole.view.objective.status);
         let result = whole.runs.last().map_or(Value::Null, |run| run["gate_result"].clone());
         if self.screen.json {
-            let next = show::next(whole);
+            let next = &whole.next;
             let line = json!({"objective_id": id, "status": status, "gate_result": result, "next": next});
             self.screen.line(&json_inert(&line.to_string()))?;
         } else {
-            self.screen.line(&format!("{id} is {status}"))?;
-            if let Some(asked) = answer::open_question(whole) {
+            let seen = SeenStatus::of(&whole.view.objective);
+            self.screen.line(&format!("{id} is {seen}"))?;
+            if let Some(asked) = open_question(whole) {
                 self.screen.line("question:")?;
                 show::quoted(self.screen, &asked.question)?;
             }
-            for action in show::next(whole) {
-                self.screen.say(&format!("  {}", plain(&action)))?;
+            for action in &whole.next {
+                self.screen.say(&format!("  {}", plain(action)))?;
             }
         }
         match status {
@@ -290,7 +293,14 @@ impl Following {
 /// What tells that there is something new in the documents.
 fn marks(now: &ObjectiveDetail) -> Vec<String> {
     let outputs = now.workorders.iter().filter(|work| work["output_id"].is_string()).count();
-    let counts = [now.decisions.len(), now.workorders.len(), outputs, now.runs.len(), now.pauses.len()];
+    let counts = [
+        now.decisions.len(),
+        now.workorders.len(),
+        outputs,
+        now.runs.len(),
+        now.pauses.len(),
+        now.acts.len(),
+    ];
     counts.iter().map(ToString::to_string).chain([now.view.objective.status.to_string()]).collect()
 }
 

@@ -5,14 +5,15 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
 use crate::cli::run::diff::counts;
 use crate::cli::screen::{Cell, Screen, counted, plain, remark};
+use crate::ticket_words::{landing_line, passed_run, short};
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{ConfirmRequest, DecisionResponse, LandRequest, LandingView, ObjectiveDetail};
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::blueprint::MergeAs;
-use fernery_core::limits::LANDINGS_TRIED;
 use fernery_core::patch;
 use fernery_core::pipeline::landing::{Fit, LandingState};
+use fernery_core::pipeline::possible::{SeenStatus, Verb, reopening};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ pub(in crate::cli) async fn merge(
     if let Some(why) = conflict.as_ref().filter(|_| !asks) {
         let told = format!("{id} conflicts: {why}; nothing was confirmed, and nothing was merged");
         return Err(Failure::conflict(plain(&told))
-            .hint(format_args!("let it be worked on again: {}", reopening(id, &landing))));
+            .hint(format_args!("let it be worked on again: {}", reopening(id, landing.why.as_deref()))));
     }
     if !yes && !asks {
         return Err(Failure::usage(
@@ -113,13 +114,8 @@ fn known_conflict(landing: &LandingView) -> Option<String> {
 }
 
 /// Whether what came after a run that passed did not, and a merge keeps that run: the server says so.
-pub(super) fn is_kept(read: &ObjectiveDetail) -> bool {
+fn is_kept(read: &ObjectiveDetail) -> bool {
     read.kept_run.is_some()
-}
-
-/// The last run that passed.
-pub(super) fn passed(read: &ObjectiveDetail) -> Option<&Value> {
-    read.runs.iter().rev().find(|run| run["gate_result"] == "PASS")
 }
 
 /// The landing of a ticket that is finished, or of a run that is kept, as the server has it or would write it down.
@@ -127,7 +123,12 @@ fn landing_of(id: &ObjectiveId, read: &ObjectiveDetail) -> Outcome<LandingView> 
     let status = read.view.objective.status;
     let kept = is_kept(read);
     if status != ObjectiveStatus::Done && !kept {
-        return Err(Failure::conflict(format!("{id} is {status}: only a ticket that is DONE can be merged")));
+        let seen = SeenStatus::of(&read.view.objective);
+        let failure = Failure::conflict(format!("{id} is {seen}: only a ticket that is DONE can be merged"));
+        return Err(match read.next.first() {
+            Some(next) => failure.hint(plain(next)),
+            None => failure,
+        });
     }
     let known = read.view.landing.clone().filter(|_| !kept);
     known.or_else(|| read.merges.clone()).ok_or_else(|| {
@@ -176,7 +177,7 @@ fn told(landing: &LandingView, screen: Screen) -> Outcome {
             &serde_json::to_string(landing).map_err(|why| Failure::failed("unreadable", why.to_string()))?,
         );
     }
-    screen.say(&plain(&line(landing)))?;
+    screen.say(&plain(&landing_line(landing)))?;
     landing.remarks.iter().for_each(|text| remark(&plain(text)));
     Ok(())
 }
@@ -190,35 +191,6 @@ fn stopped(id: &ObjectiveId, landing: &LandingView) -> Failure {
     }
 }
 
-/// Where a patch stands, in one line.
-pub(crate) fn line(landing: &LandingView) -> String {
-    let LandingView { base_branch: branch, .. } = landing;
-    match (landing.state, landing.fit, &landing.commit) {
-        (LandingState::Landed, _, Some(commit)) => format!("landed on {branch} as commit {}", short(commit)),
-        (LandingState::Landed, _, None) => format!("landed: {branch} has it already"),
-        (LandingState::Wanted | LandingState::Moving, ..) => match (&landing.waiting, &landing.why) {
-            (Some(waiting), _) => format!("is wanted on {branch} and does not land: {}", waiting.why),
-            (None, Some(why)) => format!("is landing on {branch}; it is tried again: {why}"),
-            (None, None) => format!("is landing on {branch}"),
-        },
-        (LandingState::Reworked, ..) => "conflicted, and is worked on again by itself".into(),
-        (LandingState::Open, fit, _) => {
-            let last = match (&landing.why, fit) {
-                (why, Some(Fit::Conflicts)) => format!("conflicts: {}", why.as_deref().unwrap_or(branch)),
-                (Some(why), _) => format!("did not land: {why}"),
-                (None, Some(_)) => format!("merges with {branch} at {}", short(&landing.tip)),
-                (None, None) => format!("not tried on {branch} yet"),
-            };
-            match landing.left_out {
-                true => format!(
-                    "{last}; not tried on newer tips, since {LANDINGS_TRIED} newer patches have not landed: a merge tries it"
-                ),
-                false => last,
-            }
-        }
-    }
-}
-
 /// Where a patch stands, for a row of a list; nothing for one that merges or has landed without anybody's doing.
 pub(in crate::cli) fn brief_line(landing: &LandingView) -> Option<String> {
     match (landing.state, landing.fit) {
@@ -228,7 +200,7 @@ pub(in crate::cli) fn brief_line(landing: &LandingView) -> Option<String> {
             Some(format!("conflicts: {}", landing.files.join(", ")))
         }
         (LandingState::Landed, _) => Some(format!("on {}", landing.base_branch)),
-        _ => Some(line(landing)),
+        _ => Some(landing_line(landing)),
     }
 }
 
@@ -236,33 +208,6 @@ pub(in crate::cli) fn brief_line(landing: &LandingView) -> Option<String> {
 pub(in crate::cli) fn by_hand(landing: &LandingView) -> Option<String> {
     let open = landing.state == LandingState::Open && landing.fit != Some(Fit::Conflicts);
     (open && !landing.by_hand.is_empty()).then(|| landing.by_hand.join(" && "))
-}
-
-/// The command that has a patch made again, with the conflict as its note.
-pub(in crate::cli) fn reopening(id: &ObjectiveId, landing: &LandingView) -> String {
-    let why = landing.why.as_deref().unwrap_or("it conflicts with its base branch").replace('\'', "’");
-    format!("fernery ticket reopen {id} --note '{why}'")
-}
-
-/// What to do about the patch of a confirmed ticket.
-pub(in crate::cli) fn next(detail: &ObjectiveDetail) -> Vec<String> {
-    let (id, Some(landing)) = (&detail.view.objective.objective_id, &detail.view.landing) else {
-        return Vec::new();
-    };
-    match (landing.state, landing.fit) {
-        (LandingState::Wanted | LandingState::Moving, _) => match &landing.waiting {
-            Some(waiting) => vec![waiting.why.clone()],
-            None => vec!["Nothing: it lands by itself".into()],
-        },
-        (LandingState::Open, Some(Fit::Conflicts)) => {
-            vec![format!("Let it be worked on again: {}", reopening(id, landing))]
-        }
-        (LandingState::Open, _) if landing.why.is_some() => {
-            detail.last_pause().map_or_else(Vec::new, |pause| pause.prioritized_actions.clone())
-        }
-        (LandingState::Open, _) => vec![format!("Merge it: fernery ticket merge {id}")],
-        _ => Vec::new(),
-    }
 }
 
 /// What a person who has confirmed a ticket does next.
@@ -281,10 +226,6 @@ pub(in crate::cli) fn after_confirm(id: &ObjectiveId, reply: &DecisionResponse) 
         LandingState::Landed | LandingState::Reworked => {}
     }
     Ok(())
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..12).unwrap_or(commit)
 }
 
 /// What is merged: run, patch, branch.
@@ -325,7 +266,7 @@ fn show(screen: Screen, id: &ObjectiveId, read: &ObjectiveDetail, landing: &Land
                 .into(),
         ),
         ("how", Cell::from(how(landing))),
-        ("now", line(landing).into()),
+        ("now", landing_line(landing).into()),
     ])?;
     for file in files.iter().take(FILES_SHOWN) {
         let (plus, minus, _) = counts(file);
@@ -363,8 +304,8 @@ mod tests {
                 "branch": null, "merge": "ff", "commit": null, "remarks": [], "by_hand": []});
             serde_json::from_value(of).expect("a landing")
         };
-        assert_eq!(line(&landing(false, "MERGES")), "merges with main at 0123456789ab");
-        let said = line(&landing(true, "MERGES"));
+        assert_eq!(landing_line(&landing(false, "MERGES")), "merges with main at 0123456789ab");
+        let said = landing_line(&landing(true, "MERGES"));
         assert!(said.contains("since 100 newer patches have not landed: a merge tries it"), "{said}");
         assert_eq!(known_conflict(&landing(false, "CONFLICTS")).as_deref(), Some("with main"));
         assert_eq!(known_conflict(&landing(true, "CONFLICTS")), None);

@@ -3,7 +3,6 @@
 pub(super) mod act;
 mod answer;
 pub(super) mod approve;
-mod covered;
 pub(super) mod editor;
 mod flags;
 pub(super) mod follow;
@@ -16,14 +15,6 @@ pub(super) mod unmanned;
 pub(super) mod write;
 
 pub(super) use flags::Ticket;
-/// What the pages say of a ticket in the same words.
-pub(crate) mod words {
-    pub(crate) use super::answer::open_question;
-    pub(crate) use super::approve::{approved_before, cautions};
-    pub(crate) use super::covered::{Part, changes, parts};
-    pub(crate) use super::merge::line as landing_line;
-    pub(crate) use super::show::{envelope, next, timeline};
-}
 
 use super::failure::Outcome;
 use super::ids;
@@ -34,8 +25,8 @@ use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{BlockRequest, NoteRequest, ObjectiveDetail, ObjectivePage, ObjectiveView};
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::ObjectiveId;
-use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::inbox::label::Label;
+use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::pipeline::waiting::Waiting;
 use std::time::Duration;
 
@@ -107,9 +98,8 @@ const TICKETS: Listing<ObjectivePage> = Listing {
     rows: |page| {
         let row = |view: ObjectiveView| {
             let objective = view.objective;
-            let word = objective.status.as_str();
+            let word = SeenStatus::of(&objective).as_str();
             let status = match &view.waiting {
-                _ if is_cancelled(&objective) => Cell::state("CANCELLED"),
                 _ if view.unconfirmed => format!("{word} (confirm?)").into(),
                 Some(waiting) if waiting.code == Waiting::NOT_HOSTED => format!("{word} (not hosted)").into(),
                 Some(waiting) if Waiting::needs_a_person(&waiting.code) => format!("{word} (waits)").into(),

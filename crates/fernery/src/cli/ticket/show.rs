@@ -1,38 +1,22 @@
 //! A ticket for people: its content, its history in order, and what to do next.
 
-use super::answer;
-use super::covered::{self, Part};
 use super::merge;
 use crate::cli::failure::Outcome;
-use crate::cli::run::evidence::of_run;
 use crate::cli::screen::{Cell, Paint, Screen, plain, wrapped};
+use crate::ticket_words::{Moment, Part, changes, envelope, landing_line, open_question, parts, timeline};
 use fernery_client::wire::{ApprovalView, ObjectiveDetail};
-use fernery_core::artifact::{BlockerRef, Objective, ObjectiveStatus, RunId};
+use fernery_core::Progress;
+use fernery_core::artifact::{BlockerRef, Objective};
 use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::inbox::label::is_same;
 use fernery_core::inbox::marks;
 use fernery_core::pipeline::dependency::{Dependency, asks_somebody};
-use fernery_core::pipeline::judging::keep_run;
+use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::pipeline::waiting::Waiting;
-use fernery_core::{Progress, Timestamp};
 use serde_json::Value;
-
-/// One thing that happened.
-pub(crate) struct Moment {
-    pub(crate) at: Timestamp,
-    pub(crate) who: String,
-    pub(crate) what: String,
-    /// What else there is to it, a line each.
-    pub(crate) more: Vec<String>,
-}
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or("")
-}
-
-fn moment(value: &Value, who: impl Into<String>, what: String) -> Moment {
-    let at = text(value, "created_at").parse().unwrap_or_else(|_| Timestamp::from_millis(0));
-    Moment { at, who: who.into(), what, more: Vec::new() }
 }
 
 /// The metadata that is shown as labels.
@@ -42,7 +26,7 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
     let o = &detail.view.objective;
     let mut facts = vec![
         ("ticket", Cell::from(&o.objective_id)),
-        ("status", Cell::state(if is_cancelled(o) { "CANCELLED" } else { o.status.as_str() })),
+        ("status", Cell::state(SeenStatus::of(o).as_str())),
         ("title", (&o.title).into()),
         ("azolla", (&o.azolla_id).into()),
         ("matters", format!("importance {}, urgency {}", o.importance, o.urgency).into()),
@@ -55,14 +39,14 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
     facts.extend(stuck.map(|waiting| ("waits", (&waiting.why).into())));
     let waits_for = &detail.view.waits_for;
     facts.extend(waits_for.iter().map(|of| ("after", of.sentence().into())));
-    facts.extend(o.blocked_reason.as_ref().map(|why| ("blocked", why.into())));
+    facts.extend(o.blocked_reason.as_ref().filter(|_| !is_cancelled(o)).map(|why| ("blocked", why.into())));
     facts.extend(envelope(detail).map(|spent| ("spent", spent.into())));
     for (key, value) in o.metadata.iter().filter(|(key, _)| !LABELLED.contains(&key.as_str())) {
         facts.push(("metadata", format!("{key}: {}", shown(value)).into()));
     }
     facts.extend(detail.view.unconfirmed.then(|| ("confirm", "not confirmed by a person yet".into())));
     if let Some(landing) = &detail.view.landing {
-        facts.push(("patch", merge::line(landing).into()));
+        facts.push(("patch", landing_line(landing).into()));
         facts.extend(merge::by_hand(landing).map(|commands| ("by hand", commands.into())));
         facts.extend(landing.remarks.iter().map(|text| ("tree", text.into())));
     }
@@ -71,7 +55,7 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
         facts.push(("blocker", line.into()));
     }
     screen.facts(&facts)?;
-    if let Some(asked) = answer::open_question(detail) {
+    if let Some(asked) = open_question(detail) {
         screen.line("question:")?;
         quoted(screen, &asked.question)?;
     }
@@ -81,12 +65,11 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
     }
     screen.line("")?;
     history(screen, detail)?;
-    let next = next(detail);
-    if !next.is_empty() {
+    if !detail.next.is_empty() {
         screen.line("")?;
         screen.line("next:")?;
     }
-    next.iter().try_for_each(|action| screen.say(&format!("  {}", plain(action))))
+    detail.next.iter().try_for_each(|action| screen.say(&format!("  {}", plain(action))))
 }
 
 /// What happened, in order, with who did it.
@@ -186,145 +169,6 @@ fn indented(screen: Screen, text: &str) -> Outcome {
     plain(text).lines().try_for_each(|line| screen.say(format!("  {line}").trim_end()))
 }
 
-/// All that happened to a ticket.
-pub(crate) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
-    let o = &detail.view.objective;
-    let mut moments = vec![Moment {
-        at: o.created_at,
-        who: "operator".into(),
-        what: "created it".into(),
-        more: Vec::new(),
-    }];
-    let mut confirmed = Vec::new();
-    for decision in &detail.decisions {
-        let act = match text(decision, "kind") {
-            "APPROVE" => "approved it",
-            "CONFIRM" => "confirmed it",
-            "REOPEN" => "reopened it",
-            "ANSWER" => "answered the question",
-            "MERGE" => "asked for its merge",
-            other => other,
-        };
-        let digest = text(decision, "digest").get(..12).unwrap_or_default();
-        let note = decision["note"].as_str().map_or(String::new(), |note| format!(": {note}"));
-        let decided = moment(decision, text(decision, "who"), format!("{act} ({digest}…){note}"));
-        // A person's own work is confirmed with the act that does it: after what it led to.
-        let list = if act == "confirmed it" { &mut confirmed } else { &mut moments };
-        list.push(decided);
-    }
-    for event in &detail.events {
-        let became = event["reason"].as_str().unwrap_or("waiting for the scheduler");
-        moments.push(moment(event, "readiness", format!("{}: {became}", text(event, "type"))));
-    }
-    for workorder in &detail.workorders {
-        let (id, kind) = (text(workorder, "work_order_id"), text(workorder, "diazotroph_type"));
-        let what = format!("workorder {id} for {kind}, {}", text(workorder, "status"));
-        moments.push(moment(workorder, "scheduler", what));
-    }
-    for bundle in &detail.output_bundles {
-        let outcome = bundle["metadata"]["outcome"].as_str().unwrap_or("OUTPUT");
-        moments.push(moment(bundle, "executor", format!("{outcome}: {}", text(bundle, "title"))));
-    }
-    for run in &detail.runs {
-        let what = format!(
-            "{}: {} (run {})",
-            text(run, "gate_result"),
-            text(run, "gate_reason"),
-            text(run, "run_id")
-        );
-        let mut judged = moment(run, "gate", what);
-        judged.more = of_run(run);
-        moments.push(judged);
-    }
-    for pause in &detail.pauses {
-        let what = format!("paused: {}", pause.happened);
-        moments.push(Moment { at: pause.pause.created_at, who: "fernery".into(), what, more: Vec::new() });
-    }
-    moments.extend(confirmed);
-    moments
-}
-
-/// What to do about a ticket in TODO or IN_PROGRESS, by what it waits for.
-fn stands(detail: &ObjectiveDetail) -> Vec<String> {
-    let Some(waiting) = &detail.view.waiting else {
-        return vec!["Nothing: it continues by itself".into()];
-    };
-    let id = &detail.view.objective.objective_id;
-    match waiting.code.as_str() {
-        code if Waiting::needs_a_person(code) => {
-            vec![waiting.why.clone(), format!("Or stop it: fernery ticket cancel {id}")]
-        }
-        "person" => vec![format!("You do it. When it is done: fernery done {id}")],
-        "review_limit" => vec![format!("Confirm finished tickets: {}", waiting.why)],
-        _ => vec![format!("Nothing: {}", waiting.why)],
-    }
-}
-
-/// The use of each part of the envelope that has a limit.
-pub(crate) fn envelope(detail: &ObjectiveDetail) -> Option<String> {
-    let bounds = detail.envelope.as_ref()?.as_object()?;
-    let spent = &detail.view.spent;
-    let parts: Vec<String> = [
-        ("attempts", "attempts", "attempts", 1),
-        ("wall_time_ms", "wall_ms", "seconds", 1_000),
-        ("tokens", "tokens", "tokens", 1),
-        ("cost_usd_micros", "cost_usd_micros", "cents", 10_000),
-    ]
-    .into_iter()
-    .filter_map(|(bound, used, unit, of)| {
-        let limit = bounds.get(bound)?.as_u64()?;
-        let used = spent[used].as_u64().unwrap_or(0);
-        Some(format!("{} of {} {unit}", used.div_ceil(of), limit / of))
-    })
-    .collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// Whether a person does it.
-pub(super) fn for_person(detail: &ObjectiveDetail) -> bool {
-    let executors = detail.approval.as_ref().map(|approval| &approval.shown["blueprint"]["executors"]);
-    executors.and_then(Value::as_object).is_some_and(|all| all.values().any(|of| of["kind"] == "person"))
-}
-
-/// What a person can do now.
-pub(crate) fn next(detail: &ObjectiveDetail) -> Vec<String> {
-    let o = &detail.view.objective;
-    let id = &o.objective_id;
-    match o.status {
-        ObjectiveStatus::New if for_person(detail) => {
-            vec![format!("You do it. When it is done: fernery done {id}")]
-        }
-        ObjectiveStatus::New => vec![format!("Read it, and approve it: fernery ticket approve {id}")],
-        ObjectiveStatus::Todo | ObjectiveStatus::InProgress => stands(detail),
-        ObjectiveStatus::Blocked => {
-            let waits_for = &detail.view.waits_for;
-            let asked = asks_somebody(o, waits_for).any(|of| !is_dependency(waits_for, of));
-            if !asked && !waits_for.is_empty() && !is_cancelled(o) {
-                return waits_for.iter().map(|of| of.action(id)).collect();
-            }
-            let last = detail.last_pause();
-            let mut actions = last.map_or_else(
-                || vec![format!("fernery ticket unblock {id} --all")],
-                |pause| pause.prioritized_actions.clone(),
-            );
-            let passed = merge::passed(detail).and_then(|run| run["run_id"].as_str());
-            if let (true, Some(run)) = (merge::is_kept(detail), passed) {
-                let keep = keep_run(id, &RunId::stored(run));
-                if !actions.contains(&keep) {
-                    actions.push(keep);
-                }
-            }
-            actions
-        }
-        ObjectiveStatus::Done if detail.view.unconfirmed => vec![
-            format!("Check the result, and confirm it: fernery ticket confirm {id}"),
-            format!("Or confirm and merge it: fernery ticket merge {id}"),
-            format!("Not right? fernery ticket reopen {id} --note \"what is missing\""),
-        ],
-        ObjectiveStatus::Done => merge::next(detail),
-    }
-}
-
 /// What an approval covers: the ticket, then what runs and how it is judged.
 pub(in crate::cli) fn approval(screen: Screen, approval: &ApprovalView, before: Option<&Value>) -> Outcome {
     let shown_now = &approval.shown;
@@ -336,7 +180,7 @@ pub(in crate::cli) fn approval(screen: Screen, approval: &ApprovalView, before: 
     ])?;
     quoted(screen, text(shown_now, "acceptance_criteria"))?;
     screen.line("")?;
-    let parts = covered::parts(shown_now);
+    let parts = parts(shown_now);
     let mut facts: Vec<(&str, Cell)> = Vec::new();
     let mut last = "";
     for part in &parts {
@@ -357,7 +201,7 @@ pub(in crate::cli) fn approval(screen: Screen, approval: &ApprovalView, before: 
             quoted(screen, text)?;
         }
     }
-    let changed = before.map(|before| covered::changes(before, shown_now)).unwrap_or_default();
+    let changed = before.map(|before| changes(before, shown_now)).unwrap_or_default();
     if !changed.is_empty() {
         screen.line("")?;
         screen.line("changed since the last approval:")?;

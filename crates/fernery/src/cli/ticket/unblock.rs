@@ -1,14 +1,15 @@
 //! `fernery ticket unblock`: a person says that nothing is in the way any more. A question of an agent is shown first.
 
-use super::answer::{OpenQuestion, open_question};
 use super::{act, detail, path, show};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
-use crate::cli::screen::{Screen, remark};
+use crate::cli::screen::{Screen, plain, remark};
+use crate::ticket_words::{OpenQuestion, open_question};
 use fernery_client::Client;
 use fernery_client::client::Reply;
-use fernery_client::wire::{ObjectiveView, UnblockRequest};
-use fernery_core::artifact::{BlockerId, BlockerRef, Objective, ObjectiveId, ObjectiveStatus};
+use fernery_client::wire::{ObjectiveDetail, ObjectiveView, UnblockRequest};
+use fernery_core::artifact::{BlockerId, BlockerRef, ObjectiveId, ObjectiveStatus};
+use fernery_core::pipeline::possible::{SeenStatus, Verb};
 
 /// Resolves these blockers, all of them, or the one that is open.
 pub(in crate::cli) async fn unblock(
@@ -20,7 +21,7 @@ pub(in crate::cli) async fn unblock(
 ) -> Outcome {
     let read = detail(client, id).await?.read()?;
     if blockers.is_empty() && !all {
-        blockers.push(only_blocker(&read.view.objective)?);
+        blockers.push(only_blocker(&read)?);
     }
     let asked = open_question(&read).filter(|asked| all || blockers.contains(&asked.blocker_id));
     if let Some(asked) = asked.filter(|_| !yes) {
@@ -39,12 +40,20 @@ pub(in crate::cli) async fn unblock(
 }
 
 /// The one open blocker of a ticket.
-fn only_blocker(objective: &Objective) -> Outcome<BlockerId> {
+fn only_blocker(read: &ObjectiveDetail) -> Outcome<BlockerId> {
+    let objective = &read.view.objective;
     let id = &objective.objective_id;
     let open: Vec<&BlockerRef> = objective.blocked_on.iter().filter(|blocker| !blocker.resolved).collect();
     match open[..] {
         [only] => Ok(only.blocker_id.clone()),
-        [] => Err(Failure::conflict(format!("{id} is {} and has no open blocker", objective.status))),
+        [] => {
+            let is = SeenStatus::of(objective);
+            let failure = Failure::conflict(format!("{id} is {is} and has no open blocker"));
+            Err(match read.next.first().filter(|_| read.allows(Verb::Unblock)) {
+                Some(next) => failure.hint(plain(next)),
+                None => failure,
+            })
+        }
         _ => {
             let each = open.iter().map(|b| format!("\n  --blocker {}    {}", b.blocker_id, b.description));
             Err(Failure::usage(format!(

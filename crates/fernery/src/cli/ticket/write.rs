@@ -7,13 +7,14 @@ use super::home::{Home, Unsaid};
 use super::text::{self, Mistake, Written};
 use super::{brief, path, show};
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::screen::{Screen, remark};
+use crate::cli::screen::{Screen, plain, remark};
 use crate::cli::{ids, input};
 use crate::http::made_up;
 use fernery_client::Client;
 use fernery_client::client::Reply;
 use fernery_client::wire::{EditObjectiveRequest, NewObjectiveRequest, ObjectiveView};
 use fernery_core::artifact::{AzollaId, Metadata, Objective, ObjectiveId, ObjectiveStatus};
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::inbox::label::{Label, is_same};
 use fernery_core::inbox::marks;
 use fernery_core::limits;
@@ -259,7 +260,12 @@ pub(super) async fn edit(id: &ObjectiveId, args: EditText, client: &Client, scre
         let send = async |draft: &Draft| change(&before, &args, &Page::of(draft, &command)?, client).await;
         editor::until_taken(&text::as_text(&before), &command, send).await?
     };
-    left_at(&reply, screen)
+    left_at(&reply, screen)?;
+    if !screen.json && is_cancelled(&reply.read()?.objective) {
+        remark("your change is kept");
+        brief(client, id).await?.next.iter().for_each(|next| remark(&plain(next)));
+    }
+    Ok(())
 }
 
 async fn change(

@@ -6,11 +6,11 @@ use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::Call;
 use crate::http::wire::json;
 use fernery_client::wire::{Difference, FieldProblem};
-use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, ObjectiveType, RecordId};
+use fernery_core::artifact::{ObjectiveId, RecordId};
 use fernery_core::pipeline::Violation;
-use fernery_core::pipeline::lifecycle::{Step, after};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::{Actor, Refusal as Refusing};
+use fernery_engine::pipeline::standing::NotNow;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::fmt::Display;
@@ -48,7 +48,7 @@ pub(in crate::http) fn refused_on(what: &str, id: &impl Display, refusal: Refusi
             };
             Refusal::field(Code::Invalid, "/azolla_id", detail)
         }
-        Refusing::Status(status) => wrong_status(status, id),
+        Refusing::Status(not_now) => wrong_status(*not_now),
         Refusing::Taken => {
             Refusal::new(Code::Conflict, "the id of this act is already used for something else")
         }
@@ -87,51 +87,9 @@ pub(in crate::http) fn fields(violations: Vec<Violation>) -> Vec<FieldProblem> {
     violations.into_iter().map(|v| FieldProblem { pointer: v.path, detail: v.message }).collect()
 }
 
-fn wrong_status(status: ObjectiveStatus, id: &impl Display) -> Refused {
-    let possible = possible(status);
-    let detail = format!("{id} is {status}; possible actions: {}", possible.join(", "));
-    let mut refused = Refusal::new(Code::WrongStatus, detail);
-    refused.more.objective_status = Some(status.to_string());
-    refused.more.possible = possible.into_iter().map(str::to_string).collect();
+fn wrong_status(not_now: NotNow) -> Refused {
+    let mut refused = Refusal::new(Code::WrongStatus, not_now.why);
+    refused.more.objective_status = Some(not_now.status.to_string());
+    refused.more.possible = not_now.possible.iter().map(ToString::to_string).collect();
     refused
-}
-
-/// What an operator can do to an objective in this status.
-fn possible(status: ObjectiveStatus) -> Vec<&'static str> {
-    let leads = |step| after(ObjectiveType::Ticket, status, step).is_some();
-    let blocked = status == ObjectiveStatus::Blocked;
-    [
-        ("approve", leads(Step::Approve)),
-        ("edit", leads(Step::Edit)),
-        ("block", leads(Step::Block) || blocked),
-        ("unblock", blocked),
-        ("confirm", status == ObjectiveStatus::Done),
-        ("reopen", leads(Step::Reopen)),
-        ("merge", status == ObjectiveStatus::Done),
-        ("cancel", leads(Step::Cancel)),
-    ]
-    .into_iter()
-    .filter_map(|(act, possible)| possible.then_some(act))
-    .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_possible_is_what_the_lifecycle_allows() {
-        let table: Vec<String> =
-            ObjectiveStatus::ALL.iter().map(|s| format!("{s}: {}", possible(*s).join(" "))).collect();
-        assert_eq!(
-            table,
-            [
-                "NEW: approve edit block cancel",
-                "TODO: edit block cancel",
-                "IN_PROGRESS: cancel",
-                "BLOCKED: edit block unblock cancel",
-                "DONE: confirm reopen merge cancel",
-            ]
-        );
-    }
 }

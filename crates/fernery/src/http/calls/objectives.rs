@@ -6,24 +6,26 @@ use super::landings;
 use super::named::{named, unknown};
 use super::paging::Place;
 use super::pauses::pause_view;
+use super::pipeline::entry;
 use super::waiting::{self, Manning};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
 use fernery_client::wire::{
     ApprovalView, EditObjectiveRequest, NewBlockerRequest, NewObjectiveRequest, ObjectiveDetail,
-    ObjectivePage, ObjectiveView,
+    ObjectivePage, ObjectiveView, WaitingView,
 };
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, WorkorderStatus};
 use fernery_core::pipeline::draft::{Draft, DraftEdit, NewBlocker};
 use fernery_core::pipeline::ground::unstartable;
+use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::{JobId, Progress, limits};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal as Refusing;
 use fernery_engine::pipeline::objectives::{self, Created, NewObjective, ObjectiveRow};
 use fernery_engine::pipeline::reading::{self, ObjectiveFilter};
 use fernery_engine::pipeline::sifting::{self, Order, Sieve};
-use fernery_engine::pipeline::{after, azollas, decisions, snoozes};
+use fernery_engine::pipeline::{after, azollas, journal, snoozes, standing};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
@@ -76,8 +78,12 @@ pub(crate) fn made_up(azolla_id: &AzollaId) -> ObjectiveId {
 
 /// `GET /v1/objectives`
 pub async fn list(call: Call) -> Replied {
-    let filter =
-        ObjectiveFilter { azolla_id: call.query.parsed("azolla_id")?, status: call.query.parsed("status")? };
+    let status: Option<SeenStatus> = call.query.parsed("status")?;
+    let filter = ObjectiveFilter {
+        azolla_id: call.query.parsed("azolla_id")?,
+        status: status.map(SeenStatus::stored),
+    };
+    let only_cancelled = status == Some(SeenStatus::Cancelled);
     let sieve = Sieve {
         label: call.query.parsed("label")?,
         words: call
@@ -88,7 +94,8 @@ pub async fn list(call: Call) -> Replied {
             .split_whitespace()
             .map(str::to_string)
             .collect(),
-        cancelled: call.query.parsed("cancelled")?.unwrap_or(true),
+        cancelled: call.query.parsed("cancelled")?.unwrap_or(true) || only_cancelled,
+        only_cancelled,
         snoozed: call.query.parsed("snoozed")?.unwrap_or(true),
     };
     let order: Order = call.query.parsed("sort")?.unwrap_or(Order::Age);
@@ -181,12 +188,13 @@ pub async fn read(call: Call) -> Replied {
         let until = snoozes::of_objectives(sql, &[id.as_str()])?.pop().flatten();
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         let landing = landings::of_objective(sql, &id)?;
-        let waits_for = after::waits_of(sql, &row.objective)?;
-        let kept = decisions::keepable(sql, &row)?.ok();
+        let acts = journal::handled(sql, id.as_str())?;
+        let standing = standing::of(sql, &row)?.kept();
+        let kept = if standing.allows(Verb::Keep) { reading::passed_run(sql, &id)? } else { None };
         let merges = if whole { landings::foreseen(sql, &row, kept.as_ref())? } else { None };
-        Ok(Some((row, in_force, (seen, until), chain, (landing, waits_for, kept, merges))))
+        Ok(Some((row, in_force, (seen, until), (chain, acts), (landing, standing, kept, merges))))
     });
-    let (row, in_force, (seen, snoozed_until), chain, (landing, waits_for, kept, merges)) =
+    let (row, in_force, (seen, snoozed_until), (chain, acts), (landing, mut standing, kept, merges)) =
         found.await?.ok_or_else(unknown(&call, "ticket"))?;
     let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
     let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
@@ -199,6 +207,13 @@ pub async fn read(call: Call) -> Replied {
         let refused = unstartable(&row.objective, &of.blueprint, premises.as_ref());
         ApprovalView { digest: shown.digest, shown: shown.content, refused, unmanned }
     });
+    standing.waiting = waiting.as_ref().map(|of: &WaitingView| (of.code.clone(), of.why.clone()));
+    standing.pause = chain.pauses.iter().map(|of| &of.pause).max_by_key(|pause| pause.created_at).cloned();
+    if let (Some(patch), Some(landing)) = (&mut standing.patch, &landing) {
+        patch.waiting = landing.waiting.as_ref().map(|waiting| waiting.why.clone());
+    }
+    let (possible, next) = (standing.possible(), standing.next());
+    let waits_for = standing.waits_for;
     let current = chain.decisions.iter().find(|decision| Some(&decision.record_id) == row.approval.as_ref());
     let detail = ObjectiveDetail {
         view: ObjectiveView { waiting, progress, landing, waits_for, snoozed_until, ..view(&row) },
@@ -214,6 +229,9 @@ pub async fn read(call: Call) -> Replied {
         pauses: chain.pauses.into_iter().map(pause_view).collect(),
         kept_run: kept.map(|run| run.record.run_id),
         merges,
+        acts: acts.into_iter().map(|act| entry((act, None))).collect(),
+        possible: possible.iter().map(ToString::to_string).collect(),
+        next,
     };
     Reply::json(200, &detail)
 }

@@ -147,7 +147,7 @@ fn journal_below(sql: &mut dyn Sql, below: &Below, limit: i64) -> Result<Vec<Sea
     journal::page(sql, (below.at, &below.id), limit)
 }
 
-fn entry((entry, seal): Sealed) -> JournalEntry {
+pub(super) fn entry((entry, seal): Sealed) -> JournalEntry {
     let journal::Entry { entry_id, created_at, actor, act, subject, why } = entry;
     JournalEntry { entry_id, created_at, actor, act, subject, why, seal: seal.map(seal_view) }
 }

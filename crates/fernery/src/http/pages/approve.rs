@@ -6,11 +6,11 @@ use super::reply::PageReply;
 use super::show::{Line, Ways, Whole};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
-use crate::cli::ticket::words::{self, Part};
 use crate::http::problem::{Code, Refusal};
+use crate::ticket_words::{self as words, Part};
 use askama::Template;
 use fernery_client::wire::{DecisionResponse, ObjectiveDetail};
-use fernery_core::artifact::ObjectiveStatus;
+use fernery_core::pipeline::possible::{SeenStatus, Verb};
 use serde_json::json;
 
 /// Facts of one kind.
@@ -42,8 +42,9 @@ struct Approve {
     reworks: bool,
     said: Said,
     ways: Ways,
-    /// It is not NEW: there is nothing to approve.
+    /// It cannot be approved now: it is this instead.
     status: Option<String>,
+    next: Vec<Line>,
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
@@ -88,7 +89,8 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
             &format!("{path}/approve"),
             Some(&json!({ "digest": digest }).to_string()),
         ),
-        status: (o.status != ObjectiveStatus::New).then(|| o.status.to_string()),
+        status: (!detail.allows(Verb::Approve)).then(|| SeenStatus::of(o).to_string()),
+        next: detail.next.iter().map(Line::of).collect(),
         id: o.objective_id.to_string(),
         digest,
     };

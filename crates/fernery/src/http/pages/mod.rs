@@ -122,6 +122,8 @@ pub static PAGES: &[Page] = pages![
     POST "/ticket/{id}/cancel" Operators ticket::acts::cancel;
     POST "/ticket/{id}/done" Operators "fresh" ticket::acts::done;
     POST "/ticket/{id}/answer" Operators "fresh" ticket::acts::answer;
+    POST "/ticket/{id}/keep" Operators "fresh" ticket::acts::keep;
+    POST "/ticket/{id}/reopen" Operators "fresh" ticket::acts::reopen;
     GET "/approve/{id}" Readers approve::show;
     POST "/approve/{id}" Operators "fresh" approve::approve;
     GET "/runs" Readers runs::show;

@@ -19,6 +19,7 @@ use diff::{DiffShown, View, Window, shown};
 use fernery_client::wire::{ObjectiveDetail, WorkorderDetail, WorkorderDifference};
 use fernery_core::names::unprintable_in;
 use fernery_core::percent::encode;
+use fernery_core::pipeline::possible::SeenStatus;
 use serde_json::Value;
 use standing::{Attempt, Can, GateFound, Landed};
 
@@ -181,7 +182,7 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
         landing: standing::landing(&ticket, &run_id),
         can: standing::can(&ticket, &run_id, newer.is_none()),
         newer,
-        status: o.status.to_string(),
+        status: SeenStatus::of(o).to_string(),
         unconfirmed: ticket.view.unconfirmed,
         content,
         partial: window != Window::Files(0),

@@ -3,12 +3,11 @@
 use super::super::show::{Line, Prose};
 use super::super::visit::api;
 use super::text;
-use crate::cli::run::words::of_gate;
-use crate::cli::ticket::words::landing_line;
+use crate::ticket_words::{landing_line, of_gate};
 use fernery_client::wire::ObjectiveDetail;
-use fernery_core::artifact::ObjectiveStatus;
 use fernery_core::percent::encode;
 use fernery_core::pipeline::landing::{Fit, LandingState};
+use fernery_core::pipeline::possible::Verb;
 use serde_json::Value;
 
 /// What one gate found.
@@ -116,14 +115,10 @@ pub(super) fn attempts(ticket: &ObjectiveDetail, run_id: &str) -> Vec<Attempt> {
 }
 
 pub(super) fn can(ticket: &ObjectiveDetail, run_id: &str, is_last: bool) -> Can {
-    let view = &ticket.view;
-    let done = view.objective.status == ObjectiveStatus::Done && is_last;
-    let landing = view.landing.as_ref().filter(|of| of.run_id.as_str() == run_id);
-    let state = landing.map(|of| of.state);
-    let merges = landing.is_some_and(|of| of.state == LandingState::Open && of.fit != Some(Fit::Conflicts));
+    let lands = ticket.view.landing.as_ref().is_some_and(|of| of.run_id.as_str() == run_id);
     Can {
-        confirm: done && view.unconfirmed,
-        merge: done && merges,
-        reopen: done && state != Some(LandingState::Moving),
+        confirm: is_last && ticket.allows(Verb::Confirm),
+        merge: is_last && lands && ticket.allows(Verb::Merge),
+        reopen: is_last && ticket.allows(Verb::Reopen),
     }
 }

@@ -12,10 +12,16 @@ use serde_json::{Value, json};
 /// Sends an act and goes back to the ticket.
 async fn act(visit: Visit, act: &'static str, method: Method, body: Value) -> Shown {
     let id = visit.param.clone();
-    let after = if method == Method::PATCH { String::new() } else { format!("/{act}") };
+    let after = match act {
+        "edit" => String::new(),
+        "keep" => "/confirm".to_string(),
+        act => format!("/{act}"),
+    };
     let path = api("/v1/objectives/", &id, &after);
     let sent = match act {
-        "answer" | "done" => visit.send::<DecisionResponse>(method, &path, &body).await.map(drop),
+        "answer" | "done" | "keep" | "reopen" => {
+            visit.send::<DecisionResponse>(method, &path, &body).await.map(drop)
+        }
         _ => visit.send::<ObjectiveView>(method, &path, &body).await.map(drop),
     };
     match sent {
@@ -91,6 +97,26 @@ pub(in crate::http::pages) async fn snooze(visit: Visit) -> Shown {
 pub(in crate::http::pages) async fn cancel(visit: Visit) -> Shown {
     let body = json!({ "note": optional(&visit.form, "note"), "record_id": visit.act_id() });
     act(visit, "cancel", Method::POST, body).await
+}
+
+/// `POST /ticket/{id}/keep`: an earlier run that passed counts again, and is confirmed.
+pub(in crate::http::pages) async fn keep(visit: Visit) -> Shown {
+    let body = json!({
+        "run_id": visit.form.text("run_id"),
+        "note": optional(&visit.form, "note"),
+        "record_id": visit.act_id(),
+    });
+    act(visit, "keep", Method::POST, body).await
+}
+
+/// `POST /ticket/{id}/reopen`: it approves another attempt at what was shown.
+pub(in crate::http::pages) async fn reopen(visit: Visit) -> Shown {
+    let body = json!({
+        "digest": visit.form.text("digest"),
+        "note": visit.form.text("note"),
+        "record_id": visit.act_id(),
+    });
+    act(visit, "reopen", Method::POST, body).await
 }
 
 /// `POST /ticket/{id}/done`

@@ -10,11 +10,12 @@ use super::is_page;
 use super::show::{Line, Prose, Ways, When};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
-use crate::cli::ticket::words;
+use crate::ticket_words as words;
 use askama::Template;
 use fernery_client::wire::ObjectiveDetail;
 use fernery_core::artifact::{BlockerKind, BlockerRef, ObjectiveStatus};
 use fernery_core::inbox::deadline::is_cancelled;
+use fernery_core::pipeline::possible::{SeenStatus, Verb};
 use serde_json::json;
 
 /// Things that happened, as many as are shown at once: the newest ones.
@@ -81,6 +82,9 @@ struct Can {
     edit: bool,
     block: bool,
     unblock: bool,
+    /// The run that passed before, to be confirmed.
+    keep: Option<String>,
+    reopen: bool,
     snooze: bool,
     cancel: bool,
     done: bool,
@@ -108,11 +112,10 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
     let view = &detail.view;
     let o = &view.objective;
     let id = o.objective_id.to_string();
-    let status_word = if is_cancelled(o) { "CANCELLED" } else { o.status.as_str() };
     let ticket = Ticket {
         frame: visit.frame(format!("{} {}", id, o.title)),
         title: Line::of(&o.title),
-        status: status_word.to_string(),
+        status: SeenStatus::of(o).to_string(),
         azolla: o.azolla_id.to_string(),
         importance: o.importance,
         urgency: o.urgency,
@@ -125,7 +128,7 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
         digest: detail.approval.as_ref().map_or(String::new(), |approval| approval.digest.to_string()),
         question_run: question.as_ref().map_or(String::new(), |asked| asked.run_id.to_string()),
         question: question.map(|asked| Prose(asked.question)),
-        next: words::next(&detail).into_iter().map(Line).collect(),
+        next: detail.next.iter().map(Line::of).collect(),
         step: step(&detail),
         happened,
         happened_more,
@@ -158,7 +161,7 @@ fn stands(detail: &ObjectiveDetail) -> Vec<(&'static str, Line)> {
     let mut push = |name, text: Option<String>| facts.extend(text.map(|text| (name, Line(text))));
     push("doing", view.progress.as_ref().and_then(|progress| progress.note()).map(str::to_string));
     push("waits", view.waiting.as_ref().map(|waiting| waiting.why.clone()));
-    push("blocked", view.objective.blocked_reason.clone());
+    push("blocked", view.objective.blocked_reason.clone().filter(|_| !is_cancelled(&view.objective)));
     push("snoozed", view.snoozed_until.map(|until| format!("until {until}")));
     push("spent", words::envelope(detail));
     push("patch", view.landing.as_ref().map(words::landing_line));
@@ -200,34 +203,29 @@ fn happened(detail: &ObjectiveDetail) -> (Vec<Happened>, usize) {
 fn step(detail: &ObjectiveDetail) -> Option<(&'static str, String, String)> {
     let o = &detail.view.objective;
     let id = o.objective_id.as_str();
-    let step = match o.status {
-        ObjectiveStatus::New => {
-            ("Read and approve", api("/approve/", id, ""), format!("fernery ticket approve {id}"))
-        }
-        ObjectiveStatus::Done if detail.view.unconfirmed => {
-            let run = detail.runs.last()?["run_id"].as_str()?.to_string();
-            ("Review", api("/review/", &run, ""), format!("fernery ticket confirm {id}"))
-        }
-        _ => return None,
+    let step = if detail.allows(Verb::Approve) {
+        ("Read and approve", api("/approve/", id, ""), format!("fernery ticket approve {id}"))
+    } else if detail.allows(Verb::Confirm) {
+        let run = detail.runs.last()?["run_id"].as_str()?.to_string();
+        ("Review", api("/review/", &run, ""), format!("fernery ticket confirm {id}"))
+    } else {
+        return None;
     };
     is_page(&step.1).then_some(step)
 }
 
 fn can(detail: &ObjectiveDetail) -> Can {
-    use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
-    let status = detail.view.objective.status;
-    let executors = detail.approval.as_ref().map(|approval| &approval.shown["blueprint"]["executors"]);
-    let for_person = executors
-        .and_then(serde_json::Value::as_object)
-        .is_some_and(|all| all.values().any(|of| of["kind"] == "person"));
-    let finished = status == Done && !detail.view.unconfirmed;
+    let finished = detail.view.objective.status == ObjectiveStatus::Done && !detail.view.unconfirmed;
+    let kept = words::passed_run(detail).and_then(|run| run["run_id"].as_str());
     Can {
-        edit: matches!(status, New | Todo | Blocked),
-        block: matches!(status, New | Todo | Blocked),
-        unblock: status == Blocked,
+        edit: detail.allows(Verb::Edit),
+        block: detail.allows(Verb::Block),
+        unblock: detail.allows(Verb::Unblock),
+        keep: kept.filter(|_| detail.allows(Verb::Keep)).map(str::to_string),
+        reopen: detail.allows(Verb::Reopen),
         snooze: !finished && detail.view.snoozed_until.is_none(),
-        cancel: matches!(status, New | Todo | InProgress),
-        done: for_person && status != Done,
+        cancel: detail.allows(Verb::Cancel),
+        done: detail.allows(Verb::Done),
         wake: detail.view.snoozed_until.is_some(),
     }
 }
@@ -271,6 +269,21 @@ impl Ticket {
             "answer" => (
                 format!("fernery ticket answer {id} '…'"),
                 json!({ "digest": self.digest, "run_id": self.question_run, "answer": "…" }),
+            ),
+            "keep" => {
+                let run = self.can.keep.as_deref().unwrap_or_default();
+                let path = format!("{path}/confirm");
+                let body = json!({ "run_id": run }).to_string();
+                return Ways::new(
+                    format!("fernery ticket confirm {id} --run {run}"),
+                    "POST",
+                    &path,
+                    Some(&body),
+                );
+            }
+            "reopen" => (
+                format!("fernery ticket reopen {id} --note '…'"),
+                json!({ "digest": self.digest, "note": "…" }),
             ),
             "snooze" => (format!("fernery snooze {id} tomorrow"), json!({ "until": "tomorrow" })),
             "done" => (format!("fernery done {id}"), json!({ "note": "…" })),

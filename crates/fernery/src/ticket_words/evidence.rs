@@ -12,7 +12,7 @@ fn words(list: &Value) -> Vec<&str> {
 }
 
 /// All gates of a run. Of a gate that failed, the end of its log, and how to read all of it.
-pub(in crate::cli) fn of_run(run: &Value) -> Vec<String> {
+pub(crate) fn of_run(run: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     for found in run["evidence"].as_array().into_iter().flatten() {
         let end = failed_log(found);

@@ -1,7 +1,7 @@
 //! What an approval covers, for people: one line for each thing, and nothing left out. A part that has no line of its own here
 //! is shown as it is.
 
-use crate::cli::screen::when::span;
+use crate::when::span;
 use fernery_core::patch::command_words::{named_files, named_modules};
 use fernery_core::patch::protects;
 use serde_json::{Map, Value};

@@ -1,0 +1,110 @@
+//! What happened to a ticket, with who did it.
+
+use super::of_run;
+use fernery_client::wire::{JournalEntry, ObjectiveDetail};
+use fernery_core::Timestamp;
+use fernery_core::journal::Act;
+use serde_json::Value;
+
+/// One thing that happened.
+pub(crate) struct Moment {
+    pub(crate) at: Timestamp,
+    pub(crate) who: String,
+    pub(crate) what: String,
+    /// What else there is to it, a line each.
+    pub(crate) more: Vec<String>,
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or("")
+}
+
+fn moment(value: &Value, who: impl Into<String>, what: String) -> Moment {
+    let at = text(value, "created_at").parse().unwrap_or_else(|_| Timestamp::from_millis(0));
+    Moment { at, who: who.into(), what, more: Vec::new() }
+}
+
+/// All that happened to a ticket.
+pub(crate) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
+    let o = &detail.view.objective;
+    let mut moments = vec![Moment {
+        at: o.created_at,
+        who: "operator".into(),
+        what: "created it".into(),
+        more: Vec::new(),
+    }];
+    let mut confirmed = Vec::new();
+    for decision in &detail.decisions {
+        let act = match text(decision, "kind") {
+            "APPROVE" => "approved it",
+            "CONFIRM" => "confirmed it",
+            "REOPEN" => "reopened it",
+            "ANSWER" => "answered the question",
+            "MERGE" => "asked for its merge",
+            other => other,
+        };
+        let digest = text(decision, "digest").get(..12).unwrap_or_default();
+        let note = decision["note"].as_str().map_or(String::new(), |note| format!(": {note}"));
+        let decided = moment(decision, text(decision, "who"), format!("{act} ({digest}…){note}"));
+        // A person's own work is confirmed with the act that does it: after what it led to.
+        let list = if act == "confirmed it" { &mut confirmed } else { &mut moments };
+        list.push(decided);
+    }
+    moments.extend(detail.acts.iter().filter_map(handled));
+    for event in &detail.events {
+        let became = event["reason"].as_str().unwrap_or("waiting for the scheduler");
+        moments.push(moment(event, "readiness", format!("{}: {became}", text(event, "type"))));
+    }
+    for workorder in &detail.workorders {
+        let (id, kind) = (text(workorder, "work_order_id"), text(workorder, "diazotroph_type"));
+        let what = format!("workorder {id} for {kind}, {}", text(workorder, "status"));
+        moments.push(moment(workorder, "scheduler", what));
+    }
+    for bundle in &detail.output_bundles {
+        let outcome = bundle["metadata"]["outcome"].as_str().unwrap_or("OUTPUT");
+        moments.push(moment(bundle, "executor", format!("{outcome}: {}", text(bundle, "title"))));
+    }
+    for run in &detail.runs {
+        let what = format!(
+            "{}: {} (run {})",
+            text(run, "gate_result"),
+            text(run, "gate_reason"),
+            text(run, "run_id")
+        );
+        let mut judged = moment(run, "gate", what);
+        judged.more = of_run(run);
+        moments.push(judged);
+    }
+    for pause in &detail.pauses {
+        let what = format!("paused: {}", pause.happened);
+        moments.push(Moment { at: pause.pause.created_at, who: "fernery".into(), what, more: Vec::new() });
+    }
+    moments.extend(confirmed);
+    moments
+}
+
+/// What somebody did to it besides deciding. What the scheduler blocks is told by its pause.
+fn handled(act: &JournalEntry) -> Option<Moment> {
+    let why = &act.why;
+    let listed = |name: &str| {
+        let each: Vec<&str> = why[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        each.join(", ")
+    };
+    let noted = |what: &str| match why["note"].as_str() {
+        Some(note) => format!("{what}: {note}"),
+        None => what.to_string(),
+    };
+    let what = match act.act.parse().ok()? {
+        Act::Edited => "changed it".to_string(),
+        Act::Blocked => format!("blocked it: {} ({})", why["description"].as_str()?, text(why, "blocker_id")),
+        Act::Cancelled => noted("cancelled it"),
+        Act::Unblocked => {
+            let (resolved, status) = (listed("resolved"), text(why, "status"));
+            let of = if resolved.is_empty() { String::new() } else { format!(" ({resolved})") };
+            let after = why["after"].as_str().map_or(String::new(), |id| format!(", for {id} is done"));
+            noted(&format!("unblocked it{of}{after}: it is {status}"))
+        }
+        _ => return None,
+    };
+    Some(Moment { at: act.created_at, who: act.actor.clone(), what, more: Vec::new() })
+}

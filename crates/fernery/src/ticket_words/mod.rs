@@ -1,0 +1,118 @@
+//! A ticket in words, the same ones in the terminal and on the pages: what happened to it, what an approval of it covers, what it
+//! asks, where its patch stands. What can be done with it is said by `fernery_core::pipeline::possible`.
+
+mod covered;
+mod evidence;
+mod history;
+
+pub(crate) use covered::{Part, changes, parts};
+pub(crate) use evidence::{of_gate, of_run};
+pub(crate) use history::{Moment, timeline};
+
+use fernery_client::wire::{LandingView, ObjectiveDetail};
+use fernery_core::artifact::{BlockerId, OutputBundle, RunId};
+use fernery_core::limits::LANDINGS_TRIED;
+use fernery_core::pipeline::dependency::asks_somebody;
+use fernery_core::pipeline::landing::{Fit, LandingState};
+use fernery_core::pipeline::question;
+use serde_json::Value;
+
+/// A question that waits for an answer.
+pub(crate) struct OpenQuestion {
+    pub(crate) run_id: RunId,
+    pub(crate) blocker_id: BlockerId,
+    pub(crate) question: String,
+}
+
+/// The open question of a ticket, which was read with its documents.
+pub(crate) fn open_question(of: &ObjectiveDetail) -> Option<OpenQuestion> {
+    let run = of.runs.last()?;
+    let bundle = of.output_bundles.iter().find(|bundle| bundle["output_id"] == run["output_id"])?;
+    let bundle: OutputBundle = serde_json::from_value(bundle.clone()).ok()?;
+    let question = question::asked(&bundle)?;
+    let blocker = question::blocker(&question, &of.view.objective.blocked_on)?;
+    let run_id = run["run_id"].as_str()?.parse().ok()?;
+    let blocker_id = blocker.blocker_id.clone();
+    (!blocker.resolved).then_some(OpenQuestion { run_id, blocker_id, question })
+}
+
+/// The last run that passed, of a workorder that nobody cancelled.
+pub(crate) fn passed_run(of: &ObjectiveDetail) -> Option<&Value> {
+    let counts = |run: &Value| {
+        let work = of.workorders.iter().find(|work| work["work_order_id"] == run["work_order_id"]);
+        run["gate_result"] == "PASS" && work.is_none_or(|work| work["cancelled"] != true)
+    };
+    of.runs.iter().rev().find(|run| counts(run))
+}
+
+/// What was approved before, if anything was.
+pub(crate) fn approved_before(read: &ObjectiveDetail) -> Option<&Value> {
+    let approves = |decision: &&Value| matches!(decision["kind"].as_str(), Some("APPROVE" | "REOPEN"));
+    read.decisions.iter().rev().find(approves).map(|decision| &decision["shown"])
+}
+
+/// What a person should know before they say yes, although nothing forbids it.
+pub(crate) fn cautions(read: &ObjectiveDetail) -> Vec<String> {
+    let open = asks_somebody(&read.view.objective, &read.view.waits_for).count();
+    let blocked = (open > 0).then(|| {
+        let s = if open == 1 { "" } else { "s" };
+        format!("it has {open} open blocker{s}: it is not started before `fernery ticket unblock`")
+    });
+    let waits = read.view.waits_for.iter().filter(|of| !of.is_given_up());
+    let waits = waits.map(|of| format!("it {}, and is started after that", of.sentence()));
+    blocked.into_iter().chain(waits).collect()
+}
+
+/// The use of each part of the envelope that has a limit.
+pub(crate) fn envelope(detail: &ObjectiveDetail) -> Option<String> {
+    let bounds = detail.envelope.as_ref()?.as_object()?;
+    let spent = &detail.view.spent;
+    let parts: Vec<String> = [
+        ("attempts", "attempts", "attempts", 1),
+        ("wall_time_ms", "wall_ms", "seconds", 1_000),
+        ("tokens", "tokens", "tokens", 1),
+        ("cost_usd_micros", "cost_usd_micros", "cents", 10_000),
+    ]
+    .into_iter()
+    .filter_map(|(bound, used, unit, of)| {
+        let limit = bounds.get(bound)?.as_u64()?;
+        let used = spent[used].as_u64().unwrap_or(0);
+        Some(format!("{} of {} {unit}", used.div_ceil(of), limit / of))
+    })
+    .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Where a patch stands, in one line.
+pub(crate) fn landing_line(landing: &LandingView) -> String {
+    let LandingView { base_branch: branch, .. } = landing;
+    match (landing.state, landing.fit, &landing.commit) {
+        (LandingState::Landed, _, Some(commit)) => format!("landed on {branch} as commit {}", short(commit)),
+        (LandingState::Landed, _, None) => format!("landed: {branch} has it already"),
+        (LandingState::Wanted | LandingState::Moving, ..) => match (&landing.waiting, &landing.why) {
+            (Some(waiting), _) => format!("is wanted on {branch} and does not land: {}", waiting.why),
+            (None, Some(why)) => format!("is landing on {branch}; it is tried again: {why}"),
+            (None, None) => format!("is landing on {branch}"),
+        },
+        (LandingState::Reworked, ..) => "conflicted, and is worked on again by itself".into(),
+        (LandingState::Open, fit, _) => {
+            let last = match (&landing.why, fit) {
+                (why, Some(Fit::Conflicts)) => format!("conflicts: {}", why.as_deref().unwrap_or(branch)),
+                (Some(why), _) => format!("did not land: {why}"),
+                (None, Some(_)) => format!("merges with {branch} at {}", short(&landing.tip)),
+                (None, None) => format!("not tried on {branch} yet"),
+            };
+            match landing.left_out {
+                true => format!(
+                    "{last}; not tried on newer tips, since {LANDINGS_TRIED} newer patches have not landed: a merge tries it"
+                ),
+                false => last,
+            }
+        }
+    }
+}
+
+/// The first part of a commit or digest.
+pub(crate) fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
