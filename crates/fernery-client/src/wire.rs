@@ -17,6 +17,7 @@ mod landing;
 mod objectives;
 mod operator;
 mod processes;
+mod review;
 mod schema;
 mod sign_ins;
 
@@ -31,6 +32,7 @@ pub use landing::*;
 pub use objectives::*;
 pub use operator::*;
 pub use processes::*;
+pub use review::*;
 pub use sign_ins::*;
 
 use schemars::JsonSchema;

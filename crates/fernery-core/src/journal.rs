@@ -61,6 +61,12 @@ words!(
         Snoozed = "snoozed",
         /// Captures that came again and again come no more.
         RecurrenceStopped = "recurrence_stopped",
+        /// A reviewer commented on the patch of a run.
+        Commented = "comment",
+        /// A reviewer changed a comment of theirs.
+        CommentEdited = "edited_comment",
+        /// A reviewer took a comment of theirs back.
+        CommentDeleted = "deleted_comment",
     }
 );
 
@@ -121,7 +127,8 @@ mod tests {
         let words: Vec<_> = Act::ALL.iter().map(|act| act.as_str()).collect();
         let stored = "created edited approve confirm reopen answer merge landed not_landed after_cancelled blocked unblocked cancelled approval_lapsed \
                       event_processed judged promoted edited_candidate discarded merged captures_released \
-                      blueprint_in_force imported restored snoozed recurrence_stopped";
+                      blueprint_in_force imported restored snoozed recurrence_stopped comment edited_comment \
+                      deleted_comment";
         assert_eq!(words.join(" "), stored);
     }
 

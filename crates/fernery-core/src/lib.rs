@@ -11,6 +11,7 @@
 //! * [`profile`]: coding agents as data, and what their output says
 //! * [`canonical`]: one spelling for one content, and its digest
 //! * [`patch`]: patches, read strictly, and what they may touch
+//! * [`review`]: comments on a patch, and the note that is made of them
 //! * [`pipeline`]: every decision from an approved objective to a judged run
 //! * [`inbox`]: captures to candidates, what needs a person, and what is overdue
 //! * [`journal`]: who did what, and the chain over it
@@ -40,6 +41,7 @@ pub mod patch;
 pub mod percent;
 pub mod pipeline;
 pub mod profile;
+pub mod review;
 pub mod schema;
 pub mod toml_file;
 mod words;

@@ -216,6 +216,14 @@ pub const REWORK_PATCH_BYTES_MAX: usize = 512 << 10;
 pub const REWORK_FILES_TOLD_MAX: usize = 50;
 /// Bytes of the question of an executor.
 pub const QUESTION_BYTES_MAX: usize = 4 << 10;
+/// Comments on one run.
+pub const COMMENTS_MAX: i64 = 500;
+/// Bytes of one comment.
+pub const COMMENT_BYTES_MAX: usize = 4 << 10;
+/// Lines that a comment may be about: more is a file, and not a place in it.
+pub const COMMENT_LINES_MAX: u64 = 1_000;
+/// Files of one ticket that one reviewer may have marked as viewed.
+pub const VIEWED_FILES_MAX: i64 = 10_000;
 /// Last lines of a failed gate's log that people are shown at once.
 pub const LOG_LINES_SHOWN: usize = 20;
 /// Last lines of a log by which two failures are compared.

@@ -198,6 +198,18 @@ pub struct ConfirmRequest {
     pub record_id: Option<RecordId>,
 }
 
+/// Comments as they were read.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadComments {
+    /// The run that they are about.
+    #[schemars(with = "schema::ArtifactId")]
+    pub run_id: RunId,
+    /// `digest` of the list of comments.
+    #[schemars(with = "schema::Sha256")]
+    pub digest: Digest,
+}
+
 /// Reopens a finished objective.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -215,6 +227,9 @@ pub struct ReopenRequest {
     /// true: the next attempt starts from the base commit; else from what the last attempt left, if there was one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_scratch: bool,
+    /// The comments that the note was made of. If they have changed since, the request is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comments: Option<ReadComments>,
 }
 
 /// Answers the question of an executor; the objective goes on.

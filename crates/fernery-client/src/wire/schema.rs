@@ -51,6 +51,7 @@ text_schema!(
     },
     Worker = { "type": "string", "minLength": 1, "maxLength": limits::WORKER_ID_CHARS_MAX },
     Status = { "type": "string", "enum": JobStatus::ALL },
+    DiffSide = { "type": "string", "enum": fernery_core::review::Side::ALL },
     Outcome = { "type": "string", "enum": AttemptOutcome::ALL },
     Anything = { "description": "Any JSON, kept to the byte." },
     Object = { "type": "object", "description": "Any JSON object, kept to the byte." },

@@ -75,6 +75,11 @@ text_name!(
     check_id
 );
 text_name!(
+    /// A comment of a reviewer on the patch of a run.
+    CommentId,
+    check_id
+);
+text_name!(
     /// What an operator decided: an approval, a confirmation.
     RecordId,
     check_id

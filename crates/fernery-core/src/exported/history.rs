@@ -360,6 +360,9 @@ fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
         | Act::Landed
         | Act::NotLanded
         | Act::AfterCancelled
+        | Act::Commented
+        | Act::CommentEdited
+        | Act::CommentDeleted
         | Act::BlueprintInForce => return None,
     })
 }

@@ -49,15 +49,25 @@ pub struct Part<'p> {
 }
 
 impl<'p> Row<'p> {
-    fn whole(&self) -> &'p str {
+    /// Its text, before words are marked.
+    pub fn whole(&self) -> &'p str {
         self.parts.first().map_or("", |part| part.text)
     }
 }
 
-/// The hunks of each file of a patch that was read from this text, in the order of its files.
+/// The hunks of each file of a patch that was read from this text, in the order of its files, with the words that differ.
 pub fn hunks<'p>(text: &'p str, patch: &Patch) -> Vec<Vec<Hunk<'p>>> {
-    let mut lines = text.split_terminator('\n').enumerate().map(|(n, line)| (n + 1, line)).peekable();
+    let mut of_files = plain_hunks(text, patch);
     let mut pairs_left = COMPARED_PAIRS_MAX;
+    for hunk in of_files.iter_mut().flatten() {
+        mark_words(&mut hunk.rows, &mut pairs_left);
+    }
+    of_files
+}
+
+/// The same without the words that differ: each row has one part.
+pub fn plain_hunks<'p>(text: &'p str, patch: &Patch) -> Vec<Vec<Hunk<'p>>> {
+    let mut lines = text.split_terminator('\n').enumerate().map(|(n, line)| (n + 1, line)).peekable();
     let mut of_files = Vec::with_capacity(patch.files.len());
     for (nth, file) in patch.files.iter().enumerate() {
         let end = patch.files.get(nth + 1).map_or(usize::MAX, |next| next.line);
@@ -68,8 +78,7 @@ pub fn hunks<'p>(text: &'p str, patch: &Patch) -> Vec<Vec<Hunk<'p>>> {
             {
                 let place = line.split_once(" @@").map_or("", |(_, place)| place.trim_start());
                 let start = (old + u64::from(old_lines == 0), new + u64::from(new_lines == 0));
-                let mut rows = rows(&mut lines, start, (old_lines, new_lines));
-                mark_words(&mut rows, &mut pairs_left);
+                let rows = rows(&mut lines, start, (old_lines, new_lines));
                 found.push(Hunk { place, rows });
             }
         }

@@ -3,6 +3,7 @@
 
 use super::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
 use super::azollas::Registered;
+use super::comments::{self, ReadComments};
 use super::difference::since;
 use super::objectives::{self, ObjectiveRow, Shown, locked, shown, shown_now};
 use super::reading::{self, Decision, Run};
@@ -258,12 +259,25 @@ pub(super) fn confirm_run(
 
 /// DONE → TODO, with a note that the next executor reads. It is an approval of what is there now.
 pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Deciding) -> Answer<Decision> {
+    reopen_with(sql, actor, id, (deciding, None))
+}
+
+/// As [`reopen`], with a note that was made of comments on a run. If they are not the ones that were read, it is refused: a comment
+/// that came meanwhile would be lost.
+pub fn reopen_with(
+    sql: &mut dyn Sql,
+    actor: &Actor,
+    id: &ObjectiveId,
+    (deciding, comments): (&Deciding, Option<&ReadComments>),
+) -> Answer<Decision> {
     accepted!(check_note(deciding.note.as_deref()));
     if deciding.note.as_deref().is_none_or(|note| note.trim().is_empty()) {
         let message = "say in the note what is missing: the next executor reads it".to_string();
         return Ok(Err(Refusal::Unfit(vec![Violation { path: "/note".into(), message }])));
     }
-    let asked = deciding.asked(actor, Act::Reopened, id, None);
+    let mut asked = deciding.asked(actor, Act::Reopened, id, None);
+    let of = |read: &ReadComments| json!({"run_id": read.run_id, "digest": read.digest});
+    asked.what.extend(comments.map(|read| ("comments".to_string(), of(read))));
     let mut row = accepted!(locked(sql, id)?);
     if let Some(before) = accepted!(decided(sql, &asked)?) {
         return Ok(Ok(before));
@@ -271,6 +285,10 @@ pub fn reopen(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &Dec
     let status = row.objective.status;
     if leads_to(row.objective.objective_type, status, Step::Reopen).is_none() {
         return standing::refused(sql, &row);
+    }
+    if let Some(read) = comments {
+        let count = accepted!(comments::unchanged(sql, id, read)?);
+        asked.what.insert("comments_told".into(), json!(count));
     }
     let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
         return Ok(Err(Refusal::Unknown));

@@ -17,6 +17,8 @@
 //! | `candidates`, `candidate_captures` | what triage made of captures | `verdict`; `candidates` as a person decides | decided once; a discard can be taken back |
 //! | `recurrences` | a line that is captured again and again | `captures`; `recurrences` | raised with each capture; stopped once |
 //! | `snoozes` | until when a person does not want to see something | `snoozes` | with every snooze |
+//! | `comments` | what a reviewer says about lines of a run's patch | `comments` | by its author, until the ticket goes on |
+//! | `viewed_files`, `looks` | what a reviewer has viewed, and which run they looked at last | `viewing` | with every look |
 //! | `manifests`, `queries` | what a person should look at; what azollas asked each other and answered | `verdict`, `answers` | never |
 //! | all of these | history of another instance, none of it under way | `importing`, into one without tickets | as above |
 //! | `past_attempts` | an ended attempt of a job that was in another instance | `importing` | never |
@@ -45,6 +47,7 @@ pub mod answering;
 pub mod azollas;
 pub mod blockers;
 pub mod claims;
+pub mod comments;
 pub mod decisions;
 mod difference;
 pub(crate) mod execution;
@@ -72,6 +75,7 @@ pub mod snoozes;
 mod sql;
 pub mod standing;
 pub mod stranding;
+pub mod viewing;
 pub mod voiding;
 
 pub use sql::{Cell, Column, Row, Sql, Statement, Work};

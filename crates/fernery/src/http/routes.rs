@@ -2,7 +2,7 @@
 
 use super::calls::{
     batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, landings,
-    manifests, objectives, pauses, pipeline, process, ready, sign_ins, snoozes, streams, tokens,
+    manifests, objectives, pauses, pipeline, process, ready, review, sign_ins, snoozes, streams, tokens,
     workorder_diff, workorder_log,
 };
 use super::parameters::{self, Accepts, Parameter};
@@ -382,6 +382,22 @@ pub static ROUTES: &[Route] = routes![
         holds: Holds::One("run_record");
     GET "/v1/runs/{id}/replay", READERS, "Judge a stored run again from its artifacts, and compare the verdicts.",
         BodyRule::None, [200 of::<wire::ReplayResponse>], pipeline::replay, errors: FOUND;
+    GET "/v1/runs/{id}/comments", READERS, "List the comments on the patch of a run, with the note for the next attempt that they make.",
+        BodyRule::None, [200 of::<wire::CommentList>], review::list, errors: FOUND;
+    POST "/v1/runs/{id}/comments", OPERATOR, "Comment on lines of the patch of a ticket's last run.",
+        BodyRule::Json(of::<wire::CommentRequest>), [200 of::<wire::CommentView>], review::comment, errors: DECIDE;
+    PATCH "/v1/comments/{id}", OPERATOR, "Give a comment of yours another text.",
+        BodyRule::Json(of::<wire::EditCommentRequest>), [200 of::<wire::CommentView>], review::edit, errors: DECIDE;
+    DELETE "/v1/comments/{id}", OPERATOR, "Delete a comment of yours.",
+        BodyRule::None, [200 of::<wire::CommentView>], review::delete, errors: DECIDE;
+    GET "/v1/runs/{id}/review", READERS, "Read how far you are with the review of a run: comments, the files that you have viewed, \
+        and the attempt that you had looked at before.",
+        BodyRule::None, [200 of::<wire::ReviewView>], review::read, errors: FOUND;
+    POST "/v1/runs/{id}/viewed", OPERATOR, "Say that you have viewed a file of the patch of a run, or not after all. It counts \
+        for later runs that change the file in the same way.",
+        BodyRule::Json(of::<wire::ViewedRequest>), [200 of::<wire::ViewedRequest>], review::viewed, errors: DECIDE;
+    POST "/v1/runs/{id}/looked", OPERATOR, "Say that you have looked at a run, so that the next one can be compared with it.",
+        BodyRule::Optional(nothing), [200 of::<wire::ReviewView>], review::looked, errors: FOUND;
     GET "/v1/pauses", READERS, "List pauses with their next actions, newest first.",
         BodyRule::None, [200 of::<wire::PausePage>], pauses::list,
         query: &[LIMIT, CURSOR, ("waiting", "true: only those that still wait for a person, of each ticket the last one.",

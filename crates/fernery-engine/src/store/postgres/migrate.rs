@@ -25,6 +25,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0015_dead_letters.sql"),
     include_str!("migrations/0016_sign_ins.sql"),
     include_str!("migrations/0017_outcomes.sql"),
+    include_str!("migrations/0020_review.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

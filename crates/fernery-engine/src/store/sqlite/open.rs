@@ -26,6 +26,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0011_dead_letters.sql"),
     include_str!("migrations/0012_sign_ins.sql"),
     include_str!("migrations/0013_outcomes.sql"),
+    include_str!("migrations/0016_review.sql"),
 ];
 
 /// How the writing connection is set up.

@@ -127,6 +127,6 @@ pub(in crate::cli) async fn reopen(
     let Some(approval) = brief(client, id).await?.approval else {
         return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
     };
-    let body = ReopenRequest { digest: approval.digest, note, record_id: record(), from_scratch };
+    let body = ReopenRequest { digest: approval.digest, note, record_id: record(), from_scratch, comments: None };
     act(id, "reopen", &body, client, screen).await
 }

@@ -18,6 +18,7 @@ use fernery_engine::pipeline::acts::{Actor, Answer, Refusal as Refusing};
 use fernery_engine::pipeline::answering;
 use fernery_engine::pipeline::decisions::{self, Deciding};
 use fernery_engine::pipeline::objectives;
+use fernery_engine::pipeline::comments::ReadComments;
 use fernery_engine::pipeline::person::{self, Doing};
 use fernery_engine::pipeline::reading::Decision;
 use fernery_engine::pipeline::scheduling::Ids;
@@ -43,9 +44,10 @@ pub async fn confirm(call: Call) -> Replied {
 /// `POST /v1/objectives/{id}/reopen`
 pub async fn reopen(call: Call) -> Replied {
     let id: ObjectiveId = named(&call)?;
-    let ReopenRequest { digest, note, record_id, from_scratch } = json::read(&call.body)?;
+    let ReopenRequest { digest, note, record_id, from_scratch, comments } = json::read(&call.body)?;
     let deciding = Deciding { from_scratch, ..deciding(&call, record_id, Some(digest), Some(note)) };
-    decide(call, id, move |sql, who, id| decisions::reopen(sql, who, id, &deciding)).await
+    let read = comments.map(|of| ReadComments { run_id: of.run_id, digest: of.digest });
+    decide(call, id, move |sql, who, id| decisions::reopen_with(sql, who, id, (&deciding, read.as_ref()))).await
 }
 
 /// `POST /v1/objectives/{id}/done`

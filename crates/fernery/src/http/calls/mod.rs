@@ -23,6 +23,7 @@ pub mod pauses;
 pub mod pipeline;
 pub mod process;
 pub mod ready;
+pub mod review;
 pub mod sign_ins;
 pub mod snoozes;
 pub mod streams;

@@ -129,6 +129,10 @@ pub static PAGES: &[Page] = pages![
     GET "/runs" Readers runs::show;
     GET "/review/{id}" Readers review::show;
     GET "/review/{id}/log" Readers review::log::show;
+    POST "/review/{id}/comment" Operators review::comments::add;
+    POST "/review/{id}/comment-edit" Operators review::comments::edit;
+    POST "/review/{id}/comment-delete" Operators review::comments::delete;
+    POST "/review/{id}/viewed" Operators review::comments::viewed;
     POST "/review/{id}/confirm" Operators "fresh" review::acts::confirm;
     POST "/review/{id}/merge" Operators "fresh" review::acts::merge;
     POST "/review/{id}/reopen" Operators "fresh" review::acts::reopen;

@@ -20,8 +20,13 @@ pub(super) fn ways(of: &Review, act: &str) -> Ways {
             format!("fernery ticket merge {id}"),
             json!({ "run_id": run_id, "patch_sha256": landing.patch_sha256, "tip": landing.tip }),
         ),
-        ("reopen", _) => {
+        ("reopen", _) if of.comments.is_empty() => {
             (format!("fernery ticket reopen {id} --note '…'"), json!({ "digest": of.digest, "note": "…" }))
+        }
+        ("reopen", _) => {
+            let comments = json!({ "run_id": run_id, "digest": of.review.comments.digest });
+            let body = json!({ "digest": of.digest, "note": "…", "comments": comments });
+            (format!("fernery ticket reopen {id} --with-comments"), body)
         }
         _ => (format!("fernery ticket {act} {id}"), json!({ "run_id": run_id })),
     };
@@ -86,12 +91,15 @@ async fn both(visit: &Visit) -> Result<(), Refused> {
 
 /// `POST /review/{id}/reopen`: it approves another attempt, so it sends the digest of what was shown.
 pub(in crate::http::pages) async fn reopen(visit: Visit) -> Shown {
-    let body = json!({
+    let mut body = json!({
         "digest": visit.form.text("digest"),
         "note": visit.form.text("note"),
         "record_id": visit.act_id(),
         "from_scratch": visit.form.has("from_scratch"),
     });
+    if let Some(digest) = visit.form.filled("comments_digest") {
+        body["comments"] = json!({ "run_id": visit.param, "digest": digest });
+    }
     let done = post(&visit, "reopen", &body).await;
     let next = api("/ticket/", visit.form.text("objective_id"), "");
     ended(&visit, "reopen", done, next).await

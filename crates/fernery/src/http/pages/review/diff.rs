@@ -1,10 +1,13 @@
 //! A patch as HTML: files in the order in which to read them, rows with the words that changed. All of it is bounded: long lines
 //! end in a mark, and what does not fit stands behind a link.
 //!
+//! Comments stand below the last line that they are about.
+//!
 //! Rows are written here and not by a template, since there are thousands of them. What others wrote goes through the same
 //! function as everywhere.
 
 use super::super::show::{Line, clipped, inert};
+use super::marks::{FileMarks, Marks};
 use fernery_core::patch::risk::{Risk, in_reading_order};
 use fernery_core::patch::rows::{Fate, Hunk, Row, beside, hunks};
 use fernery_core::patch::{self, Body, FileChange, Flaw, Mode};
@@ -48,8 +51,14 @@ pub(super) struct FileShown {
     pub(super) change: String,
     pub(super) insertions: u64,
     pub(super) deletions: u64,
-    /// Its content after the patch: a file that was read stays read as long as this is the same.
-    pub(super) object: String,
+    /// Whether this reviewer has viewed it; `None`: the patch of the run does not change it.
+    pub(super) viewed: Option<bool>,
+    /// How many comments there are on it.
+    pub(super) comments: usize,
+    /// The lines that can be commented on, where these are not all.
+    pub(super) lines: Option<String>,
+    /// It is deleted: its lines are those before the patch.
+    pub(super) gone: bool,
     /// Its rows as HTML; empty if they stand elsewhere or there are none.
     pub(super) rows: String,
     /// The first row that is not here.
@@ -69,7 +78,7 @@ pub(super) struct DiffShown {
 }
 
 /// Reads a patch and writes the part that is wanted.
-pub(super) fn shown(text: &str, view: View, window: Window) -> Result<DiffShown, Flaw> {
+pub(super) fn shown(text: &str, view: View, window: Window, marks: &Marks) -> Result<DiffShown, Flaw> {
     let patch = patch::read(text)?;
     let of_files = hunks(text, &patch);
     let order = in_reading_order(&patch);
@@ -82,8 +91,16 @@ pub(super) fn shown(text: &str, view: View, window: Window) -> Result<DiffShown,
     for (place, (nth, risk)) in order.iter().enumerate().take(until).skip(from) {
         let first = if let Window::File(_, row) = window { row } else { 0 };
         let most = if let Window::File(..) = window { ROWS_MAX } else { FILE_ROWS_MAX };
-        let written = write_rows(&of_files[*nth], view, first, most, &mut room);
-        files.push(file(place, &patch.files[*nth], *risk, written));
+        let change = &patch.files[*nth];
+        let of_file = marks.of(&change.path);
+        let written = write_rows(&of_files[*nth], (view, of_file), first, most, &mut room);
+        let shown = FileShown {
+            viewed: of_file.map(|marks| marks.viewed),
+            comments: of_file.map_or(0, FileMarks::count),
+            lines: of_file.and_then(|marks| marks.lines.clone()),
+            ..file(place, change, *risk, written)
+        };
+        files.push(shown);
     }
     let (insertions, deletions) = patch.files.iter().map(counts).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     let is_more = matches!(window, Window::Files(_)) && until < order.len();
@@ -123,7 +140,10 @@ fn file(place: usize, file: &FileChange, risk: Risk, written: Written) -> FileSh
         change: change.trim_start().to_string(),
         insertions,
         deletions,
-        object: file.ids.as_ref().map_or(String::new(), |(_, after)| after.clone()),
+        viewed: None,
+        comments: 0,
+        lines: None,
+        gone: file.after.is_none(),
         rows: written.html,
         rest: written.rest,
         left: written.left,
@@ -143,7 +163,14 @@ struct Written {
 }
 
 /// The rows of a file from `first` on, at most `most` of them.
-fn write_rows(hunks: &[Hunk<'_>], view: View, first: usize, most: usize, room: &mut Room) -> Written {
+fn write_rows(
+    hunks: &[Hunk<'_>],
+    (view, marks): (View, Option<&FileMarks>),
+    first: usize,
+    most: usize,
+    room: &mut Room,
+) -> Written {
+    let marks = marks.filter(|marks| marks.count() > 0);
     let in_all: usize = hunks.iter().map(|hunk| height(hunk, view)).sum();
     let most = most.min(room.rows);
     let (mut html, mut at, mut done) = (String::new(), 0, 0);
@@ -165,6 +192,9 @@ fn write_rows(hunks: &[Hunk<'_>], view: View, first: usize, most: usize, room: &
                             break 'hunks;
                         }
                         unified(&mut html, row);
+                        if let Some(marks) = marks {
+                            marks.write(&mut html, (row.old, row.new), 3);
+                        }
                         done += 1;
                     }
                     at += 1;
@@ -177,6 +207,10 @@ fn write_rows(hunks: &[Hunk<'_>], view: View, first: usize, most: usize, room: &
                             break 'hunks;
                         }
                         sides(&mut html, old, new);
+                        if let Some(marks) = marks {
+                            let lines = (old.and_then(|row| row.old), new.and_then(|row| row.new));
+                            marks.write(&mut html, lines, 4);
+                        }
                         done += 1;
                     }
                     at += 1;
@@ -293,6 +327,10 @@ mod tests {
         text
     }
 
+    fn all(text: &str, view: View, window: Window) -> Result<DiffShown, Flaw> {
+        shown(text, view, window, &Marks::default())
+    }
+
     fn numbered(count: usize) -> Vec<String> {
         (1..=count).map(|n| format!("line {n}")).collect()
     }
@@ -304,22 +342,22 @@ mod tests {
     #[test]
     fn a_long_file_is_shown_in_parts_without_a_gap() {
         let text = patch_of("a", &numbered(ROWS_MAX + 10));
-        let first = shown(&text, View::Unified, Window::Files(0)).unwrap().files.remove(0);
+        let first = all(&text, View::Unified, Window::Files(0)).unwrap().files.remove(0);
         assert_eq!((rows(&first.rows), first.rest), (FILE_ROWS_MAX, Some(FILE_ROWS_MAX)));
         assert_eq!(first.left, ROWS_MAX + 10 - FILE_ROWS_MAX);
-        let alone = shown(&text, View::Unified, Window::File(0, FILE_ROWS_MAX)).unwrap().files.remove(0);
+        let alone = all(&text, View::Unified, Window::File(0, FILE_ROWS_MAX)).unwrap().files.remove(0);
         assert!(alone.rows.contains(&format!("<td>{}<td>line", FILE_ROWS_MAX + 1)));
         assert!(!alone.rows.contains(&format!(">line {FILE_ROWS_MAX}\n")));
-        let last = shown(&text, View::Unified, Window::File(0, ROWS_MAX)).unwrap().files.remove(0);
+        let last = all(&text, View::Unified, Window::File(0, ROWS_MAX)).unwrap().files.remove(0);
         assert_eq!((rows(&last.rows), last.rest, last.left), (10, None, 0));
-        let beyond = shown(&text, View::Beside, Window::File(0, usize::MAX)).unwrap().files.remove(0);
+        let beyond = all(&text, View::Beside, Window::File(0, usize::MAX)).unwrap().files.remove(0);
         assert_eq!((beyond.rest, beyond.left), (None, 0));
     }
 
     #[test]
     fn many_files_come_page_by_page_and_share_the_rows() {
         let text: String = (0..FILES_MAX + 1).map(|n| patch_of(&format!("f{n:04}"), &numbered(60))).collect();
-        let page = shown(&text, View::Unified, Window::Files(0)).unwrap();
+        let page = all(&text, View::Unified, Window::Files(0)).unwrap();
         assert_eq!(
             (page.files.len(), page.files_in_all, page.more),
             (FILES_MAX, FILES_MAX + 1, Some(FILES_MAX))
@@ -327,9 +365,9 @@ mod tests {
         assert_eq!(page.files.iter().map(|file| rows(&file.rows)).sum::<usize>(), ROWS_MAX);
         let last = page.files.last().unwrap();
         assert_eq!((last.rows.as_str(), last.rest, last.left), ("", Some(0), 60), "behind a link");
-        let rest = shown(&text, View::Unified, Window::Files(FILES_MAX)).unwrap();
+        let rest = all(&text, View::Unified, Window::Files(FILES_MAX)).unwrap();
         assert_eq!((rest.files.len(), rest.more), (1, None));
-        assert_eq!(shown(&text, View::Unified, Window::Files(9_999)).unwrap().files.len(), 0);
+        assert_eq!(all(&text, View::Unified, Window::Files(9_999)).unwrap().files.len(), 0);
     }
 
     #[test]
@@ -338,13 +376,13 @@ mod tests {
         let long = "x".repeat((1 << 20) - 2);
         let text = patch_of("a", &[hostile, long]);
         for view in [View::Unified, View::Beside] {
-            let html = shown(&text, view, Window::Files(0)).unwrap().files.remove(0).rows;
+            let html = all(&text, view, Window::Files(0)).unwrap().files.remove(0).rows;
             assert!(!html.contains("<script") && html.contains("&lt;script&gt;"), "{html}");
             assert!(html.contains("U+001B") && html.contains("U+202E"), "{html}");
             assert!(html.len() < 5_000 && html.contains("more bytes in this line"), "{}", html.len());
         }
         let odd = patch_of("a", &vec!["\u{1}".repeat(ROW_CHARS_MAX); 1_000]);
-        let file = shown(&odd, View::Unified, Window::Files(0)).unwrap().files.remove(0);
+        let file = all(&odd, View::Unified, Window::Files(0)).unwrap().files.remove(0);
         assert!(file.rows.len() < HTML_BYTES_MAX + (1 << 20), "{}", file.rows.len());
         assert!(file.rest.is_some());
     }

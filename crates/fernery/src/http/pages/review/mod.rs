@@ -1,9 +1,12 @@
 //! `GET /review/{id}`: what a run made, and whether a person wants it: the patch with the riskiest files first, what the gates
-//! found, how it stands to its base branch, and what changed since an earlier attempt. The acts are in [`acts`].
+//! found, how it stands to its base branch, what changed since an earlier attempt, and what reviewers say. The acts are in [`acts`] and
+//! [`comments`].
 
 pub(super) mod acts;
+pub(super) mod comments;
 mod diff;
 pub(super) mod log;
+mod marks;
 mod standing;
 
 use super::fields::Fields;
@@ -16,10 +19,12 @@ use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refusal, Refused};
 use askama::Template;
 use diff::{DiffShown, View, Window, shown};
-use fernery_client::wire::{ObjectiveDetail, WorkorderDetail, WorkorderDifference};
+use comments::CommentShown;
+use fernery_client::wire::{ObjectiveDetail, ReviewView, WorkorderDetail, WorkorderDifference};
 use fernery_core::names::unprintable_in;
 use fernery_core::percent::encode;
 use fernery_core::pipeline::possible::SeenStatus;
+use marks::Marks;
 use serde_json::Value;
 use standing::{Attempt, Can, GateFound, Landed};
 
@@ -69,6 +74,23 @@ impl Links {
         self.to(self.view, self.since.as_deref(), &format!("file={place}&row={row}"))
     }
 
+    /// One file alone, with the form for a comment on it.
+    fn comment(&self, place: &usize) -> String {
+        self.to(self.view, self.since.as_deref(), &format!("file={place}&comment=yes"))
+    }
+
+    /// Where a form about a file is sent, so that it comes back with that file if it is refused.
+    fn act(&self, act: &str, place: &usize) -> String {
+        let more = format!("file={place}");
+        let here = self.to(self.view, self.since.as_deref(), &more);
+        here.replacen(&self.path, &format!("{}/{act}", self.path), 1)
+    }
+
+    /// The same page; a comment's id behind it opens the form to edit it.
+    fn edit(&self) -> String {
+        self.to(self.view, self.since.as_deref(), "edit=")
+    }
+
     fn files_from(&self, place: &usize) -> String {
         self.to(self.view, self.since.as_deref(), &format!("from={place}"))
     }
@@ -107,6 +129,12 @@ struct Review {
     can: Can,
     digest: String,
     refused: RefusedAct,
+    review: ReviewView,
+    comments: Vec<CommentShown>,
+    /// The attempt that this reviewer had looked at before, by its number and its workorder.
+    last_looked: Option<(usize, String)>,
+    /// The form for a comment is asked for.
+    commenting: bool,
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
@@ -144,6 +172,7 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
     let ticket: ObjectiveDetail = visit.get(&path, &[("documents", "false")]).await?;
     let work: WorkorderDetail = visit.get(&api("/v1/workorders/", &work_id, ""), &[]).await?;
     let frame = visit.frame(format!("Review {}", ticket.view.objective.title));
+    let review = comments::read(visit, &run_id, frame.alone).await?;
     let bundle = work.output_bundle.unwrap_or_default();
     let said =
         [text(&bundle, "title"), text(&bundle["metadata"], "pr_description_draft"), text(&bundle, "notes")];
@@ -164,10 +193,18 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
                 None => (text(&bundle, "content").to_string(), false),
             };
             let outcome = text(&bundle["metadata"], "outcome").to_string();
-            (Some(content(patch, outcome, links.view, window).await?), moved)
+            let edit = if review.open && frame.operator { links.edit() } else { String::new() };
+            let marks = match links.since {
+                Some(_) => Marks::since(&review, text(&bundle, "content"), &edit),
+                None => Marks::of_run(&review, &edit),
+            };
+            (Some(content(patch, outcome, (links.view, window), marks).await?), moved)
         }
     };
     let since = links.since.as_ref().and_then(|since| attempts.iter().find(|of| of.work_order_id == *since));
+    let number_of = |work: &str| attempts.iter().find(|of| of.work_order_id == work).map(|of| of.number);
+    let looked = review.since.as_ref().map(|work| work.as_str());
+    let last_looked = looked.and_then(|work| Some((number_of(work)?, work.to_string())));
     let o = &ticket.view.objective;
     let last = ticket.runs.last().map(|run| text(run, "run_id").to_string());
     let newer = last.filter(|last| *last != run_id);
@@ -194,6 +231,10 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
         shown_id: Id::of(&run_id),
         attempts,
         links,
+        comments: comments::listed(&review, visit),
+        commenting: visit.query.has("comment") || refused.act == "comment",
+        last_looked,
+        review,
         frame,
         run_id,
         refused,
@@ -216,7 +257,12 @@ async fn difference(visit: &Visit, work_id: &str, since: &str) -> Result<(String
     Ok((made.patch, made.base_sha != made.since_base_sha))
 }
 
-async fn content(patch: String, outcome: String, view: View, window: Window) -> Result<Content, Refused> {
+async fn content(
+    patch: String,
+    outcome: String,
+    (view, window): (View, Window),
+    marks: Marks,
+) -> Result<Content, Refused> {
     if patch.trim().is_empty() {
         let outcome = if outcome.is_empty() { String::new() } else { format!(" ({outcome})") };
         return Ok(Content::Nothing(Line(format!("Nothing changed{outcome}."))));
@@ -225,7 +271,7 @@ async fn content(patch: String, outcome: String, view: View, window: Window) -> 
         return Ok(plain(patch));
     }
     // Thousands of rows take a while; other answers do not wait for them.
-    let made = tokio::task::spawn_blocking(move || match shown(&patch, view, window) {
+    let made = tokio::task::spawn_blocking(move || match shown(&patch, view, window, &marks) {
         Ok(diff) => Content::Patch(diff),
         // It failed its gate; a person can read it nevertheless.
         Err(_) => plain(patch),
@@ -249,12 +295,33 @@ impl Review {
         if self.refused.act == act { self.refused.typed.text(field) } else { "" }
     }
 
-    /// The note of a reopening: what was typed, else what stands in the way.
-    fn reopen_note(&self) -> &str {
-        match &self.landing {
-            _ if self.open("reopen") => self.refused.typed.text("note"),
-            Some(landing) => &landing.conflict,
-            None => "",
+    /// The note of a reopening: what was typed, else what stands in the way and what the comments say.
+    fn reopen_note(&self) -> String {
+        if self.open("reopen") {
+            return self.refused.typed.text("note").to_string();
+        }
+        let conflict = self.landing.as_ref().map_or("", |landing| landing.conflict.as_str());
+        let parts = [conflict, &self.review.comments.note];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// What the comments say, where the note that was typed does not have it.
+    fn comments_now(&self) -> Option<&str> {
+        let note = &self.review.comments.note;
+        let typed = self.refused.typed.text("note");
+        (self.open("reopen") && !note.is_empty() && !typed.contains(note.trim())).then_some(note)
+    }
+
+    /// Whether this person can comment now.
+    fn can_comment(&self) -> bool {
+        self.frame.operator && self.review.open
+    }
+
+    /// Whether a line before or after the patch was typed.
+    fn side_is(&self, side: &str, gone: &bool) -> bool {
+        match self.typed("comment", "side") {
+            "" => (side == "old") == *gone,
+            typed => typed == side,
         }
     }
 
@@ -264,6 +331,10 @@ impl Review {
 
     fn problem(&self, act: &str) -> Option<&Line> {
         self.refused.said.detail.as_ref().filter(|_| self.open(act))
+    }
+
+    fn comment_ways(&self) -> super::show::Ways {
+        comments::ways(self)
     }
 
     fn ways(&self, act: &str) -> super::show::Ways {
