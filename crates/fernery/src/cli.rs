@@ -43,7 +43,7 @@ mod snooze;
 pub(crate) mod ticket;
 mod token;
 mod trash;
-mod triage;
+pub(crate) mod triage;
 mod up;
 mod worker;
 

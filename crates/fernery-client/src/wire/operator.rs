@@ -237,6 +237,11 @@ pub struct NewTokenRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub expires_in_seconds: Option<u64>,
+    /// Its public part, chosen by the caller: 12 hexadecimal digits. A second request with the same one is refused, so that
+    /// a request that is sent again makes no second token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9a-f]{12}$"))]
+    pub token_id: Option<String>,
 }
 
 /// A token as lists show it: never the secret.

@@ -4,6 +4,7 @@
 //! The chain: each seal is the hash of the one before and of its entry. A row that is changed, removed, inserted,
 //! reordered or cut off afterwards breaks it, and [`verify`] names the first.
 
+use super::reading::Below;
 use super::{Cell, Row, Sql, Stage, check_written};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
@@ -74,21 +75,88 @@ pub(super) fn entry(row: &Row) -> StoreResult<Entry> {
     })
 }
 
-/// The newest entries below a place, each with its seal; none yet where the sealer has not come by.
-pub fn page(
+/// Which entries a list has; all that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Only about this.
+    pub subject: Option<String>,
+    /// Only such acts.
+    pub act: Option<String>,
+    /// Only by those whose name has this part, whatever its case.
+    pub actor: Option<String>,
+    /// Only from this instant on.
+    pub since: Option<Timestamp>,
+}
+
+impl Wanted {
+    fn has(&self, entry: &Entry) -> bool {
+        let by = |part: &String| entry.actor.to_lowercase().contains(&part.to_lowercase());
+        self.act.as_ref().is_none_or(|act| *act == entry.act) && self.actor.as_ref().is_none_or(by)
+    }
+}
+
+/// An entry with its seal; none yet where the sealer has not come by.
+pub type Sealed = (Entry, Option<Head>);
+
+/// Entries that one call looks at, and how many are read at once.
+pub const LOOKED_AT_MAX: i64 = 5_000;
+const CHUNK: i64 = 500;
+
+/// So many entries below a place, newest first, and where the list goes on, if it does. However long the journal is, and however
+/// few entries are wanted, a call looks at a bounded number of them: a page may have few rows, or none, and go on.
+pub fn search(
     sql: &mut dyn Sql,
-    below: (Timestamp, &str),
-    limit: i64,
-) -> StoreResult<Vec<(Entry, Option<Head>)>> {
-    let cells = [below.0.into(), below.1.into(), limit.into()];
+    wanted: &Wanted,
+    mut below: Below,
+    rows: i64,
+) -> StoreResult<(Vec<Sealed>, Option<Below>)> {
+    let all = wanted.act.is_none() && wanted.actor.is_none();
+    let chunk = if all { rows + 1 } else { CHUNK };
+    let place = |entry: &Entry| Below { at: entry.created_at, id: entry.entry_id.clone() };
+    let (mut kept, mut looked_at): (Vec<Sealed>, i64) = (Vec::new(), 0);
+    while looked_at < LOOKED_AT_MAX {
+        let found = page(sql, wanted.subject.as_deref(), &below, chunk)?;
+        let last = (found.len() as i64) < chunk;
+        looked_at += found.len() as i64;
+        for (entry, seal) in found {
+            if wanted.since.is_some_and(|since| entry.created_at < since) {
+                return Ok((kept, None));
+            }
+            if wanted.has(&entry) {
+                if kept.len() as i64 == rows {
+                    let next = kept.last().map(|(entry, _)| place(entry));
+                    return Ok((kept, next));
+                }
+                below = place(&entry);
+                kept.push((entry, seal));
+            } else {
+                below = place(&entry);
+            }
+        }
+        if last {
+            return Ok((kept, None));
+        }
+    }
+    Ok((kept, Some(below)))
+}
+
+/// The newest entries below a place, about one thing or about everything.
+fn page(sql: &mut dyn Sql, subject: Option<&str>, below: &Below, limit: i64) -> StoreResult<Vec<Sealed>> {
+    let mut cells: Vec<Cell<'_>> = vec![below.at.into(), (&below.id).into(), limit.into()];
+    let statement = match subject {
+        None => include_str!("sql/journal_page.sql"),
+        Some(subject) => {
+            cells.push(subject.into());
+            include_str!("sql/journal_page_of_subject.sql")
+        }
+    };
     let seal = |row: &Row| -> StoreResult<Option<Head>> {
         match row.maybe_word("hash")? {
             Some(hash) => Ok(Some(Head { place: row.int("place")?, hash })),
             None => Ok(None),
         }
     };
-    let rows = sql.query(include_str!("sql/journal_page.sql"), &cells)?;
-    rows.iter().map(|row| Ok((entry(row)?, seal(row)?))).collect()
+    sql.query(statement, &cells)?.iter().map(|row| Ok((entry(row)?, seal(row)?))).collect()
 }
 
 /// All entries about one thing, oldest first.
@@ -103,9 +171,16 @@ pub fn head(sql: &mut dyn Sql) -> StoreResult<Option<Head>> {
         .transpose()
 }
 
+/// The seal at a place of the chain.
+pub fn seal_at(sql: &mut dyn Sql, place: i64) -> StoreResult<Option<Head>> {
+    sql.one(include_str!("sql/seal_at.sql"), &[place.into()])?
+        .map(|row| Ok(Head { place: row.int("place")?, hash: row.word("hash")? }))
+        .transpose()
+}
+
 /// The first seal, which no other database has; none before the sealer has come by.
 pub fn first_seal(sql: &mut dyn Sql) -> StoreResult<Option<Digest>> {
-    sql.one(include_str!("sql/seal_at.sql"), &[1.into()])?.map(|row| row.word("hash")).transpose()
+    Ok(seal_at(sql, 1)?.map(|first| first.hash))
 }
 
 /// Chains up to `limit` entries; answers how many, and the new end.
@@ -216,11 +291,11 @@ pub struct Verified {
 /// Whether the chain still leads through an end that somebody remembers; else what is wrong.
 pub fn leads_through(sql: &mut dyn Sql, head: &Head) -> StoreResult<Option<String>> {
     let place = head.place;
-    let Some(row) = sql.one(include_str!("sql/seal_at.sql"), &[place.into()])? else {
+    let Some(stored) = seal_at(sql, place)? else {
         let end = self::head(sql)?.map_or(0, |head| head.place);
         return Ok(Some(format!("seal {place} was removed; the chain ends at {end}")));
     };
-    let same = row.word::<Digest>("hash")? == head.hash;
+    let same = stored.hash == head.hash;
     Ok((!same).then(|| format!("seal {place} differs from the saved one")))
 }
 

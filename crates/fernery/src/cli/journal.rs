@@ -10,6 +10,8 @@ use clap::{Args, Subcommand};
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{JournalEntry, JournalHead, JournalPage, JournalVerdict};
+use fernery_core::Timestamp;
+use fernery_core::journal::Act;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -23,8 +25,25 @@ pub(super) enum Journal {
     #[command(after_help = "\
 Examples:
   fernery journal list
+  fernery journal list --subject WEB-17
+  fernery journal list --act approve --actor anna --since 2026-11-17T00:00:00Z
   fernery journal list --all --json")]
     List {
+        /// Only such acts, as the list shows them
+        #[arg(long, value_name = "ACT")]
+        act: Option<Act>,
+        /// Only about this: the id of a ticket, a candidate, an azolla
+        #[arg(long, value_name = "ID")]
+        subject: Option<String>,
+        /// Only by those whose name has this part
+        #[arg(long, value_name = "NAME")]
+        actor: Option<String>,
+        /// Only from this time on, like 2026-11-17T00:00:00Z
+        #[arg(long, value_name = "TIME")]
+        since: Option<Timestamp>,
+        /// Only before this time
+        #[arg(long, value_name = "TIME")]
+        until: Option<Timestamp>,
         #[command(flatten)]
         paging: Paging,
     },
@@ -55,9 +74,11 @@ const ENTRIES: Listing<JournalPage> = Listing {
 };
 
 pub(super) async fn run(journal: Journal, client: &Client, screen: Screen) -> Outcome {
-    let Journal::List { paging } = journal;
+    let Journal::List { act, subject, actor, since, until, paging } = journal;
     let fetch = async |limit, cursor: Option<String>| {
         let query = Query::new().with("limit", Some(limit)).with("cursor", cursor);
+        let query = query.with("act", act).with("subject", subject.as_ref()).with("actor", actor.as_ref());
+        let query = query.with("since", since).with("until", until);
         client.get("/v1/journal", &query, Duration::ZERO).await
     };
     pages::list(screen, &ENTRIES, &paging, fetch).await

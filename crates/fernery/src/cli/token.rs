@@ -87,6 +87,7 @@ pub(super) async fn run(token: Token, client: &Client, screen: Screen) -> Outcom
                 azolla_id: azolla,
                 expires_at: None,
                 expires_in_seconds: expires.map(|d| d.as_secs().max(1)),
+                token_id: None,
             };
             let reply = client.new_token(&request).await?;
             if screen.json {

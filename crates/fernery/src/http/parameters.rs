@@ -1,5 +1,6 @@
 //! The schemas of path and query parameters for the OpenAPI document. Each route names its own.
 
+use fernery_core::journal::Act;
 use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::{JobStatus, limits};
 use serde_json::{Value, json};
@@ -56,6 +57,15 @@ pub(super) fn instant() -> Value {
 
 pub(super) fn rows() -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": limits::PAGE_ROWS_MAX })
+}
+
+/// What an entry of the journal tells of.
+pub(super) fn act() -> Value {
+    json!({ "type": "string", "enum": Act::ALL.iter().map(|act| act.as_str()).collect::<Vec<_>>() })
+}
+
+pub(super) fn seals() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": super::calls::journal::LAST_MAX })
 }
 
 pub(super) fn place() -> Value {

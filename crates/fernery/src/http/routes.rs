@@ -1,7 +1,7 @@
 //! The one table of what can be called. Router, role check, OpenAPI document and metrics labels are read from it.
 
 use super::calls::{
-    batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, landings,
+    batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, journal, landings,
     manifests, objectives, pauses, pipeline, process, ready, review, sign_ins, snoozes, streams, tokens,
     workorder_diff, workorder_log,
 };
@@ -407,10 +407,18 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::ClaimList>], pipeline::claims,
         holds: Holds::Rows("claim_record", "claims");
     GET "/v1/journal", READERS, "List who did what, when and why, newest first.",
-        BodyRule::None, [200 of::<wire::JournalPage>], pipeline::journal_page, query: &[LIMIT, CURSOR], errors: PAGED;
+        BodyRule::None, [200 of::<wire::JournalPage>], journal::list,
+        query: &[LIMIT, CURSOR, ("act", "Only such acts.", parameters::act),
+            ("subject", "Only about this: the id of a ticket, a candidate, an azolla.", parameters::text),
+            ("actor", "Only by those whose name has this part.", parameters::text),
+            ("since", "Only from this time on.", parameters::instant),
+            ("until", "Only before this time.", parameters::instant)],
+        errors: PAGED;
     GET "/v1/journal/verify", READERS, "Check the journal's chain; the answer names the first fault.",
-        BodyRule::None, [200 of::<wire::JournalVerdict>], pipeline::verify,
-        query: &[("place", "Also return the seal with this number.", parameters::place)];
+        BodyRule::None, [200 of::<wire::JournalVerdict>], journal::verify,
+        query: &[("place", "Also return the seal with this number.", parameters::place),
+            ("last", "Check only so many seals at the end of the chain; what stands beside the chain is not looked for.",
+                parameters::seals)];
     GET "/v1/azollas", READERS, "List azollas with the digests of their blueprints.",
         BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
     GET "/v1/azollas/{id}", READERS, "Read an azolla: its current blueprint, and the last pass of each of its workers.",
@@ -458,7 +466,8 @@ pub static ROUTES: &[Route] = routes![
     GET "/v1/tokens", OPERATOR, "List all tokens, without their secrets.",
         BodyRule::None, [200 of::<wire::TokenList>], tokens::list;
     POST "/v1/tokens", OPERATOR, "Create a token. Its secret is returned only this once.",
-        BodyRule::Json(of::<wire::NewTokenRequest>), [201 of::<wire::NewTokenResponse>], tokens::make;
+        BodyRule::Json(of::<wire::NewTokenRequest>), [201 of::<wire::NewTokenResponse>], tokens::make,
+        errors: &[Code::Conflict];
     DELETE "/v1/tokens/{id}", OPERATOR, "Revoke a token; it stops working at the next request.",
         BodyRule::None, [200 of::<wire::TokenInfo>], tokens::revoke, param: parameters::text,
         errors: &[Code::NotFound];

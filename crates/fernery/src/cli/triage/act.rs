@@ -22,7 +22,7 @@ fn path(id: &CandidateId, act: &str) -> String {
 }
 
 /// A date or an instant, as it is kept.
-pub(super) fn due(text: &str) -> Result<String, String> {
+pub(crate) fn due(text: &str) -> Result<String, String> {
     let end_of_day = || format!("{text}T23:59:59Z").parse::<Timestamp>().is_ok();
     match text.parse::<Timestamp>().is_ok() || (text.len() == 10 && end_of_day()) {
         true => Ok(text.to_string()),

@@ -7,6 +7,12 @@ mod recurring;
 mod show;
 mod terminal;
 
+/// What the pages say of a candidate in the same words.
+pub(crate) mod words {
+    pub(crate) use super::act::due as due_date;
+    pub(crate) use super::show::facts;
+}
+
 use super::failure::{Failure, Outcome};
 use super::input;
 use super::pages::{self, Listing, Paging};

@@ -50,6 +50,29 @@ fn word(words: &[&str; 5], degree: u8) -> String {
     format!("{degree} ({})", words.get(usize::from(degree)).unwrap_or(&"?"))
 }
 
+/// What is known of a candidate beside its texts, each with its name.
+pub(crate) fn facts(candidate: &CandidateView) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let mut fact = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+    fact("importance", Some(word(&IMPORTANCE, candidate.importance)));
+    fact("urgency", Some(word(&URGENCY, candidate.urgency)));
+    fact("due", due(candidate));
+    fact("every", candidate.metadata.get("every").and_then(Value::as_str).map(plain));
+    fact("snoozed", candidate.snoozed_until.map(|until| format!("until {}", readable(&until.to_string()))));
+    fact("projects", names(candidate, "projects", "+"));
+    fact("contexts", names(candidate, "contexts", "@"));
+    fact("labels", names(candidate, "labels", "#"));
+    let status = match (&candidate.objective_id, &candidate.merged_into) {
+        (Some(ticket), _) => Some(format!("{} as {ticket}", candidate.status)),
+        (_, Some(other)) => Some(format!("{} into {}", candidate.status, short(other.as_str()))),
+        _ if candidate.status == CandidateStatus::Waiting => None,
+        _ => Some(candidate.status.to_string()),
+    };
+    fact("status", status.map(|status| plain(&status)));
+    fact("made by", (candidate.made_by != "builtin").then(|| plain(&candidate.made_by)));
+    facts
+}
+
 /// The lines of a candidate, wrapped to `width` if known; a text of more than `lines_max` lines is cut.
 pub(super) fn card(candidate: &CandidateView, width: Option<usize>, lines_max: usize) -> Vec<String> {
     let now = door::wall_clock();
@@ -70,26 +93,8 @@ pub(super) fn card(candidate: &CandidateView, width: Option<usize>, lines_max: u
     lines.push(String::new());
     let title = indented(&candidate.title, width);
     lines.extend(title.into_iter().map(|line| line.trim_start().to_string()));
-    let mut fact = |name: &str, value: Option<String>| {
-        lines.extend(value.map(|value| format!("  {name:<11} {value}")));
-    };
-    fact("importance", Some(word(&IMPORTANCE, candidate.importance)));
-    fact("urgency", Some(word(&URGENCY, candidate.urgency)));
-    fact("due", due(candidate));
-    fact("every", candidate.metadata.get("every").and_then(Value::as_str).map(plain));
-    fact("snoozed", candidate.snoozed_until.map(|until| format!("until {}", readable(&until.to_string()))));
-    fact("projects", names(candidate, "projects", "+"));
-    fact("contexts", names(candidate, "contexts", "@"));
-    fact("labels", names(candidate, "labels", "#"));
-    let status = match (&candidate.objective_id, &candidate.merged_into) {
-        (Some(ticket), _) => Some(format!("{} as {ticket}", candidate.status)),
-        (_, Some(other)) => Some(format!("{} into {}", candidate.status, short(other.as_str()))),
-        _ if candidate.status == CandidateStatus::Waiting => None,
-        _ => Some(candidate.status.to_string()),
-    };
-    fact("status", status.map(|status| plain(&status)));
-    fact("made by", (candidate.made_by != "builtin").then(|| plain(&candidate.made_by)));
-    fact("id", Some(candidate.candidate_id.to_string()));
+    lines.extend(facts(candidate).into_iter().map(|(name, value)| format!("  {name:<11} {value}")));
+    lines.push(format!("  {:<11} {}", "id", candidate.candidate_id));
     if !candidate.acceptance_criteria.trim().is_empty() {
         let mut criteria = indented(&candidate.acceptance_criteria, width);
         if criteria.len() > lines_max {

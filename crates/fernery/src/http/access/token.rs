@@ -47,9 +47,18 @@ impl TokenText {
         Self::random_as(Secret::Token)
     }
 
+    /// A new token with an id that somebody chose; `None`: it is no id of a token.
+    pub fn random_under(id: &str) -> Option<Self> {
+        let is_id = id.len() == ID_CHARS && id.bytes().all(is_digit);
+        is_id.then(|| Self::made(Secret::Token, id))
+    }
+
     /// A new secret.
     pub fn random_as(of: Secret) -> Self {
-        let id = hex(&door::random_bytes::<{ ID_CHARS / 2 }>());
+        Self::made(of, &hex(&door::random_bytes::<{ ID_CHARS / 2 }>()))
+    }
+
+    fn made(of: Secret, id: &str) -> Self {
         let secret = hex(&door::random_bytes::<{ SECRET_CHARS / 2 }>());
         let body = format!("{}{id}_{secret}", of.prefix());
         let checksum = checksum(&body);
@@ -66,7 +75,7 @@ impl TokenText {
         let rest = text.strip_prefix(of.prefix())?;
         let (id, tail) = rest.split_once('_')?;
         let shaped = id.len() == ID_CHARS && tail.len() == SECRET_CHARS + CHECKSUM_CHARS;
-        let digits = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let digits = |text: &str| text.bytes().all(is_digit);
         if !shaped || !digits(id) || !digits(tail) {
             return None;
         }
@@ -104,6 +113,10 @@ impl TokenText {
     pub fn reveal(&self) -> &str {
         &self.text
     }
+}
+
+fn is_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 impl fmt::Debug for TokenText {

@@ -13,6 +13,7 @@ pub mod export;
 pub mod ids;
 pub mod import;
 pub mod jobs;
+pub mod journal;
 pub mod landings;
 pub mod manifests;
 mod named;

@@ -1,4 +1,4 @@
-//! Reads the pipeline: events, workorders, runs, pauses, claims, the journal, azollas. Nothing here changes anything.
+//! Reads the pipeline: events, workorders, runs, pauses, claims, azollas. Nothing here changes anything.
 
 use super::export;
 use super::named::{named, unknown};
@@ -10,15 +10,13 @@ use crate::http::wire::json;
 use crate::workers::reload::{Live, Unloaded};
 use fernery_client::wire::{
     AzollaDetail, AzollaList, AzollaSummary, BlueprintDetail, ClaimList, EventPage, FieldProblem,
-    JournalEntry, JournalHead, JournalPage, JournalVerdict, ReloadRequest, ReplayResponse, RepoView, Role,
-    RunPage, VerdictView, WorkorderDetail, WorkorderPage,
+    ReloadRequest, ReplayResponse, RepoView, Role, RunPage, VerdictView, WorkorderDetail, WorkorderPage,
 };
 use fernery_core::artifact::{AzollaId, ObjectiveType, WorkorderId};
 use fernery_core::pipeline::ground::Premises;
 use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
 use fernery_engine::pipeline::reading::{self, Below};
-use fernery_engine::pipeline::{Sql, claims, journal, judging};
-use fernery_engine::{StoreError, Substrate};
+use fernery_engine::pipeline::{claims, judging};
 use fernery_exec::git::difference::PatchedBase;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -29,8 +27,6 @@ use std::sync::Arc;
 
 /// Claims in one answer. There are never more than workers times the claims that each may hold at once.
 const CLAIMS_MAX: usize = 10_000;
-/// Seals that are checked in one transaction.
-const SEALS_A_STEP: i64 = 1_000;
 
 /// What the workers of this process show to readers.
 #[derive(Clone, Default)]
@@ -136,25 +132,7 @@ lists!(
     /// `GET /v1/runs`
     runs: reading::runs, "runs", |row| row.record.created_at, row.record.run_id,
         RunPage.runs = |row| json!(row);
-    /// `GET /v1/journal`
-    journal_page: journal_below, "journal", |row| row.0.created_at, row.0.entry_id,
-        JournalPage.entries = entry;
 );
-
-type Sealed = (journal::Entry, Option<journal::Head>);
-
-fn journal_below(sql: &mut dyn Sql, below: &Below, limit: i64) -> Result<Vec<Sealed>, StoreError> {
-    journal::page(sql, (below.at, &below.id), limit)
-}
-
-pub(super) fn entry((entry, seal): Sealed) -> JournalEntry {
-    let journal::Entry { entry_id, created_at, actor, act, subject, why } = entry;
-    JournalEntry { entry_id, created_at, actor, act, subject, why, seal: seal.map(seal_view) }
-}
-
-fn seal_view(head: journal::Head) -> JournalHead {
-    JournalHead { place: head.place, hash: head.hash }
-}
 
 /// `GET /v1/workorders/{id}`
 pub async fn workorder(call: Call) -> Replied {
@@ -223,41 +201,6 @@ pub async fn claims(call: Call) -> Replied {
     let mut all = engine.substrate().read(|sql| claims::all(sql, CLAIMS_MAX as i64)).await?;
     all.extend(engine.store().workorder_leases(CLAIMS_MAX).await?);
     Reply::json(200, &ClaimList { claims: all })
-}
-
-/// `GET /v1/journal/verify`
-pub async fn verify(call: Call) -> Replied {
-    let substrate = call.server.engine().substrate();
-    let wanted = call.query.number("place", 1..=i64::MAX as u64)?.map_or(0, |place| place as i64);
-    let (mut from, mut at) = (None::<journal::Head>, None);
-    loop {
-        // A step ends at the requested place, so that the seal there is read.
-        let start = from.as_ref().map_or(0, |head| head.place);
-        let step = if wanted > start { SEALS_A_STEP.min(wanted - start) } else { SEALS_A_STEP };
-        let (verified, done) = substrate.read(move |sql| journal::verify(sql, from.clone(), step)).await?;
-        let journal::Verified { entries, head, mut fault } = verified;
-        at = at.or_else(|| head.clone().filter(|head| head.place == wanted));
-        if done && fault.is_none() {
-            fault = stray(&substrate).await?;
-        }
-        if done || fault.is_some() {
-            let (head, at) = (head.map(seal_view), at.map(seal_view));
-            return Reply::json(200, &JournalVerdict { entries, head, fault, at });
-        }
-        from = head;
-    }
-}
-
-/// A journal entry that is not in the chain, if there is one.
-async fn stray(substrate: &Substrate) -> Result<Option<String>, StoreError> {
-    let mut after = String::new();
-    loop {
-        match substrate.read(move |sql| journal::strays(sql, &after, SEALS_A_STEP)).await? {
-            journal::Strays::Found(fault) => return Ok(Some(fault)),
-            journal::Strays::NotUpTo(entry_id) => after = entry_id,
-            journal::Strays::None => return Ok(None),
-        }
-    }
 }
 
 fn summary(registered: &Registered, hosting: &Hosting) -> AzollaSummary {

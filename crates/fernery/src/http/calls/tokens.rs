@@ -28,7 +28,12 @@ pub async fn make(call: Call) -> Replied {
     let now = door::wall_clock();
     let expires_at = checked(&request, now)?;
     let _writing = call.writing()?;
-    let token = TokenText::random();
+    let token = match &request.token_id {
+        None => TokenText::random(),
+        Some(id) => TokenText::random_under(id).ok_or_else(|| {
+            Refusal::field(Code::Invalid, "/token_id", "12 hexadecimal digits in lower case")
+        })?,
+    };
     let row = TokenRow {
         token_id: token.id().to_string(),
         name: request.name,
@@ -42,6 +47,14 @@ pub async fn make(call: Call) -> Replied {
     };
     let store = call.server.engine().store();
     if !store.add_token(row.clone()).await? {
+        if request.token_id.is_some() {
+            let detail = format!(
+                "a token with the id {} was made before, and its secret is shown only once; if it is lost, revoke that token and \
+                 make another one",
+                row.token_id
+            );
+            return Err(Refusal::new(Code::Conflict, detail));
+        }
         // 48 random bits gave the id of an existing token; the next try will give another.
         return Err(Refusal::new(Code::Busy, "try again"));
     }

@@ -34,7 +34,7 @@ pub(super) async fn show(visit: Visit) -> Shown {
     let frame = visit.frame("Find");
     let mut found: Vec<Found> = Vec::new();
     let wanted = q.to_lowercase();
-    let pages = frame.nav.iter().filter(|door| !q.is_empty() && door.name.to_lowercase().contains(&wanted));
+    let pages = frame.doors().filter(|door| !q.is_empty() && door.name.to_lowercase().contains(&wanted));
     found.extend(pages.map(|door| Found {
         kind: "page",
         name: Line::of(door.name),

@@ -1,19 +1,52 @@
 //! What stands around every page: its head, the way to the other pages, and who is signed in.
 
-use super::assets;
 use super::visit::Visit;
+use super::{Sees, assets};
 use fernery_client::wire::Role;
 use fernery_engine::door;
 
-/// The pages that every page leads to: a name and a path. The script has their keys (`PLACES`).
-const NAV: &[(&str, &str)] = &[
-    ("Now", "/"),
-    ("Board", "/board"),
-    ("Runs", "/runs"),
-    ("Streams", "/streams"),
-    ("Jobs", "/jobs"),
-    ("Dead letters", "/dead"),
-    ("Workers", "/workers"),
+/// A page that every page leads to.
+struct Place {
+    name: &'static str,
+    path: &'static str,
+    /// After `g` it leads there.
+    key: char,
+    sees: Sees,
+}
+
+const fn place(name: &'static str, path: &'static str, key: char) -> Place {
+    Place { name, path, key, sees: Sees::Readers }
+}
+
+/// The pages that every page leads to, in groups. The first group stands open, each other one is a menu.
+const NAV: &[(&str, &[Place])] = &[
+    (
+        "",
+        &[
+            place("Now", "/", 'n'),
+            place("Board", "/board", 'b'),
+            place("Triage", "/triage", 't'),
+            place("Runs", "/runs", 'r'),
+        ],
+    ),
+    (
+        "Queue",
+        &[
+            place("Streams", "/streams", 's'),
+            place("Jobs", "/jobs", 'j'),
+            place("Dead letters", "/dead", 'd'),
+            place("Workers", "/workers", 'w'),
+        ],
+    ),
+    (
+        "Server",
+        &[
+            place("Manifests", "/manifests", 'm'),
+            place("Azollas", "/azollas", 'a'),
+            place("Journal", "/journal", 'l'),
+            Place { name: "Tokens and sessions", path: "/tokens", key: 'o', sees: Sees::Operators },
+        ],
+    ),
 ];
 
 /// A page that the navigation shows.
@@ -21,7 +54,23 @@ const NAV: &[(&str, &str)] = &[
 pub(super) struct Door {
     pub(super) name: &'static str,
     pub(super) path: &'static str,
+    pub(super) key: char,
     pub(super) here: bool,
+}
+
+/// Doors that stand together.
+#[derive(Clone, Debug)]
+pub(super) struct Doors {
+    /// What the menu is called; empty: they stand open.
+    pub(super) name: &'static str,
+    pub(super) doors: Vec<Door>,
+}
+
+impl Doors {
+    /// Whether one of them leads to this very page.
+    pub(super) fn here(&self) -> bool {
+        self.doors.iter().any(|door| door.here)
+    }
 }
 
 /// Who is signed in.
@@ -34,7 +83,7 @@ pub(super) struct Person {
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub(super) title: String,
-    pub(super) nav: Vec<Door>,
+    pub(super) nav: Vec<Doors>,
     pub(super) person: Option<Person>,
     /// Whether buttons that act are shown.
     pub(super) operator: bool,
@@ -50,16 +99,17 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn of(visit: &Visit, title: String) -> Self {
         let path = visit.asked.split('?').next().unwrap_or_default();
-        let door = |&(name, path_of): &(&'static str, &'static str)| Door {
-            name,
-            path: path_of,
-            here: path == path_of,
+        let operator = visit.is_operator();
+        let doors = |(name, places): &(&'static str, &'static [Place])| {
+            let seen = places.iter().filter(|of| operator || of.sees != Sees::Operators);
+            let door = |of: &Place| Door { name: of.name, path: of.path, key: of.key, here: path == of.path };
+            Doors { name, doors: seen.map(door).collect() }
         };
         let person = visit.caller().0.map(|token| Person { name: token.row.name.clone(), role: token.role });
         Self {
             title,
-            nav: if person.is_some() { NAV.iter().map(door).collect() } else { Vec::new() },
-            operator: visit.is_operator(),
+            nav: if person.is_some() { NAV.iter().map(doors).collect() } else { Vec::new() },
+            operator,
             alone: visit.query.text("part") == "main",
             form_key: visit.signed_in.as_ref().map_or(String::new(), |it| it.form_key.clone()),
             person,
@@ -67,6 +117,11 @@ impl Frame {
             script: assets::SCRIPT.path(),
             icon: assets::ICON.path(),
         }
+    }
+
+    /// Every page that the navigation leads to.
+    pub(super) fn doors(&self) -> impl Iterator<Item = &Door> {
+        self.nav.iter().flat_map(|group| &group.doors)
     }
 
     /// An id for the act that a form stands for.

@@ -207,7 +207,7 @@ async fn become_of(visit: &Visit, item: &Item) -> Result<Option<Line>, Refused> 
 }
 
 /// The button of an item, from the command that deals with it.
-fn lead(item: &Item) -> (&'static str, String) {
+pub(super) fn lead(item: &Item) -> (&'static str, String) {
     let words: Vec<&str> = item.command.split_whitespace().collect();
     match words[..] {
         ["fernery", "ticket", "approve", id] => ("Read and approve", api("/approve/", id, "")),
@@ -238,7 +238,9 @@ pub(super) async fn orient(visit: Visit) -> Shown {
     let body = ManifestRequest { request_id: Some(RecordId::stored(&visit.act_id())) };
     let path = api("/v1/azollas/", azolla.as_str(), "/manifests");
     visit.post::<ManifestRequestView>(&path, &body).await?;
-    Ok(PageReply::see_other("/"))
+    // The list of manifests has the same button.
+    let then = if visit.form.text("then") == "/manifests" { "/manifests" } else { "/" };
+    Ok(PageReply::see_other(then))
 }
 
 /// `POST /capture`

@@ -18,6 +18,9 @@ const LINE_CHARS_MAX: usize = 400;
 /// Lines of a text, and characters of each of them.
 const PROSE_LINES_MAX: usize = 2_000;
 const PROSE_LINE_CHARS_MAX: usize = 4_000;
+/// Bytes of HTML that a text in one line, and one with its lines, may become: a character that would not be seen takes [`ODD_BYTES`].
+const LINE_HTML_MAX: usize = 4_000;
+const PROSE_HTML_MAX: usize = 300_000;
 
 /// A text by others, in one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,9 +80,10 @@ impl Display for Whole {
 impl Display for Line {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("<bdi>")?;
-        let (shown, more) = first_chars(&self.0, LINE_CHARS_MAX);
+        let (first, _) = first_chars(&self.0, LINE_CHARS_MAX);
+        let (shown, _) = first_html(first, LINE_HTML_MAX);
         inert(f, shown, ' ')?;
-        if more {
+        if shown.len() < self.0.len() {
             f.write_str(" …")?;
         }
         f.write_str("</bdi>")
@@ -90,8 +94,9 @@ impl Display for Prose {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("<div class=\"prose\" dir=\"auto\">")?;
         let text = self.0.trim_end();
+        let mut room = PROSE_HTML_MAX;
         for (n, line) in text.split('\n').enumerate() {
-            if n == PROSE_LINES_MAX {
+            if n == PROSE_LINES_MAX || room == 0 {
                 let more = text.split('\n').count() - n;
                 write!(f, "\n<span class=\"more\">… {more} more lines</span>")?;
                 break;
@@ -99,15 +104,38 @@ impl Display for Prose {
             if n > 0 {
                 f.write_str("\n")?;
             }
-            let (shown, more) = first_chars(line, PROSE_LINE_CHARS_MAX);
+            let (first, _) = first_chars(line, PROSE_LINE_CHARS_MAX);
+            let (shown, left) = first_html(first, room);
             inert(f, shown, '\t')?;
-            if more {
+            if shown.len() < line.len() {
                 let rest = line.len() - shown.len();
                 write!(f, " <span class=\"more\">… {rest} more bytes in this line</span>")?;
             }
+            // What did not fit has used up the room.
+            room = if shown.len() < first.len() { 0 } else { left };
         }
         f.write_str("</div>")
     }
+}
+
+/// The beginning of a text that takes at most so many bytes of HTML, and how many are left.
+fn first_html(text: &str, most: usize) -> (&str, usize) {
+    let mut left = most;
+    let mut odd = unprintable_in(text).peekable();
+    for (at, c) in text.char_indices() {
+        let is_odd = odd.next_if(|(place, _)| *place == at).is_some();
+        let bytes = match c {
+            '\t' | '\n' | '\r' => 1,
+            _ if is_odd => ODD_BYTES,
+            '&' | '<' | '>' | '"' | '\'' => 6,
+            c => c.len_utf8(),
+        };
+        if bytes > left {
+            return (&text[..at], left);
+        }
+        left -= bytes;
+    }
+    (text, left)
 }
 
 /// The beginning of a text with at most so many characters, and how many it has.
@@ -126,6 +154,9 @@ fn first_chars(text: &str, most: usize) -> (&str, bool) {
         None => (text, false),
     }
 }
+
+/// The most bytes that [`inert`] writes for a character that would not be seen.
+const ODD_BYTES: usize = 80;
 
 /// Text as HTML that shows it and does nothing else. A tab becomes `tab`.
 pub(super) fn inert(f: &mut impl Write, text: &str, tab: char) -> fmt::Result {
@@ -218,7 +249,7 @@ pub(super) fn shell(text: &str) -> String {
 #[derive(Clone, Debug, Template)]
 #[template(path = "ways.html")]
 pub(super) struct Ways {
-    command: String,
+    command: Option<String>,
     curl: String,
 }
 
@@ -232,11 +263,16 @@ impl Ways {
         let method = if method == "GET" { String::new() } else { format!(" -X {method}") };
         let curl =
             format!("curl{method} -H \"Authorization: Bearer $FERNERY_TOKEN\"{body} \"$FERNERY_URL{path}\"");
-        Self { command: command.into(), curl }
+        Self { command: Some(command.into()), curl }
     }
 
-    fn lines(&self) -> [Plain<'_>; 2] {
-        [Plain(&self.command), Plain(&self.curl)]
+    /// A call of the API that no command makes.
+    pub(super) fn call(method: &str, path: &str) -> Self {
+        Self { command: None, ..Self::new("", method, path, None) }
+    }
+
+    fn lines(&self) -> impl Iterator<Item = Plain<'_>> {
+        self.command.iter().chain([&self.curl]).map(|line| Plain(line))
     }
 }
 
@@ -271,6 +307,22 @@ mod tests {
         assert!(prose.len() < 10_000 && prose.contains("… 98000 more lines"), "{}", prose.len());
         let whole = Whole::of("x".repeat(1 << 20) + "\n\u{202e}end ").to_string();
         assert!(whole.len() > 1 << 20 && whole.ends_with("U+202E</span>end </div>"), "nothing is left out");
+    }
+
+    #[test]
+    fn hostile_text_does_not_blow_a_page_up() {
+        // Each of these characters is shown by its number, in some seventy bytes; a quote takes five or six.
+        for hostile in ["\u{202e}", "\u{1b}", "\u{e0001}", "\"", "&"] {
+            let text = format!("{}\n", hostile.repeat(4_000)).repeat(2_000);
+            let prose = Prose::of(&text).to_string();
+            assert!(prose.len() < PROSE_HTML_MAX + 1_000, "{hostile:?}: {} bytes", prose.len());
+            assert!(prose.contains("more lines</span></div>"), "it says that there is more");
+            let line = Line::of(&text).to_string();
+            assert!(line.len() < LINE_HTML_MAX + 100 && line.ends_with(" …</bdi>"), "{} bytes", line.len());
+        }
+        let emoji = "👩‍👩‍👧 'quoted' <b>".repeat(20);
+        assert!(Line::of(&emoji).to_string().ends_with("&lt;b&gt;</bdi>"), "an honest text is whole");
+        assert_eq!(first_html("a<\u{202e}b", 7 + ODD_BYTES), ("a<\u{202e}", 0));
     }
 
     #[test]

@@ -276,6 +276,7 @@ async fn a_token_that_is_taken_back_ends_the_run_with_its_reports_in_the_spool()
         streams: Vec::new(),
         expires_at: None,
         expires_in_seconds: None,
+        token_id: None,
     };
     let token = world.operator.new_token(&request).await.unwrap().read().unwrap();
     let client = Client::new(&world.proxy.url(), Some(&token.token), None).unwrap();

@@ -59,6 +59,15 @@ async function refresh() {
   soon();
 }
 
+// The same details in a fresh part: by its id or, without one, by its place below the nearest element that has an id.
+function sameDetails(open, part) {
+  const find = (id) => (part.id === id ? part : part.querySelector("#" + CSS.escape(id)));
+  if (open.id) return find(open.id);
+  const above = open.parentElement.closest("[id]");
+  const place = [...above.querySelectorAll("details:not([id])")].indexOf(open);
+  return find(above.id)?.querySelectorAll("details:not([id])")[place];
+}
+
 // Puts in what has changed, and leaves alone where somebody types.
 function put(fresh, topics) {
   for (const old of document.querySelectorAll("[data-live][id]")) {
@@ -68,8 +77,8 @@ function put(fresh, topics) {
     const active = document.activeElement;
     const inside = old.contains(active) ? active : null;
     if (inside && inside.matches("input:not([type=checkbox]), textarea, select")) { topicsOf(old).forEach((t) => topics.has(t) && waiting.add(t)); continue; }
-    for (const open of old.querySelectorAll("details[open][id]")) {
-      const same = now.querySelector("#" + CSS.escape(open.id));
+    for (const open of old.querySelectorAll("details[open]")) {
+      const same = sameDetails(open, now);
       if (same) same.open = true;
     }
     for (const ticked of old.querySelectorAll("input:checked[id]")) {
@@ -178,7 +187,6 @@ function dress(part) {
 
 // The keyboard -------------------------------------------------------------------------------------------------------------
 
-const PLACES = { n: "/", b: "/board", r: "/runs", s: "/streams", j: "/jobs", d: "/dead", w: "/workers" };
 let going = false;
 
 function move(by) {
@@ -196,10 +204,11 @@ function key(event) {
   const typing = event.target.closest("input, textarea, select, [contenteditable]");
   if ((event.ctrlKey || event.metaKey) && event.key === "k") { event.preventDefault(); palette(); return; }
   if (event.key === "Escape" && typing) { typing.blur(); return; }
+  if (event.key === "Escape") { closeMenus(null); return; }
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (going) {
     going = false;
-    const link = [...document.querySelectorAll(".top nav a")].find((a) => a.getAttribute("href") === PLACES[event.key]);
+    const link = document.querySelector(`.top nav a[data-go="${CSS.escape(event.key)}"]`);
     if (link) { event.preventDefault(); link.click(); }
     return;
   }
@@ -213,8 +222,21 @@ function key(event) {
     ".": togglePause,
     "c": () => { const box = byId("capture"); if (box) box.focus(); else location.href = "/#capture"; },
   };
-  const act = own ? () => (own.matches("input, textarea") ? own.focus() : own.click()) : acts[event.key];
+  // A key that is held down decides once.
+  if (own && event.repeat) return;
+  const act = own ? () => press(own) : acts[event.key];
   if (act) { event.preventDefault(); act(); }
+}
+
+function press(own) {
+  if (own.matches("input, textarea")) { own.focus(); return; }
+  own.click();
+  if (own.matches("summary") && own.parentElement.open) own.parentElement.querySelector("input:not([type=hidden]), textarea, select")?.focus();
+}
+
+// A menu of the top closes when somebody goes on elsewhere.
+function closeMenus(target) {
+  for (const menu of document.querySelectorAll(".top details[open]")) if (!menu.contains(target)) menu.open = false;
 }
 
 // Finding: the same page as /find, over this one.
@@ -282,6 +304,7 @@ dress(document);
 keepRead();
 if (signedIn) {
   document.addEventListener("keydown", key);
+  document.addEventListener("click", (event) => closeMenus(event.target));
   if (location.hash === "#capture") byId("capture")?.focus();
   if ("EventSource" in window && document.querySelector("[data-live]")) follow();
 }

@@ -46,12 +46,23 @@ fn number(form: &Fields, name: &str) -> Value {
 
 /// `POST /ticket/{id}/edit`
 pub(in crate::http::pages) async fn edit(visit: Visit) -> Shown {
-    let body = json!({
+    let mut body = json!({
         "title": visit.form.text("title").trim(),
         "acceptance_criteria": visit.form.text("acceptance_criteria"),
         "importance": number(&visit.form, "importance"),
         "urgency": number(&visit.form, "urgency"),
     });
+    // The API takes other facts as a whole: they are sent only where somebody chose another repository.
+    if visit.form.text("repo_ref") != visit.form.text("repo_was") {
+        let path = api("/v1/objectives/", &visit.param, "");
+        let now: ObjectiveView = visit.get(&path, &[("documents", "false")]).await?;
+        let mut facts = now.objective.metadata;
+        match visit.form.filled("repo_ref") {
+            Some(repo) => drop(facts.insert("repo_ref".to_string(), json!(repo))),
+            None => drop(facts.remove("repo_ref")),
+        }
+        body["metadata"] = json!(facts);
+    }
     act(visit, "edit", Method::PATCH, body).await
 }
 

@@ -12,11 +12,11 @@ use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
 use crate::ticket_words as words;
 use askama::Template;
-use fernery_client::wire::ObjectiveDetail;
+use fernery_client::wire::{AzollaList, ObjectiveDetail};
 use fernery_core::artifact::{BlockerKind, BlockerRef, ObjectiveStatus};
 use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::pipeline::possible::{SeenStatus, Verb};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Things that happened, as many as are shown at once: the newest ones.
 const MOMENTS: usize = 200;
@@ -98,6 +98,9 @@ struct Edited {
     criteria: String,
     importance: u8,
     urgency: u8,
+    /// The repository that it names, and those that it may name.
+    repo: String,
+    repos: Vec<String>,
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
@@ -107,6 +110,11 @@ pub(super) async fn show(visit: Visit) -> Shown {
 
 async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
     let detail: ObjectiveDetail = visit.get(&api("/v1/objectives/", &visit.param, ""), &[]).await?;
+    let repos = match visit.is_operator() && can(&detail).edit {
+        true => visit.get::<AzollaList>("/v1/azollas", &[]).await?.repos,
+        false => Vec::new(),
+    };
+    let repos = repos.into_iter().map(|repo| repo.name).collect();
     let (happened, happened_more) = happened(&detail);
     let question = words::open_question(&detail);
     let view = &detail.view;
@@ -139,6 +147,8 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
             criteria: o.acceptance_criteria.clone(),
             importance: o.importance,
             urgency: o.urgency,
+            repo: o.metadata.get("repo_ref").and_then(Value::as_str).unwrap_or_default().to_string(),
+            repos,
         },
         refused,
         id,
@@ -146,7 +156,7 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
     visit.show_as(status, &ticket)
 }
 
-fn said(value: &serde_json::Value) -> Line {
+fn said(value: &Value) -> Line {
     Line(value.as_str().map_or_else(|| value.to_string(), str::to_string))
 }
 
@@ -231,6 +241,13 @@ fn can(detail: &ObjectiveDetail) -> Can {
 }
 
 impl Ticket {
+    /// The repositories to choose from: those of this server, and the one that the ticket names.
+    fn repos(&self) -> Vec<&str> {
+        let named = Some(self.edited.repo.as_str()).filter(|repo| !repo.is_empty());
+        let others = self.edited.repos.iter().map(String::as_str).filter(|repo| Some(*repo) != named);
+        named.into_iter().chain(others).collect()
+    }
+
     /// What was typed into a field of an act that was refused; else what stands there at first.
     fn typed<'a>(&'a self, act: &str, field: &str, first: &'a str) -> &'a str {
         if self.refused.act == act { self.refused.typed.text(field) } else { first }
