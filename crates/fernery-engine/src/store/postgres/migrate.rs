@@ -24,6 +24,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0014_people.sql"),
     include_str!("migrations/0015_dead_letters.sql"),
     include_str!("migrations/0016_sign_ins.sql"),
+    include_str!("migrations/0018_stream_stats.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

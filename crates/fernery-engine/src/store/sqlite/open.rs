@@ -25,6 +25,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010_people.sql"),
     include_str!("migrations/0011_dead_letters.sql"),
     include_str!("migrations/0012_sign_ins.sql"),
+    include_str!("migrations/0014_stream_stats.sql"),
 ];
 
 /// How the writing connection is set up.

@@ -29,6 +29,7 @@ mod review;
 mod runs;
 mod show;
 mod sign_in;
+mod sparkline;
 mod streams;
 mod ticket;
 mod trouble;
