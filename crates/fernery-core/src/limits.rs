@@ -92,6 +92,10 @@ pub const PROMOTE_BATCH: usize = 1_000;
 pub const INBOX_BATCH: usize = 1_000;
 /// Finished jobs dropped by one transaction of retention.
 pub const RETENTION_BATCH: usize = 1_000;
+/// Streams whose figures are kept by one transaction.
+pub const STATS_BATCH: usize = 200;
+/// Rows of figures forgotten by one transaction.
+pub const STATS_FORGET_BATCH: usize = 2_000;
 /// Empty streams forgotten by one transaction.
 pub const FORGET_BATCH: usize = 1_000;
 /// Dead jobs redriven or purged by one transaction.

@@ -2,6 +2,7 @@
 
 use super::schema;
 use fernery_core::artifact::AzollaId;
+use fernery_core::job::stats::StatsRange;
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,6 +184,60 @@ pub struct StreamDetail {
     /// The age of its oldest claimable job.
     #[schemars(with = "Option<schema::Number>")]
     pub oldest_age_ms: Option<u64>,
+    /// What happened in it within a `range`, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<StreamStats>,
+}
+
+/// What happened in a stream within a range of time that ends now. What happened in the last seconds may be missing.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StreamStats {
+    /// The range.
+    #[schemars(with = "schema::Range")]
+    pub range: StatsRange,
+    /// How long one point is.
+    #[schemars(with = "schema::Number")]
+    pub point_ms: u64,
+    /// All of the range; `at` is its beginning.
+    pub total: StatsPoint,
+    /// The points in which anything happened, oldest first.
+    pub points: Vec<StatsPoint>,
+}
+
+/// What happened in a stream within a span of time. Times are at most a quarter above the true ones, and never below.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StatsPoint {
+    /// When it begins.
+    #[schemars(with = "schema::Instant")]
+    pub at: Timestamp,
+    /// Jobs that were enqueued.
+    #[schemars(with = "schema::Number")]
+    pub enqueued: u64,
+    /// Jobs that succeeded.
+    #[schemars(with = "schema::Number")]
+    pub completed: u64,
+    /// Attempts that failed, were lost or timed out.
+    #[schemars(with = "schema::Number")]
+    pub failed: u64,
+    /// Jobs that went to the dead-letter queue.
+    #[schemars(with = "schema::Number")]
+    pub dead: u64,
+    /// Half of the claimed jobs waited at most so long; absent if none was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Number>")]
+    pub wait_p50_ms: Option<u64>,
+    /// 95 % of the claimed jobs waited at most so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Number>")]
+    pub wait_p95_ms: Option<u64>,
+    /// Half of the attempts took at most so long; absent if none ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Number>")]
+    pub run_p50_ms: Option<u64>,
+    /// 95 % of the attempts took at most so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Number>")]
+    pub run_p95_ms: Option<u64>,
 }
 
 /// One page of streams, sorted by name.

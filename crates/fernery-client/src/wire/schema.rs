@@ -2,6 +2,7 @@
 
 use fernery_core::artifact::BlockerKind;
 use fernery_core::blueprint::MergeAs;
+use fernery_core::job::stats::StatsRange;
 use fernery_core::pipeline::landing::{Fit, LandingState};
 use fernery_core::{AttemptOutcome, JobStatus, inbox, limits};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -74,5 +75,6 @@ text_schema!(
     Merge = { "type": "string", "enum": MergeAs::ALL },
     Blocker = { "type": "string", "enum": BlockerKind::ALL },
     CandidateStatus = { "type": "string", "enum": inbox::CandidateStatus::ALL },
+    Range = { "type": "string", "enum": StatsRange::ALL },
     Number = { "type": "integer", "minimum": 0 },
 );

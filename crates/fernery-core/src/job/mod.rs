@@ -6,6 +6,7 @@
 //! * [`report`]: what to answer to a worker that reports an end
 //! * [`retry`]: how long to wait before the next try
 //! * [`progress`]: how far a job is, as a percentage
+//! * [`stats`]: what happened in a stream within a span of time, as figures that add up
 
 pub mod lease;
 pub mod progress;
@@ -13,5 +14,6 @@ pub mod report;
 pub mod retry;
 pub mod settle;
 pub mod state;
+pub mod stats;
 
 pub use state::{AttemptOutcome, JobStatus};

@@ -2,6 +2,7 @@
 
 use super::{BACKSTOP, Engine, EngineSettings};
 use crate::clock_step;
+use crate::door;
 use crate::error::StoreResult;
 use crate::store::{Keep, Pass};
 use fernery_core::limits;
@@ -15,6 +16,8 @@ use tracing::{debug, info, warn};
 const BACKSTOP_NUDGES: usize = 256;
 /// The least time between two passes of the reaper: the clock that decides may be behind what this process makes of it.
 const REAP_PAUSE: Duration = Duration::from_millis(10);
+/// How often the figures of streams are written: what a process that is killed loses of them.
+const STATS_EVERY: Duration = Duration::from_secs(5);
 
 impl Engine {
     pub(super) fn start_loops(&self) -> Vec<JoinHandle<()>> {
@@ -25,6 +28,7 @@ impl Engine {
             self.supervised("retention", Self::retention),
             self.supervised("tidy", Self::tidy),
             self.supervised("inbox", Self::intake),
+            self.supervised("stats", Self::stats),
         ]
     }
 
@@ -149,6 +153,8 @@ impl Engine {
             }
             if !full {
                 self.forget_streams().await;
+                let pass = || self.store().forget_stats(limits::STATS_FORGET_BATCH);
+                self.until_short("remove old figures of streams", pass).await;
                 return Ok(dropped);
             }
             // Claims go first: retention takes at most a part of the writer's time.
@@ -172,6 +178,29 @@ impl Engine {
             if let Err(error) = self.store().tidy().await {
                 debug!(%error, "tidying failed; will retry in the next pass");
             }
+        }
+    }
+
+    async fn stats(self) {
+        loop {
+            sleep(self.inner.settings.store.chance.jittered(STATS_EVERY)).await;
+            if let Err(error) = self.keep_stats().await {
+                debug!(%error, "could not write the figures of streams; will retry in the next pass");
+            }
+        }
+    }
+
+    /// Writes what happened in streams since the last time. What could not be written is written the next time, and counted once.
+    pub async fn keep_stats(&self) -> StoreResult<()> {
+        let tallied = &self.inner.signals.tallied;
+        let mut written = tallied.written.lock().await;
+        loop {
+            if written.is_none() {
+                *written = tallied.take(door::artifact_id());
+            }
+            let Some(batch) = written.clone() else { return Ok(()) };
+            self.store().add_stats(batch).await?;
+            *written = None;
         }
     }
 

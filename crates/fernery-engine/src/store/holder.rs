@@ -1,6 +1,7 @@
 //! What workers ask for, and what a holder says about its job.
 
 use fernery_core::job::lease::Message;
+use fernery_core::job::stats::Happening;
 use fernery_core::{AttemptId, JobId, LeaseToken, StreamName, Timestamp, TokenHash, WorkerId, limits};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -42,6 +43,14 @@ pub struct Claimed {
     pub expires_at: Timestamp,
     /// When this attempt has taken too long.
     pub timeout_at: Option<Timestamp>,
+}
+
+impl Claimed {
+    /// For the figures of its stream.
+    pub(super) fn happened(&self) -> (StreamName, Timestamp, Happening) {
+        let waited = self.claimed_at.since(self.message.ready_at);
+        (self.stream.clone(), self.claimed_at, Happening::Claimed { waited })
+    }
 }
 
 /// A sign of life.

@@ -18,6 +18,7 @@
 //! | `streams` | counts and the pause flag; who used it first and when it was used last | every batch; opening it | when it was empty for long |
 //! | `tokens` | a caller's role and the hash of its secret | an operator; a server for its own files | never |
 //! | `sign_ins` | a one-time link or a session of the pages, for a token | sign-in | spending the link, signing out; the next sign-in after it expired |
+//! | `stream_stats` | what happened in a stream within a span of time | every process, every few seconds | when it is older than its range |
 //! | `processes` | a process that serves this database (SQLite has one at most, and keeps it in memory) | attend | leave; any attend an hour later |
 //!
 //! So a job is RUNNING if it has a lease, QUEUED if it is ready or scheduled, and finished otherwise: exactly one of them,
@@ -44,6 +45,7 @@ mod process;
 mod reaping;
 mod sign_ins;
 pub mod sqlite;
+mod stats;
 mod tokens;
 mod view;
 
@@ -52,6 +54,7 @@ pub use new_job::{Enqueued, NewJob, Start, Unfit};
 pub use operator::{CancelAnswer, DeadFilter, DeadGroup, DeadGroups, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
 pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
+pub use stats::{Stats, StatsBatch, StreamHistory, Tallied};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
     AttemptView, Cursor, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits,
@@ -119,7 +122,8 @@ impl Keep {
 /// A durable store of jobs. Every `Ok` is durable (invariant 19); every verb is one transaction per item or per call.
 ///
 /// Its verbs lie in one trait for each file that both backends have: [`Enqueue`] is implemented in `enqueue.rs`, [`Claim`] in
-/// `claim.rs`, and so on; [`Transactions`] in `pipeline.rs`. [`Tokens`] and [`SignIns`] are written once for both.
+/// `claim.rs`, and so on; [`Transactions`] in `pipeline.rs`. [`Tokens`], [`SignIns`] and [`Stats`] are written once
+/// for both.
 #[async_trait]
 pub trait Store:
     Enqueue
@@ -132,6 +136,7 @@ pub trait Store:
     + Maintain
     + Tokens
     + SignIns
+    + Stats
     + Processes
     + Transactions
     + Clock

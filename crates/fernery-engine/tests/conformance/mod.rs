@@ -19,6 +19,7 @@ mod processes;
 mod races;
 mod reading;
 mod sign_ins;
+mod stats;
 mod streams;
 mod undone;
 mod waiting;

@@ -1,5 +1,6 @@
 //! The schemas of path and query parameters for the OpenAPI document. Each route names its own.
 
+use fernery_core::job::stats::StatsRange;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::{JobStatus, limits};
@@ -49,6 +50,10 @@ pub(super) fn objective_order() -> Value {
 
 pub(super) fn candidate_status() -> Value {
     json!({ "type": "string", "enum": ["WAITING", "ALL"] })
+}
+
+pub(super) fn stats_range() -> Value {
+    json!({ "type": "string", "enum": StatsRange::ALL.iter().map(|range| range.as_str()).collect::<Vec<_>>() })
 }
 
 pub(super) fn instant() -> Value {

@@ -157,6 +157,11 @@ const PAGED: &[Code] = &[Code::BadCursor];
 const FOUND: &[Code] = &[Code::NotFound];
 
 const LIMIT: Parameter = ("limit", "Page size: 1 to 500; 50 if absent.", parameters::rows);
+const RANGE: Parameter = (
+    "range",
+    "Also tell what happened within this time: `1h` by the minute, `24h` by 15 minutes, `7d` by 2 hours.",
+    parameters::stats_range,
+);
 const CURSOR: Parameter = ("cursor", "`next_cursor` of the previous page.", parameters::text);
 
 macro_rules! routes {
@@ -250,10 +255,10 @@ pub static ROUTES: &[Route] = routes![
         errors: &[Code::Conflict];
     GET "/v1/streams", READERS, "List streams with their counts, sorted by name.",
         BodyRule::None, [200 of::<wire::StreamList>], streams::list,
-        query: &[("limit", "Page size: 1 to 500; 10000 if absent.", parameters::rows), CURSOR], errors: PAGED;
+        query: &[("limit", "Page size: 1 to 500; if absent 10000, or 50 with `range`.", parameters::rows), CURSOR, RANGE], errors: PAGED;
     GET "/v1/streams/{name}", READERS, "Read a stream's counts. A `/` in its name is written %2F.",
         BodyRule::None, [200 of::<wire::StreamDetail>], streams::read, param: parameters::stream_name,
-        errors: &[Code::NotFound];
+        query: &[RANGE], errors: &[Code::NotFound];
     POST "/v1/streams/{name}/pause", OPERATOR, "Pause a stream: nobody can claim from it.",
         BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::pause, param: parameters::stream_name,
         errors: &[Code::NotFound];

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 crate::on_both_backends!(
     a_stream_is_paused_and_resumed_by_its_buttons,
+    streams_are_charted_over_an_hour_a_day_and_a_week,
     jobs_are_filtered_by_the_address_and_come_in_pages,
     a_filter_that_means_nothing_is_shown_with_what_is_wrong,
     ticked_jobs_are_cancelled_and_the_rest_is_left,
@@ -54,6 +55,62 @@ async fn status(server: &TestServer, job_id: &str) -> String {
 fn location(answer: &Answer) -> &str {
     assert_eq!(answer.status, 303, "{}", words(&answer.body));
     &answer.headers["location"]
+}
+
+/// What happened in a stream, once the server has written that so many jobs succeeded: it does so every few seconds.
+async fn stats(server: &TestServer, stream: &str, range: &str, completed: u64) -> Value {
+    for _ in 0..300 {
+        let read = server.get(&format!("/v1/streams/{stream}?range={range}")).await;
+        assert_eq!(read.status, 200, "{read:?}");
+        let stats = read.json()["stats"].take();
+        if stats["total"]["completed"] == completed {
+            return stats;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{completed} jobs of {stream} are not counted");
+}
+
+async fn streams_are_charted_over_an_hour_a_day_and_a_week(server: TestServer) {
+    for _ in 0..3 {
+        server.post("/v1/jobs", &json!({ "stream": "s", "payload": {} })).await;
+        let held = server.claim("s").await;
+        let mut done = json!({ "worker_id": "w", "result": {} });
+        for field in ["job_id", "attempt_id", "lease_token"] {
+            done[field] = held[field].clone();
+        }
+        assert_eq!(server.work("complete", &done).await.status, 200);
+    }
+    for (range, point_ms) in [("1h", 60_000), ("24h", 900_000), ("7d", 7_200_000)] {
+        let stats = stats(&server, "s", range, 3).await;
+        assert_eq!((&stats["range"], &stats["point_ms"]), (&json!(range), &json!(point_ms)));
+        assert_eq!((&stats["total"]["enqueued"], &stats["total"]["failed"]), (&json!(3), &json!(0)));
+        let sum: u64 =
+            stats["points"].as_array().expect("points").iter().filter_map(|p| p["completed"].as_u64()).sum();
+        assert_eq!(sum, 3, "{stats}");
+        assert!(stats["total"]["wait_p95_ms"].is_u64() && stats["total"]["run_p50_ms"].is_u64(), "{stats}");
+    }
+    assert_eq!(server.get("/v1/streams/s").await.json().get("stats"), None, "only for whoever asks");
+    assert_eq!(
+        server.get("/v1/streams?range=1h").await.json()["streams"][0]["stats"]["total"]["completed"],
+        3
+    );
+    let refused = server.get("/v1/streams?range=2h").await;
+    assert_eq!(refused.status, 422, "{refused:?}");
+    assert!(refused.body.contains("expected one of 1h, 24h, 7d"), "{}", refused.body);
+    let (mut browser, site) = signed_in(&server, &server.operator).await;
+    let page = browser.get(&site, "/streams").await;
+    assert!(page.body.contains("aria-label=\"3 jobs succeeded in the last hour, at most "), "{}", page.body);
+    assert_eq!(page.body.matches("<svg class=\"spark\"").count(), 2, "{}", page.body);
+    for (range, words) in [("24h", "24 hours"), ("7d", "7 days"), ("of mine", "hour")] {
+        let page = browser.get(&site, &format!("/streams?range={}", range.replace(' ', "+"))).await;
+        assert_eq!(page.status, 200);
+        assert!(page.body.contains(&format!("3 jobs succeeded in the last {words}, ")), "{}", page.body);
+    }
+    let page = browser.get(&site, "/streams?range=7d").await;
+    let paused = browser.submit(&site, &page, "/stream/s/pause", &[]).await;
+    assert_eq!(location(&paused), "/streams?range=7d", "the range stays");
+    server.stop().await;
 }
 
 /// The value of the box of a job.

@@ -4,6 +4,7 @@ use super::Shared;
 use crate::pipeline::Stage;
 use crate::transport::{MessageId, Reason};
 use fernery_core::job::settle::Next;
+use fernery_core::job::stats::Happening;
 use fernery_core::{JobId, StreamName, Timestamp};
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +14,7 @@ pub(super) struct AfterCommit {
     pub(super) ended: Vec<JobId>,
     pub(super) scheduled: bool,
     pub(super) stages: HashSet<Stage>,
+    pub(super) happened: Vec<(StreamName, Timestamp, Happening)>,
     /// Messages of attempts that have ended or were undone.
     pub(super) messages: Vec<(StreamName, MessageId)>,
 }
@@ -28,6 +30,12 @@ impl AfterCommit {
             Some(jobs) => *jobs += 1,
             None => drop(self.claimable.insert(stream.clone(), 1)),
         }
+    }
+
+    /// A job of this stream came in, and waits, now or from `due_at` on.
+    pub(super) fn came(&mut self, stream: &StreamName, now: Timestamp, due_at: Option<Timestamp>) {
+        self.waits(stream, due_at);
+        self.happened.push((stream.clone(), now, Happening::Enqueued(1)));
     }
 
     /// An attempt of this job was settled.
@@ -49,6 +57,7 @@ impl Shared {
             self.signals.scheduled.notify_one();
         }
         self.signals.nudge(after.stages);
+        self.signals.tallied.note(after.happened);
         match &self.messaging {
             Some(messaging) => {
                 messaging.transport.finished(after.messages, Reason::Settled);

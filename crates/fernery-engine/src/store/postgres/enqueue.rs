@@ -107,7 +107,7 @@ impl EnqueueBatch {
                     let mut after = AfterCommit::default();
                     for (entry, answer) in entries.iter().zip(answers) {
                         let run_at = entry.run_at(now);
-                        after.waits(&entry.job.stream, (run_at > now).then_some(run_at));
+                        after.came(&entry.job.stream, now, (run_at > now).then_some(run_at));
                         *answer = Some(Enqueued::Created(entry.created(now, run_at)));
                     }
                     self.0.announce(after);
@@ -158,7 +158,11 @@ impl EnqueueBatch {
         let mut after = AfterCommit::default();
         for n in sent {
             if let Some(brief) = stored.get(&entries[n].job_id) {
-                after.waits(&brief.stream, (brief.run_at > brief.created_at).then_some(brief.run_at));
+                after.came(
+                    &brief.stream,
+                    brief.created_at,
+                    (brief.run_at > brief.created_at).then_some(brief.run_at),
+                );
                 answers[n] = Some(Enqueued::Created(brief.clone()));
             }
         }
@@ -236,7 +240,11 @@ impl EnqueueBatch {
             *answer = match (by_id.get(&entry.job_id), entry.content_hash) {
                 // An id of our own that is there: an earlier try was committed, its answer lost.
                 (Some((brief, _)), None) => {
-                    after.waits(&brief.stream, (brief.run_at > brief.created_at).then_some(brief.run_at));
+                    after.came(
+                        &brief.stream,
+                        brief.created_at,
+                        (brief.run_at > brief.created_at).then_some(brief.run_at),
+                    );
                     Some(Enqueued::Created(brief.clone()))
                 }
                 (Some((brief, stored)), Some(hash)) if stored.as_deref() == Some(&hash) => {

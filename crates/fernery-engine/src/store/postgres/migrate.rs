@@ -25,7 +25,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0015_dead_letters.sql"),
     include_str!("migrations/0016_sign_ins.sql"),
     include_str!("migrations/0017_outcomes.sql"),
-    include_str!("migrations/0020_review.sql"),
+    include_str!("migrations/0018_stream_stats.sql"),
+    include_str!("migrations/0019_review.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

@@ -47,7 +47,7 @@ use self::scan_start::ScanStarts;
 use crate::error::StoreResult;
 use crate::signals::Signals;
 use crate::store::expiry::Expiries;
-use crate::store::{Failure, Proof, SignIns, Store, StoreSettings, Tokens};
+use crate::store::{Failure, Proof, SignIns, Stats, Store, StoreSettings, Tokens};
 use crate::supervise::lock;
 use async_trait::async_trait;
 use std::sync::{Arc, Mutex};
@@ -148,6 +148,8 @@ impl Shared {
 impl Tokens for PostgresStore {}
 
 impl SignIns for PostgresStore {}
+
+impl Stats for PostgresStore {}
 
 #[async_trait]
 impl Store for PostgresStore {

@@ -17,6 +17,7 @@ use crate::supervise::lock;
 use async_trait::async_trait;
 use bytes::{BufMut, BytesMut};
 use fernery_core::artifact::ObjectiveId;
+use fernery_core::job::stats::Happening;
 use fernery_core::pipeline::membrane::Parts;
 use fernery_core::{JobId, Timestamp};
 use std::collections::HashSet;
@@ -174,7 +175,7 @@ impl Transaction<'_> {
         }
         let answer = self.runtime.block_on(super::enqueue::store_within(self.session, self.shared, jobs));
         for stream in self.noted(answer)? {
-            self.after.waits(&stream, None);
+            self.after.came(&stream, self.now, None);
         }
         Ok(())
     }
@@ -231,10 +232,12 @@ impl Sql for Transaction<'_> {
             let params: [Param<'_>; 5] = [&uuid, &attempt, &token, &by, &result];
             let rows = session.query(include_str!("sql/hand_in.sql"), &params).await?;
             let Some(row) = rows.first() else { return Ok(None) };
-            let ending = Ending::handed_in(job_id, cell(row, 0)?, cell::<At>(row, 1)?.0, output);
-            end_workorders(session, &[ending]).await.map(Some)
+            let (now, stream) = (cell::<At>(row, 1)?.0, super::rows::stream(row, 2)?);
+            let ending = Ending::handed_in(job_id, cell(row, 0)?, now, output);
+            Ok(Some((end_workorders(session, &[ending]).await?, stream, now)))
         });
-        let Some(stages) = self.noted(answer)? else { return Ok(false) };
+        let Some((stages, stream, now)) = self.noted(answer)? else { return Ok(false) };
+        self.after.happened.push((stream, now, Happening::HANDED_IN));
         self.after.stages.extend(stages);
         self.after.ended.push(job_id);
         Ok(true)

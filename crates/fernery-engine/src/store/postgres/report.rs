@@ -14,9 +14,11 @@ use crate::store::{Beat, BeatAnswer, Completion, Failure, Proof, Report};
 use async_trait::async_trait;
 use fernery_core::job::report::{self, Answer, Found, Reported};
 use fernery_core::job::settle::{Ending, settle};
-use fernery_core::{Holding, JobId, JobStatus, Progress, TokenHash};
+use fernery_core::job::stats::Happening;
+use fernery_core::{AttemptOutcome, Holding, JobId, JobStatus, Progress, StreamName, Timestamp, TokenHash};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 #[async_trait]
@@ -171,6 +173,7 @@ impl CompleteBatch {
         for row in &rows {
             closed.insert((job_id(row, 0)?, rows::attempt_id(row, 1)?, token_hash(row, 2)?));
             after.messages.extend(rows::message(row, 3)?);
+            after.happened.push(succeeded(row)?);
         }
         let mut answers: Vec<Option<Answer>> = vec![None; items.len()];
         for n in sent {
@@ -241,9 +244,18 @@ impl CompleteBatch {
             answers[*n] = Some(Answer::Accepted { status: JobStatus::Succeeded });
         }
         let ended = of_ended().map(|item| item.proof.job_id).collect();
-        self.0.announce(AfterCommit { ended, stages, messages, ..AfterCommit::default() });
+        let happened = rows.iter().map(succeeded).collect::<StoreResult<_>>()?;
+        self.0.announce(AfterCommit { ended, stages, messages, happened, ..AfterCommit::default() });
         Ok(())
     }
+}
+
+/// An attempt of which `complete.sql` says that it succeeded.
+fn succeeded(row: &Row) -> StoreResult<(StreamName, Timestamp, Happening)> {
+    let (started_at, now) = (instant(row, 6)?, instant(row, 7)?);
+    let took = now.since(started_at);
+    let ended = Happening::Ended { outcome: AttemptOutcome::Succeeded, took, buried: false };
+    Ok((rows::stream(row, 3)?, now, ended))
 }
 
 fn key(proof: &Proof) -> (JobId, fernery_core::AttemptId, TokenHash) {

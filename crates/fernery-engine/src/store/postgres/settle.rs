@@ -9,6 +9,7 @@ use crate::pipeline::execution;
 use crate::store::StoreSettings;
 use crate::store::endings::unreported;
 use fernery_core::job::settle::{BuryReason, Ending, Next, Settlement, settle};
+use fernery_core::job::stats::Happening;
 use fernery_core::{Holding, Timestamp};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -93,6 +94,9 @@ pub(super) async fn apply_and_commit(
     let mut after = AfterCommit { stages, ..AfterCommit::default() };
     for one in decided {
         after.settled(one.held.job_id, &one.held.stream, one.settlement.next);
+        let (took, buried) = (one.now.since(one.held.started_at), one.settlement.buried.is_some());
+        let ended = Happening::Ended { outcome: one.settlement.outcome, took, buried };
+        after.happened.push((one.held.stream.clone(), one.now, ended));
     }
     after.messages = rows.iter().filter_map(|row| message(row, 0).transpose()).collect::<StoreResult<_>>()?;
     Ok(after)

@@ -9,6 +9,7 @@ use crate::error::{StoreError, StoreResult};
 use crate::store::{Enqueue, Enqueued, JobBrief, NewJob, Start};
 use async_trait::async_trait;
 use fernery_core::job::lease::Tally;
+use fernery_core::job::stats::Happening;
 use fernery_core::{JobId, StreamName, Timestamp};
 use rusqlite::{OptionalExtension, params};
 
@@ -82,6 +83,8 @@ impl Tx<'_> {
         for alike in jobs.chunk_by(|a, b| a.stream == b.stream) {
             self.count(&alike[0].stream).ready += alike.len() as i64;
             self.claimable(&alike[0].stream, alike.len());
+            let came = Happening::Enqueued(alike.len() as u64);
+            self.after.happened.push((alike[0].stream.clone(), came));
         }
         let (inserts, places) = (&mut self.hot.jobs_insert_many, &mut self.hot.ready_insert_many);
         inserts.raw_bind_parameter(1, now)?;
@@ -163,6 +166,7 @@ impl Tx<'_> {
             due_at,
             Waiting { claim_version: 0, attempt_no: 0, tally: Tally::default() },
         )?;
+        self.after.happened.push((job.stream.clone(), Happening::Enqueued(1)));
         Ok(Enqueued::Created(job.created(job_id, self.now, run_at)))
     }
 

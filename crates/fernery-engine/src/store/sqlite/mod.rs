@@ -33,7 +33,7 @@ use crate::door::{LeaseClock, stop_watch};
 use crate::error::{StoreError, StoreResult};
 use crate::signals::Signals;
 use crate::store::expiry::Expiries;
-use crate::store::{SignIns, Store, StoreSettings, Tokens};
+use crate::store::{SignIns, Stats, Store, StoreSettings, Tokens};
 use crate::supervise::{caught_now, lock};
 use async_trait::async_trait;
 use std::path::Path;
@@ -134,6 +134,8 @@ const WRITER: &str = "sqlite_writer";
 impl Tokens for SqliteStore {}
 
 impl SignIns for SqliteStore {}
+
+impl Stats for SqliteStore {}
 
 #[async_trait]
 impl Store for SqliteStore {

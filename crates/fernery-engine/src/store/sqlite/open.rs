@@ -26,7 +26,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0011_dead_letters.sql"),
     include_str!("migrations/0012_sign_ins.sql"),
     include_str!("migrations/0013_outcomes.sql"),
-    include_str!("migrations/0016_review.sql"),
+    include_str!("migrations/0014_stream_stats.sql"),
+    include_str!("migrations/0015_review.sql"),
 ];
 
 /// How the writing connection is set up.

@@ -9,6 +9,7 @@ use crate::pipeline::{Cell, Names, Row, Sql, Stage, Value, Work};
 use crate::store::{NewJob, Transactions};
 use async_trait::async_trait;
 use fernery_core::job::AttemptOutcome;
+use fernery_core::job::stats::Happening;
 use fernery_core::pipeline::membrane::Parts;
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
@@ -125,6 +126,7 @@ impl Sql for Tx<'_> {
             None::<&str>
         ])?;
         self.count(&stream).ready -= 1;
+        self.after.happened.push((stream.clone(), Happening::HANDED_IN));
         self.end_workorder(&Ending::handed_in(job_id, claim_version, self.now, output))?;
         self.finish(job_id, &stream, JobStatus::Succeeded, claim_version, None)?;
         Ok(true)

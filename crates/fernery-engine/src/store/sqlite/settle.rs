@@ -5,6 +5,7 @@ use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution;
 use crate::store::endings::unreported;
 use fernery_core::job::settle::{Ending, Next, Settlement, settle};
+use fernery_core::job::stats::Happening;
 use fernery_core::pipeline::membrane::Parts;
 use fernery_core::{Holding, JobId, JobStatus, StreamName};
 use rusqlite::params;
@@ -58,6 +59,9 @@ impl Tx<'_> {
             self.end_workorder(&ending)?;
         }
         self.count(&held.stream).running -= 1;
+        let (took, buried) = (self.now.since(held.started_at), s.buried.is_some());
+        let ended = Happening::Ended { outcome: s.outcome, took, buried };
+        self.after.happened.push((held.stream.clone(), ended));
         match s.next {
             Next::Queue { due_at } => {
                 let seq = self.take_place(held.job_id)?;

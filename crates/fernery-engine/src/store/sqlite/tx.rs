@@ -10,6 +10,7 @@ use crate::pipeline::Stage;
 use crate::signals::Signals;
 use crate::store::{StoreSettings, StreamCounts};
 use fernery_core::job::lease::Tally;
+use fernery_core::job::stats::Happening;
 use fernery_core::{JobId, StreamName, Timestamp};
 use rusqlite::{Connection, Statement, params};
 use std::collections::{HashMap, HashSet};
@@ -48,6 +49,7 @@ pub(super) struct AfterCommit {
     pub(super) ended: Vec<JobId>,
     pub(super) scheduled: bool,
     pub(super) stages: HashSet<Stage>,
+    pub(super) happened: Vec<(StreamName, Happening)>,
 }
 
 /// The statements of the hot path, prepared once.
@@ -159,6 +161,8 @@ impl<'c> Tx<'c> {
             self.signals.scheduled.notify_one();
         }
         self.signals.nudge(after.stages);
+        let now = self.now;
+        self.signals.tallied.note(after.happened.into_iter().map(|(stream, what)| (stream, now, what)));
     }
 
     pub(super) fn rolled_back(&mut self, error: &StoreError) {

@@ -18,7 +18,7 @@ use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadGroups,
     DeadLetter, Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Keep,
     LivingProcess, Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report,
-    RetryAnswer, SignIns, Store, StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens,
+    RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens,
     Transactions,
 };
 use state::{Effects, Evidence, State};
@@ -314,6 +314,8 @@ impl Tokens for ModelStore {
 }
 
 impl SignIns for ModelStore {}
+
+impl Stats for ModelStore {}
 
 #[async_trait]
 impl Processes for ModelStore {

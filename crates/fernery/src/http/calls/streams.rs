@@ -1,10 +1,11 @@
-//! Streams: their counts, pause and resume.
+//! Streams: their counts, what happened in them, pause and resume.
 
 use crate::config::duration::millis;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::cursor;
-use fernery_client::wire::{StreamDetail, StreamList};
+use fernery_client::wire::{StatsPoint, StreamDetail, StreamList, StreamStats};
+use fernery_core::job::stats::{Figures, Histogram, StatsRange};
 use fernery_core::{BadName, StreamName, Timestamp, limits};
 use fernery_engine::store::StreamView;
 
@@ -15,22 +16,23 @@ const LIST: &str = "streams";
 pub async fn list(call: Call) -> Replied {
     let after = call.query.text("cursor").map(|text| cursor::read::<StreamName>(text, LIST)).transpose()?;
     // Without `limit` the answer has as many streams as can be open.
-    let rows = call.query.text("limit").map_or(Ok(limits::STREAMS_MAX), |_| call.page_rows())?;
+    let range = call.query.parsed("range")?;
+    let all = call.query.text("limit").is_none() && range.is_none();
+    let rows = if all { limits::STREAMS_MAX } else { call.page_rows()? };
     let store = call.server.engine().store();
     let (mut views, now) = (store.streams(after, rows + 1).await?, store.now().await?);
     let more = views.len() > rows;
     views.truncate(rows);
     let next_cursor = views.last().filter(|_| more).map(|last| cursor::write(&last.name, LIST));
-    Reply::json(
-        200,
-        &StreamList { streams: views.into_iter().map(|view| detail(view, now)).collect(), next_cursor },
-    )
+    let mut streams: Vec<StreamDetail> = views.into_iter().map(|view| detail(view, now)).collect();
+    with_stats(&call, range, &mut streams).await?;
+    Reply::json(200, &StreamList { streams, next_cursor })
 }
 
 /// `GET /v1/streams/{name}`
 pub async fn read(call: Call) -> Replied {
-    let name = name(&call)?;
-    shown(&call, name).await
+    let (name, range) = (name(&call)?, call.query.parsed("range")?);
+    shown(&call, name, range).await
 }
 
 /// `POST /v1/streams/{name}/pause`
@@ -50,13 +52,53 @@ async fn set_paused(call: Call, paused: bool) -> Replied {
     if !call.server.engine().store().set_paused(name.clone(), paused).await? {
         return Err(no_such_stream());
     }
-    shown(&call, name).await
+    shown(&call, name, None).await
 }
 
-async fn shown(call: &Call, name: StreamName) -> Replied {
+async fn shown(call: &Call, name: StreamName, range: Option<StatsRange>) -> Replied {
     let store = call.server.engine().store();
     let view = store.stream(name).await?.ok_or_else(no_such_stream)?;
-    Reply::json(200, &detail(view, store.now().await?))
+    let mut found = [detail(view, store.now().await?)];
+    with_stats(call, range, &mut found).await?;
+    let [stream] = found;
+    Reply::json(200, &stream)
+}
+
+/// Adds what happened in these streams, if a range was asked for.
+async fn with_stats(
+    call: &Call,
+    range: Option<StatsRange>,
+    streams: &mut [StreamDetail],
+) -> Result<(), Refused> {
+    let Some(range) = range else { return Ok(()) };
+    let names = streams.iter().map(|stream| stream.stream.clone()).collect();
+    let (since, histories) = call.server.engine().store().stats(names, range).await?;
+    for (stream, history) in streams.iter_mut().zip(histories) {
+        let mut total = Figures::default();
+        history.iter().for_each(|(_, figures)| total.add(figures));
+        stream.stats = Some(StreamStats {
+            range,
+            point_ms: u64::try_from(range.minutes()).unwrap_or_default() * 60_000,
+            total: point(since, &total),
+            points: history.iter().map(|(at, figures)| point(*at, figures)).collect(),
+        });
+    }
+    Ok(())
+}
+
+fn point(at: Timestamp, figures: &Figures) -> StatsPoint {
+    let of = |times: &Histogram, percent| times.quantile(percent).map(millis);
+    StatsPoint {
+        at,
+        enqueued: figures.enqueued,
+        completed: figures.completed,
+        failed: figures.failed,
+        dead: figures.dead,
+        wait_p50_ms: of(&figures.waits, 50),
+        wait_p95_ms: of(&figures.waits, 95),
+        run_p50_ms: of(&figures.runs, 50),
+        run_p95_ms: of(&figures.runs, 95),
+    }
 }
 
 fn name(call: &Call) -> Result<StreamName, Refused> {
@@ -85,5 +127,6 @@ fn detail(view: StreamView, now: Timestamp) -> StreamDetail {
         cancelled: counts.cancelled,
         oldest_age_ms: view.oldest_ready_at.map(age),
         oldest_ready_at: view.oldest_ready_at,
+        stats: None,
     }
 }

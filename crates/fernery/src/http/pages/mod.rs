@@ -32,6 +32,7 @@ mod review;
 mod runs;
 mod show;
 mod sign_in;
+mod sparkline;
 mod streams;
 mod ticket;
 mod tokens;

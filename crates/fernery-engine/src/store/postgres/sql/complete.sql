@@ -30,4 +30,5 @@ WITH proven AS MATERIALIZED (
     INSERT INTO fernery.stream_deltas (stream, running, succeeded)
     SELECT stream, -count(*), count(*) FROM proven GROUP BY stream
 )
-SELECT resource_id, attempt_id, token_hash, stream, message_ms, message_n FROM proven;
+SELECT p.resource_id, p.attempt_id, p.token_hash, p.stream, p.message_ms, p.message_n, p.started_at, clock.now
+FROM clock, proven p;

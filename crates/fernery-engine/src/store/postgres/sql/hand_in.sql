@@ -14,4 +14,4 @@ WITH clock AS MATERIALIZED (
 ), counted AS (
     INSERT INTO fernery.stream_deltas (stream, ready, succeeded) SELECT stream, -1, 1 FROM taken
 )
-SELECT taken.claim_version, clock.now FROM taken, clock;
+SELECT taken.claim_version, clock.now, taken.stream FROM taken, clock;
