@@ -1,0 +1,91 @@
+//! Pages for everybody: axe looks at every page of the table in both themes, and nothing runs out of a narrow screen.
+
+use crate::chromium::Chromium;
+use crate::stage::{Stage, Words};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+
+/// The text of axe-core, fetched the first time.
+fn axe() -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/axe-core");
+    let found = Command::new(script).output().expect("the script starts");
+    assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+    let path = String::from_utf8(found.stdout).expect("a path");
+    std::fs::read_to_string(path.trim()).expect("axe-core")
+}
+
+/// What keeps people out of the page that is shown.
+async fn found(browser: &Chromium) -> Vec<String> {
+    let ask = "axe.run({ resultTypes: ['violations'] }).then((found) => JSON.stringify(found.violations))";
+    let said = browser
+        .tools("Runtime.evaluate", json!({ "expression": ask, "awaitPromise": true, "returnByValue": true }))
+        .await;
+    let text = said["result"]["value"].as_str().unwrap_or_else(|| panic!("axe says nothing: {said}"));
+    let found: Vec<Value> = serde_json::from_str(text).expect("a list");
+    let grave = found.iter().filter(|it| it["impact"] == "serious" || it["impact"] == "critical");
+    let line = |it: &Value| {
+        let nodes = it["nodes"].as_array().expect("nodes").iter();
+        let nodes: Vec<String> =
+            nodes.take(3).map(|node| format!("{} {}", node["target"], node["failureSummary"])).collect();
+        format!("{}: {} {}", it["id"], it["help"], nodes.join(" | "))
+    };
+    grave.map(line).collect()
+}
+
+/// Opens what is closed, so that everything is looked at.
+const OPEN_ALL: &str =
+    "document.querySelectorAll('main details').forEach((details) => { details.open = true; })";
+
+#[tokio::test]
+async fn no_page_keeps_anybody_out_in_either_theme() {
+    let (stage, browser) = (Stage::set(Words::plain()), Chromium::start().await);
+    let site = stage.sign_in(&browser).await;
+    let places = stage.places(&browser, &site).await;
+    browser.tools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": axe() })).await;
+    let mut wrong = Vec::new();
+    for place in &places {
+        browser.open(&format!("{site}{}", place.path)).await;
+        browser.script(OPEN_ALL).await;
+        for theme in ["light", "dark"] {
+            browser.theme(theme).await;
+            let found = found(&browser).await;
+            wrong.extend(found.into_iter().map(|it| format!("{} ({theme}): {it}", place.row)));
+        }
+    }
+    assert!(wrong.is_empty(), "{} found:\n{}", wrong.len(), wrong.join("\n"));
+    // The control: axe does see what is wrong, in the theme where it is.
+    browser.script("document.querySelector('main').innerHTML = '<p class=\"control\">pale</p>'").await;
+    browser.script("const p = document.querySelector('.control'); p.style.color = '#eee'; p.style.background = '#fff'").await;
+    assert!(found(&browser).await.iter().any(|it| it.contains("color-contrast")));
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn no_page_runs_out_of_a_phone_or_of_a_screen_at_double_size() {
+    let (stage, browser) = (Stage::set(Words::plain()), Chromium::start().await);
+    let site = stage.sign_in(&browser).await;
+    let places = stage.places(&browser, &site).await;
+    let mut wrong = Vec::new();
+    for (what, width, height, zoom) in [("390 px", 390, 844, 1), ("1280 px at 200 %", 1_280, 1_024, 2)] {
+        browser.screen(width, height, zoom).await;
+        for place in &places {
+            browser.open(&format!("{site}{}", place.path)).await;
+            browser.script(OPEN_ALL).await;
+            let wide = browser
+                .script(
+                    "const all = document.documentElement;
+                     if (all.scrollWidth <= innerWidth) return null;
+                     const out = [...document.querySelectorAll('body *')]
+                         .filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.wide, pre, .sunk, .skip'));
+                     return `${all.scrollWidth} of ${innerWidth}: ` + out.slice(0, 3).map((e) => e.outerHTML.slice(0, 120)).join(' | ')",
+                )
+                .await;
+            if let Some(wide) = wide.as_str() {
+                wrong.push(format!("{} at {what}: {wide}", place.row));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} run out:\n{}", wrong.len(), wrong.join("\n"));
+    browser.close().await;
+}
