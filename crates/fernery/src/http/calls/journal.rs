@@ -57,7 +57,7 @@ fn searched(call: &Call, name: &str) -> Result<Option<String>, Refused> {
     }
 }
 
-fn entry((entry, seal): Sealed) -> JournalEntry {
+pub(super) fn entry((entry, seal): Sealed) -> JournalEntry {
     let journal::Entry { entry_id, created_at, actor, act, subject, why } = entry;
     JournalEntry { entry_id, created_at, actor, act, subject, why, seal: seal.map(seal_view) }
 }

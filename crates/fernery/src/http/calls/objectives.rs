@@ -6,7 +6,7 @@ use super::landings;
 use super::named::{named, unknown};
 use super::paging::Place;
 use super::pauses::pause_view;
-use super::pipeline::entry;
+use super::journal::entry;
 use super::waiting::{self, Manning};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
