@@ -3,7 +3,7 @@
 use super::dependency::Dependency;
 use super::envelope::{Spent, exhausted};
 use super::happened::PauseKind;
-use super::possible::{Approved, Standing};
+use super::possible::{Approved, TicketStanding};
 use crate::artifact::{
     BlockerKind, BlockerRef, DiazotrophType, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
     PauseReason, TerminalReason,
@@ -67,7 +67,7 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
     }
     if objective.has_open_blockers() {
         let waits_for = seen.waits_for.to_vec();
-        return Scheduling::Block(blocked(&Standing { waits_for, ..Standing::of(objective) }));
+        return Scheduling::Block(blocked(&TicketStanding { waits_for, ..TicketStanding::of(objective) }));
     }
     if let Some(why) = exhausted(seen.envelope, &seen.spent) {
         return Scheduling::Block(spent(objective, &why));
@@ -77,7 +77,7 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
 
 /// The stop of an objective whose blockers are open. Those that wait for another ticket ask nothing of a person; a question comes
 /// first, and is answered.
-pub fn blocked(standing: &Standing<'_>) -> Stop {
+pub fn blocked(standing: &TicketStanding<'_>) -> Stop {
     let id = &standing.objective.objective_id;
     let is_question = |b: &BlockerRef| standing.question.as_ref() == Some(&b.blocker_id);
     let mut open = standing.asks();

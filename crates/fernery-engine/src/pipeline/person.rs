@@ -28,7 +28,7 @@ use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::execution::{Ended, bundle};
 use fernery_core::pipeline::judging::{Verdict, verdict};
 use fernery_core::pipeline::membrane::Parts;
-use fernery_core::pipeline::possible::Standing;
+use fernery_core::pipeline::possible::TicketStanding;
 use fernery_core::pipeline::scheduling::blocked;
 use serde_json::json;
 use std::time::Duration;
@@ -174,7 +174,7 @@ fn is_for_people(objective: &Objective, registered: &Registered) -> Result<(), R
 }
 
 /// Whether a person can say now that it is done; otherwise what to do.
-fn may_be_done(standing: &Standing<'_>) -> Result<(), Refusal> {
+fn may_be_done(standing: &TicketStanding<'_>) -> Result<(), Refusal> {
     let (objective, id) = (&*standing.objective, &standing.objective.objective_id);
     let stop = match objective.status {
         _ if is_cancelled(objective) => format!("{id} is {CANCELLED}. {}", standing.taken_up()),

@@ -5,7 +5,7 @@ use super::objectives::ObjectiveRow;
 use super::{Sql, after, azollas, decisions, landing, reading};
 use crate::error::StoreResult;
 use fernery_core::artifact::{BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveStatus};
-use fernery_core::pipeline::possible::{Approved, Patch, Standing, Verb};
+use fernery_core::pipeline::possible::{Approved, PatchStanding, TicketStanding, Verb};
 use fernery_core::pipeline::question;
 
 /// Why an act is not possible now.
@@ -20,7 +20,7 @@ pub struct NotNow {
 }
 
 /// Reads how a ticket stands. Reads only what its status makes count; where it last stopped is left to the caller.
-pub fn of<'a>(sql: &mut dyn Sql, row: &'a ObjectiveRow) -> StoreResult<Standing<'a>> {
+pub fn of<'a>(sql: &mut dyn Sql, row: &'a ObjectiveRow) -> StoreResult<TicketStanding<'a>> {
     let (objective, id) = (&row.objective, &row.objective.objective_id);
     let in_force = azollas::in_force(sql, &objective.azolla_id)?;
     let approved = match (&row.approval, &in_force) {
@@ -30,12 +30,12 @@ pub fn of<'a>(sql: &mut dyn Sql, row: &'a ObjectiveRow) -> StoreResult<Standing<
         },
         _ => Approved::Never,
     };
-    let mut standing = Standing {
+    let mut standing = TicketStanding {
         unconfirmed: row.unconfirmed,
         approved,
         waits_for: after::waits_of(sql, objective)?,
         for_person: in_force.is_some_and(|registered| registered.blueprint.is_for_people()),
-        ..Standing::of(objective)
+        ..TicketStanding::of(objective)
     };
     match objective.status {
         ObjectiveStatus::Blocked => {
@@ -44,7 +44,7 @@ pub fn of<'a>(sql: &mut dyn Sql, row: &'a ObjectiveRow) -> StoreResult<Standing<
             standing.running = reading::active_workorder(sql, id)?.is_some();
         }
         ObjectiveStatus::Done => {
-            standing.patch = landing::of(sql, id)?.map(|landing| Patch {
+            standing.patch = landing::of(sql, id)?.map(|landing| PatchStanding {
                 state: landing.state,
                 fit: landing.fit,
                 why: landing.why,

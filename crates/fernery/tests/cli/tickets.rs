@@ -330,3 +330,34 @@ fn pauses_that_wait_for_nobody_are_listed_only_if_all_are_asked_for() {
     server.run(["ticket", "cancel", "T-2"]).exits(0);
     assert!(!server.run(["pause", "list"]).exits(0).stdout.contains("T-2"));
 }
+
+#[test]
+fn what_is_said_of_a_cancelled_ticket_and_of_open_blockers_fits_what_can_be_done() {
+    let server = Server::start_for_text();
+    server.run(["ticket", "new", "--id", "T", "--title", "x"]).exits(0);
+    for blocker in ["one", "two"] {
+        server.run(["ticket", "block", "T", "--description", blocker, "--blocker", blocker]).exits(0);
+    }
+    server.run(["ticket", "unblock", "T", "--blocker", "one"]).exits(0);
+    let shown = server.run(["ticket", "show", "T"]).exits(0).stdout;
+    assert!(shown.contains("blocked on two (two)") && shown.contains("unblock T --blocker two"), "{shown}");
+    assert!(!shown.contains("unblock T --blocker one"), "{shown}");
+    server.run(["ticket", "cancel", "T", "--note", "nobody wants it"]).exits(0);
+    let shown = server.run(["ticket", "show", "T"]).exits(0).stdout;
+    assert!(shown.contains("CANCELLED") && shown.contains("cancelled it: nobody wants it"), "{shown}");
+    assert!(shown.contains("unblocked it (one): it is BLOCKED"), "{shown}");
+    let followed = server.run(["ticket", "show", "T", "-f"]).exits(1).stdout;
+    assert!(followed.contains("T is CANCELLED") && !followed.contains("T is BLOCKED"), "{followed}");
+    for act in [&["ticket", "approve", "T", "--yes"][..], &["ticket", "reopen", "T", "--note", "x"]] {
+        let refused = server.run(act.iter().copied()).exits(4).stderr;
+        assert!(refused.contains("T is cancelled;") && refused.contains("unblock T --all"), "{refused}");
+    }
+    let edited = server.run(["ticket", "edit", "T", "--title", "y"]).exits(0).stderr;
+    assert!(edited.contains("your change is kept") && edited.contains("unblock T --all"), "{edited}");
+    let listed = server.run(["ticket", "list", "--status", "cancelled"]).exits(0).stdout;
+    assert!(listed.contains("CANCELLED") && listed.contains('T'), "{listed}");
+    server.run(["ticket", "new", "--id", "U", "--title", "other"]).exits(0);
+    server.run(["ticket", "block", "U", "--description", "why"]).exits(0);
+    let listed = server.run(["ticket", "list", "--status", "CANCELLED"]).exits(0).stdout;
+    assert!(!listed.contains("other"), "{listed}");
+}

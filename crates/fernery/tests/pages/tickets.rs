@@ -10,6 +10,7 @@ crate::on_both_backends!(
     a_ticket_is_written_once_however_often_its_form_is_sent,
     a_refused_ticket_comes_back_with_what_was_typed,
     every_act_on_a_ticket_is_carried_out_once_and_shown,
+    the_forms_of_a_ticket_are_those_that_are_possible_now,
     a_refused_act_says_why_where_it_was_typed,
     an_approval_covers_exactly_what_was_shown,
     approving_wants_somebody_who_signed_in_a_short_while_ago,
@@ -278,4 +279,25 @@ async fn hostile_criteria_are_shown_and_do_nothing(server: TestServer) {
     let approve = browser.get(&site, "/approve/T-1").await.body;
     assert!(approve.contains("yyyz\n&lt;/textarea"), "what is approved is shown to the last character");
     server.stop().await;
+}
+
+async fn the_forms_of_a_ticket_are_those_that_are_possible_now(server: TestServer) {
+    let (mut browser, site) = ready(&server).await;
+    make(&server, "T", "it works").await;
+    let shown = async |browser: &mut Browser| {
+        let page = browser.get(&site, "/ticket/T").await;
+        let acts = ["edit", "block", "unblock", "keep", "reopen", "cancel", "done"];
+        let there = acts.iter().filter(|act| page.body.contains(&format!("id=\"act-{act}\"")));
+        (there.copied().collect::<Vec<_>>(), page)
+    };
+    assert_eq!(shown(&mut browser).await.0, ["edit", "block", "cancel", "done"]);
+    assert_eq!(server.post("/v1/objectives/T/cancel", &json!({})).await.status, 200);
+    let (acts, page) = shown(&mut browser).await;
+    assert_eq!(acts, ["edit", "block", "unblock"]);
+    assert!(page.body.contains("Take it up again"), "{}", page.body);
+    let approve = browser.get(&site, "/approve/T").await;
+    assert!(approve.body.contains("It is CANCELLED: there is nothing to approve"), "{}", approve.body);
+    let page = browser.get(&site, "/ticket/T").await;
+    leads(&browser.submit(&site, &page, "/ticket/T/unblock", &[("all", "yes")]).await, "/ticket/T");
+    assert_eq!(read(&server, "T").await["objective"]["status"], "NEW");
 }
