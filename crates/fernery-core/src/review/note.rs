@@ -126,7 +126,9 @@ mod tests {
         assert!(note.text.len() <= limits::CRITERIA_BYTES_MAX, "{}", note.text.len());
         assert_eq!(note.left_out, 40 - note.text.matches(&long).count());
         assert!(note.left_out > 20);
-        assert!(note.text.ends_with(&format!("\n{} more comments did not fit into this note.\n", note.left_out)));
+        assert!(
+            note.text.ends_with(&format!("\n{} more comments did not fit into this note.\n", note.left_out))
+        );
         let fits = note_of(&many[..15], &index);
         assert_eq!((fits.left_out, fits.text.matches(&long).count()), (0, 15));
     }

@@ -36,7 +36,8 @@ pub fn view(
     let others = sql.one(include_str!("sql/viewed_others.sql"), &of)?;
     if others.map_or(Ok(0), |row| row.int(0))? >= limits::VIEWED_FILES_MAX {
         let most = limits::VIEWED_FILES_MAX;
-        let why = format!("you have marked {most} files of {id} as viewed, which is the most; unmark one first");
+        let why =
+            format!("you have marked {most} files of {id} as viewed, which is the most; unmark one first");
         return Ok(Err(Refusal::Conflict(why)));
     }
     let content = content.to_string();
@@ -64,7 +65,11 @@ fn read(
 ) -> StoreResult<Option<Look>> {
     let row = sql.one(statement, &[id.as_str().into(), (&actor.0).into()])?;
     row.map(|row| {
-        Ok(Look { run_id: row.word("run_id")?, before: row.maybe_word("before_run_id")?, at: row.at("looked_at")? })
+        Ok(Look {
+            run_id: row.word("run_id")?,
+            before: row.maybe_word("before_run_id")?,
+            at: row.at("looked_at")?,
+        })
     })
     .transpose()
 }

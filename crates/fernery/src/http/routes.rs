@@ -1,9 +1,9 @@
 //! The one table of what can be called. Router, role check, OpenAPI document and metrics labels are read from it.
 
 use super::calls::{
-    batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, journal, landings,
-    manifests, objectives, pauses, pipeline, process, ready, review, sign_ins, snoozes, streams, tokens,
-    workorder_diff, workorder_log,
+    batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, journal,
+    landings, manifests, objectives, pauses, pipeline, process, ready, review, sign_ins, snoozes, streams,
+    tokens, workorder_diff, workorder_log,
 };
 use super::parameters::{self, Accepts, Parameter};
 use super::problem::{Code, Refusal, Refused};

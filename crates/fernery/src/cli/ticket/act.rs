@@ -11,7 +11,6 @@ use fernery_client::{Client, ClientError};
 use fernery_core::artifact::{Objective, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::pipeline::dependency::{Dependency, asks_somebody};
-use fernery_core::pipeline::possible::Verb;
 use fernery_engine::door;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -127,6 +126,7 @@ pub(in crate::cli) async fn reopen(
     let Some(approval) = brief(client, id).await?.approval else {
         return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
     };
-    let body = ReopenRequest { digest: approval.digest, note, record_id: record(), from_scratch, comments: None };
+    let body =
+        ReopenRequest { digest: approval.digest, note, record_id: record(), from_scratch, comments: None };
     act(id, "reopen", &body, client, screen).await
 }

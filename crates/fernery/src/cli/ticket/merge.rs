@@ -5,7 +5,7 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
 use crate::cli::run::diff::counts;
 use crate::cli::screen::{Cell, Screen, counted, plain, remark};
-use crate::ticket_words::{landing_line, passed_run, short};
+use crate::ticket_words::{landing_line, short};
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{ConfirmRequest, DecisionResponse, LandRequest, LandingView, ObjectiveDetail};
@@ -13,7 +13,7 @@ use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::blueprint::MergeAs;
 use fernery_core::patch;
 use fernery_core::pipeline::landing::{Fit, LandingState};
-use fernery_core::pipeline::possible::{SeenStatus, Verb, reopening};
+use fernery_core::pipeline::possible::{SeenStatus, reopening};
 use serde_json::Value;
 use std::time::Duration;
 

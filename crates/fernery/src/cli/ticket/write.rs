@@ -5,7 +5,7 @@ use super::editor::{self, Draft};
 use super::flags::{EditText, Text};
 use super::home::{Home, Unsaid};
 use super::text::{self, Mistake, Written};
-use super::{brief, path, show};
+use super::{brief, path};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::screen::{Screen, plain, remark};
 use crate::cli::{ids, input};
@@ -19,6 +19,7 @@ use fernery_core::inbox::label::{Label, is_same};
 use fernery_core::inbox::marks;
 use fernery_core::limits;
 use fernery_core::pipeline::draft::{Draft as Content, DraftEdit, NewBlocker, first_blockers};
+use fernery_core::pipeline::possible::Verb;
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -104,7 +105,7 @@ pub(super) async fn new(args: Text, client: &Client, screen: Screen) -> Outcome 
     let id = objective.objective_id;
     screen.line(id.as_str())?;
     if objective.status == ObjectiveStatus::New {
-        remark(&match show::for_person(&brief(client, &id).await?) {
+        remark(&match brief(client, &id).await?.allows(Verb::Done) {
             true => format!("it is NEW; when you have done it: fernery done {id}"),
             false => format!("it is NEW; to let it run: fernery ticket approve {id}"),
         });

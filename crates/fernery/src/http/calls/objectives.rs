@@ -2,11 +2,11 @@
 //! [`super::blockers`].
 
 use super::acting::{actor, refused, taken};
+use super::journal::entry;
 use super::landings;
 use super::named::{named, unknown};
 use super::paging::Place;
 use super::pauses::pause_view;
-use super::journal::entry;
 use super::waiting::{self, Manning};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
@@ -18,7 +18,7 @@ use fernery_client::wire::{
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, WorkorderStatus};
 use fernery_core::pipeline::draft::{Draft, DraftEdit, NewBlocker};
 use fernery_core::pipeline::ground::unstartable;
-use fernery_core::pipeline::possible::SeenStatus;
+use fernery_core::pipeline::possible::{SeenStatus, Verb};
 use fernery_core::{JobId, Progress, limits};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal as Refusing;

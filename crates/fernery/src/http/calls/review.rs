@@ -161,7 +161,10 @@ fn is_open(sql: &mut dyn Sql, run: &RunRecord) -> Result<bool, StoreError> {
 /// Reads the run that the path names, with its comments.
 fn of_run(
     call: &Call,
-) -> Result<impl FnMut(&mut dyn Sql) -> Result<Option<(Made, Vec<Comment>)>, StoreError> + Send + use<>, Refused> {
+) -> Result<
+    impl FnMut(&mut dyn Sql) -> Result<Option<(Made, Vec<Comment>)>, StoreError> + Send + use<>,
+    Refused,
+> {
     let id: RunId = named(call)?;
     Ok(move |sql: &mut dyn Sql| {
         let Some(made) = made_by(sql, &id)? else { return Ok(None) };
