@@ -22,8 +22,8 @@ pub use context_snapshot::ContextSnapshot;
 pub use event::{Event, EventType, TerminalReason};
 pub use ids::check_id;
 pub use ids::{
-    AzollaId, BlockerId, CandidateId, CaptureId, CommentId, DiazotrophType, EventId, ManifestId, ObjectiveId, OutputId,
-    QueryId, RecordId, ResponseId, RunId, SnapshotId, WorkorderId,
+    AzollaId, BlockerId, CandidateId, CaptureId, CommentId, DiazotrophType, EventId, ManifestId, ObjectiveId,
+    OutputId, QueryId, RecordId, ResponseId, RunId, SnapshotId, WorkorderId,
 };
 pub use objective::{BlockerKind, BlockerRef, Objective, ObjectiveStatus, ObjectiveType};
 pub use output_bundle::OutputBundle;

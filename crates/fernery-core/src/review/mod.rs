@@ -5,7 +5,7 @@
 
 mod note;
 
-pub use note::{Note, note_of};
+pub use note::{ReviewNote, note_of};
 
 use crate::artifact::{CommentId, RunId};
 use crate::canonical::{self, Digest};
@@ -97,7 +97,8 @@ impl<'p> PatchIndex<'p> {
         if !text.starts_with("diff --git ") {
             return Err("the output of this run is no patch, so it has no lines to comment on".into());
         }
-        let patch = patch::read(text).map_err(|flaw| format!("the patch of this run cannot be read: {flaw}"))?;
+        let patch =
+            patch::read(text).map_err(|flaw| format!("the patch of this run cannot be read: {flaw}"))?;
         let hunks = plain_hunks(text, &patch);
         let mut of_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (nth, file) in patch.files.iter().enumerate() {
@@ -120,7 +121,8 @@ impl<'p> PatchIndex<'p> {
             let end = self.patch.files.get(nth + 1).map_or(self.text.len(), |next| start(next.line));
             &self.text[start(self.patch.files[*nth].line)..end]
         };
-        let digest = |files: &Vec<usize>| Digest::of_bytes(files.iter().map(part).collect::<String>().as_bytes());
+        let digest =
+            |files: &Vec<usize>| Digest::of_bytes(files.iter().map(part).collect::<String>().as_bytes());
         self.of_path.iter().map(|(path, files)| (path.as_str(), digest(files))).collect()
     }
 
@@ -146,7 +148,10 @@ impl<'p> PatchIndex<'p> {
             return wrong("/last_line", format!("the last line, {last}, is before the first, {first}"));
         }
         if last - first >= limits::COMMENT_LINES_MAX {
-            return wrong("/last_line", format!("a comment is about at most {} lines", limits::COMMENT_LINES_MAX));
+            return wrong(
+                "/last_line",
+                format!("a comment is about at most {} lines", limits::COMMENT_LINES_MAX),
+            );
         }
         let ranges = self.ranges(path, *side);
         if ranges.iter().any(|(from, to)| from <= first && last <= to) {
@@ -161,7 +166,9 @@ impl<'p> PatchIndex<'p> {
                 let shown = shown.join(", ");
                 wrong(
                     "/first_line",
-                    format!("a comment is about lines that stand together in the patch; of {path} {side} it shows {shown}{more}"),
+                    format!(
+                        "a comment is about lines that stand together in the patch; of {path} {side} it shows {shown}{more}"
+                    ),
                 )
             }
         }
@@ -231,7 +238,8 @@ new mode 100755
     #[test]
     fn a_comment_is_about_lines_that_the_patch_shows_together() {
         let index = PatchIndex::of(PATCH).unwrap();
-        for good in [at("a.sh", Side::New, 1, 4), at("a.sh", Side::Old, 2, 2), at("a.sh", Side::New, 22, 22)] {
+        for good in [at("a.sh", Side::New, 1, 4), at("a.sh", Side::Old, 2, 2), at("a.sh", Side::New, 22, 22)]
+        {
             assert_eq!(index.placed(good.clone()).map(|placed| placed.0), Ok(good));
         }
         let said = |place| index.placed(place).unwrap_err().message;
@@ -242,7 +250,10 @@ new mode 100755
         assert_eq!(said(at("a.sh", Side::New, 3, 2)), "the last line, 2, is before the first, 3");
         assert_eq!(said(at("a.sh", Side::New, 1, u64::MAX)), "a comment is about at most 1000 lines");
         assert_eq!(said(at("b.sh", Side::New, 1, 1)), "the patch does not change `b.sh`");
-        assert_eq!(said(at("mode.sh", Side::Old, 1, 1)), "the patch shows no lines of mode.sh before the patch");
+        assert_eq!(
+            said(at("mode.sh", Side::Old, 1, 1)),
+            "the patch shows no lines of mode.sh before the patch"
+        );
         assert!(said(at("a.sh", Side::New, 0, 1)).contains("1 to 4"));
         assert!(PatchIndex::of("a text").unwrap_err().contains("no patch"));
         assert!(PatchIndex::of("diff --git a b").unwrap_err().contains("line 1"));

@@ -142,11 +142,7 @@ pub fn edit(
 }
 
 /// Takes a comment back; answers what it was. Only its author can. Taking it back again changes nothing.
-pub fn delete(
-    sql: &mut dyn Sql,
-    actor: &Actor,
-    (id, record_id): (&CommentId, &RecordId),
-) -> Answer<Comment> {
+pub fn delete(sql: &mut dyn Sql, actor: &Actor, (id, record_id): (&CommentId, &RecordId)) -> Answer<Comment> {
     let (before, row) = accepted!(own(sql, actor, id)?);
     if before.deleted {
         return Ok(Ok(before.comment));
@@ -173,7 +169,8 @@ pub(super) fn unchanged(sql: &mut dyn Sql, id: &ObjectiveId, read: &ReadComments
     }
     let now = of_run(sql, &read.run_id)?;
     if review::digest_of(&now) != read.digest {
-        let why = format!("the comments on run {} changed after they were read; read them again", read.run_id);
+        let why =
+            format!("the comments on run {} changed after they were read; read them again", read.run_id);
         return Ok(Err(Refusal::Conflict(why)));
     }
     Ok(Ok(now.len()))
@@ -209,7 +206,8 @@ fn own(sql: &mut dyn Sql, actor: &Actor, id: &CommentId) -> Answer<(Stored, Obje
     let (row, _) = accepted!(ticket_of(sql, &comment.run_id)?);
     let Some(now) = by_id(sql, id)? else { return Ok(Err(Refusal::Unknown)) };
     if now.comment.author != actor.0 {
-        let why = format!("comment {id} is by {}; only its author can change or delete it", now.comment.author);
+        let why =
+            format!("comment {id} is by {}; only its author can change or delete it", now.comment.author);
         return Ok(Err(Refusal::Conflict(why)));
     }
     Ok(Ok((now, row)))

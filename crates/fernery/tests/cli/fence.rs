@@ -93,7 +93,8 @@ fn files_beside_the_database_belong_to_its_owner() {
     let db = rusqlite::Connection::open(file("fernery.db")).unwrap();
     let of_the_pipeline = "azollas blueprints objectives blockers decisions events snapshots workorders bundles runs pauses \
                            claims journal unsealed seals captures candidates candidate_captures manifests queries notices fires \
-                           deadlines past_attempts landings dependencies hosts snoozes recurrences sign_ins";
+                           deadlines past_attempts landings dependencies hosts snoozes recurrences sign_ins \
+                           comments viewed_files looks";
     for table in of_the_pipeline.split_whitespace() {
         db.execute_batch(&format!("DROP TABLE {table}")).unwrap();
     }

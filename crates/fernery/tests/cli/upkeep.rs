@@ -105,13 +105,13 @@ fn an_upgrade_of_a_file_may_be_killed_at_every_step() {
         killed_at(place, dir.path(), &database);
         assert_eq!((file_version(&path), copy.exists()), (1, false), "{place}");
     }
-    let steps = (1..=11).flat_map(|n| [format!("migrate-step@{n}"), format!("migrate-marked@{n}")]);
+    let steps = (1..=12).flat_map(|n| [format!("migrate-step@{n}"), format!("migrate-marked@{n}")]);
     for place in ["upgrade-copy-kept".to_string(), "migrate-begin".to_string()].into_iter().chain(steps) {
         killed_at(&place, dir.path(), &database);
         assert_eq!((file_version(&path), file_version(&copy)), (1, 1), "{place}");
     }
     killed_at("migrate-committed", dir.path(), &database);
-    assert_eq!((file_version(&path), file_version(&copy)), (12, 1));
+    assert_eq!((file_version(&path), file_version(&copy)), (13, 1));
     does_the_old_job(&Server::start(&["--database", &database]));
 }
 
@@ -124,7 +124,7 @@ async fn an_upgrade_of_a_database_may_be_killed_at_every_step() {
         assert_eq!(database_version(&database).await, 5, "{place}");
     }
     killed_at("migrate-committed", dir.path(), &database.url());
-    assert_eq!(database_version(&database).await, 16);
+    assert_eq!(database_version(&database).await, 17);
     does_the_old_job(&Server::start(&["--database", &database.url()]));
 }
 
@@ -189,7 +189,7 @@ async fn beside_a_newer_version_a_server_goes_on_and_a_start_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let refused = run_in(dir.path(), ["up", "--listen", "127.0.0.1:0", "--database", &url]).exits(1);
     assert!(
-        refused.stderr.contains("schema version 17, this program supports versions up to 16"),
+        refused.stderr.contains("schema version 18, this program supports versions up to 17"),
         "{refused:?}"
     );
 }

@@ -16,9 +16,9 @@ use fernery_core::canonical::Digest;
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::{Actor, Answer, Refusal as Refusing};
 use fernery_engine::pipeline::answering;
+use fernery_engine::pipeline::comments::ReadComments;
 use fernery_engine::pipeline::decisions::{self, Deciding};
 use fernery_engine::pipeline::objectives;
-use fernery_engine::pipeline::comments::ReadComments;
 use fernery_engine::pipeline::person::{self, Doing};
 use fernery_engine::pipeline::reading::Decision;
 use fernery_engine::pipeline::scheduling::Ids;
@@ -47,7 +47,8 @@ pub async fn reopen(call: Call) -> Replied {
     let ReopenRequest { digest, note, record_id, from_scratch, comments } = json::read(&call.body)?;
     let deciding = Deciding { from_scratch, ..deciding(&call, record_id, Some(digest), Some(note)) };
     let read = comments.map(|of| ReadComments { run_id: of.run_id, digest: of.digest });
-    decide(call, id, move |sql, who, id| decisions::reopen_with(sql, who, id, (&deciding, read.as_ref()))).await
+    decide(call, id, move |sql, who, id| decisions::reopen_with(sql, who, id, (&deciding, read.as_ref())))
+        .await
 }
 
 /// `POST /v1/objectives/{id}/done`

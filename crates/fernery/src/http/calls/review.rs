@@ -13,7 +13,7 @@ use fernery_client::wire::{
 use fernery_core::artifact::{CommentId, RunId, RunRecord, WorkorderId};
 use fernery_core::canonical::Digest;
 use fernery_core::pipeline::Violation;
-use fernery_core::review::{self, Comment, Note, PatchIndex, Place, Side};
+use fernery_core::review::{self, Comment, PatchIndex, Place, ReviewNote, Side};
 use fernery_engine::StoreError;
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::{Actor, Answer};
@@ -161,7 +161,10 @@ fn is_open(sql: &mut dyn Sql, run: &RunRecord) -> Result<bool, StoreError> {
 /// Reads the run that the path names, with its comments.
 fn of_run(
     call: &Call,
-) -> Result<impl FnMut(&mut dyn Sql) -> Result<Option<(Made, Vec<Comment>)>, StoreError> + Send + use<>, Refused> {
+) -> Result<
+    impl FnMut(&mut dyn Sql) -> Result<Option<(Made, Vec<Comment>)>, StoreError> + Send + use<>,
+    Refused,
+> {
     let id: RunId = named(call)?;
     Ok(move |sql: &mut dyn Sql| {
         let Some(made) = made_by(sql, &id)? else { return Ok(None) };
@@ -207,7 +210,7 @@ async fn act<T: Send + 'static>(
 }
 
 fn listed(who: &Actor, comments: Vec<Comment>, index: Option<&PatchIndex<'_>>) -> CommentList {
-    let Note { text, left_out } = index.map(|index| review::note_of(&comments, index)).unwrap_or_default();
+    let ReviewNote { text, left_out } = index.map(|index| review::note_of(&comments, index)).unwrap_or_default();
     let digest = review::digest_of(&comments);
     let comments = comments.into_iter().map(|comment| view(comment, who)).collect();
     CommentList { comments, digest, note: text, left_out }

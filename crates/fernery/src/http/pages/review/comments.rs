@@ -88,7 +88,10 @@ pub(in crate::http::pages) async fn add(visit: Visit) -> Shown {
         "text": form.text("text"),
         "comment_id": visit.act_id(),
     });
-    for (field, value) in [("side", form.filled("side").map(|side| json!(side))), ("last_line", form.filled("last_line").map(number))] {
+    for (field, value) in [
+        ("side", form.filled("side").map(|side| json!(side))),
+        ("last_line", form.filled("last_line").map(number)),
+    ] {
         if let Some(value) = value {
             body[field] = value;
         }

@@ -85,7 +85,8 @@ impl FileMarks {
     fn write_one(&self, html: &mut String, comment: &CommentView, columns: u8) {
         let id = comment.comment_id.as_str();
         let (who, when) = (Line::of(&comment.author), When(comment.created_at));
-        let _ = write!(html, "<tr class=c id=\"comment-{id}\"><td colspan={columns}><p class=dim>{who} {when}, ");
+        let _ =
+            write!(html, "<tr class=c id=\"comment-{id}\"><td colspan={columns}><p class=dim>{who} {when}, ");
         let _ = write!(html, "{}", lines(comment));
         if comment.updated_at != comment.created_at {
             html.push_str(", edited");
