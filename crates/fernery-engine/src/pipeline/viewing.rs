@@ -85,7 +85,8 @@ pub fn look(sql: &mut dyn Sql, actor: &Actor, run: &RunRecord) -> StoreResult<La
             return Ok(before.clone());
         }
     }
-    let look = LastLook { run_id: run.run_id.clone(), before: before.map(|before| before.run_id), at: sql.now() };
+    let look =
+        LastLook { run_id: run.run_id.clone(), before: before.map(|before| before.run_id), at: sql.now() };
     let cells: [Cell<'_>; 5] = [
         id.as_str().into(),
         (&actor.0).into(),

@@ -210,7 +210,8 @@ async fn act<T: Send + 'static>(
 }
 
 fn listed(who: &Actor, comments: Vec<Comment>, index: Option<&PatchIndex<'_>>) -> CommentList {
-    let ReviewNote { text, left_out } = index.map(|index| review::note_of(&comments, index)).unwrap_or_default();
+    let ReviewNote { text, left_out } =
+        index.map(|index| review::note_of(&comments, index)).unwrap_or_default();
     let digest = review::digest_of(&comments);
     let comments = comments.into_iter().map(|comment| view(comment, who)).collect();
     CommentList { comments, digest, note: text, left_out }
