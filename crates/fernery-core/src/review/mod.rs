@@ -5,7 +5,7 @@
 
 mod note;
 
-pub use note::{Note, note_of};
+pub use note::{ReviewNote, note_of};
 
 use crate::artifact::{CommentId, RunId};
 use crate::canonical::{self, Digest};

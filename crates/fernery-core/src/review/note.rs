@@ -3,6 +3,7 @@
 
 use super::{Comment, PatchIndex, Place, Side};
 use crate::limits;
+use crate::names::unprintable_in;
 use std::collections::HashMap;
 
 /// What a patch shows of one side of a file.
@@ -19,16 +20,16 @@ const HEAD: &str = "Comments on the last patch:\n";
 
 /// What the next attempt is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Note {
+pub struct ReviewNote {
     pub text: String,
     /// Comments that did not fit; the text says so too.
     pub left_out: usize,
 }
 
 /// The note that these comments make, in the order of files and lines; empty without comments.
-pub fn note_of(comments: &[Comment], patch: &PatchIndex<'_>) -> Note {
+pub fn note_of(comments: &[Comment], patch: &PatchIndex<'_>) -> ReviewNote {
     if comments.is_empty() {
-        return Note::default();
+        return ReviewNote::default();
     }
     let mut ordered: Vec<&Comment> = comments.iter().collect();
     ordered.sort_by_key(|comment| (&comment.place, comment.created_at, &comment.comment_id));
@@ -44,11 +45,11 @@ pub fn note_of(comments: &[Comment], patch: &PatchIndex<'_>) -> Note {
                 1 => "\nOne more comment did not fit into this note.\n".to_string(),
                 more => format!("\n{more} more comments did not fit into this note.\n"),
             });
-            return Note { text, left_out };
+            return ReviewNote { text, left_out };
         }
         text.push_str(&next);
     }
-    Note { text, left_out: 0 }
+    ReviewNote { text, left_out: 0 }
 }
 
 /// The lines of a place; empty where the patch does not show it.
@@ -69,15 +70,29 @@ fn entry(comment: &Comment, shown: &Shown<'_>) -> String {
     let quoted = quoted(&comment.place, shown);
     for line in quoted.iter().take(QUOTED_LINES_MAX) {
         text.push_str("> ");
-        text.extend(line.chars().take(QUOTED_CHARS_MAX));
+        let shown: String = line.chars().take(QUOTED_CHARS_MAX).collect();
+        text.push_str(&visible(&shown));
         text.push_str(if line.chars().nth(QUOTED_CHARS_MAX).is_some() { " …\n" } else { "\n" });
     }
     if quoted.len() > QUOTED_LINES_MAX {
         text.push_str("> …\n");
     }
-    text.push_str(comment.text.trim());
+    text.push_str(&visible(comment.text.trim()));
     text.push('\n');
     text
+}
+
+/// A text in which characters that would not be seen stand by their numbers: a person reads the note before it is sent.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, c) in unprintable_in(text).filter(|(_, c)| !matches!(c, '\n' | '\t')) {
+        shown.push_str(&text[from..at]);
+        shown.push_str(&format!("U+{:04X}", c as u32));
+        from = at + c.len_utf8();
+    }
+    shown.push_str(&text[from..]);
+    shown
 }
 
 #[cfg(test)]
@@ -114,7 +129,7 @@ mod tests {
              \na.sh, lines 2 to 3:\n> echo new\n> echo more\nOne line\nis enough.\n\
              \na.sh, lines 21 to 22:\n> y\n> z\nNot y.\n"
         );
-        assert_eq!(note_of(&[], &index), Note::default());
+        assert_eq!(note_of(&[], &index), ReviewNote::default());
     }
 
     #[test]
@@ -131,6 +146,14 @@ mod tests {
         );
         let fits = note_of(&many[..15], &index);
         assert_eq!((fits.left_out, fits.text.matches(&long).count()), (0, 15));
+    }
+
+    #[test]
+    fn what_would_not_be_seen_is_seen_in_a_note() {
+        let patch = PATCH.replace("+echo new", "+echo \u{202e}new");
+        let index = PatchIndex::of(&patch).unwrap();
+        let note = note_of(&[comment(1, at("a.sh", Side::New, 2, 2), "a\u{1b}[31m\tb\nc")], &index).text;
+        assert!(note.contains("> echo U+202Enew\naU+001B[31m\tb\nc\n"), "{note}");
     }
 
     #[test]

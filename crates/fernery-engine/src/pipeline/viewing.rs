@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Which run a reviewer looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct LastLook {
     /// The newest run that they have looked at.
     pub run_id: RunId,
     /// The one that they had looked at before it.
@@ -53,7 +53,7 @@ pub fn viewed(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId) -> StoreResult
 }
 
 /// Which run of a ticket a reviewer looked at last.
-pub fn look_of(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId) -> StoreResult<Option<Look>> {
+pub fn look_of(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId) -> StoreResult<Option<LastLook>> {
     read(sql, include_str!("sql/look_of.sql"), actor, id)
 }
 
@@ -62,10 +62,10 @@ fn read(
     statement: &'static str,
     actor: &Actor,
     id: &ObjectiveId,
-) -> StoreResult<Option<Look>> {
+) -> StoreResult<Option<LastLook>> {
     let row = sql.one(statement, &[id.as_str().into(), (&actor.0).into()])?;
     row.map(|row| {
-        Ok(Look {
+        Ok(LastLook {
             run_id: row.word("run_id")?,
             before: row.maybe_word("before_run_id")?,
             at: row.at("looked_at")?,
@@ -75,7 +75,7 @@ fn read(
 }
 
 /// A reviewer looks at a run. Looking at it again, or at an earlier one, changes nothing.
-pub fn look(sql: &mut dyn Sql, actor: &Actor, run: &RunRecord) -> StoreResult<Look> {
+pub fn look(sql: &mut dyn Sql, actor: &Actor, run: &RunRecord) -> StoreResult<LastLook> {
     let id = &run.objective_id;
     let before = read(sql, include_str!("sql/look_lock.sql"), actor, id)?;
     if let Some(before) = &before {
@@ -85,7 +85,8 @@ pub fn look(sql: &mut dyn Sql, actor: &Actor, run: &RunRecord) -> StoreResult<Lo
             return Ok(before.clone());
         }
     }
-    let look = Look { run_id: run.run_id.clone(), before: before.map(|before| before.run_id), at: sql.now() };
+    let look =
+        LastLook { run_id: run.run_id.clone(), before: before.map(|before| before.run_id), at: sql.now() };
     let cells: [Cell<'_>; 5] = [
         id.as_str().into(),
         (&actor.0).into(),

@@ -454,6 +454,13 @@ async fn parts_of_ids_and_snoozes_are_read_in_ranges_of_an_index() {
             "dead_letters",
             "(stream=? AND code=? AND (buried_at,job_id)<(?,?))",
         ),
+        (include_str!("../../src/pipeline/sql/comments_of_run.sql"), "comments", "(run_id=?)"),
+        (include_str!("../../src/pipeline/sql/comments_count.sql"), "comments", "(run_id=?)"),
+        (
+            include_str!("../../src/pipeline/sql/viewed_of.sql"),
+            "viewed_files",
+            "(objective_id=? AND reviewer=?)",
+        ),
     ] {
         let plan = plan_of(&db, sql);
         let whole = plan.join("\n");

@@ -94,7 +94,7 @@ fn files_beside_the_database_belong_to_its_owner() {
     let of_the_pipeline = "azollas blueprints objectives blockers decisions events snapshots workorders bundles runs pauses \
                            claims journal unsealed seals captures candidates candidate_captures manifests queries notices fires \
                            deadlines past_attempts landings dependencies hosts snoozes recurrences sign_ins \
-                           stream_stats";
+                           stream_stats comments viewed_files looks";
     for table in of_the_pipeline.split_whitespace() {
         db.execute_batch(&format!("DROP TABLE {table}")).unwrap();
     }

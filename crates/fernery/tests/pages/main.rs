@@ -11,6 +11,7 @@ mod pipeline;
 mod server;
 
 mod browser;
+mod comments;
 mod headers;
 mod live;
 mod names;

@@ -48,7 +48,7 @@ manifest.json has the SHA-256 of every file. The printed digest covers the whole
 `fernery import --digest` detects every change. The folder has tickets, captures, candidates, manifests, queries \
 between azollas and their answers, standing objectives, overdue pauses, the attempts of workorders, lines that come \
 again, snoozes, and which ticket waits for which. It does not \
-have plain jobs, tokens and logs: use a backup for them (`fernery backup`).
+have plain jobs, tokens, logs and comments on patches: use a backup for them (`fernery backup`).
 
 Examples:
   fernery export ./tickets-2026-11

@@ -1,8 +1,11 @@
 //! `fernery run`: runs, the findings of their gates, and whether the gates would decide the same again.
 
+mod comments;
 pub(super) mod diff;
 mod find;
 pub(super) mod logs;
+
+pub(in crate::cli) use comments::of_run as comments_of;
 
 use super::failure::{Failure, Outcome};
 use super::ids;
@@ -11,6 +14,7 @@ use super::screen::{Cell, Screen, counted, json_inert, plain, remark};
 use super::ticket::show::verdict;
 use crate::ticket_words::of_run;
 use clap::Subcommand;
+use comments::Comments;
 use diff::Diff;
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
@@ -47,6 +51,7 @@ Examples:
     },
     Logs(Logs),
     Diff(Diff),
+    Comments(Comments),
     /// Judge stored runs again from their artifacts; exit code 1 if a verdict differs
     #[command(after_help = "\
 Examples:
@@ -106,6 +111,7 @@ pub(super) async fn run(run: Run, client: &Client, screen: Screen) -> Outcome {
         }
         Run::Logs(logs) => logs::run(logs, client, screen).await,
         Run::Diff(diff) => diff::run(diff, client, screen).await,
+        Run::Comments(comments) => comments::run(comments, client, screen).await,
         Run::Replay { id: Some(id), .. } => {
             let id = ids::only_run(client, id).await?;
             let reply = replay(client, id.as_str()).await?;

@@ -3,10 +3,13 @@
 use super::{brief, merge, path};
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::ids;
-use crate::cli::screen::{Screen, plain, remark};
+use crate::cli::run::comments_of;
+use crate::cli::screen::{Screen, counted, plain, remark};
 use crate::ticket_words::passed_run;
 use fernery_client::client::Reply;
-use fernery_client::wire::{ConfirmRequest, DecisionResponse, ObjectiveView, ReopenRequest};
+use fernery_client::wire::{
+    ConfirmRequest, DecisionResponse, ObjectiveDetail, ObjectiveView, ReadComments, ReopenRequest,
+};
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::{Objective, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::inbox::deadline::is_cancelled;
@@ -119,14 +122,42 @@ pub(in crate::cli) async fn confirm(
 /// Reopens the current content: this is an approval of it.
 pub(in crate::cli) async fn reopen(
     id: &ObjectiveId,
-    (note, from_scratch): (String, bool),
+    (note, with_comments): (Option<String>, bool),
+    from_scratch: bool,
     client: &Client,
     screen: Screen,
 ) -> Outcome {
-    let Some(approval) = brief(client, id).await?.approval else {
+    let ticket = brief(client, id).await?;
+    let Some(approval) = &ticket.approval else {
         return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
     };
-    let body =
-        ReopenRequest { digest: approval.digest, note, record_id: record(), from_scratch, comments: None };
+    let digest = approval.digest;
+    let (said, comments) = if with_comments { commented(id, &ticket, client).await? } else { (None, None) };
+    let note: Vec<String> = [note, said].into_iter().flatten().collect();
+    let body = ReopenRequest { digest, note: note.join("\n\n"), record_id: record(), from_scratch, comments };
     act(id, "reopen", &body, client, screen).await
+}
+
+/// The note that the comments on the last run make, and which comments these are.
+async fn commented(
+    id: &ObjectiveId,
+    ticket: &ObjectiveDetail,
+    client: &Client,
+) -> Outcome<(Option<String>, Option<ReadComments>)> {
+    let last =
+        ticket.runs.last().and_then(|run| run["run_id"].as_str()).and_then(|id| id.parse::<RunId>().ok());
+    let run_id = last.ok_or_else(|| Failure::conflict(format!("{id} has no run with comments")))?;
+    let list = comments_of(client, run_id.as_str()).await?.read()?;
+    if list.comments.is_empty() {
+        return Err(Failure::conflict(format!("the last run of {id} has no comments"))
+            .hint(format_args!("fernery run comments {id} --file PATH --line N --text TEXT adds one")));
+    }
+    remark(&format!("{} in the note", counted(list.comments.len() - list.left_out, "comment")));
+    if list.left_out > 0 {
+        remark(&format!(
+            "{} did not fit into it, which it says at its end",
+            counted(list.left_out, "comment")
+        ));
+    }
+    Ok((Some(list.note), Some(ReadComments { run_id, digest: list.digest })))
 }

@@ -199,14 +199,23 @@ Examples:
     #[command(after_help = "\
 Examples:
   fernery ticket reopen WEB-17 --note 'the footer overlaps on small screens'
-  fernery ticket reopen WEB-17 --from-scratch --note 'use the grid instead'")]
+  fernery ticket reopen WEB-17 --from-scratch --note 'use the grid instead'
+  fernery ticket reopen WEB-17 --with-comments    what reviewers say about its patch")]
     Reopen {
         /// The ticket's id
         #[arg(value_parser = ids::ticket_name)]
         id: ObjectiveId,
         /// What is missing: the next executor reads it
-        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-        note: String,
+        #[arg(
+            long,
+            value_name = "TEXT",
+            allow_hyphen_values = true,
+            required_unless_present = "with_comments"
+        )]
+        note: Option<String>,
+        /// Add the comments on its last run to the note
+        #[arg(long)]
+        with_comments: bool,
         /// Start from the base branch, not from the last patch
         #[arg(long)]
         from_scratch: bool,

@@ -13,7 +13,7 @@ use fernery_client::wire::{
 use fernery_core::artifact::{CommentId, RunId, RunRecord, WorkorderId};
 use fernery_core::canonical::Digest;
 use fernery_core::pipeline::Violation;
-use fernery_core::review::{self, Comment, Note, PatchIndex, Place, Side};
+use fernery_core::review::{self, Comment, PatchIndex, Place, ReviewNote, Side};
 use fernery_engine::StoreError;
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::{Actor, Answer};
@@ -210,7 +210,8 @@ async fn act<T: Send + 'static>(
 }
 
 fn listed(who: &Actor, comments: Vec<Comment>, index: Option<&PatchIndex<'_>>) -> CommentList {
-    let Note { text, left_out } = index.map(|index| review::note_of(&comments, index)).unwrap_or_default();
+    let ReviewNote { text, left_out } =
+        index.map(|index| review::note_of(&comments, index)).unwrap_or_default();
     let digest = review::digest_of(&comments);
     let comments = comments.into_iter().map(|comment| view(comment, who)).collect();
     CommentList { comments, digest, note: text, left_out }

@@ -274,34 +274,100 @@ function palette() {
   byId("palette-q").select();
 }
 
-// Files of a patch that were read ---------------------------------------------------------------------------------------------
+// Review -------------------------------------------------------------------------------------------------------------------
 
-// A file that was closed stays closed in this browser, also in the next attempt, as long as its content is the same.
-const READ_MAX = 2000;
+// Says that a file was viewed, or not after all; it closes or opens when the server has kept it.
+async function view(event) {
+  const form = event.target.closest("form[data-viewed]");
+  if (!form) return;
+  event.preventDefault();
+  const [fields, button] = [new URLSearchParams(new FormData(form)), form.querySelector("button")];
+  const isViewed = fields.get("viewed") === "yes";
+  button.disabled = true;
+  const answer = await fetch(form.action, { method: "POST", body: fields, redirect: "manual" }).catch(() => null);
+  button.disabled = false;
+  if (answer?.type !== "opaqueredirect") { form.submit(); return; }
+  form.elements.viewed.value = isViewed ? "no" : "yes";
+  button.textContent = isViewed ? "Not viewed" : "Viewed";
+  const file = form.closest("details");
+  file.open = !isViewed;
+  if (isViewed) file.querySelector("summary").focus();
+  const of = document.querySelector(`[data-viewed-of="${CSS.escape(form.dataset.viewed)}"]`);
+  if (of) of.textContent = isViewed ? "viewed" : "";
+  const count = byId("viewed-count");
+  if (!count) return;
+  count.dataset.viewed = Number(count.dataset.viewed) + (isViewed ? 1 : -1);
+  count.textContent = `${count.dataset.viewed} of ${count.dataset.files} viewed`;
+  say(count.textContent);
+}
 
-function keepRead() {
-  const files = [...document.querySelectorAll("details[data-read]")];
-  if (files.length === 0) return;
-  let read = [];
-  try { read = JSON.parse(localStorage.getItem("read") || "[]"); } catch { return; }
-  const known = new Set(read);
-  const count = () => { byId("read-count").textContent = `${files.filter((file) => !file.open).length} of ${files.length} read`; };
-  for (const file of files) {
-    if (known.has(file.dataset.read)) file.open = false;
-    file.addEventListener("toggle", () => {
-      known.delete(file.dataset.read);
-      if (!file.open) known.add(file.dataset.read);
-      try { localStorage.setItem("read", JSON.stringify([...known].slice(-READ_MAX))); } catch { /* not kept */ }
-      count();
-    });
-  }
-  count();
+// The line of a cell with a number: its side, its number and its row.
+function lineOf(cell) {
+  const row = cell?.closest?.("table.diff tr:not(.h):not(.c)");
+  if (!row || !byId("comment-template") || !row.closest("details")?.querySelector("[data-comment]")) return null;
+  const across = row.closest("table").classList.contains("beside");
+  const places = across ? { 0: "old", 2: "new" } : { 0: "old", 1: "new" };
+  let place = cell.cellIndex;
+  if (!(place in places)) return null;
+  if (!across && !row.cells[place].textContent) place = 1 - place;
+  const number = Number(row.cells[place].textContent);
+  const only = row.closest("table").dataset.lines;
+  const shown = only === undefined || places[place] === "new" && only.split(" ").some((range) => { const [from, to] = range.split("-").map(Number); return from <= number && number <= to; });
+  return number && shown ? { row, side: places[place], number } : null;
+}
+
+let from = null;
+let chosen = null;
+
+function comment(first, last) {
+  if (first.side !== last.side || first.row.closest("table") !== last.row.closest("table")) first = last;
+  if (first.number > last.number) [first, last] = [last, first];
+  const typed = chosen?.row.querySelector("textarea").value || "";
+  leave();
+  const file = last.row.closest("details").querySelector("[data-comment]");
+  const row = document.createElement("tr");
+  row.className = "c";
+  const cell = row.insertCell();
+  cell.colSpan = last.row.cells.length;
+  cell.append(byId("comment-template").content.cloneNode(true));
+  const form = cell.querySelector("form");
+  form.action = file.dataset.comment;
+  const id = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const fields = { act_id: id, file: file.dataset.file, side: first.side, first_line: first.number, last_line: last.number, text: typed };
+  for (const [name, value] of Object.entries(fields)) form.elements[name].value = value;
+  const lines = first.number === last.number ? `line ${first.number}` : `lines ${first.number} to ${last.number}`;
+  form.querySelector("[data-lines-said]").textContent = `Comment on ${lines}${first.side === "old" ? " before the patch" : ""}`;
+  form.querySelector("[data-leave]").addEventListener("click", leave);
+  last.row.after(row);
+  let at = first.row;
+  while (at && at !== row) { at.classList.add("chosen"); at = at.nextElementSibling; }
+  chosen = { first, row };
+  form.elements.text.focus();
+}
+
+function leave() {
+  chosen?.row.remove();
+  chosen = null;
+  document.querySelectorAll("tr.chosen").forEach((row) => row.classList.remove("chosen"));
+}
+
+function review() {
+  document.addEventListener("submit", view);
+  if (!byId("comment-template")) return;
+  main.classList.add("commentable");
+  main.addEventListener("mousedown", (event) => { from = lineOf(event.target); if (from) event.preventDefault(); });
+  main.addEventListener("mouseup", (event) => {
+    const to = lineOf(event.target);
+    const first = event.shiftKey && chosen ? chosen.first : from;
+    from = null;
+    if (to && first) comment(first, to);
+  });
 }
 
 // Start --------------------------------------------------------------------------------------------------------------------
 
 dress(document);
-keepRead();
+review();
 if (signedIn) {
   document.addEventListener("keydown", key);
   document.addEventListener("click", (event) => closeMenus(event.target));
@@ -311,7 +377,7 @@ if (signedIn) {
 // A form that was sent is not sent twice by an impatient hand; its act would count once anyway.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "post") return;
+  if (form.method !== "post" || event.defaultPrevented) return;
   if (form.dataset.sent) { event.preventDefault(); return; }
   form.dataset.sent = "yes";
   window.addEventListener("pageshow", () => { delete form.dataset.sent; }, { once: true });
