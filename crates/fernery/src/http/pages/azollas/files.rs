@@ -42,7 +42,6 @@ pub(super) struct Files {
 
 /// What a reload said.
 pub(super) struct ReloadSaid {
-    pub(super) applied: bool,
     pub(super) changes: Vec<Change>,
     pub(super) mistakes: Vec<Line>,
 }
@@ -68,11 +67,11 @@ pub(super) async fn reload(visit: &Visit) -> Result<(u16, ReloadSaid), Refused> 
     match ask(visit, false).await {
         Ok(answer) => {
             let changes = answer.azollas.into_iter().map(change).collect();
-            Ok((200, ReloadSaid { applied: answer.applied, changes, mistakes: Vec::new() }))
+            Ok((200, ReloadSaid { changes, mistakes: Vec::new() }))
         }
         Err(refused) if is_answer(&refused) => {
             let mistakes = mistakes(&refused);
-            Ok((refused.code.status(), ReloadSaid { applied: false, changes: Vec::new(), mistakes }))
+            Ok((refused.code.status(), ReloadSaid { changes: Vec::new(), mistakes }))
         }
         Err(refused) => Err(refused),
     }
