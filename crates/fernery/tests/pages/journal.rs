@@ -123,7 +123,7 @@ async fn the_end_of_the_chain_is_checked(server: TestServer) {
     // Somebody with the keys to the database writes a seal that does not follow.
     let forged = |sql: &mut dyn fernery_engine::pipeline::Sql| {
         journal::note(sql, "somebody", Act::Approved, "T-1", &json!({}))?;
-        let statement = "INSERT INTO seals (place, entry_id, hash) VALUES ($1, $2, $3)";
+        let statement = "INSERT INTO seals (place, entry_id, hash) VALUES ($1, $2, $3) RETURNING place";
         let hash = "0".repeat(64);
         sql.write("the journal", statement, &[9.into(), "forged".into(), (&hash).into()])
     };
