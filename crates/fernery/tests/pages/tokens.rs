@@ -1,6 +1,6 @@
 //! Tokens and sessions: made, shown once, ended.
 
-use crate::browser::{Browser, Site, signed_in, words};
+use crate::browser::{Browser, Site, form, signed_in, words};
 use crate::server::{Answer, TestServer};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -43,6 +43,8 @@ async fn a_token_is_made_once_and_shown_once(server: TestServer) {
     assert_eq!((again.status, secret(&again)), (409, None), "sent twice, made once: {}", words(&again.body));
     let all = tokens(&server).await;
     assert_eq!(all.len(), had + 1);
+    let id = |page: &Answer| form(&page.body, "/tokens").into_iter().find(|(name, _)| name == "token_id");
+    assert_ne!(id(&page), id(&again), "the next one can be made");
     let row = all.iter().find(|row| row["name"] == "gpu <box>").expect("a row");
     assert_eq!(row["streams"], json!(["gpu", "build:*"]));
     assert!(row["expires_at"].is_string(), "{row}");
@@ -92,6 +94,7 @@ async fn a_token_and_a_session_are_ended(server: TestServer) {
     assert_eq!(theirs.get(&site, "/").await.status, 401, "its sessions end");
     let page = open(&mut browser, &site).await;
     assert!(words(&page.body).contains("Revoked or expired: 1"), "{}", words(&page.body));
+    assert_eq!(page.body.matches("data-row id=\"session-").count(), 2, "a session ends with its token");
     let sessions = server.get("/v1/sessions").await.json()["sessions"].as_array().expect("sessions").clone();
     let own = page
         .body

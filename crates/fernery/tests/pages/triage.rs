@@ -166,7 +166,11 @@ async fn an_edit_keeps_what_it_does_not_name_and_a_refused_one_is_not_lost(serve
     );
     assert!(edit.contains("value=\"some day\"") && edit.contains("field-problem"), "{edit}");
     let before = read(&server, &ids[0]).await;
-    assert_eq!((&before["title"], &before["importance"]), (&json!("buy milk"), &json!(2)), "nothing was changed");
+    assert_eq!(
+        (&before["title"], &before["importance"]),
+        (&json!("buy milk"), &json!(2)),
+        "nothing was changed"
+    );
     let saved = browser.submit(&site, &refused, &act, &typed("Buy oat milk", "2026-12-01")).await;
     assert_eq!(location(&saved), format!("/candidate/{}", ids[0]), "it stays to be decided about");
     let after = read(&server, &ids[0]).await;
