@@ -3,6 +3,7 @@
 
 use crate::fresh_database::{FreshDatabase, fresh_database};
 use fernery::http::{self, Running, ServeSettings, ensure_token_files, token_path};
+use fernery::workers::{Pipeline, Surroundings, blueprints};
 use fernery_client::wire::Role;
 use fernery_engine::store::StoreSettings;
 use fernery_engine::store::sqlite::SqliteStore;
@@ -10,7 +11,7 @@ use fernery_engine::{Database, Engine, EngineSettings, door};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -110,11 +111,40 @@ impl TestServer {
     }
 
     pub async fn build(backend: Backend, change: impl FnOnce(&mut ServeSettings)) -> Self {
+        let (folder, engine, hand) = Self::opened(backend).await;
+        Self::serving(folder, engine, hand, change).await
+    }
+
+    /// A server whose workers run these files of its folder, each a name and a text.
+    pub async fn working(backend: Backend, files: &[(&str, &str)]) -> (Self, Pipeline) {
+        let (folder, engine, hand) = Self::opened(backend).await;
+        let paths: Vec<PathBuf> = files.iter().map(|(name, _)| folder.path().join(name)).collect();
+        for (path, (_, text)) in paths.iter().zip(files) {
+            std::fs::write(path, text).expect("a file");
+        }
+        let read = blueprints(&paths).expect("blueprints");
+        let around = Surroundings { azollas: Some(paths), ..Surroundings::default() };
+        let data = folder.path().join("data");
+        let workers = Pipeline::start(engine.clone(), read, data, around).await.expect("workers");
+        let view = workers.view();
+        (Self::serving(folder, engine, hand, |settings| settings.pipeline = view).await, workers)
+    }
+
+    async fn opened(backend: Backend) -> (TempDir, Engine, Hand) {
         let folder = tempfile::tempdir().expect("a folder");
         let (engine, hand) = match backend {
             Backend::Sqlite => on_sqlite(folder.path()),
             Backend::Postgres => on_postgres().await,
         };
+        (folder, engine, hand)
+    }
+
+    async fn serving(
+        folder: TempDir,
+        engine: Engine,
+        hand: Hand,
+        change: impl FnOnce(&mut ServeSettings),
+    ) -> Self {
         ensure_token_files(&engine, folder.path()).await.expect("token files");
         let token = |role| {
             let text = std::fs::read_to_string(token_path(folder.path(), role)).expect("a token file");

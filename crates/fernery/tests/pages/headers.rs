@@ -20,6 +20,11 @@ async fn every_page_has_the_headers_of_a_page() {
         (&site, "/dead"),
         (&site, "/dead?code=E"),
         (&site, "/workers"),
+        (&site, "/triage"),
+        (&site, "/manifests"),
+        (&site, "/azollas"),
+        (&site, "/journal"),
+        (&site, "/tokens"),
         (&site, "/nowhere"),
         (&site, "/sign-in"),
         (&shared, "/"),
@@ -93,5 +98,30 @@ async fn a_page_is_asked_for_alone_to_bring_it_up_to_date() {
     let alone = browser.get(&site, "/?part=main").await;
     assert!(alone.body.trim_start().starts_with("<main "), "{}", alone.body);
     assert!(!alone.body.contains("<nav"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_page_of_the_navigation_is_there_for_who_sees_it() {
+    let server = TestServer::start().await;
+    let viewer = server.token("viewer").await;
+    for (token, count) in [(&server.operator, 12), (&viewer, 11)] {
+        let (mut browser, site) = signed_in(&server, token).await;
+        let page = browser.get(&site, "/keys").await.body;
+        let nav =
+            page.split("<nav").nth(1).and_then(|rest| rest.split("</nav>").next()).expect("a navigation");
+        let doors: Vec<&str> = nav.split("<a ").skip(1).collect();
+        assert_eq!(doors.len(), count, "{nav}");
+        let mut keys: Vec<&str> = doors.iter().map(|door| attribute(door, "data-go")).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count, "each has a key of its own");
+        for path in doors.iter().map(|door| attribute(door, "href")) {
+            assert_eq!(browser.get(&site, path).await.status, 200, "{path}");
+            assert!(page.matches(&format!("href=\"{path}\"")).count() >= 2, "{path} is in the help");
+        }
+        let found = browser.get(&site, "/find?q=journal").await.body;
+        assert!(found.contains("<a href=\"/journal\">"), "the palette finds pages: {found}");
+    }
     server.stop().await;
 }

@@ -4,20 +4,28 @@
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod fresh_database;
+#[path = "../http/inbox.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod inbox;
 #[path = "../http/pipeline.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod pipeline;
 #[path = "../http/server.rs"]
 mod server;
 
+mod azollas;
 mod browser;
 mod comments;
 mod headers;
+mod journal;
 mod live;
+mod manifests;
 mod names;
 mod now;
 mod queue;
 mod review;
 mod sign_in;
 mod tickets;
+mod tokens;
+mod triage;
 mod worked;

@@ -16,6 +16,7 @@ crate::on_both_backends!(
     approving_wants_somebody_who_signed_in_a_short_while_ago,
     the_board_shows_what_the_filter_means,
     hostile_criteria_are_shown_and_do_nothing,
+    the_repository_of_a_ticket_is_edited_and_the_rest_is_kept,
 );
 
 async fn ready(server: &TestServer) -> (Browser, Site) {
@@ -300,4 +301,24 @@ async fn the_forms_of_a_ticket_are_those_that_are_possible_now(server: TestServe
     let page = browser.get(&site, "/ticket/T").await;
     leads(&browser.submit(&site, &page, "/ticket/T/unblock", &[("all", "yes")]).await, "/ticket/T");
     assert_eq!(read(&server, "T").await["objective"]["status"], "NEW");
+    server.stop().await;
+}
+
+async fn the_repository_of_a_ticket_is_edited_and_the_rest_is_kept(server: TestServer) {
+    let (mut browser, site) = ready(&server).await;
+    let ticket = json!({
+        "objective_id": "T-1", "azolla_id": "tasks", "title": "x", "metadata": { "repo_ref": "app", "labels": ["web"] },
+    });
+    assert_eq!(server.post("/v1/objectives", &ticket).await.status, 201);
+    let page = browser.get(&site, "/ticket/T-1").await;
+    assert!(page.body.contains("<option selected>app</option>"), "{}", page.body);
+    let typed =
+        |repo: &'static str| [("title", "y"), ("importance", "2"), ("urgency", "2"), ("repo_ref", repo)];
+    let edit = "/ticket/T-1/edit";
+    leads(&browser.submit(&site, &page, edit, &typed("app")).await, "/ticket/T-1");
+    let facts = read(&server, "T-1").await["objective"]["metadata"].clone();
+    assert_eq!(facts, json!({ "repo_ref": "app", "labels": ["web"] }), "nobody chose another one");
+    leads(&browser.submit(&site, &page, edit, &typed("")).await, "/ticket/T-1");
+    assert_eq!(read(&server, "T-1").await["objective"]["metadata"], json!({ "labels": ["web"] }));
+    server.stop().await;
 }

@@ -20,7 +20,7 @@ pub(super) struct Part {
 }
 
 /// The change of one azolla.
-pub(super) struct Change {
+pub(super) struct FileChange {
     pub(super) azolla: String,
     pub(super) told: Line,
     pub(super) parts: Vec<Part>,
@@ -32,7 +32,7 @@ pub(super) struct Change {
 
 /// What a look at the files showed.
 pub(super) struct Files {
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<FileChange>,
     /// Why they cannot be applied, or were not looked at.
     pub(super) mistakes: Vec<Line>,
     /// A reload would change something.
@@ -42,8 +42,7 @@ pub(super) struct Files {
 
 /// What a reload said.
 pub(super) struct ReloadSaid {
-    pub(super) applied: bool,
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<FileChange>,
     pub(super) mistakes: Vec<Line>,
 }
 
@@ -68,11 +67,11 @@ pub(super) async fn reload(visit: &Visit) -> Result<(u16, ReloadSaid), Refused> 
     match ask(visit, false).await {
         Ok(answer) => {
             let changes = answer.azollas.into_iter().map(change).collect();
-            Ok((200, ReloadSaid { applied: answer.applied, changes, mistakes: Vec::new() }))
+            Ok((200, ReloadSaid { changes, mistakes: Vec::new() }))
         }
         Err(refused) if is_answer(&refused) => {
             let mistakes = mistakes(&refused);
-            Ok((refused.code.status(), ReloadSaid { applied: false, changes: Vec::new(), mistakes }))
+            Ok((refused.code.status(), ReloadSaid { changes: Vec::new(), mistakes }))
         }
         Err(refused) => Err(refused),
     }
@@ -94,10 +93,10 @@ fn mistakes(refused: &Refusal) -> Vec<Line> {
         .collect()
 }
 
-fn change(change: AzollaChange) -> Change {
+fn change(change: AzollaChange) -> FileChange {
     let said = told(&change);
     let ticket = |id: &fernery_core::artifact::ObjectiveId| (Id::of(id), api("/ticket/", id.as_str(), ""));
-    Change {
+    FileChange {
         azolla: change.azolla_id.to_string(),
         told: Line(said),
         parts_more: change.difference.len().saturating_sub(PARTS_MAX),

@@ -5,7 +5,7 @@ use super::super::reply::PageReply;
 use super::super::show::Line;
 use super::super::trouble::Said;
 use super::super::visit::{Shown, Visit, api};
-use super::{Made, last_operator, page};
+use super::{MadeToken, last_operator, page};
 use crate::http::access::token::TokenText;
 use crate::http::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{NewTokenResponse, SessionInfo, TokenInfo, TokenList};
@@ -24,7 +24,7 @@ pub(super) fn new_id() -> String {
 pub(in crate::http::pages) async fn make(visit: Visit) -> Shown {
     match made(&visit).await {
         Ok(NewTokenResponse { token, info }) => {
-            let made = Made { name: Line(info.name), role: info.role, secret: token };
+            let made = MadeToken { name: Line(info.name), role: info.role, secret: token };
             page(&visit, 201, Some(made), Said::default()).await
         }
         Err(refused) if refused.code.status() < 500 => {

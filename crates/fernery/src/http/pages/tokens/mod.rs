@@ -8,6 +8,7 @@ use super::frame::Frame;
 use super::show::{Id, Line, Ways, When};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
+use crate::http::problem::Code;
 use askama::Template;
 use fernery_client::wire::{Role, SessionInfo, SessionList, TokenInfo, TokenList};
 use fernery_core::Timestamp;
@@ -46,7 +47,7 @@ struct Session {
 }
 
 /// A token that was made just now.
-pub(super) struct Made {
+pub(super) struct MadeToken {
     pub(super) name: Line,
     pub(super) role: Role,
     pub(super) secret: String,
@@ -62,7 +63,7 @@ struct Tokens {
     ended_more: usize,
     sessions: Vec<Session>,
     sessions_more: usize,
-    made: Option<Made>,
+    made: Option<MadeToken>,
     roles: Vec<&'static str>,
     /// The id that the next token gets: a form that is sent twice makes one.
     token_id: String,
@@ -75,15 +76,16 @@ pub(super) async fn show(visit: Visit) -> Shown {
     page(&visit, 200, None, Said::default()).await
 }
 
-async fn page(visit: &Visit, status: u16, made: Option<Made>, said: Said) -> Shown {
+async fn page(visit: &Visit, status: u16, made: Option<MadeToken>, said: Said) -> Shown {
     let list: TokenList = visit.get("/v1/tokens", &[]).await?;
     let sessions: SessionList = visit.get("/v1/sessions", &[]).await?;
     let own = visit.signed_in.as_ref().map(|signed_in| &signed_in.session);
     let (own_token, own_session) =
         own.map_or(("", ""), |own| (own.token_id.as_str(), own.session_id.as_str()));
-    let names: HashMap<String, String> =
-        list.tokens.iter().map(|token| (token.token_id.clone(), token.name.clone())).collect();
     let now = door::wall_clock();
+    let working = list.tokens.iter().filter(|token| works(token, now));
+    let names: HashMap<String, String> =
+        working.map(|token| (token.token_id.clone(), token.name.clone())).collect();
     let last_operator = last_operator(&list.tokens, now).map(str::to_string);
     let rows = list.tokens.into_iter().map(|token| {
         let last = last_operator.as_deref() == Some(token.token_id.as_str());
@@ -99,8 +101,12 @@ async fn page(visit: &Visit, status: u16, made: Option<Made>, said: Said) -> Sho
         more
     };
     let (ended_more, working_more) = (cut(&mut ended), cut(&mut working));
-    let signed_in: Vec<Session> =
-        sessions.sessions.into_iter().map(|of| session(of, own_session, &names)).collect();
+    // A session ends with its token.
+    let open = sessions.sessions.into_iter().filter_map(|of| {
+        let name = names.get(&of.token_id)?;
+        Some(session(of, own_session, name))
+    });
+    let signed_in: Vec<Session> = open.collect();
     // A form that was refused keeps what was typed; a token that was made starts a new one.
     let typed = if made.is_none() { visit.form.clone() } else { Fields::default() };
     let tokens = Tokens {
@@ -112,7 +118,11 @@ async fn page(visit: &Visit, status: u16, made: Option<Made>, said: Said) -> Sho
         sessions_more: signed_in.len().saturating_sub(ROWS_MAX),
         sessions: signed_in.into_iter().take(ROWS_MAX).collect(),
         roles: Role::ALL.iter().map(|role| role.as_str()).collect(),
-        token_id: typed.filled("token_id").map_or_else(acts::new_id, str::to_string),
+        // After a conflict the form is one for another token.
+        token_id: typed
+            .filled("token_id")
+            .filter(|_| status != Code::Conflict.status())
+            .map_or_else(acts::new_id, str::to_string),
         made,
         typed,
         said,
@@ -126,14 +136,13 @@ async fn page(visit: &Visit, status: u16, made: Option<Made>, said: Said) -> Sho
     visit.show_as(status, &tokens)
 }
 
+fn works(token: &TokenInfo, now: Timestamp) -> bool {
+    token.revoked_at.is_none() && token.expires_at.is_none_or(|expires| expires > now)
+}
+
 /// The one token of an operator that works, if there is no other.
 fn last_operator(tokens: &[TokenInfo], now: Timestamp) -> Option<&str> {
-    let works = |token: &&TokenInfo| {
-        token.role == Role::Operator
-            && token.revoked_at.is_none()
-            && token.expires_at.is_none_or(|expires| expires > now)
-    };
-    let mut working = tokens.iter().filter(works);
+    let mut working = tokens.iter().filter(|token| token.role == Role::Operator && works(token, now));
     match (working.next(), working.next()) {
         (Some(only), None) => Some(&only.token_id),
         _ => None,
@@ -170,12 +179,12 @@ fn row(token: TokenInfo, own: &str, now: Timestamp) -> Row {
     }
 }
 
-fn session(of: SessionInfo, own: &str, names: &HashMap<String, String>) -> Session {
+fn session(of: SessionInfo, own: &str, token: &str) -> Session {
     let path = api("/v1/sessions/", &of.session_id, "");
     Session {
         own: of.session_id == own,
         shown: Id::of(&of.session_id),
-        token: Line::of(names.get(&of.token_id).unwrap_or(&of.token_id)),
+        token: Line::of(token),
         since: When(of.created_at),
         ends: When(of.expires_at),
         ways: Ways::call("DELETE", &path),
