@@ -17,13 +17,18 @@ async fn the_main_pages_have_their_picture_taken() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let (stage, browser) = (Stage::set(Words::plain()), Chromium::start().await);
     let site = stage.sign_in(&browser).await;
+    browser.tools("Emulation.setScrollbarsHidden", json!({ "hidden": true })).await;
+    // A ticket leads to its last run.
+    browser.open(&format!("{site}/review/WEB-1")).await;
+    let review = browser.path().await;
+    let beside = format!("{review}?view=split");
     let pages = [
         ("now", "/", "light", 1_280, 800),
         ("board", "/board", "dark", 1_280, 800),
         ("ticket", "/ticket/WEB-3", "light", 1_280, 900),
         ("approve", "/approve/WEB-6", "light", 1_280, 900),
-        ("review", "/review/WEB-1", "light", 1_280, 1_000),
-        ("review-dark", "/review/WEB-1?view=split", "dark", 1_280, 1_000),
+        ("review", review.as_str(), "light", 1_280, 1_000),
+        ("review-dark", beside.as_str(), "dark", 1_280, 1_000),
         ("streams", "/streams", "light", 1_280, 560),
         ("jobs", "/jobs", "dark", 1_280, 800),
         ("dead", "/dead", "light", 1_280, 640),
