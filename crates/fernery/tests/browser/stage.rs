@@ -77,7 +77,7 @@ impl Stage {
     }
 
     fn tickets(&self, &Words { line, prose, .. }: &Words) {
-        let script = "mock: write greet.sh #!/bin/sh\\nname=${1:-world}\\necho \"Hello, $name!\"\nmock: replace check.sh Goodbye => Hello";
+        let script = "mock: write greet.sh #!/bin/sh\\nname=${1:-world}\\necho \"Hello, $name!\"\nmock: first replace check.sh Goodbye => Hello";
         let criteria =
             prose("- `sh greet.sh` says hello to the world\n- `sh greet.sh Ada` says hello to Ada");
         let said = format!("mock: say {}", prose("The check looked for the wrong word."));
