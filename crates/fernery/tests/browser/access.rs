@@ -84,6 +84,12 @@ async fn no_page_runs_out_of_a_phone_or_of_a_screen_at_double_size() {
             if let Some(wide) = wide.as_str() {
                 wrong.push(format!("{} at {what}: {wide}", place.row));
             }
+            // Whoever reads on has the screen for the page.
+            let top = "scrollTo(0, document.body.scrollHeight); const top = document.querySelector('.top').getBoundingClientRect();
+                       return scrollY < top.height || top.bottom <= innerHeight / 6";
+            if browser.script(top).await != true {
+                wrong.push(format!("{} at {what}: the top stays in the way", place.row));
+            }
         }
     }
     assert!(wrong.is_empty(), "{} run out:\n{}", wrong.len(), wrong.join("\n"));

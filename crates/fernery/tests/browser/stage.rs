@@ -77,10 +77,10 @@ impl Stage {
     }
 
     fn tickets(&self, &Words { line, prose, .. }: &Words) {
-        let script = "mock: write greet.sh #!/bin/sh\\nname=${1:-world}\\necho \"Hello, $name!\"\\n\nmock: write README.md # Greet\\n\\nSays hello to whoever is named, or to the world.\\n";
+        let script = "mock: write greet.sh #!/bin/sh\\nname=${1:-world}\\necho \"Hello, $name!\"\nmock: first replace check.sh Goodbye => Hello";
         let criteria =
             prose("- `sh greet.sh` says hello to the world\n- `sh greet.sh Ada` says hello to Ada");
-        let said = format!("mock: say {}", prose("I wrote the script first and then its page."));
+        let said = format!("mock: say {}", prose("The check looked for the wrong word."));
         let made = [&criteria, script, &said].map(String::from).join("\n");
         self.ticket(
             "WEB-1",
@@ -88,7 +88,7 @@ impl Stage {
             &made,
             json!({ "importance": 1 }),
         );
-        let merged = [&prose("the greeting is short"), "mock: write greeting.txt Hi\\n"].map(String::from);
+        let merged = [&prose("the greeting is short"), "mock: write greeting.txt Hi"].map(String::from);
         self.ticket("WEB-2", &line("Shorten the greeting"), &merged.join("\n"), json!({}));
         let asks = format!("mock: ask {}", prose("Which languages should it greet in?"));
         self.ticket("WEB-3", &line("Greet in more languages"), &asks, json!({}));
@@ -114,9 +114,9 @@ impl Stage {
         for id in ["WEB-3", "WEB-5"] {
             self.yard.until(id, "blocked", |of| of["objective"]["status"] == "BLOCKED");
         }
-        let note = prose("Take the name from the environment too.");
+        let note = prose("Keep a list of names too.");
         self.server()
-            .run(["ticket", "reopen", "WEB-1", "--note", &format!("{note}\nmock: write env.txt NAME\\n")])
+            .run(["ticket", "reopen", "WEB-1", "--note", &format!("{note}\nmock: write names.txt Ada")])
             .exits(0);
         self.yard.until("WEB-1", "done again", |of| {
             of["objective"]["status"] == "DONE" && of["runs"].as_array().is_some_and(|runs| runs.len() == 2)
