@@ -13,7 +13,7 @@ const PARTS_MAX: usize = 100;
 const VOIDED_SHOWN: usize = 20;
 
 /// A part that differs.
-pub(super) struct Part {
+pub(super) struct FilePart {
     pub(super) path: Line,
     pub(super) before: Line,
     pub(super) now: Line,
@@ -23,7 +23,7 @@ pub(super) struct Part {
 pub(super) struct FileChange {
     pub(super) azolla: String,
     pub(super) told: Line,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<FilePart>,
     pub(super) parts_more: usize,
     /// Tickets that have to be approved again: how they are shown, and their pages.
     pub(super) voided: Vec<(Id, String)>,
@@ -106,13 +106,13 @@ fn change(change: AzollaChange) -> FileChange {
     }
 }
 
-fn part(of: &Difference) -> Part {
+fn part(of: &Difference) -> FilePart {
     let value = |value: &Value| match value {
         Value::Null => Line::of("nothing"),
         Value::String(text) => Line::of(text),
         other => Line::of(other),
     };
-    Part {
+    FilePart {
         path: Line(of.path.trim_start_matches('/').replace('/', ".")),
         before: value(&of.before),
         now: value(&of.now),
