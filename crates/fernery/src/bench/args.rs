@@ -17,6 +17,7 @@ Examples:
   fernery bench --only latency,memory --check
   fernery bench --only agents --tickets 30 --objects-mb 500
   fernery bench --only orient --objectives 100000
+  fernery bench --only pages --history 1000000 --objectives 100000
   fernery bench --backend postgres \\
     --database postgres://me@localhost/scratch --json")]
 pub(crate) struct BenchArgs {
@@ -38,21 +39,24 @@ pub(crate) struct BenchArgs {
     /// Jobs that wait in the flatness figure.
     #[arg(long, default_value_t = 1_000_000)]
     pub(super) backlog: usize,
-    /// Finished jobs in history in the flatness figure (the full measure is 5000000).
+    /// Finished jobs in history in the flatness figure (the full measure is 5000000) and in those of pages (10000000).
     #[arg(long, default_value_t = 0)]
     pub(super) history: usize,
-    /// Runs of the flatness figure; the median counts.
+    /// Runs of the flatness figure and of those about open tabs; the median counts.
     #[arg(long, default_value_t = 3)]
     pub(super) runs: usize,
     /// Claims that wait at once in the memory figure.
     #[arg(long, default_value_t = 10_000)]
     pub(super) polls: usize,
-    /// Objectives in the database for the flatness figures of the pipeline (0 leaves these figures out), and for orient.
+    /// Objectives in the database for the flatness figures of the pipeline (0 leaves these figures out), for orient and for pages.
     #[arg(long, default_value_t = 0)]
     pub(super) objectives: usize,
     /// Candidates in the inbox for the figure of orient.
     #[arg(long, default_value_t = 10_000)]
     pub(super) candidates: usize,
+    /// Event streams that are open at once in the figures of pages.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..=1900))]
+    pub(super) event_streams: u16,
     /// Tickets in the figures of agents, for each repository.
     #[arg(long, default_value_t = 30)]
     pub(super) tickets: usize,
@@ -92,6 +96,9 @@ pub(super) enum Group {
     /// From the request for the page of `fernery orient` to the page, with few and with many tickets and candidates. Only
     /// measured if it is named.
     Orient,
+    /// The pages for people: the time of each, what open event streams cost, throughput with 50 tabs open. Only measured if it is
+    /// named.
+    Pages,
     /// Time of an agent's run besides the agent's own time, and what is copied; needs git and a sandbox. Only measured if it
     /// is named.
     Agents,
@@ -100,7 +107,7 @@ pub(super) enum Group {
 impl BenchArgs {
     pub(super) fn wants(&self, group: Group) -> bool {
         let possible = group != Group::Transport || self.redis.is_some();
-        let usual = self.only.is_empty() && !matches!(group, Group::Agents | Group::Orient);
+        let usual = self.only.is_empty() && !matches!(group, Group::Agents | Group::Orient | Group::Pages);
         possible && (usual || self.only.contains(&group))
     }
 
@@ -133,6 +140,7 @@ impl BenchArgs {
             Group::Transport => 3 + jobs / 8_000,
             Group::Pipeline => 4 + self.objectives as u64 / 5_000,
             Group::Orient => 5 + self.objectives as u64 / 1_000,
+            Group::Pages => 40 + jobs / 5_000 + self.history as u64 / 30_000 + self.objectives as u64 / 5_000,
             Group::Agents => 1 + self.tickets as u64 / 8 + self.objects_mb as u64 / 50,
             Group::Flatness => 2 + backlog / 150_000,
         };
@@ -151,6 +159,7 @@ impl BenchArgs {
             Group::Worker => ROUNDS + 1,
             Group::Transport => ROUNDS,
             Group::Agents | Group::Orient => 2,
+            Group::Pages => 4 + self.runs,
             Group::Pipeline => 2 + usize::from(self.objectives > 0),
             Group::Flatness => self.runs + usize::from(self.history > 0) + 1 + self.runs,
         };

@@ -9,11 +9,13 @@ mod args;
 mod echo;
 mod load;
 mod orient;
+mod pages;
 mod pipeline;
 mod progress;
 mod raw;
 mod server;
 mod table;
+mod tabs;
 mod transport;
 mod wire;
 mod workers;
@@ -109,6 +111,9 @@ impl Bench {
         }
         if self.args.wants(Group::Orient) {
             self.orient().await?;
+        }
+        if self.args.wants(Group::Pages) {
+            self.pages().await?;
         }
         if self.args.wants(Group::Agents) {
             self.agents().await?;

@@ -18,6 +18,7 @@ use fernery_engine::{Database, Engine, EngineSettings, Substrate, door};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::HashMap;
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -37,7 +38,7 @@ const FILL_BATCH: usize = 500;
 /// Journal entries sealed by one transaction when the database is filled.
 const SEAL_BATCH: i64 = 1_000;
 
-struct Azolla {
+pub(super) struct MeasuredAzolla {
     engine: Engine,
     pipeline: Pipeline,
     executors: Vec<JoinHandle<()>>,
@@ -75,9 +76,10 @@ impl Bench {
         Ok(())
     }
 
-    async fn azolla(&self, data: &str) -> Result<Azolla> {
+    pub(super) async fn azolla(&self, data: &str) -> Result<MeasuredAzolla> {
         let data = self.folder.join(data);
-        std::fs::create_dir_all(&data)?;
+        // A server that comes after this takes no directory that others can read.
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&data)?;
         let database = match &self.args.database {
             Some(url) => Database::Postgres(url.clone()),
             None => Database::Sqlite(data.join("bench.db")),
@@ -101,7 +103,7 @@ impl Bench {
                 ))
             })
             .collect();
-        Ok(Azolla { engine, pipeline, executors, started, executed })
+        Ok(MeasuredAzolla { engine, pipeline, executors, started, executed })
     }
 
     fn at_least_rate(&mut self, what: &str, value: f64, unit: &str, target: f64) -> Result<()> {
@@ -188,9 +190,9 @@ pub(super) async fn approved_with(
     Ok(asked_at)
 }
 
-impl Azolla {
+impl MeasuredAzolla {
     /// Tickets per second, from the first creation to the last verdict.
-    async fn tickets(&self, name: &str, count: usize) -> Result<f64> {
+    pub(super) async fn tickets(&self, name: &str, count: usize) -> Result<f64> {
         let substrate = self.engine.substrate();
         let (before, since) = (self.executed.load(Ordering::Relaxed), door::stop_watch());
         let next = Arc::new(AtomicUsize::new(0));
@@ -257,7 +259,7 @@ impl Azolla {
     }
 
     /// Fills the database with objectives that nothing works on.
-    async fn fill(&self, count: usize) -> Result<()> {
+    pub(super) async fn fill(&self, count: usize) -> Result<()> {
         let substrate = self.engine.substrate();
         for from in (0..count).step_by(FILL_BATCH) {
             let to = (from + FILL_BATCH).min(count);
@@ -280,7 +282,7 @@ impl Azolla {
         }
     }
 
-    async fn end(self) {
+    pub(super) async fn end(self) {
         self.executors.iter().for_each(JoinHandle::abort);
         self.pipeline.stop().await;
         self.engine.close().await;

@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -11,6 +12,7 @@ use tokio::process::{Child, Command};
 pub(super) struct Server {
     child: Child,
     pub(super) address: SocketAddr,
+    pub(super) data: PathBuf,
     pub(super) operator: String,
     pub(super) worker: String,
 }
@@ -34,14 +36,14 @@ impl Server {
         };
         let operator = token("operator.token")?.trim().to_owned();
         let worker = token("worker.token")?.trim().to_owned();
-        Ok(Self { child, address, operator, worker })
+        Ok(Self { child, address, data: data.to_path_buf(), operator, worker })
     }
 
     pub(super) async fn echo() -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["bench", "--serve-echo"]);
         let (child, address) = start(command).await?;
-        Ok(Self { child, address, operator: String::new(), worker: "none".into() })
+        Ok(Self { child, address, data: PathBuf::new(), operator: String::new(), worker: "none".into() })
     }
 
     /// Resident memory in bytes.
@@ -54,6 +56,19 @@ impl Server {
             .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
             .context("no VmRSS in /proc")?;
         Ok(kib * 1024)
+    }
+
+    /// How long it has used a core, in user code and in the kernel.
+    pub(super) fn cpu_time(&self) -> Result<Duration> {
+        /// Linux tells times of processes in hundredths of a second, whatever the machine.
+        const TICK_MS: u64 = 10;
+        let id = self.child.id().context("the server has ended")?;
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+        // The name of the program, in brackets, may have spaces in it.
+        let fields = stat.rsplit_once(") ").context("no fields in /proc")?.1;
+        let ticks: u64 =
+            fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        Ok(Duration::from_millis(ticks * TICK_MS))
     }
 
     pub(super) async fn stop(mut self) -> Result<()> {

@@ -24,6 +24,20 @@ impl Wire {
         Ok(Self { stream, head, out: Vec::new(), read: Vec::with_capacity(16 << 10) })
     }
 
+    /// A connection of a browser that is signed in.
+    pub(super) async fn browser(address: SocketAddr, host: &str, cookie: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let head =
+            format!(" HTTP/1.1\r\nhost: {host}\r\naccept: text/html\r\ncookie: {cookie}\r\ncontent-length: ");
+        Ok(Self { stream, head, out: Vec::new(), read: Vec::with_capacity(64 << 10) })
+    }
+
+    /// Asks for a page.
+    pub(super) async fn get(&mut self, path: &str) -> Result<(u16, &[u8])> {
+        self.request("GET", path, b"").await
+    }
+
     /// Sends a request; returns status and body. The body is valid until the next call.
     pub(super) async fn post(&mut self, path: &str, body: &[u8]) -> Result<(u16, &[u8])> {
         self.request("POST", path, body).await

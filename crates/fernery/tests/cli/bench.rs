@@ -47,6 +47,36 @@ fn people_get_a_table_and_a_missed_target_is_no_error() {
     assert_eq!(checked.code, Some(i32::from(checked.stdout.contains("missed"))), "{checked:?}");
 }
 
+/// Every page is asked for; those that belong to one thing are found by what leads to them.
+#[test]
+fn pages_are_measured_with_a_history_and_open_tabs() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = [
+        "--history",
+        "2000",
+        "--objectives",
+        "200",
+        "--jobs",
+        "2000",
+        "--event-streams",
+        "20",
+        "--runs",
+        "1",
+    ];
+    let answer = run_in(dir.path(), ["bench", "--only", "pages", "--json"].iter().chain(&small)).exits(0);
+    let figures: Vec<serde_json::Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).expect("a figure")).collect();
+    let named: BTreeSet<_> = figures.iter().map(|figure| figure["figure"].as_str().unwrap()).collect();
+    let pages =
+        ["/", "/board", "/streams?range=7d", "/jobs?status=DEAD", "/job/{id}", "/ticket/{id}", "/dead"];
+    for page in pages {
+        assert!(named.contains(format!("sqlite.page {page} p95").as_str()), "{page}: {named:?}, {answer:?}");
+    }
+    for other in ["event_streams_cores", "event_streams_memory", "tabs_50"] {
+        assert!(named.contains(format!("sqlite.{other}").as_str()), "{named:?}");
+    }
+}
+
 /// What an agent's clone has of its own does not depend on what its repository holds.
 #[test]
 fn a_large_history_is_not_copied_for_an_agent() {
