@@ -271,7 +271,8 @@ impl<'a> TicketStanding<'a> {
     /// Of a BLOCKED ticket. Its last pause says more than its blockers do, as long as nothing has changed since.
     fn stopped(&self) -> Vec<String> {
         let id = &self.objective.objective_id;
-        let only_waits = self.asks().is_empty() && !self.waits_for.is_empty();
+        let is_dependency = |of: &BlockerRef| self.waits_for.iter().any(|on| on.blocker_id == of.blocker_id);
+        let only_waits = !self.waits_for.is_empty() && self.asks().into_iter().all(is_dependency);
         let said = self.pause.as_ref().filter(|pause| pause.created_at >= self.objective.updated_at);
         let mut actions = match said {
             Some(pause) if !only_waits => pause.prioritized_actions.clone(),

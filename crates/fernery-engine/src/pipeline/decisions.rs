@@ -96,9 +96,8 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
         return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
     }
     let status = row.objective.status;
-    // What is finished or cancelled does not start by an approval: whoever sends one is told.
-    let approved_once = !matches!(status, ObjectiveStatus::New | ObjectiveStatus::Done);
-    if approved_once
+    // Whoever lost the answer to an approval sends it again, also when the ticket has come to its end meanwhile.
+    if status != ObjectiveStatus::New
         && !is_cancelled(&row.objective)
         && let Some(before) = current(sql, &row)?
         && before.covers(&now)

@@ -77,14 +77,13 @@ async fn ticket_in(hands: &Hands, name: &str, status: ObjectiveStatus) -> Object
 
 async fn every_act_is_allowed_or_refused_by_status_and_a_refused_one_writes_nothing<B: Backend>() {
     use ObjectiveStatus::{Blocked, Done, InProgress, New, Todo};
-    // As the design's list of transitions has it; `None`: refused. An approval that stands is answered, not refused, until the
-    // ticket is finished.
+    // As the design's list of transitions has it; `None`: refused. An approval that stands is answered, not refused.
     let wanted = [
         (New, [Some(Todo), Some(New), None, None, Some(Blocked), Some(Blocked), None]),
         (Todo, [Some(Todo), Some(New), None, None, Some(Blocked), Some(Blocked), None]),
         (InProgress, [Some(InProgress), None, None, None, Some(Blocked), None, None]),
         (Blocked, [Some(Blocked), Some(Blocked), None, None, Some(Blocked), Some(Blocked), Some(Todo)]),
-        (Done, [None, None, Some(Done), Some(Todo), Some(Blocked), None, None]),
+        (Done, [Some(Done), None, Some(Done), Some(Todo), Some(Blocked), None, None]),
     ];
     let world = World::<B>::new("[limits]\nconcurrency = 0\nreview_limit = 0\n").await;
     for (status, row) in wanted {

@@ -17,7 +17,7 @@ on_both_backends!(
     an_approval_that_a_blueprint_made_void_is_told,
     what_was_done_when_it_was_cancelled_is_done_again_with_its_run_to_confirm,
     only_what_was_done_and_is_still_approved_is_done_again,
-    a_cancelled_or_finished_ticket_is_not_approved_and_the_refusal_says_what_to_do,
+    a_cancelled_ticket_is_not_approved_and_the_refusal_says_what_to_do,
 );
 
 /// What a person reads, and whether this can be done.
@@ -155,13 +155,11 @@ async fn only_what_was_done_and_is_still_approved_is_done_again<B: Backend>() {
     assert_eq!(world.unblock(&ticket).await.expect("unblocked").objective.status, ObjectiveStatus::New);
 }
 
-async fn a_cancelled_or_finished_ticket_is_not_approved_and_the_refusal_says_what_to_do<B: Backend>() {
+async fn a_cancelled_ticket_is_not_approved_and_the_refusal_says_what_to_do<B: Backend>() {
     let (world, ticket) = World::<B>::with_ticket("").await;
     finish(&world).await;
     let before = world.dump().await;
-    let Err(Refusal::Status(now)) = world.approve(&ticket).await else { panic!("it is DONE") };
-    assert_eq!(now.possible, [Verb::Confirm, Verb::Reopen, Verb::Cancel]);
-    assert!(now.why.starts_with("t is DONE; possible actions: confirm, reopen, cancel."), "{}", now.why);
+    world.approve(&ticket).await.expect("the approval that it has, for whoever lost the answer to it");
     assert_eq!(world.dump().await, before);
     world.cancel(&ticket).await.expect("cancelled");
     let (of, again) = (ticket.clone(), deciding(None, Some("once more")));

@@ -133,28 +133,23 @@ fn a_failed_gate_is_told_to_the_next_attempt_which_passes() {
 #[test]
 fn preflight_failures_block_a_ticket_before_anything_is_spent() {
     let yard = Yard::open(&blueprint(GATES));
-    for (id, metadata, why) in [
-        ("nowhere", json!({}), "nowhere names none. This server has: app"),
-        (
-            "unknown",
-            json!({"repo_ref": "../repo"}),
-            "repository ../repo is not in [repos] of this server, which has: app",
-        ),
-    ] {
-        let mut ticket = crate::yard::new_ticket("yard", id, "mock: ok");
-        ticket["metadata"] = metadata;
-        yard.post("/v1/objectives", ticket);
-        let read = yard.objective(id);
-        assert!(read["approval"]["refused"].as_str().unwrap().contains(why), "{read:#}");
-        let digest = json!({"digest": read["approval"]["digest"]});
-        let at = format!("/v1/objectives/{id}/approve");
-        let (status, refused) = yard.server.post("operator.token", &at, &digest);
-        assert_eq!((status, &refused["code"]), (409, &json!("no_repository")), "{refused}");
-        assert!(refused["detail"].as_str().unwrap().contains(why), "{refused}");
-        assert_eq!(yard.objective(id)["objective"]["status"], "NEW");
-        yard.server.run(["ticket", "edit", id, "--meta", "repo_ref=app"]).exits(0);
-        assert_eq!(yard.objective(id)["approval"].get("refused"), None, "what it says leads on");
-    }
+    let mut ticket = crate::yard::new_ticket("yard", "unknown", "mock: ok");
+    ticket["metadata"] = json!({"repo_ref": "../repo"});
+    let (status, refused) = yard.server.post("operator.token", "/v1/objectives", &ticket);
+    assert_eq!((status, &refused["errors"][0]["pointer"]), (422, &json!("/metadata/repo_ref")), "{refused}");
+    let (id, why) = ("nowhere", "nowhere names none. This server has: app");
+    let mut ticket = crate::yard::new_ticket("yard", id, "mock: ok");
+    ticket["metadata"] = json!({});
+    yard.post("/v1/objectives", ticket);
+    let read = yard.objective(id);
+    assert!(read["approval"]["refused"].as_str().unwrap().contains(why), "{read:#}");
+    let digest = json!({"digest": read["approval"]["digest"]});
+    let (status, refused) = yard.server.post("operator.token", "/v1/objectives/nowhere/approve", &digest);
+    assert_eq!((status, &refused["code"]), (409, &json!("no_repository")), "{refused}");
+    assert!(refused["detail"].as_str().unwrap().contains(why), "{refused}");
+    assert_eq!(yard.objective(id)["objective"]["status"], "NEW");
+    yard.server.run(["ticket", "edit", id, "--meta", "repo_ref=app"]).exits(0);
+    assert_eq!(yard.objective(id)["approval"].get("refused"), None, "what it says leads on");
     git(&yard.repo(), &["checkout", "-q", "-b", "other"]);
     git(&yard.repo(), &["branch", "-D", "main"]);
     yard.ticket("yard", "no-base", "mock: ok");

@@ -36,6 +36,7 @@ async fn a_group_of_dead_jobs_is_redriven_one_first_and_then_the_rest(server: Te
     }
     let browser = Chromium::start().await;
     browser.sign_in(&server, &server.operator).await;
+    browser.press("Queue").await;
     browser.press("Dead letters").await;
     let of_group =
         |label: &str| format!("//article[contains(., 'SMTP_550')]//button[normalize-space()='{label}']");
@@ -44,6 +45,7 @@ async fn a_group_of_dead_jobs_is_redriven_one_first_and_then_the_rest(server: Te
     browser.reads("#standing", "QUEUED").await;
     assert!(browser.path().await.starts_with("/job/"));
     assert_eq!((count(&server, &lost, "DEAD").await, count(&server, &lost, "QUEUED").await), (3, 1));
+    browser.press("Queue").await;
     browser.press("Dead letters").await;
     browser.press_at(&of_group("Redrive all 3")).await;
     browser.reads("#did", "3").await;

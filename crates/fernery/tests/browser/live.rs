@@ -15,6 +15,7 @@ async fn a_page_outlives_its_server(more: &[&str]) {
     let browser = Chromium::start().await;
     browser.open(server.run(["open", "--print"]).exits(0).stdout.trim()).await;
     browser.press("Sign in").await;
+    browser.press("Queue").await;
     browser.press("Streams").await;
     browser.reads("#streams", "No stream is here yet").await;
     browser.script("window.stayed = true").await;

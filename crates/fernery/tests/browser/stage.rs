@@ -190,6 +190,11 @@ impl Stage {
         let mut found = BTreeMap::from([("/open/{link}", self.link()[site.len()..].to_string())]);
         let plain = rows.iter().filter(|row| !row.contains('{'));
         let mut to_visit: VecDeque<String> = plain.map(|row| row.to_string()).collect();
+        // The page of the inbox shows a candidate itself and has no link to it.
+        let inbox = self.server().run(["triage", "--json"]).exits(0).json();
+        let candidate = |n: usize| inbox["candidates"][n]["candidate_id"].as_str().expect("a candidate");
+        to_visit.push_back(format!("/candidate/{}", candidate(0)));
+        to_visit.push_back(format!("/candidate/{}/merge?other={}", candidate(0), candidate(1)));
         let mut visited = BTreeSet::new();
         while let Some(path) = to_visit.pop_front() {
             let Some(row) = rows.iter().find(|row| is_of(row, &path)) else { continue };

@@ -101,7 +101,8 @@ fn files_beside_the_database_belong_to_its_owner() {
     for (table, column) in [("tokens", "azolla_id"), ("streams", "opened_by"), ("streams", "used_at")] {
         db.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
-    db.execute_batch("DROP INDEX dead_letters_by_death; PRAGMA user_version = 2").unwrap();
+    db.execute_batch("DROP INDEX dead_letters_by_death; DROP INDEX dead_letters_of_stream; DROP INDEX dead_letters_of_code;
+         DROP INDEX dead_letters_of_both; PRAGMA user_version = 2").unwrap();
     drop(db);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(file("fernery.db"), Some(12_345), Some(12_346)).unwrap();

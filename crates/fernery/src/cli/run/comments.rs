@@ -23,7 +23,7 @@ use std::time::Duration;
 Examples:
   fernery run comments WEB-17           on the last run of a ticket
   fernery run comments WEB-17 --file src/app.css --line 12 --text 'Use the grid'
-  fernery run comments WEB-17 --file src/app.css --line 12-15 --side old --text 'Keep this'")]
+  fernery run comments WEB-17 --file a.css --line 12-15 --side old --text 'Keep'")]
 pub(in crate::cli) struct Comments {
     /// The id of a ticket, a workorder or a run
     #[arg(value_name = "ID", value_parser = ids::ticket_name)]

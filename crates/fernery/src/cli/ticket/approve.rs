@@ -9,7 +9,7 @@ use crate::ticket_words::{approved_before, cautions};
 use fernery_client::client::Reply;
 use fernery_client::wire::{ApproveRequest, DecisionResponse};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::ObjectiveId;
+use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::canonical::Digest;
 
 /// The message if the person does not agree.
@@ -35,6 +35,10 @@ pub(in crate::cli) async fn approve(
                 ));
             }
             let read = brief(client, id).await?;
+            if read.view.objective.status == ObjectiveStatus::Done {
+                let next = read.next.first().map(|next| plain(next)).unwrap_or_default();
+                return Err(Failure::conflict(format!("{id} is DONE: it was approved before")).hint(next));
+            }
             let Some(approval) = &read.approval else {
                 return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
             };

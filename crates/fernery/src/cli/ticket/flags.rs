@@ -200,7 +200,7 @@ Examples:
 Examples:
   fernery ticket reopen WEB-17 --note 'the footer overlaps on small screens'
   fernery ticket reopen WEB-17 --from-scratch --note 'use the grid instead'
-  fernery ticket reopen WEB-17 --with-comments    what reviewers say about its patch")]
+  fernery ticket reopen WEB-17 --with-comments    what reviewers say of it")]
     Reopen {
         /// The ticket's id
         #[arg(value_parser = ids::ticket_name)]
