@@ -39,7 +39,8 @@ async fn is_inert(browser: &Chromium, site: &str, place: &str) {
             && asked["documentURL"].as_str().is_some_and(|page| page.starts_with(site))
         {
             let url = asked["request"]["url"].as_str().expect("an address");
-            assert!(url.starts_with(site), "{place} asks {url}");
+            // The browser's own picture beside a field for a day, which asks nobody.
+            assert!(url.starts_with(site) || url.starts_with("data:"), "{place} asks {url}");
         }
     }
 }

@@ -158,13 +158,10 @@ fn is_open(sql: &mut dyn Sql, run: &RunRecord) -> Result<bool, StoreError> {
     Ok(comments::closed_because(sql, &row, &run.run_id)?.is_none())
 }
 
+type Commented = Result<Option<(Made, Vec<Comment>)>, StoreError>;
+
 /// Reads the run that the path names, with its comments.
-fn of_run(
-    call: &Call,
-) -> Result<
-    impl FnMut(&mut dyn Sql) -> Result<Option<(Made, Vec<Comment>)>, StoreError> + Send + use<>,
-    Refused,
-> {
+fn of_run(call: &Call) -> Result<impl FnMut(&mut dyn Sql) -> Commented + Send + use<>, Refused> {
     let id: RunId = named(call)?;
     Ok(move |sql: &mut dyn Sql| {
         let Some(made) = made_by(sql, &id)? else { return Ok(None) };
