@@ -26,8 +26,9 @@ impl Sparkline {
         let values = values(stats, |point| Some(point.completed));
         let most = values.iter().flatten().max().copied().unwrap_or(0);
         let (range, span) = words(stats.range);
-        let says =
-            format!("{} jobs succeeded in the last {range}, at most {most} {span}", stats.total.completed);
+        let completed = stats.total.completed;
+        let jobs = if completed == 1 { "job" } else { "jobs" };
+        let says = format!("{completed} {jobs} succeeded in the last {range}, at most {most} {span}");
         let values = values.into_iter().map(|value| Some(value.unwrap_or(0))).collect();
         Self { lines: vec![Steps { class: "done", values }], says }
     }
