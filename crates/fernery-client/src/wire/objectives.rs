@@ -130,7 +130,8 @@ pub struct ObjectiveDetail {
     /// `null` if there is none, if its run was judged in another instance, or without documents.
     #[serde(default)]
     pub merges: Option<LandingView>,
-    /// What was done to it besides decisions, oldest first: the journal's entries edited, blocked, unblocked and cancelled.
+    /// What was done to it besides decisions, oldest first: the journal's newest 200 entries edited, blocked, unblocked and
+    /// cancelled, without the texts of an edit.
     #[serde(default)]
     #[schemars(with = "Vec<schema::Fields>")]
     pub acts: Vec<JournalEntry>,

@@ -194,8 +194,11 @@ impl Engine {
     pub async fn keep_stats(&self) -> StoreResult<()> {
         let tallied = &self.inner.signals.tallied;
         let mut written = tallied.written.lock().await;
+        // Other calls note more meanwhile, the one that writes this among them: that waits for the next pass.
+        let mut batches = tallied.batches();
         loop {
-            if written.is_none() {
+            if written.is_none() && batches > 0 {
+                batches -= 1;
                 *written = tallied.take(door::artifact_id());
             }
             let Some(batch) = written.clone() else { return Ok(()) };

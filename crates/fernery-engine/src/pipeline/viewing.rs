@@ -79,6 +79,9 @@ pub fn look(sql: &mut dyn Sql, actor: &Actor, run: &RunRecord) -> StoreResult<La
     let id = &run.objective_id;
     let before = read(sql, include_str!("sql/look_lock.sql"), actor, id)?;
     if let Some(before) = &before {
+        if before.run_id == run.run_id {
+            return Ok(before.clone());
+        }
         let runs = reading::runs_of(sql, id)?;
         let place = |of: &RunId| runs.iter().position(|run| run.record.run_id == *of);
         if place(&run.run_id) <= place(&before.run_id) {

@@ -47,6 +47,11 @@ impl Tallied {
         }
     }
 
+    /// How many batches it takes to write what has happened until now.
+    pub(crate) fn batches(&self) -> usize {
+        lock(&self.minutes).len().div_ceil(limits::STATS_BATCH)
+    }
+
     /// Takes what happened in up to [`STATS_BATCH`](limits::STATS_BATCH) streams, to be written under this id.
     pub fn take(&self, id: String) -> Option<StatsBatch> {
         let mut minutes = lock(&self.minutes);

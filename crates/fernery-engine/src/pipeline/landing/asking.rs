@@ -139,7 +139,8 @@ pub(in crate::pipeline) fn closed(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer
         let nowhere = hosts::lacks(sql, &landing.azolla_id, (&landing.repo_ref, branch))?;
         let held = claims::is_held(sql, ResourceType::Workorder, landing.work_order_id.as_str())?;
         match nowhere {
-            Some(nowhere) if !held => {
+            // A host that is away may come back and find out; one that has lost the repository cannot.
+            Some(nowhere @ Waiting::NoRepository { .. }) if !held => {
                 let why = format!("{branch} may have moved to commit {to}: {}", nowhere.sentence());
                 let why = json!({"run_id": landing.run_id, "record_id": landing.record_id, "why": why});
                 journal::note(sql, "landing", Act::NotLanded, id.as_str(), &why)?;

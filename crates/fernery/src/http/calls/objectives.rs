@@ -12,8 +12,8 @@ use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
 use fernery_client::wire::{
-    ApprovalView, EditObjectiveRequest, NewBlockerRequest, NewObjectiveRequest, ObjectiveDetail,
-    ObjectivePage, ObjectiveView, WaitingView,
+    ApprovalView, EditObjectiveRequest, JournalEntry, NewBlockerRequest, NewObjectiveRequest,
+    ObjectiveDetail, ObjectivePage, ObjectiveView, WaitingView,
 };
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, WorkorderStatus};
 use fernery_core::pipeline::draft::{Draft, DraftEdit, NewBlocker};
@@ -176,6 +176,15 @@ async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<Object
     Ok(jobs.into_iter().zip(said).map(|((id, _, open), progress)| (id, stand(progress, open))).collect())
 }
 
+/// An entry of the journal without the texts of an edit, which the journal itself has.
+fn handled(act: journal::Entry) -> JournalEntry {
+    let mut said = entry((act, None));
+    if let Some(why) = said.why.as_object_mut() {
+        why.remove("changed");
+    }
+    said
+}
+
 /// `GET /v1/objectives/{id}`
 pub async fn read(call: Call) -> Replied {
     let id: ObjectiveId = named(&call)?;
@@ -229,7 +238,7 @@ pub async fn read(call: Call) -> Replied {
         pauses: chain.pauses.into_iter().map(pause_view).collect(),
         kept_run: kept.map(|run| run.record.run_id),
         merges,
-        acts: acts.into_iter().map(|act| entry((act, None))).collect(),
+        acts: acts.into_iter().map(handled).collect(),
         possible: possible.iter().map(ToString::to_string).collect(),
         next,
     };

@@ -46,6 +46,8 @@ async function refresh() {
     url.searchParams.set("part", "main");
     const answer = await fetch(url, { headers: { accept: "text/html" }, redirect: "error" });
     if (answer.status === 401) { location.reload(); return; }
+    // The page that answers a form has no address of its own: it stays as it was answered.
+    if (answer.status === 405) return;
     if (!answer.ok) throw new Error(answer.status);
     put(new DOMParser().parseFromString(await answer.text(), "text/html"), topics);
     document.body.classList.remove("stale");

@@ -28,6 +28,8 @@ pub(super) struct FileChange {
     /// Tickets that have to be approved again: how they are shown, and their pages.
     pub(super) voided: Vec<(Id, String)>,
     pub(super) voided_more: usize,
+    /// Older tickets were not looked at.
+    pub(super) voided_unseen: bool,
 }
 
 /// What a look at the files showed.
@@ -101,6 +103,7 @@ fn change(change: AzollaChange) -> FileChange {
         told: Line(said),
         parts_more: change.difference.len().saturating_sub(PARTS_MAX),
         parts: change.difference.iter().take(PARTS_MAX).map(part).collect(),
+        voided_unseen: change.voided_more,
         voided_more: change.voided.len().saturating_sub(VOIDED_SHOWN),
         voided: change.voided.iter().take(VOIDED_SHOWN).map(ticket).collect(),
     }
