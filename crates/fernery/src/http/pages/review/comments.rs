@@ -65,7 +65,7 @@ fn back(visit: &Visit, place: &str) -> PageReply {
     PageReply::see_other(format!("{path}#{}", encode(place)))
 }
 
-/// The page again with what is wrong, and what was typed.
+/// The page again with what is wrong, and what was typed; of an edit, with the comment as it is kept.
 async fn refused(visit: &Visit, act: &'static str, refused: Refused) -> Shown {
     if refused.code.status() >= 500 {
         return Err(refused);
