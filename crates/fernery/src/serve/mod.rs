@@ -30,6 +30,9 @@ use tracing::{debug, info, warn};
 /// How long open requests may take once the shutdown has begun.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long the steps that tasks are in the middle of may take after that.
+const LAST_STEPS_WITHIN: Duration = Duration::from_millis(500);
+
 /// Why a server did not start, or ended without being asked.
 #[derive(Debug)]
 pub(crate) enum Stopped {
@@ -73,8 +76,9 @@ pub(crate) fn host<E: From<Stopped>>(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().event_interval(16).build();
     let runtime = runtime.map_err(Stopped::start)?;
     let outcome = block_on(&runtime, serve(settings, work));
-    // Tasks that still run have had their time to end.
-    runtime.shutdown_background();
+    // Tasks that still run have had their time to end. What they do now ends first, so that the last line of the log is why the
+    // server ended, and not that a worker found the store closed.
+    runtime.shutdown_timeout(LAST_STEPS_WITHIN);
     drop(held);
     outcome
 }
