@@ -357,6 +357,26 @@ async fn many_processes_that_start_together_migrate_once() {
     }
 }
 
+/// Any other statement is given up after 6.5 s. A step that builds an index over a long history takes minutes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_takes_as_long_as_it_takes() {
+    let database = empty_database().await;
+    let client = database.client().await;
+    let slow = "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$
+        BEGIN IF tg_tag = 'CREATE VIEW' THEN PERFORM pg_sleep(7.5); END IF; END $$;
+        CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE VIEW') EXECUTE FUNCTION slow()";
+    client.batch_execute(slow).await.expect("a slow step");
+    let url = database.url();
+    let starts = [url.clone(), url].map(|url| {
+        tokio::spawn(async move { open_store(&url, &StoreSettings::default()).await.0 })
+    });
+    for start in starts {
+        let store = start.await.expect("a process that migrates, and one that waits for it");
+        enqueue(&*store, job_on("s")).await;
+        store.close().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_from_the_future_is_refused_and_left_alone() {
     let database = fresh_database().await;

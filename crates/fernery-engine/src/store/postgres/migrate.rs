@@ -45,6 +45,7 @@ async fn migrate_or_trouble(session: &Session<'_>) -> Result<(), Trouble> {
             return Ok(());
         }
     }
+    session.wait_patiently();
     session.run(include_str!("sql/migrate_begin.sql")).await?;
     failpoint("migrate-begin");
     let found = version(session).await?.unwrap_or(0);

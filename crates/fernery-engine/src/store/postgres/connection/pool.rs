@@ -77,7 +77,8 @@ impl Pool {
             }
         };
         let (unanswered, in_transaction) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Ok(Session { pool: self, link: Some(link), unanswered, in_transaction, _permit: permit })
+        let patient = AtomicBool::new(false);
+        Ok(Session { pool: self, link: Some(link), unanswered, in_transaction, patient, _permit: permit })
     }
 
     fn take_idle(&self) -> Option<Link> {
@@ -103,6 +104,8 @@ pub(crate) struct Session<'p> {
     link: Option<Link>,
     unanswered: AtomicUsize,
     in_transaction: AtomicBool,
+    /// Whether answers may take as long as they take.
+    patient: AtomicBool,
     _permit: SemaphorePermit<'p>,
 }
 
@@ -111,12 +114,19 @@ impl Session<'_> {
         self.link.as_ref().ok_or_else(|| Trouble::Away("no connection".into()))
     }
 
+    /// From here on answers are waited for without a bound: a step of a migration may build an index over a long history, or wait
+    /// for another process that does. A peer that is gone is noticed by TCP (`tcp_user_timeout`, keepalives).
+    pub(crate) fn wait_patiently(&self) {
+        self.patient.store(true, Ordering::Relaxed);
+    }
+
     async fn ask<T, F>(&self, committing: bool, work: F) -> Result<T, Trouble>
     where
         F: Future<Output = Result<T, tokio_postgres::Error>>,
     {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
-        match timeout(ANSWER_WAIT, work).await {
+        let wait = if self.patient.load(Ordering::Relaxed) { Duration::MAX } else { ANSWER_WAIT };
+        match timeout(wait, work).await {
             Ok(Ok(answer)) => {
                 self.unanswered.fetch_sub(1, Ordering::Relaxed);
                 Ok(answer)
