@@ -4,7 +4,7 @@ use super::{BACKSTOP, Engine, EngineSettings};
 use crate::clock_step;
 use crate::door;
 use crate::error::StoreResult;
-use crate::store::{Keep, Pass};
+use crate::store::{Pass, Retention};
 use fernery_core::limits;
 use std::future::Future;
 use std::time::Duration;
@@ -138,15 +138,15 @@ impl Engine {
 
     /// Drops what has ended and is past its retention, unless the clock is in doubt. Says how many jobs that were.
     pub async fn retain(&self) -> StoreResult<usize> {
-        let EngineSettings { retention, dead_letter_retention, .. } = self.inner.settings;
-        let keep = Keep { finished: retention, dead: dead_letter_retention };
+        let EngineSettings { retention: finished, dead_letter_retention: dead, .. } = self.inner.settings;
+        let retention = Retention { finished, dead };
         let mut dropped = 0;
         loop {
             // Each time: on PostgreSQL the clock may step between two batches.
             if self.store().clock_doubt().await?.is_some() {
                 return Ok(dropped);
             }
-            let Pass { moved, full } = self.store().retain(keep, limits::RETENTION_BATCH).await?;
+            let Pass { moved, full } = self.store().retain(retention, limits::RETENTION_BATCH).await?;
             dropped += moved;
             if moved > 0 {
                 info!(jobs = moved, "deleted finished jobs that are older than the retention period");

@@ -105,14 +105,14 @@ impl Pass {
 
 /// How long what has ended is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
+pub struct Retention {
     /// Jobs that succeeded or were cancelled.
     pub finished: Duration,
     /// Dead letters; `None` keeps them until somebody redrives or purges them.
     pub dead: Option<Duration>,
 }
 
-impl Keep {
+impl Retention {
     /// The same for both.
     pub fn all(age: Duration) -> Self {
         Self { finished: age, dead: Some(age) }
@@ -287,7 +287,7 @@ pub trait Maintain: Send + Sync {
     /// the backup can match. Answers how many leases it freed. Doing it again does no harm.
     async fn fence(&self) -> StoreResult<usize>;
     /// Deletes up to `limit` jobs that ended longer ago than they are kept, with their attempts.
-    async fn retain(&self, keep: Keep, limit: usize) -> StoreResult<Pass>;
+    async fn retain(&self, retention: Retention, limit: usize) -> StoreResult<Pass>;
     /// Housekeeping of the backend's own: keeps the clock, folds counters.
     async fn tidy(&self) -> StoreResult<()>;
 }

@@ -14,18 +14,18 @@
 //! | notifier | what is to be told to the outside | nothing: a row is dispatched once | jobs of notices | nobody is told |
 //! | sealer | journal entries | nothing: a unique place excludes | seals | all are sealed |
 //! | canceller | cancelled workorders | those that nobody judges | the end of their jobs, verdicts | none is cancelled |
-//! | keeper | what nobody would come back to | nothing: under the objective's lock | hosting, blockers | nothing is left behind |
+//! | cleanup | what nobody would come back to | nothing: under the objective's lock | hosting, blockers | nothing is left behind |
 //!
 //! Correctness depends neither on the interval nor on how many processes run these, nor on which one dies where.
 
 mod batches;
 mod canceller;
 mod capture_readiness;
+mod cleanup;
 mod deadline_monitor;
 mod differences;
 mod driver;
 mod gate;
-mod keeper;
 mod landing;
 mod leftovers;
 mod manifest_scheduler;
@@ -388,7 +388,7 @@ impl Pipeline {
             run(None, interval(WorkerKind::DeadlineMonitor)).of(DeadlineMonitor::default()),
             run(Some(Stage::Notices), Interval::Fixed(INTERVAL_DEFAULT)).of(notifier::Notifier),
             run(Some(Stage::Sealer), Interval::Fixed(INTERVAL_DEFAULT)).of(sealer::Sealer),
-            run(None, Interval::Fixed(HOSTED_EVERY)).of(keeper::Keeper::new(left)),
+            run(None, Interval::Fixed(HOSTED_EVERY)).of(cleanup::Cleanup::new(left)),
         ];
         let differences = Differences::new(&context.work, &context.repos);
         let live = Arc::new(Live::start(context, files));
