@@ -19,7 +19,7 @@ use crate::blueprint::Blueprint;
 use crate::canonical::digest_of;
 use crate::pipeline::dependency::{Dependency, asks_somebody};
 use crate::pipeline::ground::{Premises, repo_ref, unstartable};
-use crate::pipeline::possible::TicketStanding;
+use crate::pipeline::possible::TicketState;
 use crate::pipeline::scheduling::first_line;
 use crate::{Digest, Timestamp, limits};
 use serde::{Deserialize, Serialize};
@@ -310,12 +310,12 @@ fn item(
     let waits_for = told.waits_for.get(id).map_or(&[][..], Vec::as_slice);
     let blockers: Vec<_> = asks_somebody(objective, waits_for).collect();
     let ticket = |verb: &str| format!("fernery ticket {verb} {id}");
-    let standing = TicketStanding {
+    let standing = TicketState {
         unconfirmed: done,
         waits_for: waits_for.to_vec(),
         question: question(objective, pause),
         for_person,
-        ..TicketStanding::of(objective)
+        ..TicketState::of(objective)
     };
     let suggested = standing.suggested().map_or_else(|| ticket("show"), |(_, command)| command);
     let (command, mut why) = match (status, &blockers[..]) {

@@ -7,7 +7,7 @@ use super::envelope::{Spent, exhausted};
 use super::evidence::{Evidence, plain_evidence};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
-use super::possible::TicketStanding;
+use super::possible::TicketState;
 use super::protection::Protected;
 use super::question;
 use super::repetition::Repetition;
@@ -162,7 +162,7 @@ fn judged(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         actions,
     };
     if case.objective.status != ObjectiveStatus::InProgress {
-        let again = TicketStanding::of(case.objective).taken_up();
+        let again = TicketState::of(case.objective).taken_up();
         return stop(None, PauseReason::GateFailed, None, vec![look, again]);
     }
     let unblock = format!("Then: fernery ticket unblock {id} --all");

@@ -7,7 +7,7 @@ use super::comments::{self, ReadComments};
 use super::difference::since;
 use super::objectives::{self, ObjectiveRow, Shown, locked, shown, shown_now};
 use super::reading::{self, Decision, Run};
-use super::{Cell, Sql, Stage, after, azollas, blockers, journal, landing, standing};
+use super::{Cell, Sql, Stage, after, azollas, blockers, journal, landing, ticket_state};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{BlockerId, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::{self, Digest};
@@ -105,7 +105,7 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
         return Ok(Ok(before));
     }
     if leads_to(row.objective.objective_type, status, Step::Approve).is_none() {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     }
     if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
         return Ok(Err(Refusal::NoRepository(why)));
@@ -182,7 +182,7 @@ pub fn confirm(
             Some(run) => run,
             None => return Ok(Err(Refusal::Conflict("there is no finished run to confirm".into()))),
         },
-        (None, _) => return standing::refused(sql, &row),
+        (None, _) => return ticket_state::refused(sql, &row),
     };
     if run.record.run_id != *run_id {
         return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
@@ -207,9 +207,9 @@ fn keepable(sql: &mut dyn Sql, row: &ObjectiveRow) -> Answer<Run> {
     let (id, status) = (&row.objective.objective_id, row.objective.status);
     let keeps = leads_to(row.objective.objective_type, status, Step::Keep).is_some();
     if !keeps || is_cancelled(&row.objective) {
-        return standing::refused(sql, row);
+        return ticket_state::refused(sql, row);
     }
-    let Some(run) = reading::passed_run(sql, id)? else { return standing::refused(sql, row) };
+    let Some(run) = reading::passed_run(sql, id)? else { return ticket_state::refused(sql, row) };
     if reading::active_workorder(sql, id)?.is_some() {
         return Ok(Err(Refusal::Conflict("its last run has not ended yet; try again in a moment".into())));
     }
@@ -283,7 +283,7 @@ pub fn reopen_with(
     }
     let status = row.objective.status;
     if leads_to(row.objective.objective_type, status, Step::Reopen).is_none() {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     }
     if let Some(read) = comments {
         let count = accepted!(comments::unchanged(sql, id, read)?);

@@ -73,8 +73,8 @@ pub mod scheduling;
 pub mod sifting;
 pub mod snoozes;
 mod sql;
-pub mod standing;
 pub mod stranding;
+pub mod ticket_state;
 pub mod viewing;
 pub mod voiding;
 

@@ -3,7 +3,7 @@
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
-use super::{Cell, Row, Sql, Statement, after, azollas, hosts, journal, snoozes, standing};
+use super::{Cell, Row, Sql, Statement, after, azollas, hosts, journal, snoozes, ticket_state};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -357,7 +357,7 @@ pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -
     }
     let status = row.objective.status;
     let Some(next) = leads_to(row.objective.objective_type, status, Step::Edit) else {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     };
     if before.metadata.get("repo_ref") != draft.metadata.get("repo_ref")
         && let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)?

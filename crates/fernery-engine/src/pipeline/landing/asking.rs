@@ -8,7 +8,7 @@ use crate::pipeline::decisions::{Deciding, decide, decided};
 use crate::pipeline::objectives::{self, ObjectiveRow};
 use crate::pipeline::pauses::is_judged_here;
 use crate::pipeline::reading::{self, Decision, Run, WorkorderView};
-use crate::pipeline::{Cell, Sql, Stage, claims, hosts, journal, standing};
+use crate::pipeline::{Cell, Sql, Stage, claims, hosts, journal, ticket_state};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
     ContextSnapshot, GateResult, ObjectiveId, ObjectiveStatus, OutputBundle, RecordId, ResourceType, RunId,
@@ -208,7 +208,7 @@ pub fn merge(
         return Ok(Ok(before));
     }
     if row.objective.status != ObjectiveStatus::Done {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     }
     let Some(run) = reading::passed_run(sql, id)? else {
         return Ok(Err(Refusal::Conflict("there is no finished run to merge".into())));
