@@ -1,5 +1,5 @@
 //! What happened in a stream within a span of time: counts, and how long jobs waited and ran. Everything here adds up, so the
-//! figures of a day are the sum of those of its minutes, whoever adds them and in whatever order.
+//! counts of a day are the sum of those of its minutes, whoever adds them and in whatever order.
 
 use super::AttemptOutcome;
 use crate::calendar::Timestamp;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 words!(
-    /// How far back figures reach.
+    /// How far back statistics reach.
     StatsRange {
         /// An hour, minute by minute.
         Hour = "1h",
@@ -138,7 +138,7 @@ impl FromStr for Histogram {
 
 /// What happened in one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct StatsCounts {
     /// Jobs that came in.
     pub enqueued: u64,
     /// Jobs that succeeded.
@@ -153,7 +153,7 @@ pub struct Figures {
     pub runs: Histogram,
 }
 
-impl Figures {
+impl StatsCounts {
     /// Adds those of another span.
     pub fn add(&mut self, other: &Self) {
         self.enqueued = self.enqueued.saturating_add(other.enqueued);

@@ -54,7 +54,7 @@ pub use new_job::{Enqueued, NewJob, Start, Unfit};
 pub use operator::{CancelAnswer, DeadFilter, DeadGroup, DeadGroups, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
 pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
-pub use stats::{Stats, StatsBatch, StreamHistory, Tallied};
+pub use stats::{Stats, StatsBatch, StreamHistory, UnwrittenStats};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
     AttemptView, Cursor, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits,
