@@ -41,7 +41,7 @@ pub fn show(duration: Duration) -> String {
 }
 
 /// Writes a duration for people only, in up to two units: `7d 1h`. The rest is left out.
-pub fn told(duration: Duration) -> String {
+pub fn in_words(duration: Duration) -> String {
     let mut ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let mut parts = Vec::new();
     let first = UNITS.iter().position(|(_, unit_ms)| ms >= *unit_ms).unwrap_or(UNITS.len());
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_in_two_units() {
-        for (ms, told_as) in [
+    fn people_read_two_units() {
+        for (ms, words) in [
             (169 * 3_600_000, "7d 1h"),
             (7 * 24 * 3_600_000, "7d"),
             (3_660_000, "1h 1m"),
@@ -68,7 +68,7 @@ mod tests {
             (24 * 3_600_000 + 60_000, "1d"),
             (0, "0s"),
         ] {
-            assert_eq!(told(Duration::from_millis(ms)), told_as);
+            assert_eq!(in_words(Duration::from_millis(ms)), words);
         }
     }
 

@@ -151,7 +151,7 @@ impl Substrate {
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
         self.store.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// As [`Self::transact`], for a verb on one objective. It may share a transaction with verbs on other objectives.
@@ -162,7 +162,7 @@ impl Substrate {
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
         self.store.act(on.to_string(), work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Runs a verb that only reads, in one snapshot.
@@ -172,7 +172,7 @@ impl Substrate {
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
         self.store.read(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Waits until this stage is nudged. A nudge may be lost, so the caller must also look by itself now and then.
@@ -190,7 +190,7 @@ impl Substrate {
 pub(crate) struct VerbAnswer<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> VerbAnswer<T> {
-    pub(crate) fn told(self) -> StoreResult<T> {
+    pub(crate) fn take(self) -> StoreResult<T> {
         let answer = lock(&self.0).take();
         answer.ok_or_else(|| StoreError::Corrupt("a transaction got no answer".into()))
     }
@@ -200,10 +200,10 @@ pub(crate) fn answering<T: Send + 'static>(
     mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
 ) -> (Work, VerbAnswer<T>) {
     let answer = Arc::new(Mutex::new(None));
-    let told = answer.clone();
+    let given = answer.clone();
     let work = move |sql: &mut dyn Sql| {
         let done = verb(sql)?;
-        *lock(&told) = Some(done);
+        *lock(&given) = Some(done);
         Ok(())
     };
     (Box::new(work), VerbAnswer(answer))

@@ -101,7 +101,7 @@ pub trait Stats: Transactions {
             Ok((since, histories.collect::<StoreResult<Vec<StreamHistory>>>()?))
         });
         self.read(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Forgets up to `limit` rows of each range that are older than it.
@@ -118,7 +118,7 @@ pub trait Stats: Transactions {
             Ok(pass)
         });
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 }
 

@@ -42,7 +42,7 @@ pub trait Tokens: Transactions {
     async fn add_token(&self, token: TokenRow) -> StoreResult<bool> {
         let (work, answer) = answering(move |sql| insert(sql, &token));
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Revokes a token; `false` if it is unknown. The first revocation stands.
@@ -52,7 +52,7 @@ pub trait Tokens: Transactions {
             Ok(sql.touched(include_str!("sql/token_revoke.sql"), &cells)? == 1)
         });
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 }
 

@@ -172,7 +172,7 @@ impl AgentRun {
         let started = started.map_err(|why| RunEnd::Infrastructure("no_candidate", why))?;
         door::failpoint("candidate-applied");
         // Only now is it known how its folder looks.
-        self.snapshot.full_prompt_text.push_str(&started.start.told());
+        self.snapshot.full_prompt_text.push_str(&started.start.instruction());
         Ok(Prepared { program, clone, started })
     }
 

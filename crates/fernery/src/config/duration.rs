@@ -1,6 +1,6 @@
 //! Durations as people write them.
 
-pub use fernery_core::calendar::duration::{parse, show, told};
+pub use fernery_core::calendar::duration::{in_words, parse, show};
 use std::time::Duration;
 
 /// Whole milliseconds, as the wire has them.
