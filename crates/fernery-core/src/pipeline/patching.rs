@@ -99,7 +99,7 @@ pub fn outcome(seen: &Seen<'_>) -> (Outcome, String) {
     let of = |outcome, title: &str| (outcome, title.to_string());
     match seen.left {
         Left::Unknown(why) => {
-            return (Outcome::Infra, format!("What the agent left could not be captured: {why}"));
+            return (Outcome::Infra, format!("No patch could be taken of what the agent left: {why}"));
         }
         Left::Unfit(why) => return (Outcome::Protocol, format!("What the agent left is no patch: {why}")),
         Left::Nothing | Left::Change | Left::Same => {}

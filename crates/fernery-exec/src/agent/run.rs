@@ -135,7 +135,7 @@ impl AgentRun {
             }
             AgentEnd::With(cut) => {
                 let unsaved =
-                    || self.folder.move_to_trash(Content::OnlyCopy, "its changes could not be captured");
+                    || self.folder.move_to_trash(Content::OnlyCopy, "its patch could not be taken");
                 let in_trash = found.is_err().then(unsaved).flatten();
                 let version = program.version;
                 let seen = Evidence { ran, cut, told, found, wall_ms, in_trash, version, started };
