@@ -5,7 +5,7 @@
 
 use super::auth::Caller;
 use crate::http::problem::{Code, Refusal, Refused};
-use crate::http::routes::Route;
+use crate::http::route::Route;
 use fernery_engine::door;
 use governor::clock::Clock;
 use governor::middleware::NoOpMiddleware;
