@@ -19,7 +19,7 @@ mod standing;
 mod tests;
 
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType};
-use crate::calendar::{Schedule, Zone};
+use crate::calendar::Zone;
 use crate::canonical::{self, Digest};
 use crate::limits;
 use crate::names::{RESERVED_STREAM_PREFIX, StreamName};
@@ -30,6 +30,7 @@ pub use gate::{Gate, GateRetry};
 pub use land::{Land, LandOn, MergeAs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+pub use standing::{ManifestTrack, NoticeOf, Notices, Standing, TriageTrack};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -154,60 +155,6 @@ impl Reads {
     pub fn allows(&self, target: &AzollaId, artifact_type: ReadableArtifact) -> bool {
         (self.every_azolla || self.azollas.contains(target)) && self.artifact_types.contains(&artifact_type)
     }
-}
-
-/// The standing objective of an azolla without tickets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
-    pub objective_id: ObjectiveId,
-    /// The duty, in a line.
-    pub title: String,
-    /// How to tell that the duty is fulfilled.
-    pub acceptance_criteria: String,
-    /// What it covers: it stands in the metadata of the objective. Empty in what an earlier version stored, which is
-    /// written back as it was: its digest is its name.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub scope_description: String,
-}
-
-/// Track A: captures become candidates.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TriageTrack {
-    /// Captures in one workorder at most.
-    pub batch: u32,
-}
-
-/// Track B: what needs a person becomes a manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ManifestTrack {
-    /// The schedule of automatic manifests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
-}
-
-words!(
-    /// Kinds of notices to the outside.
-    NoticeOf {
-        /// A new pause.
-        PauseState = "pause_state",
-        /// A new manifest.
-        SessionManifest = "session_manifest",
-    }
-);
-
-/// Where an azolla sends notices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notices {
-    /// The URL that they are posted to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub webhook: Option<String>,
-    /// The environment variable with the signing secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret_env: Option<String>,
-    /// A program that gets them; empty: none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    pub on: Vec<NoticeOf>,
 }
 
 /// A blueprint.
