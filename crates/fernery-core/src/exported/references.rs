@@ -7,6 +7,7 @@ use crate::artifact::{
     Workorder, WorkorderStatus,
 };
 use crate::blueprint::Gate;
+use crate::calendar::duration::millis;
 use crate::canonical;
 use crate::journal::{Act, Entry};
 use crate::limits;
@@ -306,7 +307,7 @@ fn allowed(
     faults.unless(same, at, "its blueprint is for another azolla or another kind of executor");
     let is_standing = all.is_standing(artifact.objective_id.as_str());
     let branch = if is_standing { None } else { blueprint.branch_name(&artifact.objective_id) };
-    let budget = u64::try_from(blueprint.budget.as_millis()).unwrap_or(u64::MAX);
+    let budget = millis(blueprint.budget);
     let bounded = artifact.budget_ms <= budget && artifact.branch_name == branch;
     faults.unless(bounded, at, "its budget or branch does not match its blueprint");
     if is_standing {

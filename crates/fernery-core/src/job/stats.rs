@@ -3,6 +3,7 @@
 
 use super::AttemptOutcome;
 use crate::calendar::Timestamp;
+use crate::calendar::duration::millis;
 use crate::words;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,7 +65,7 @@ pub struct Histogram(BTreeMap<u8, u64>);
 const LAST_STEP: u8 = 139;
 
 fn step_of(took: Duration) -> u8 {
-    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let ms = millis(took);
     if ms < 8 {
         return ms as u8;
     }

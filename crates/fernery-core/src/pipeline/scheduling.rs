@@ -153,7 +153,8 @@ pub fn unexecuted(objective: &Objective, wanted: &DiazotrophType, in_force: &Dia
     }
 }
 
-pub(crate) fn first_line(text: &str) -> String {
+/// The first line, as far as a list has room for it; what is cut ends in `…`.
+pub fn first_line(text: &str) -> String {
     line_within(text, 120)
 }
 

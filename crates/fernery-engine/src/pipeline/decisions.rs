@@ -88,13 +88,7 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
     let Some(registered) = azollas::by_digest(sql, &in_force.word(0)?)? else {
         return Ok(Err(Refusal::Unknown));
     };
-    let now = shown(&row.objective, &registered.blueprint);
-    if let Some(digest) = &deciding.digest
-        && *digest != now.digest
-    {
-        let difference = since(sql, &row.objective, digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
+    let now = accepted!(as_read(sql, &row, &registered, deciding)?);
     let status = row.objective.status;
     // Whoever lost the answer to an approval sends it again, also when the ticket has come to its end meanwhile.
     if status != ObjectiveStatus::New
@@ -107,9 +101,7 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
     if leads_to(row.objective.objective_type, status, Step::Approve).is_none() {
         return ticket_state::refused(sql, &row);
     }
-    if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
-        return Ok(Err(Refusal::NoRepository(why)));
-    }
+    accepted!(can_start(&row, &registered, deciding));
     let decision = decide(sql, &asked, deciding, &now.on(&deciding.terms()))?;
     row.approval = Some(decision.record_id.clone());
     row.starts_over();
@@ -117,6 +109,35 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
     objectives::update(sql, &row)?;
     sql.wakes(Stage::Readiness);
     Ok(Ok(decision))
+}
+
+/// What is there now, if that is what the operator was shown.
+pub(super) fn as_read(
+    sql: &mut dyn Sql,
+    row: &ObjectiveRow,
+    registered: &Registered,
+    deciding: &Deciding,
+) -> Answer<Shown> {
+    let now = shown(&row.objective, &registered.blueprint);
+    match &deciding.digest {
+        Some(digest) if *digest != now.digest => {
+            let difference = since(sql, &row.objective, digest, &now)?;
+            Ok(Err(Refusal::Changed { now: Box::new(now), difference }))
+        }
+        _ => Ok(Ok(now)),
+    }
+}
+
+/// Whether work can start where the request came in: an approval without its repository would lead to nothing.
+pub(super) fn can_start(
+    row: &ObjectiveRow,
+    registered: &Registered,
+    deciding: &Deciding,
+) -> Result<(), Refusal> {
+    match unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
+        Some(why) => Err(Refusal::NoRepository(why)),
+        None => Ok(()),
+    }
 }
 
 /// The approval of an objective.
@@ -292,16 +313,8 @@ pub fn reopen_with(
     let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
         return Ok(Err(Refusal::Unknown));
     };
-    let now = shown(&row.objective, &registered.blueprint);
-    if let Some(digest) = &deciding.digest
-        && *digest != now.digest
-    {
-        let difference = since(sql, &row.objective, digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
-    if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
-        return Ok(Err(Refusal::NoRepository(why)));
-    }
+    let now = accepted!(as_read(sql, &row, &registered, deciding)?);
+    accepted!(can_start(&row, &registered, deciding));
     accepted!(landing::closed(sql, id)?);
     let decision = decide(sql, &asked, deciding, &now.on(&deciding.terms()))?;
     row.approval = Some(decision.record_id.clone());

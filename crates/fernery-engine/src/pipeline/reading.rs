@@ -20,14 +20,14 @@ use std::collections::HashMap;
 
 pub(super) fn decision(row: &Row) -> StoreResult<Decision> {
     Ok(Decision {
-        record_id: row.word(0)?,
-        objective_id: row.word(1)?,
-        kind: row.text(2)?.to_string(),
-        digest: row.word(3)?,
-        shown: row.json(4)?,
-        who: row.text(5)?.to_string(),
-        note: row.maybe_text(6)?.map(str::to_string),
-        created_at: row.at(7)?,
+        record_id: row.word("record_id")?,
+        objective_id: row.word("objective_id")?,
+        kind: row.text("kind")?.to_string(),
+        digest: row.word("digest")?,
+        shown: row.json("shown")?,
+        who: row.text("who")?.to_string(),
+        note: row.maybe_text("note")?.map(str::to_string),
+        created_at: row.at("created_at")?,
     })
 }
 

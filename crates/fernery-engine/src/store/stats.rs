@@ -169,12 +169,12 @@ fn add(sql: &mut dyn Sql, batch: &StatsBatch) -> StoreResult<()> {
 
 fn point(row: &Row) -> StoreResult<(Timestamp, StatsCounts)> {
     let counts = StatsCounts {
-        enqueued: row.count(1)?,
-        completed: row.count(2)?,
-        failed: row.count(3)?,
-        dead: row.count(4)?,
-        waits: row.word(5)?,
-        runs: row.word(6)?,
+        enqueued: row.count("enqueued")?,
+        completed: row.count("completed")?,
+        failed: row.count("failed")?,
+        dead: row.count("dead")?,
+        waits: row.word("waits")?,
+        runs: row.word("runs")?,
     };
-    Ok((row.at(0)?, counts))
+    Ok((row.at("at")?, counts))
 }

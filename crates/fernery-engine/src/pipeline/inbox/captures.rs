@@ -8,10 +8,9 @@ use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, CaptureStatus, 
 use fernery_core::journal::Act;
 use fernery_core::names::is_unprintable;
 use fernery_core::pipeline::Violation;
-use fernery_core::{Timestamp, inbox, limits};
+use fernery_core::{Timestamp, hex, inbox, limits};
 use serde::Serialize;
 use serde_json::json;
-use std::fmt::Write as _;
 
 /// The inbox that is used if there are several and the caller names none.
 const DEFAULT: &str = "task_management";
@@ -192,14 +191,6 @@ pub(super) fn store(sql: &mut dyn Sql, azolla_id: &AzollaId, new: &NewCapture) -
         (false, true) => Stored::Before(stored),
         (false, false) => Stored::Taken(new.capture_id.clone()),
     })
-}
-
-fn hex(raw: &[u8]) -> String {
-    let mut text = String::with_capacity(raw.len() * 2);
-    for byte in raw {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// One of them.

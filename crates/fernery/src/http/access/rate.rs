@@ -62,7 +62,7 @@ impl RateLimit {
 pub struct SignInRate(ByToken);
 
 /// Tries at once.
-const SIGN_IN_BURST: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
+pub(crate) const SIGN_IN_BURST: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
 /// How long until there is another one.
 const SIGN_IN_EVERY: Duration = Duration::from_secs(2);
 

@@ -143,7 +143,7 @@ fn signed(
     mac.update(timestamp.as_bytes());
     mac.update(b".");
     mac.update(body);
-    let signature: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let signature = fernery_core::hex(&mac.finalize().into_bytes());
     let header = |name, value: &str| {
         let value = HeaderValue::from_str(value).map_err(|_| unusable("the notice's id cannot be sent"))?;
         Ok((HeaderName::from_static(name), value))
