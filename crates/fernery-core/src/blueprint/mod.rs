@@ -143,9 +143,7 @@ words!(
 /// What an azolla may read of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
-    /// From every azolla.
     pub every_azolla: bool,
-    /// From these azollas.
     pub azollas: Vec<AzollaId>,
     pub artifact_types: Vec<ReadableArtifact>,
 }
@@ -157,7 +155,6 @@ impl Reads {
     }
 }
 
-/// A blueprint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blueprint {
     pub azolla_id: AzollaId,
@@ -196,7 +193,6 @@ pub struct Blueprint {
     pub urgency: [Option<Duration>; 5],
     /// What it may read of other azollas.
     pub reads: Reads,
-    /// Its time zone.
     #[serde(default, rename = "time_zone", skip_serializing_if = "is_utc")]
     pub zone: Zone,
     /// Its one objective, if it has no tickets.

@@ -65,7 +65,6 @@ pub struct Notices {
 }
 
 impl Reader {
-    /// The standing objective.
     pub(super) fn standing(
         &mut self,
         file: &mut Fields,
@@ -110,7 +109,6 @@ impl Reader {
         Some(Standing { objective_id: id?, title, acceptance_criteria: criteria?.value, scope_description })
     }
 
-    /// Track A.
     pub(super) fn triage(&mut self, file: &mut Fields, is_standing: bool) -> Option<TriageTrack> {
         if !is_standing {
             self.only_standing(file, "triage");
@@ -122,7 +120,6 @@ impl Reader {
         Some(TriageTrack { batch: batch.unwrap_or(BATCH_DEFAULT) })
     }
 
-    /// Track B.
     pub(super) fn manifest(
         &mut self,
         file: &mut Fields,

@@ -102,7 +102,6 @@ pub struct BesideManifest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BesideQuery {
-    /// Who keeps it.
     pub azolla_id: AzollaId,
     /// For which event it was asked.
     pub event_id: EventId,
@@ -172,7 +171,6 @@ pub struct AttemptRecord {
     pub work_order_id: WorkorderId,
     /// Counts every claim of the job.
     pub attempt_no: u32,
-    /// Who held it.
     pub worker_id: String,
     pub started_at: Timestamp,
     pub finished_at: Timestamp,

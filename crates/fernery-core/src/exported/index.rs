@@ -12,7 +12,6 @@ const FORMAT: &str = "fernery-export-2";
 /// The layout before: tickets only, while the journal may tell of an inbox.
 const FORMAT_TICKETS: &str = "fernery-export-1";
 
-/// What it says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {

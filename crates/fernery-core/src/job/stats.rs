@@ -196,14 +196,11 @@ impl StatsCounts {
 pub enum Happening {
     /// So many came in.
     Enqueued(u64),
-    /// One was claimed.
     Claimed {
         /// How long it was claimable before.
         waited: Duration,
     },
-    /// An attempt ended.
     Ended {
-        /// How.
         outcome: AttemptOutcome,
         /// How long it was held.
         took: Duration,

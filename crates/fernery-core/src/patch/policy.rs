@@ -60,7 +60,6 @@ pub const PROTECTED: [&str; 48] = [
 /// What the gate `patch` lets through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatchPolicy {
-    /// Files at most.
     pub max_files: u32,
     /// Whether symbolic links may come, that lead to somewhere in the repository.
     pub symlinks: bool,

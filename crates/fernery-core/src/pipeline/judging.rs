@@ -101,9 +101,7 @@ pub struct Judgement {
     pub reason: String,
     /// The objective's step; `None` if it has moved already.
     pub step: Option<Step>,
-    /// A new blocker.
     pub blocker: Option<(BlockerKind, String)>,
-    /// Why it pauses.
     pub pause: PauseReason,
     /// One to three (invariant 16).
     pub actions: Vec<String>,

@@ -90,7 +90,6 @@ pub struct Seen<'a> {
     pub cut: Option<Cut>,
     /// What its output said.
     pub told: &'a AgentReport,
-    /// What it left.
     pub left: Left<'a>,
 }
 

@@ -26,7 +26,6 @@ pub enum Scheduling {
 /// Why an objective cannot go on, and what a person can do about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
-    /// Of the pause.
     pub kind: PauseKind,
     /// For the objective and the pause.
     pub reason: PauseReason,

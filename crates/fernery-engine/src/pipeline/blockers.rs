@@ -79,9 +79,7 @@ pub fn block(
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolved {
-    /// These.
     These(Vec<BlockerId>),
-    /// All of them.
     All,
 }
 

@@ -26,7 +26,6 @@ pub struct Deciding {
     pub record_id: RecordId,
     /// The digest of what the operator was shown; `None`: decide about whatever is there.
     pub digest: Option<Digest>,
-    /// The operator's note.
     pub note: Option<String>,
     /// What the process that got the request could start work on; `None`: unknown.
     pub premises: Option<Premises>,

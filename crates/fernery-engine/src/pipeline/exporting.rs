@@ -52,7 +52,6 @@ words!(
 /// Some files, and where the next ones begin.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// The files.
     pub files: Vec<File>,
     /// The place below which the next page begins; `None`: this was the last page.
     pub next: Option<Below>,

@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// What was imported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
     /// The digest of the folder.
@@ -48,7 +47,6 @@ pub struct Imported {
 /// What became of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Importing {
-    /// It was imported.
     Done(Imported),
     /// It was imported before; nothing was written.
     Before(Imported),
@@ -58,7 +56,6 @@ pub enum Importing {
     UnknownAzollas(Vec<Fault>, Vec<AzollaId>),
 }
 
-/// Imports a folder.
 pub fn import(sql: &mut dyn Sql, actor: &Actor, exported: &Exported) -> StoreResult<Importing> {
     let known = azollas::ids(sql)?;
     // If two imports run at once, one waits here and then finds what the other imported.

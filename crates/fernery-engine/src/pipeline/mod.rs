@@ -31,6 +31,11 @@
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
+#![allow(
+    missing_docs,
+    reason = "a field is named after what the protocol calls it; a comment says what a name cannot"
+)]
+
 /// Unwraps an accepted answer; a refusal becomes the answer of the function around it.
 macro_rules! accepted {
     ($answer:expr) => {
@@ -114,7 +119,6 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage.
     pub const ALL: [Self; 10] = [
         Self::Readiness,
         Self::Scheduler,
@@ -180,7 +184,6 @@ impl Substrate {
         self.signals.stages[stage as usize].notified().await;
     }
 
-    /// Wakes a stage.
     pub fn nudge(&self, stage: Stage) {
         self.signals.stages[stage as usize].notify_one();
     }

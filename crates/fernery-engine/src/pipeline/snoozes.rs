@@ -79,7 +79,6 @@ pub fn snooze(
     Ok(Ok(Some(until)))
 }
 
-/// Writes it down.
 pub(super) fn put(sql: &mut dyn Sql, snooze: &SnoozeRecord) -> StoreResult<()> {
     let cells: [Cell<'_>; 3] =
         [snooze.kind.as_str().into(), (&snooze.subject_id).into(), snooze.until.into()];

@@ -11,7 +11,6 @@ use fernery_core::pipeline::question;
 /// Why an act is not possible now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotNow {
-    /// Its status.
     pub status: ObjectiveStatus,
     /// What can be done instead.
     pub possible: Vec<Verb>,

@@ -74,7 +74,6 @@ pub struct Usage {
 pub struct AgentReport {
     /// How it ended by its protocol. `None`: the event by which it ends never came, or there is no protocol.
     pub finished: Option<Finish>,
-    /// What it used.
     pub usage: Option<Usage>,
     /// What that cost, in millionths of a dollar.
     pub cost_usd_micros: Option<u64>,

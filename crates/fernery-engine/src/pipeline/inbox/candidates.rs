@@ -55,10 +55,8 @@ fn update(sql: &mut dyn Sql, candidate: &CandidateView) -> StoreResult<()> {
     }
 }
 
-/// A promoted candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promoted {
-    /// The candidate.
     pub candidate: CandidateView,
     /// The objective that it became.
     pub row: ObjectiveRow,
@@ -171,7 +169,6 @@ fn begun(
     Ok(Ok((candidate, accepted!(asked.is_repeat(sql)?))))
 }
 
-/// Discards a candidate.
 pub fn discard(
     sql: &mut dyn Sql,
     actor: &Actor,

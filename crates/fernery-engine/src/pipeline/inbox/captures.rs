@@ -15,12 +15,10 @@ use serde_json::json;
 /// The inbox that is used if there are several and the caller names none.
 const DEFAULT: &str = "task_management";
 
-/// What somebody captures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewCapture {
     /// Its id. The caller chooses it: the same capture again under the same id changes nothing.
     pub capture_id: CaptureId,
-    /// The content.
     pub raw: Vec<u8>,
     /// Where it came from.
     pub source_label: String,
@@ -50,7 +48,6 @@ impl NewCapture {
 /// A capture with what the control plane keeps beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaptureView {
-    /// The artifact.
     #[serde(flatten)]
     pub capture: CaptureBuffer,
     /// The bytes as hexadecimal, where they are no plain text.
@@ -193,7 +190,6 @@ pub(super) fn store(sql: &mut dyn Sql, azolla_id: &AzollaId, new: &NewCapture) -
     })
 }
 
-/// One of them.
 pub fn by_id(sql: &mut dyn Sql, id: &CaptureId) -> StoreResult<Option<CaptureView>> {
     let row = sql.one(include_str!("../sql/capture_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| view(&row)).transpose()

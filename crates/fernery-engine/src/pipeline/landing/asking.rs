@@ -179,7 +179,6 @@ pub(in crate::pipeline) fn given_up(sql: &mut dyn Sql, id: &ObjectiveId, unconfi
 /// What an operator who merges was shown.
 #[derive(Clone, Debug)]
 pub struct MergeOf {
-    /// The run.
     pub run_id: RunId,
     /// The digest of its patch.
     pub patch_sha256: String,

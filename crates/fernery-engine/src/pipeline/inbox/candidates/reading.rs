@@ -12,10 +12,8 @@ use fernery_core::pipeline::draft::Draft;
 use serde::Serialize;
 use std::time::Duration;
 
-/// A candidate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CandidateView {
-    /// Its id.
     pub candidate_id: CandidateId,
     /// In whose inbox.
     pub azolla_id: AzollaId,
@@ -26,7 +24,6 @@ pub struct CandidateView {
     pub draft: Draft,
     /// Who made it: `builtin`, a model, a command.
     pub made_by: String,
-    /// Its status.
     pub status: CandidateStatus,
     /// The objective that it became.
     pub objective_id: Option<ObjectiveId>,
@@ -53,7 +50,6 @@ fn view(row: &Row) -> StoreResult<CandidateView> {
     })
 }
 
-/// One of them.
 pub fn by_id(sql: &mut dyn Sql, id: &CandidateId) -> StoreResult<Option<CandidateView>> {
     let row = sql.one(include_str!("../../sql/candidate_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| view(&row)).transpose()
