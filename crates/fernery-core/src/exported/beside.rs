@@ -92,7 +92,7 @@ pub struct BesideCapture {
 pub struct BesideManifest {
     /// What it was made of.
     pub facts: Facts,
-    /// Of what matters in them.
+    /// Digest of the facts; an equal digest means no new manifest is needed.
     pub facts_digest: Digest,
     pub built_by: String,
     pub work_order_id: WorkorderId,

@@ -22,7 +22,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Of a folder whose journal ends so.
+    /// The index of a folder whose journal ends so; no file is in it yet.
     pub fn new(journal: Option<Head>) -> Self {
         Self { format: FORMAT.to_string(), journal, files: BTreeMap::new() }
     }

@@ -84,7 +84,7 @@ pub struct Kept<T, B> {
 /// All that a folder holds, by id. What is in here has been checked.
 #[derive(Clone, Debug)]
 pub struct Exported {
-    /// Of the index, and so of everything.
+    /// Digest of the index, and so of the whole folder.
     pub digest: Digest,
     /// Whether it is of a version that exported the inbox, too; an older folder has tickets only.
     pub with_inbox: bool,
@@ -151,7 +151,7 @@ fn gates_of(
 pub fn read(files: &[File], now: Timestamp) -> Result<Exported, Vec<Fault>> {
     let mut faults = Faults::default();
     let exported = shelves::read(files, &mut faults);
-    // Files that cannot be read leave gaps which are no faults of their own.
+    // Skip cross-checks after a parse error: the missing files would only cause follow-up errors.
     if let (Some(exported), true) = (&exported, faults.0.is_empty()) {
         references::check(exported, now, &mut faults);
         inbox_references::check(exported, now, &mut faults);

@@ -31,11 +31,11 @@ pub(super) fn path(folder: &str, id: impl std::fmt::Display) -> String {
 
 /// What is looked up by something else than its id.
 struct Index<'a> {
-    /// Of a workorder.
+    /// The run of each workorder.
     runs: BTreeMap<&'a str, &'a RunRecord>,
-    /// Of an objective, in the order of its entries into TODO.
+    /// The workorders of each objective, in the order of its entries into TODO.
     works: BTreeMap<&'a str, Vec<&'a Kept<Workorder, BesideWorkorder>>>,
-    /// Of an objective.
+    /// The approvals of each objective.
     approvals: BTreeMap<&'a str, Vec<&'a Decision>>,
     /// Runs that an operator confirmed.
     confirmed: BTreeSet<&'a str>,

@@ -67,7 +67,7 @@ pub struct PatchPolicy {
     pub executables: bool,
     /// Protected files that may be touched, written as [`PROTECTED`] is.
     pub allow: Vec<String>,
-    /// Of a `PATCH_DIAZOTROPH`: what the name of the branch starts with that its bundles name, beside a description of the
+    /// What the name of the branch starts with that the bundles of a `PATCH_DIAZOTROPH` name, beside a description of the
     /// patch. No key of the file: the azolla's own `branch_prefix` is copied here, so that the gate judges by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_prefix: Option<String>,

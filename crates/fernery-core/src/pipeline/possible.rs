@@ -118,7 +118,7 @@ fn answer(objective: &Objective) -> String {
 }
 
 impl<'a> TicketState<'a> {
-    /// Of an approved ticket of which nothing else is known.
+    /// The state of an approved ticket of which nothing else is known.
     pub fn of(objective: &'a Objective) -> Self {
         Self {
             objective: Cow::Borrowed(objective),
@@ -268,7 +268,7 @@ impl<'a> TicketState<'a> {
         }
     }
 
-    /// Of a BLOCKED ticket. Its last pause says more than its blockers do, as long as nothing has changed since.
+    /// The next steps of a BLOCKED ticket. Its last pause says more than its blockers do, as long as nothing has changed since.
     fn stopped(&self) -> Vec<String> {
         let id = &self.objective.objective_id;
         let is_dependency = |of: &BlockerRef| self.waits_for.iter().any(|on| on.blocker_id == of.blocker_id);
@@ -294,7 +294,7 @@ impl<'a> TicketState<'a> {
         actions
     }
 
-    /// Of a confirmed ticket: where its patch stands.
+    /// The next steps of a confirmed ticket, by where its patch stands.
     fn lands(&self) -> Vec<String> {
         let Some(patch) = &self.patch else { return Vec::new() };
         match (patch.state, self.suggested()) {

@@ -58,10 +58,10 @@ pub struct EventView {
     pub work_order_id: Option<WorkorderId>,
     /// Which entry of its objective into TODO it tells of.
     pub entry: i64,
-    /// Of a MANIFEST_REQUESTED: the request that it tells of.
+    /// The request that a MANIFEST_REQUESTED tells of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Of a MANIFEST_REQUESTED: the workorder whose run failed, where the built-in rules are asked in its place.
+    /// The workorder whose run failed, if a MANIFEST_REQUESTED asks the built-in rules in its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stands_in_for: Option<WorkorderId>,
 }

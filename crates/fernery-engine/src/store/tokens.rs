@@ -18,7 +18,7 @@ pub struct TokenRow {
     pub role: String,
     /// The streams a worker token is limited to, as patterns; empty is all.
     pub streams: Vec<String>,
-    /// Of a visitor: the azolla of another instance that asks with it.
+    /// The azolla of another instance that asks with a visitor's token.
     pub azolla_id: Option<String>,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],

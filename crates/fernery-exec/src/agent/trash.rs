@@ -64,7 +64,7 @@ pub struct Trash {
 }
 
 impl Trash {
-    /// Of this data directory.
+    /// The trash of this data directory.
     pub fn of(data: &Path) -> Self {
         Self { folder: data.join("trash") }
     }

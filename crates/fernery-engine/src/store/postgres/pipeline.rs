@@ -355,7 +355,7 @@ impl Verb for ActBatch {
     type Call = Act;
     type Reply = ();
 
-    /// Of a whole act, in items of a plain call.
+    /// What a whole act counts for, in items of a plain call.
     fn items(_: &Act) -> usize {
         16
     }
