@@ -266,17 +266,17 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::CommentList>], review::list, errors: FOUND;
     POST "/v1/runs/{id}/comments", OPERATOR, "Comment on lines of the patch of a ticket's last run.",
         BodyRule::Json(of::<wire::CommentRequest>), [200 of::<wire::CommentView>], review::comment, errors: DECIDE;
-    PATCH "/v1/comments/{id}", OPERATOR, "Give a comment of yours another text.",
+    PATCH "/v1/comments/{id}", OPERATOR, "Change the text of one of your comments.",
         BodyRule::Json(of::<wire::EditCommentRequest>), [200 of::<wire::CommentView>], review::edit, errors: DECIDE;
     DELETE "/v1/comments/{id}", OPERATOR, "Delete a comment of yours.",
         BodyRule::None, [200 of::<wire::CommentView>], review::delete, errors: DECIDE;
     GET "/v1/runs/{id}/review", READERS, "Read how far you are with the review of a run: comments, the files that you have viewed, \
         and the attempt that you had looked at before.",
         BodyRule::None, [200 of::<wire::ReviewView>], review::read, errors: FOUND;
-    POST "/v1/runs/{id}/viewed", OPERATOR, "Say that you have viewed a file of the patch of a run, or not after all. It counts \
+    POST "/v1/runs/{id}/viewed", OPERATOR, "Mark a file of a run's patch as viewed, or unmark it. The mark also counts \
         for later runs that change the file in the same way.",
         BodyRule::Json(of::<wire::ViewedRequest>), [200 of::<wire::ViewedRequest>], review::viewed, errors: DECIDE;
-    POST "/v1/runs/{id}/looked", OPERATOR, "Say that you have looked at a run, so that the next one can be compared with it.",
+    POST "/v1/runs/{id}/looked", OPERATOR, "Record that you looked at a run, so that the next run can be compared with it.",
         BodyRule::Optional(nothing), [200 of::<wire::ReviewView>], review::looked, errors: FOUND;
     GET "/v1/pauses", READERS, "List pauses with their next actions, newest first.",
         BodyRule::None, [200 of::<wire::PausePage>], pauses::list,
@@ -288,7 +288,7 @@ pub static ROUTES: &[Route] = routes![
         holds: Holds::Rows("claim_record", "claims");
     GET "/v1/journal", READERS, "List who did what, when and why, newest first.",
         BodyRule::None, [200 of::<wire::JournalPage>], journal::list,
-        query: &[LIMIT, CURSOR, ("act", "Only such acts.", parameters::act),
+        query: &[LIMIT, CURSOR, ("act", "Only entries with this act.", parameters::act),
             ("subject", "Only about this: the id of a ticket, a candidate, an azolla.", parameters::text),
             ("actor", "Only by those whose name has this part.", parameters::text),
             ("since", "Only from this time on.", parameters::instant),
@@ -297,7 +297,7 @@ pub static ROUTES: &[Route] = routes![
     GET "/v1/journal/verify", READERS, "Check the journal's chain; the answer names the first fault.",
         BodyRule::None, [200 of::<wire::JournalVerdict>], journal::verify,
         query: &[("place", "Also return the seal with this number.", parameters::place),
-            ("last", "Check only so many seals at the end of the chain; what stands beside the chain is not looked for.",
+            ("last", "Check only this many seals at the end of the chain; entries outside the chain are not searched.",
                 parameters::seals)];
     GET "/v1/azollas", READERS, "List azollas with the digests of their blueprints.",
         BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
@@ -358,7 +358,7 @@ pub static ROUTES: &[Route] = routes![
     DELETE "/v1/sessions/{id}", OPERATOR, "Sign a browser out.",
         BodyRule::None, [200 of::<wire::SessionInfo>], sign_ins::end, param: parameters::text,
         errors: FOUND;
-    GET "/v1/ids/{part}", JOB_READERS, "Find whole ids by a part: `019a8c5e-07398f` is what begins and ends so.",
+    GET "/v1/ids/{part}", JOB_READERS, "Find full ids from a part: `019a8c5e-07398f` matches ids that begin with `019a8c5e` and end with `07398f`.",
         BodyRule::None, [200 of::<wire::MeantIds>], ids::meant, param: parameters::text,
         errors: &[Code::NotFound, Code::Invalid];
     GET "/v1/processes", READERS, "List the live processes that serve this database.",
