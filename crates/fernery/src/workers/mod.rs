@@ -289,7 +289,7 @@ impl Pipeline {
         tokio::join!(live.stop(), give_back(&live.context, tasks));
         // A reload that was under way has ended by now, and says nothing any more.
         if let Err(error) = live.context.leave().await {
-            warn!(%error, "could not record that this process hosts nothing any more: it counts for a minute");
+            warn!(%error, "could not deregister this process as a host; its entry expires in a minute");
         }
     }
 }
@@ -305,8 +305,8 @@ async fn give_back(context: &Context, tasks: Vec<JoinHandle<()>>) {
     let owner = context.owner.clone();
     match context.engine.substrate().transact(move |sql| claims::release_all(sql, &owner)).await {
         Ok(0) => {}
-        Ok(claims) => info!(claims, "gave back what was being judged"),
-        Err(error) => warn!(%error, "could not give back what was being judged: its claims expire"),
+        Ok(claims) => info!(claims, "released the claims of gates in progress"),
+        Err(error) => warn!(%error, "could not release the claims of gates; they expire"),
     }
 }
 
