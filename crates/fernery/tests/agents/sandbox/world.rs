@@ -29,7 +29,7 @@ fn for_everybody() -> (PathBuf, Option<TempDir>) {
     let place = tempfile::tempdir().unwrap();
     let copy = place.path().join("fernery");
     fs::copy(fernery(), &copy).unwrap();
-    for path in [place.path(), &copy] {
+    for path in [place.path(), copy.as_path()] {
         fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
     (copy, Some(place))
