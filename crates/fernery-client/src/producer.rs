@@ -8,6 +8,7 @@ use crate::client::{Client, ClientError, Reply};
 use crate::wire::{
     EnqueueManyResponse, EnqueueOutcome, EnqueueRequest, EnqueuedJob, ErrorReport, JobDetail, Priority,
 };
+use fernery_core::calendar::duration::millis;
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
 use fernery_door as door;
 use serde::de::DeserializeOwned;
@@ -86,7 +87,7 @@ impl NewJob {
 
     /// Start this long after it is stored at the earliest.
     pub fn delay(mut self, delay: Duration) -> Self {
-        self.request.delay_ms = Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        self.request.delay_ms = Some(millis(delay));
         self
     }
 

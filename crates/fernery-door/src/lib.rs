@@ -202,7 +202,7 @@ mod failpoints {
     struct Asked {
         name: String,
         left: AtomicU32,
-        /// Without one, the work panics.
+        /// `None`: panic instead of sending a signal.
         signal: Option<Signal>,
     }
 

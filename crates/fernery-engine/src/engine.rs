@@ -90,7 +90,7 @@ struct Inner {
 
 /// How long a claim may go without asking the database, should every nudge be lost.
 const BACKSTOP: Duration = Duration::from_secs(1);
-/// How long closing waits for the last figures of streams to be written.
+/// How long closing waits for the last stream statistics to be written.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 impl Engine {
@@ -263,7 +263,7 @@ impl Engine {
         for task in loops {
             task.abort();
         }
-        // A database that is away must not hold up the end: then these figures are lost.
+        // A database that is away must not hold up the end: then these statistics are lost.
         let _ = tokio::time::timeout(CLOSE_WAIT, self.keep_stats()).await;
         self.inner.store.close().await;
     }

@@ -4,7 +4,7 @@
 use crate::error::StoreError;
 use crate::parking::Parking;
 use crate::pipeline::Stage;
-use crate::store::Tallied;
+use crate::store::UnwrittenStats;
 use crate::supervise::{Loops, lock};
 use fernery_core::{JobId, StreamName};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub struct Signals {
     /// A stage of the pipeline has something to look at.
     pub stages: [Notify; Stage::ALL.len()],
     /// What happened in streams, and is not written yet.
-    pub tallied: Tallied,
+    pub unwritten_stats: UnwrittenStats,
     /// The loops that keep it moving, and how they are doing.
     pub loops: Arc<Loops>,
     failure: watch::Sender<Option<StoreError>>,

@@ -2,6 +2,7 @@
 //! whoever asks (`/readyz`, `/metrics`) is told.
 
 use crate::door;
+use fernery_core::calendar::duration::millis;
 use fernery_core::job::retry::RetryPolicy;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -112,7 +113,7 @@ impl Loops {
             seen.last = Some(now);
             (seen.panics, PAUSES.ceiling(seen.in_a_row))
         };
-        let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        let pause_ms = millis(pause);
         error!(name, %panicked, panics, pause_ms, "a background loop panicked; restarting it");
         pause
     }

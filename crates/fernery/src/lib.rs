@@ -6,6 +6,7 @@
 mod bench;
 mod block_on;
 pub mod cli;
+pub mod command_worker;
 pub mod config;
 mod demo;
 mod doctor;
@@ -18,5 +19,4 @@ mod serve;
 mod spool;
 mod ticket_words;
 mod when;
-pub mod worker;
 pub mod workers;

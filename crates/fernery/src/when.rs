@@ -1,15 +1,12 @@
 //! Instants and durations as people say them.
 
 use fernery_core::Timestamp;
+use fernery_core::calendar::duration::millis;
 use std::time::Duration;
 
 /// Milliseconds in each unit, largest first.
 const UNITS: [(&str, u64); 5] =
     [("d", 24 * 3_600_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1)];
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
 
 /// The distance of an instant from now, in one unit: `3 min ago`, `in 2 h`.
 pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {

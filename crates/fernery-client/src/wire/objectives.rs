@@ -121,8 +121,8 @@ pub struct ObjectiveDetail {
     /// The pauses.
     #[schemars(with = "Vec<schema::Fields>")]
     pub pauses: Vec<PauseView>,
-    /// Of a BLOCKED ticket: the run that passed before it was reopened, and that a confirmation of exactly this run keeps; `null`
-    /// if there is none.
+    /// The run of a BLOCKED ticket that passed before the ticket was reopened; confirming exactly this run keeps it. `null` if
+    /// there is none.
     #[serde(default)]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub kept_run: Option<RunId>,

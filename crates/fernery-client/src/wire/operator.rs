@@ -107,7 +107,7 @@ pub struct DeadLetterGroups {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeadLetterFilter {
-    /// Of this stream.
+    /// Only jobs of this stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Stream>")]
     pub stream: Option<StreamName>,

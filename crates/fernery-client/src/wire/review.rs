@@ -81,7 +81,7 @@ pub struct CommentView {
 pub struct CommentList {
     /// The comments.
     pub comments: Vec<CommentView>,
-    /// Of all of them: another one as soon as one comes, goes or changes.
+    /// Digest of all comments; it changes as soon as one is added, deleted or edited.
     #[schemars(with = "schema::Sha256")]
     pub digest: Digest,
     /// The note for the next attempt that they make; empty without comments.

@@ -6,6 +6,7 @@ use super::shared::Shared;
 use crate::client::{ClientError, Reply};
 use crate::wire::{BatchResponse, ClaimManyRequest, HeartbeatItem, ItemOutcome, LeasedJob, WorkerBatch};
 use fernery_core::StreamName;
+use fernery_core::calendar::duration::millis;
 use fernery_door as door;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,7 @@ async fn ask(
         worker_id: shared.worker_id.clone(),
         streams: streams.to_vec(),
         max: asked as u64,
-        max_wait_ms: Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+        max_wait_ms: Some(millis(wait)),
     };
     let sent_at = door::since_boot();
     let answer = tokio::select! {

@@ -109,7 +109,7 @@ impl Spool {
                 spool.set_aside(&damage).map_err(|e| failed("what cannot be read cannot be kept", e))?;
             spool.unsettled.clear();
             if !leftovers.is_empty() {
-                spool.keep(&leftovers).map_err(|e| failed("it cannot be written", e))?;
+                spool.save(&leftovers).map_err(|e| failed("it cannot be written", e))?;
             }
             Some((damaged_entries, aside))
         };
@@ -122,7 +122,7 @@ impl Spool {
     }
 
     /// Makes reports durable. With no reports it only tests whether the spool is writable.
-    pub(crate) fn keep(&mut self, reports: &[Report]) -> io::Result<()> {
+    pub(crate) fn save(&mut self, reports: &[Report]) -> io::Result<()> {
         let mut text = Vec::new();
         for report in reports {
             entries::write_report(&mut text, report);

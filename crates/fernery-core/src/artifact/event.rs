@@ -41,7 +41,6 @@ words!(
 #[serde(deny_unknown_fields)]
 pub struct Event {
     pub event_id: EventId,
-    /// What happened.
     #[serde(rename = "type")]
     pub event_type: EventType,
     /// To what: an objective, for TICKET_READY; a capture, for CAPTURE_READY; the azolla, for MANIFEST_REQUESTED.

@@ -22,7 +22,6 @@ pub struct RunRecord {
     pub objective_id: ObjectiveId,
     pub output_id: OutputId,
     pub gate_result: GateResult,
-    /// Why, in words.
     pub gate_reason: String,
     pub created_at: Timestamp,
 }

@@ -23,7 +23,6 @@ pub struct SessionManifest {
     pub azolla_id: AzollaId,
     /// The azollas that were asked.
     pub queried_azolla_ids: Vec<AzollaId>,
-    /// Where things stopped.
     pub pause_state_summary: Vec<PauseSummary>,
     /// One to five things to look at, the first first.
     pub prioritized_orientation: Vec<String>,

@@ -34,7 +34,6 @@ words!(
 #[serde(deny_unknown_fields)]
 pub struct SubstrateQueryResponse {
     pub response_id: ResponseId,
-    /// The question.
     pub query_id: QueryId,
     pub target_azolla_id: AzollaId,
     pub status: QueryStatus,

@@ -6,7 +6,9 @@
 //! the part in [`Blueprint::decisive`].
 
 mod agents;
+mod executor;
 mod form;
+mod gate;
 mod land;
 pub(crate) mod millis;
 mod patches;
@@ -17,17 +19,18 @@ mod standing;
 mod tests;
 
 use crate::artifact::{AzollaId, DiazotrophType, ObjectiveId, ObjectiveType};
-use crate::calendar::{Schedule, Zone};
+use crate::calendar::Zone;
 use crate::canonical::{self, Digest};
 use crate::limits;
 use crate::names::{RESERVED_STREAM_PREFIX, StreamName};
-use crate::patch::policy::PatchPolicy;
-use crate::profile::Profile;
 pub use crate::toml_file::Flaw;
 use crate::words;
+pub use executor::{Endpoint, Executor, ExecutorKind, Sandbox};
+pub use gate::{Gate, GateRetry};
 pub use land::{Land, LandOn, MergeAs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+pub use standing::{ManifestTrack, NoticeOf, Notices, Standing, TriageTrack};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -96,95 +99,6 @@ pub struct Worker {
     pub interval: Duration,
 }
 
-words!(
-    /// How an executor is reached.
-    ExecutorKind {
-        /// A program that this process starts.
-        Command = "command",
-        /// A worker elsewhere that claims over HTTP.
-        Remote = "remote",
-        /// A coding agent by its profile.
-        Agent = "agent",
-        /// Code of this process.
-        Builtin = "builtin",
-        /// A model behind an endpoint.
-        Llm = "llm",
-        /// A person; no program claims its workorders.
-        Person = "person",
-    }
-);
-
-impl ExecutorKind {
-    /// Whether this process carries its workorders out.
-    pub const fn runs_here(self) -> bool {
-        !matches!(self, Self::Remote | Self::Person)
-    }
-
-    /// Whether a program is started for it.
-    pub const fn starts_program(self) -> bool {
-        matches!(self, Self::Command | Self::Agent)
-    }
-}
-
-words!(
-    /// The sandbox of an executor.
-    Sandbox {
-        /// Namespaces, by way of bubblewrap.
-        Bubblewrap = "bubblewrap",
-        /// Landlock rules on files and sockets; only the run's own folders can be written or changed.
-        Landlock = "landlock",
-        /// The same rules on a kernel that offers nothing more. This does not contain: modes, owners and times of files
-        /// of the server's user can still be changed, so the blueprint has to name it.
-        LandlockPartial = "landlock-partial",
-        /// No sandbox: the blueprint has to name it.
-        Unconfined = "none",
-    }
-);
-
-impl Sandbox {
-    /// Whether a program in it can change nothing outside.
-    pub const fn contains(self) -> bool {
-        matches!(self, Self::Bubblewrap | Self::Landlock)
-    }
-}
-
-/// The executor of one diazotroph type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Executor {
-    pub kind: ExecutorKind,
-    /// The program and its arguments; empty unless it is a command: an agent's are in its profile.
-    pub argv: Vec<String>,
-    /// The names of the environment that it may see; empty unless it is a command.
-    pub env: Vec<String>,
-    /// Its sandbox; `None`: the best that the machine has.
-    pub sandbox: Option<Sandbox>,
-    /// Whether a contained program may reach the network.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub network: bool,
-    /// How many run at once in this process.
-    pub parallel: u32,
-    /// For an agent: its profile when the blueprint was read, with the blueprint's additions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<Profile>,
-    /// For a model: its endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<Endpoint>,
-}
-
-/// A model behind an OpenAI-compatible endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Endpoint {
-    /// The URL to which `/chat/completions` is appended.
-    pub base_url: String,
-    /// The model's name at that endpoint.
-    pub model: String,
-    /// The environment variable that has the key; `None`: none is sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key_env: Option<String>,
-    /// Limit for one answer.
-    pub max_tokens: u32,
-}
-
 /// The limits of one objective over all its workorders. `None` is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
@@ -204,70 +118,6 @@ pub struct Envelope {
     /// Millionths of a dollar, where the cost is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd_micros: Option<u64>,
-}
-
-/// One check of an output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Gate {
-    /// The output has the form of an output bundle.
-    Schema,
-    /// The executor says that it has done what was asked.
-    Outcome,
-    /// The output is not too large.
-    Size {
-        /// Bytes of content at most.
-        max_content_bytes: u64,
-    },
-    /// The content is a patch within this policy.
-    Patch(PatchPolicy),
-    /// The content is a patch that applies to its base commit and has the effect that it states.
-    Applies,
-    /// The content answers the question in its snapshot: about these captures or items, and no others.
-    Answers,
-    /// A command exits with 0.
-    Command {
-        /// Its name for people.
-        name: String,
-        /// The program and its arguments.
-        argv: Vec<String>,
-        /// How long it may take.
-        #[serde(rename = "timeout_ms", with = "millis")]
-        timeout: Duration,
-        /// The names of the environment that it may see.
-        env: Vec<String>,
-        /// Its sandbox; it may run what an executor wrote.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        sandbox: Option<Sandbox>,
-        /// The files of the repository that it relies on; `None`: those of
-        /// [`by_default`](crate::patch::protects::by_default).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        protects: Option<Vec<String>>,
-    },
-}
-
-impl Gate {
-    /// Its name in a verdict, unique in a blueprint.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Schema => "schema",
-            Self::Outcome => "outcome",
-            Self::Size { .. } => "size",
-            Self::Patch(_) => "patch",
-            Self::Applies => "applies",
-            Self::Answers => "answers",
-            Self::Command { name, .. } => name,
-        }
-    }
-}
-
-/// The automatic retries after a failed run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GateRetry {
-    /// How often an objective that failed a gate goes back to TODO.
-    pub gate_failures: u32,
-    /// How often a workorder is tried in all if its executor is lost.
-    pub infrastructure: u32,
 }
 
 /// The limits of an azolla as a whole. 0 means no limit.
@@ -293,9 +143,7 @@ words!(
 /// What an azolla may read of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
-    /// From every azolla.
     pub every_azolla: bool,
-    /// From these azollas.
     pub azollas: Vec<AzollaId>,
     pub artifact_types: Vec<ReadableArtifact>,
 }
@@ -307,61 +155,6 @@ impl Reads {
     }
 }
 
-/// The standing objective of an azolla without tickets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
-    pub objective_id: ObjectiveId,
-    /// The duty, in a line.
-    pub title: String,
-    /// How to tell that the duty is fulfilled.
-    pub acceptance_criteria: String,
-    /// What it covers: it stands in the metadata of the objective. Empty in what an earlier version stored, which is
-    /// written back as it was: its digest is its name.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub scope_description: String,
-}
-
-/// Track A: captures become candidates.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TriageTrack {
-    /// Captures in one workorder at most.
-    pub batch: u32,
-}
-
-/// Track B: what needs a person becomes a manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ManifestTrack {
-    /// The schedule of automatic manifests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
-}
-
-words!(
-    /// Kinds of notices to the outside.
-    NoticeOf {
-        /// A new pause.
-        PauseState = "pause_state",
-        /// A new manifest.
-        SessionManifest = "session_manifest",
-    }
-);
-
-/// Where an azolla sends notices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notices {
-    /// The URL that they are posted to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub webhook: Option<String>,
-    /// The environment variable with the signing secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret_env: Option<String>,
-    /// A program that gets them; empty: none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    pub on: Vec<NoticeOf>,
-}
-
-/// A blueprint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blueprint {
     pub azolla_id: AzollaId,
@@ -400,7 +193,6 @@ pub struct Blueprint {
     pub urgency: [Option<Duration>; 5],
     /// What it may read of other azollas.
     pub reads: Reads,
-    /// Its time zone.
     #[serde(default, rename = "time_zone", skip_serializing_if = "is_utc")]
     pub zone: Zone,
     /// Its one objective, if it has no tickets.

@@ -1,15 +1,70 @@
 //! The parts of the format for an azolla with a standing objective: its duty, its two tracks, and its notices.
 
-use super::{ExecutorKind, ManifestTrack, NoticeOf, Notices, Standing, TriageTrack};
+use super::ExecutorKind;
 use crate::artifact::{AzollaId, ObjectiveId};
 use crate::calendar::{Missed, Schedule, Zone};
 use crate::limits;
 use crate::toml_file::{Fields, Found, Place, Reader};
+use crate::words;
+use serde::{Deserialize, Serialize};
 
 const BATCH_DEFAULT: u32 = 50;
 
+/// The standing objective of an azolla without tickets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    pub objective_id: ObjectiveId,
+    /// The duty, in a line.
+    pub title: String,
+    /// How to tell that the duty is fulfilled.
+    pub acceptance_criteria: String,
+    /// What it covers: it stands in the metadata of the objective. Empty in what an earlier version stored, which is
+    /// written back as it was: its digest is its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope_description: String,
+}
+
+/// Track A: captures become candidates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriageTrack {
+    /// Captures in one workorder at most.
+    pub batch: u32,
+}
+
+/// Track B: what needs a person becomes a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestTrack {
+    /// The schedule of automatic manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+}
+
+words!(
+    /// Kinds of notices to the outside.
+    NoticeOf {
+        /// A new pause.
+        PauseState = "pause_state",
+        /// A new manifest.
+        SessionManifest = "session_manifest",
+    }
+);
+
+/// Where an azolla sends notices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notices {
+    /// The URL that they are posted to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<String>,
+    /// The environment variable with the signing secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_env: Option<String>,
+    /// A program that gets them; empty: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    pub on: Vec<NoticeOf>,
+}
+
 impl Reader {
-    /// The standing objective.
     pub(super) fn standing(
         &mut self,
         file: &mut Fields,
@@ -54,7 +109,6 @@ impl Reader {
         Some(Standing { objective_id: id?, title, acceptance_criteria: criteria?.value, scope_description })
     }
 
-    /// Track A.
     pub(super) fn triage(&mut self, file: &mut Fields, is_standing: bool) -> Option<TriageTrack> {
         if !is_standing {
             self.only_standing(file, "triage");
@@ -66,7 +120,6 @@ impl Reader {
         Some(TriageTrack { batch: batch.unwrap_or(BATCH_DEFAULT) })
     }
 
-    /// Track B.
     pub(super) fn manifest(
         &mut self,
         file: &mut Fields,

@@ -6,6 +6,16 @@ use std::time::Duration;
 const UNITS: [(&str, u64); 5] =
     [("d", 24 * 3_600_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
+/// Whole milliseconds, as the wire has them.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Whole milliseconds, as databases have them.
+pub fn millis_i64(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
 /// Reads `500ms`, `60s`, `5m`, `2h` or `7d`. A bare number is refused: it leaves open which unit was meant.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let refused = |why: &str| {
@@ -31,7 +41,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 
 /// Writes a duration in the largest unit that keeps it whole.
 pub fn show(duration: Duration) -> String {
-    let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let ms = millis(duration);
     let (unit, unit_ms) = UNITS.iter().find(|(_, unit_ms)| ms.is_multiple_of(*unit_ms)).unwrap_or(&("ms", 1));
     // Sixty seconds are what people call the default lease; only whole hours and more change its unit.
     if *unit == "m" && ms < 3_600_000 && ms / 60_000 == 1 {
@@ -41,8 +51,8 @@ pub fn show(duration: Duration) -> String {
 }
 
 /// Writes a duration for people only, in up to two units: `7d 1h`. The rest is left out.
-pub fn told(duration: Duration) -> String {
-    let mut ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+pub fn in_words(duration: Duration) -> String {
+    let mut ms = millis(duration);
     let mut parts = Vec::new();
     let first = UNITS.iter().position(|(_, unit_ms)| ms >= *unit_ms).unwrap_or(UNITS.len());
     for (unit, unit_ms) in UNITS[first..].iter().take(2) {
@@ -59,8 +69,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_told_in_two_units() {
-        for (ms, told_as) in [
+    fn people_read_two_units() {
+        for (ms, words) in [
             (169 * 3_600_000, "7d 1h"),
             (7 * 24 * 3_600_000, "7d"),
             (3_660_000, "1h 1m"),
@@ -68,7 +78,7 @@ mod tests {
             (24 * 3_600_000 + 60_000, "1d"),
             (0, "0s"),
         ] {
-            assert_eq!(told(Duration::from_millis(ms)), told_as);
+            assert_eq!(in_words(Duration::from_millis(ms)), words);
         }
     }
 

@@ -31,7 +31,6 @@ const DOUBLED_MAX: usize = 2 * 24 * 60;
 pub struct Schedule {
     /// Minute, hour, day of month, month, day of week.
     pub cron: String,
-    /// On whose calendar.
     pub zone: Zone,
     /// What becomes of missed times.
     pub missed: Missed,

@@ -1,5 +1,6 @@
 //! Instants, as milliseconds since 1970 in UTC; RFC 3339 on the wire.
 
+use super::duration::millis_i64;
 use crate::parsed::parsed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -26,12 +27,12 @@ impl Timestamp {
 
     /// The instant `by` later; saturates.
     pub fn after(self, by: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)).min(MAX_MS))
+        Self(self.0.saturating_add(millis_i64(by)).min(MAX_MS))
     }
 
     /// The instant `by` earlier; saturates.
     pub fn before(self, by: Duration) -> Self {
-        Self(self.0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+        Self(self.0.saturating_sub(millis_i64(by)))
     }
 
     /// How long after `earlier` this is; zero if it is not after.

@@ -92,7 +92,7 @@ pub struct BesideCapture {
 pub struct BesideManifest {
     /// What it was made of.
     pub facts: Facts,
-    /// Of what matters in them.
+    /// Digest of the facts; an equal digest means no new manifest is needed.
     pub facts_digest: Digest,
     pub built_by: String,
     pub work_order_id: WorkorderId,
@@ -102,7 +102,6 @@ pub struct BesideManifest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BesideQuery {
-    /// Who keeps it.
     pub azolla_id: AzollaId,
     /// For which event it was asked.
     pub event_id: EventId,
@@ -172,7 +171,6 @@ pub struct AttemptRecord {
     pub work_order_id: WorkorderId,
     /// Counts every claim of the job.
     pub attempt_no: u32,
-    /// Who held it.
     pub worker_id: String,
     pub started_at: Timestamp,
     pub finished_at: Timestamp,

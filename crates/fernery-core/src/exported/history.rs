@@ -20,63 +20,108 @@ use std::time::Duration;
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 pub(super) fn check(all: &Exported, faults: &mut Faults) {
-    let mut about: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    let (mut decided, mut processed, mut judged) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut instants: BTreeSet<(&str, Timestamp)> = BTreeSet::new();
-    let duties = duties(all);
-    for entry in all.journal.iter().filter(|entry| all.with_inbox || !is_left_out(entry, &duties)) {
-        instants.insert((&entry.subject, entry.created_at));
-        // Ids of captures and of requests come from outside: what is told of them is not told of a ticket of the same name.
-        if !tells_of_inbox(entry.act(), &entry.why) {
-            about.entry(&entry.subject).or_default().push(entry);
-        }
-        match entry.act() {
-            Some(Act::Created) => {
-                let there = all.objectives.contains_key(&entry.subject);
-                let why = format!("it is missing, but {} records its creation", of_entry(entry));
-                faults.unless(there, &path("objectives", &entry.subject), why);
-            }
-            Some(Act::Approved | Act::Confirmed | Act::Reopened | Act::Answered | Act::Merge) => {
-                told(&mut decided, "decisions", "record_id", entry, faults, |id| {
-                    all.decisions.get(id).is_some_and(|d| {
-                        d.kind.to_lowercase() == entry.act
-                            && d.objective_id.as_str() == entry.subject
-                            && d.who == entry.actor
-                            && d.created_at == entry.created_at
-                            && entry.why["digest"] == json!(d.digest)
-                            && entry.why["note"] == json!(d.note)
-                    })
-                })
-            }
-            Some(Act::EventProcessed) => told(&mut processed, "events", "event_id", entry, faults, |id| {
-                all.events.get(id).is_some_and(|Kept { artifact, beside }| {
-                    artifact.processed
-                        && artifact.resource_id == entry.subject
-                        && entry.why["reason"] == json!(beside.reason)
-                        && entry.why["work_order_id"] == json!(beside.work_order_id)
-                })
-            }),
-            Some(Act::Judged) => told(&mut judged, "run_records", "run_id", entry, faults, |id| {
-                all.runs.get(id).is_some_and(|run| {
-                    verdict(&run.artifact, entry)
-                        && exhibits_same(all, &run.artifact, &run.beside.evidence, entry)
-                })
-            }),
-            _ => {}
-        }
-    }
-    let mut untold = |folder: &str, id: &str, is_told: bool| {
+    let told = Told::by_journal(all, faults);
+    told.check_complete(all, faults);
+    check_objectives(all, &told.about, faults);
+    inbox_history::check(all, faults);
+    for (id, event) in all.events.iter().filter(|(_, e)| e.artifact.event_type == EventType::TicketReady) {
+        // Whatever leads to TODO is told of.
+        let steps = told.about.get(event.artifact.resource_id.as_str()).map_or(0, Vec::len);
+        let counted = usize::try_from(event.beside.entry).is_ok_and(|entry| entry <= steps);
         faults.unless(
-            is_told,
-            &path(folder, id),
-            "the journal has no record of it: it was inserted or changed",
+            counted,
+            &path("beside/events", id),
+            "its objective entered TODO less often than `entry` says",
         );
-    };
-    all.decisions.keys().for_each(|id| untold("decisions", id, decided.contains(id.as_str())));
-    all.runs.keys().for_each(|id| untold("run_records", id, judged.contains(id.as_str())));
-    for (id, event) in &all.events {
-        untold("events", id, processed.contains(id.as_str()) == event.artifact.processed);
     }
+    for ((of, number), pause) in &all.pauses {
+        let told = told.instants.contains(&(of.as_str(), pause.created_at));
+        let why = format!("the journal has no entry at {}: it was inserted or changed", pause.created_at);
+        faults.unless(told, &path("pause_states", format!("{of}.{number}")), why);
+    }
+}
+
+/// What the entries of the journal tell of.
+#[derive(Default)]
+struct Told<'a> {
+    /// The entries about each ticket, in their order.
+    about: BTreeMap<&'a str, Vec<&'a Entry>>,
+    decided: BTreeSet<&'a str>,
+    processed: BTreeSet<&'a str>,
+    judged: BTreeSet<&'a str>,
+    /// When each subject was told of.
+    instants: BTreeSet<(&'a str, Timestamp)>,
+}
+
+impl<'a> Told<'a> {
+    /// Goes through the journal; each artifact that an entry names has to be there, and as it says.
+    fn by_journal(all: &'a Exported, faults: &mut Faults) -> Self {
+        let mut known = Self::default();
+        let duties = duties(all);
+        for entry in all.journal.iter().filter(|entry| all.with_inbox || !is_left_out(entry, &duties)) {
+            known.instants.insert((&entry.subject, entry.created_at));
+            // Ids of captures and of requests come from outside: what is told of them is not told of a ticket of the same name.
+            if !tells_of_inbox(entry.act(), &entry.why) {
+                known.about.entry(&entry.subject).or_default().push(entry);
+            }
+            match entry.act() {
+                Some(Act::Created) => {
+                    let there = all.objectives.contains_key(&entry.subject);
+                    let why = format!("it is missing, but {} records its creation", of_entry(entry));
+                    faults.unless(there, &path("objectives", &entry.subject), why);
+                }
+                Some(Act::Approved | Act::Confirmed | Act::Reopened | Act::Answered | Act::Merge) => {
+                    told(&mut known.decided, "decisions", "record_id", entry, faults, |id| {
+                        all.decisions.get(id).is_some_and(|d| {
+                            d.kind.to_lowercase() == entry.act
+                                && d.objective_id.as_str() == entry.subject
+                                && d.who == entry.actor
+                                && d.created_at == entry.created_at
+                                && entry.why["digest"] == json!(d.digest)
+                                && entry.why["note"] == json!(d.note)
+                        })
+                    })
+                }
+                Some(Act::EventProcessed) => {
+                    told(&mut known.processed, "events", "event_id", entry, faults, |id| {
+                        all.events.get(id).is_some_and(|Kept { artifact, beside }| {
+                            artifact.processed
+                                && artifact.resource_id == entry.subject
+                                && entry.why["reason"] == json!(beside.reason)
+                                && entry.why["work_order_id"] == json!(beside.work_order_id)
+                        })
+                    })
+                }
+                Some(Act::Judged) => told(&mut known.judged, "run_records", "run_id", entry, faults, |id| {
+                    all.runs.get(id).is_some_and(|run| {
+                        verdict(&run.artifact, entry)
+                            && exhibits_same(all, &run.artifact, &run.beside.evidence, entry)
+                    })
+                }),
+                _ => {}
+            }
+        }
+        known
+    }
+
+    /// Whatever the journal would have told of, it told of.
+    fn check_complete(&self, all: &Exported, faults: &mut Faults) {
+        let mut untold = |folder: &str, id: &str, is_told: bool| {
+            faults.unless(
+                is_told,
+                &path(folder, id),
+                "the journal has no record of it: it was inserted or changed",
+            );
+        };
+        all.decisions.keys().for_each(|id| untold("decisions", id, self.decided.contains(id.as_str())));
+        all.runs.keys().for_each(|id| untold("run_records", id, self.judged.contains(id.as_str())));
+        for (id, event) in &all.events {
+            untold("events", id, self.processed.contains(id.as_str()) == event.artifact.processed);
+        }
+    }
+}
+
+fn check_objectives(all: &Exported, about: &BTreeMap<&str, Vec<&Entry>>, faults: &mut Faults) {
     let mut blueprints = Distinct::of(all, faults);
     for (id, objective) in &all.objectives {
         let entries = about.get(id.as_str()).map_or(&[][..], Vec::as_slice);
@@ -99,22 +144,6 @@ pub(super) fn check(all: &Exported, faults: &mut Faults) {
                 why,
             );
         }
-    }
-    inbox_history::check(all, faults);
-    for (id, event) in all.events.iter().filter(|(_, e)| e.artifact.event_type == EventType::TicketReady) {
-        // Whatever leads to TODO is told of.
-        let steps = about.get(event.artifact.resource_id.as_str()).map_or(0, Vec::len);
-        let counted = usize::try_from(event.beside.entry).is_ok_and(|entry| entry <= steps);
-        faults.unless(
-            counted,
-            &path("beside/events", id),
-            "its objective entered TODO less often than `entry` says",
-        );
-    }
-    for ((of, number), pause) in &all.pauses {
-        let told = instants.contains(&(of.as_str(), pause.created_at));
-        let why = format!("the journal has no entry at {}: it was inserted or changed", pause.created_at);
-        faults.unless(told, &path("pause_states", format!("{of}.{number}")), why);
     }
 }
 

@@ -12,7 +12,6 @@ const FORMAT: &str = "fernery-export-2";
 /// The layout before: tickets only, while the journal may tell of an inbox.
 const FORMAT_TICKETS: &str = "fernery-export-1";
 
-/// What it says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
@@ -23,7 +22,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Of a folder whose journal ends so.
+    /// The index of a folder whose journal ends so; no file is in it yet.
     pub fn new(journal: Option<Head>) -> Self {
         Self { format: FORMAT.to_string(), journal, files: BTreeMap::new() }
     }

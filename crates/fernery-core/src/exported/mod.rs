@@ -49,9 +49,7 @@ use std::fmt;
 /// One file: its path in the folder, with `/` between its parts, and what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Where it is.
     pub path: String,
-    /// What it says.
     pub text: String,
 }
 
@@ -86,7 +84,7 @@ pub struct Kept<T, B> {
 /// All that a folder holds, by id. What is in here has been checked.
 #[derive(Clone, Debug)]
 pub struct Exported {
-    /// Of the index, and so of everything.
+    /// Digest of the index, and so of the whole folder.
     pub digest: Digest,
     /// Whether it is of a version that exported the inbox, too; an older folder has tickets only.
     pub with_inbox: bool,
@@ -95,7 +93,6 @@ pub struct Exported {
     /// Blueprints, by digest.
     pub blueprints: BTreeMap<String, Blueprint>,
     pub objectives: BTreeMap<String, Kept<Objective, BesideObjective>>,
-    /// What operators decided.
     pub decisions: BTreeMap<String, Decision>,
     /// Entries into TODO.
     pub events: BTreeMap<String, Kept<Event, BesideEvent>>,
@@ -103,7 +100,6 @@ pub struct Exported {
     pub snapshots: BTreeMap<String, ContextSnapshot>,
     /// What was made of events.
     pub workorders: BTreeMap<String, Kept<Workorder, BesideWorkorder>>,
-    /// What came out.
     pub bundles: BTreeMap<String, OutputBundle>,
     /// What the gates said.
     pub runs: BTreeMap<String, Kept<RunRecord, BesideRun>>,
@@ -116,7 +112,6 @@ pub struct Exported {
     pub manifests: BTreeMap<String, Kept<SessionManifest, BesideManifest>>,
     /// What azollas were asked.
     pub queries: BTreeMap<String, Kept<SubstrateQuery, BesideQuery>>,
-    /// What they answered.
     pub responses: BTreeMap<String, SubstrateQueryResponse>,
     /// Pauses of one azolla about objectives of others, by the digest of their key.
     pub overdue: BTreeMap<String, Kept<PauseState, BesideOverdue>>,
@@ -156,7 +151,7 @@ fn gates_of(
 pub fn read(files: &[File], now: Timestamp) -> Result<Exported, Vec<Fault>> {
     let mut faults = Faults::default();
     let exported = shelves::read(files, &mut faults);
-    // Files that cannot be read leave gaps which are no faults of their own.
+    // Skip cross-checks after a parse error: the missing files would only cause follow-up errors.
     if let (Some(exported), true) = (&exported, faults.0.is_empty()) {
         references::check(exported, now, &mut faults);
         inbox_references::check(exported, now, &mut faults);

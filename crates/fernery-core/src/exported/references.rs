@@ -7,6 +7,7 @@ use crate::artifact::{
     Workorder, WorkorderStatus,
 };
 use crate::blueprint::Gate;
+use crate::calendar::duration::millis;
 use crate::canonical;
 use crate::journal::{Act, Entry};
 use crate::limits;
@@ -30,11 +31,11 @@ pub(super) fn path(folder: &str, id: impl std::fmt::Display) -> String {
 
 /// What is looked up by something else than its id.
 struct Index<'a> {
-    /// Of a workorder.
+    /// The run of each workorder.
     runs: BTreeMap<&'a str, &'a RunRecord>,
-    /// Of an objective, in the order of its entries into TODO.
+    /// The workorders of each objective, in the order of its entries into TODO.
     works: BTreeMap<&'a str, Vec<&'a Kept<Workorder, BesideWorkorder>>>,
-    /// Of an objective.
+    /// The approvals of each objective.
     approvals: BTreeMap<&'a str, Vec<&'a Decision>>,
     /// Runs that an operator confirmed.
     confirmed: BTreeSet<&'a str>,
@@ -306,7 +307,7 @@ fn allowed(
     faults.unless(same, at, "its blueprint is for another azolla or another kind of executor");
     let is_standing = all.is_standing(artifact.objective_id.as_str());
     let branch = if is_standing { None } else { blueprint.branch_name(&artifact.objective_id) };
-    let budget = u64::try_from(blueprint.budget.as_millis()).unwrap_or(u64::MAX);
+    let budget = millis(blueprint.budget);
     let bounded = artifact.budget_ms <= budget && artifact.branch_name == branch;
     faults.unless(bounded, at, "its budget or branch does not match its blueprint");
     if is_standing {

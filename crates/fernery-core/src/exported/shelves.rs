@@ -2,8 +2,7 @@
 
 use super::index::{self, Index};
 use super::{
-    AttemptRecord, BesideCapture, BesideEvent, BesideManifest, BesideObjective, BesideOverdue, BesideQuery,
-    BesideRun, BesideWorkorder, CandidateRecord, DependencyRecord, Exported, Faults, File, Kept,
+    AttemptRecord, BesideOverdue, CandidateRecord, DependencyRecord, Exported, Faults, File, Kept,
     SnoozeRecord, references,
 };
 use crate::artifact::{
@@ -46,102 +45,55 @@ pub(super) fn read(files: &[File], faults: &mut Faults) -> Option<Exported> {
     };
     let index: Index = shelves.typed(index::PATH, text, None)?;
     index::check(&index, files, shelves.faults);
-    let digest = index::digest(text);
-    let blueprints = shelves.blueprints();
-    let objectives = shelves.pair(
-        "objectives",
-        "objective",
-        |o: &Objective| o.objective_id.to_string(),
-        no_beside::<BesideObjective>,
-    );
-    let decisions = shelves.shelf("decisions", None, |d: &Decision| d.record_id.to_string());
-    let events =
-        shelves.pair("events", "event", |e: &Event| e.event_id.to_string(), no_beside::<BesideEvent>);
-    let snapshots = shelves.shelf("context_snapshots", Some("context_snapshot"), |s: &ContextSnapshot| {
-        s.snapshot_id.to_string()
-    });
-    let workorders = shelves.pair(
-        "workorders",
-        "workorder",
-        |w: &Workorder| w.work_order_id.to_string(),
-        no_beside::<BesideWorkorder>,
-    );
-    let bundles =
-        shelves.shelf("output_bundles", Some("output_bundle"), |b: &OutputBundle| b.output_id.to_string());
-    let runs = shelves.pair(
-        "run_records",
-        "run_record",
-        |r: &RunRecord| r.run_id.to_string(),
-        no_beside::<BesideRun>,
-    );
-    let pauses = shelves.pauses();
-    let captures = shelves.pair(
-        "capture_buffers",
-        "capture_buffer",
-        |c: &CaptureBuffer| c.capture_id.to_string(),
-        no_beside::<BesideCapture>,
-    );
-    let candidates =
-        shelves.shelf("candidates", Some("candidate"), |c: &CandidateRecord| c.candidate_id.to_string());
-    let manifests = shelves.pair(
-        "session_manifests",
-        "session_manifest",
-        |m: &SessionManifest| m.manifest_id.to_string(),
-        no_beside::<BesideManifest>,
-    );
-    let queries = shelves.pair(
-        "substrate_queries",
-        "substrate_query",
-        |q: &SubstrateQuery| q.query_id.to_string(),
-        no_beside::<BesideQuery>,
-    );
-    let responses = shelves.shelf(
-        "substrate_query_responses",
-        Some("substrate_query_response"),
-        |r: &SubstrateQueryResponse| r.response_id.to_string(),
-    );
-    let overdue = shelves.overdue();
-    let attempts = shelves.shelf("attempts", Some("attempt"), |a: &AttemptRecord| a.attempt_id.to_string());
-    let dependencies = shelves.shelf("dependencies", None, DependencyRecord::name);
-    let recurrences = shelves.shelf("recurrences", None, |r: &Recurrence| r.recurrence_id.to_string());
-    let snoozes = shelves.shelf("snoozes", None, SnoozeRecord::name);
-    let journal = shelves.journal(index.journal.as_ref());
+    let all = shelves.all(index, index::digest(text));
     for path in shelves.left.keys() {
         shelves.faults.add(*path, "this file is not part of an export");
     }
-    let with_inbox = index.with_inbox();
-    let head = index.journal;
-    Some(Exported {
-        digest,
-        with_inbox,
-        head,
-        blueprints,
-        objectives,
-        decisions,
-        events,
-        snapshots,
-        workorders,
-        bundles,
-        runs,
-        pauses,
-        captures,
-        candidates,
-        manifests,
-        queries,
-        responses,
-        overdue,
-        attempts,
-        dependencies,
-        recurrences,
-        snoozes,
-        journal,
-    })
+    Some(all)
 }
 
-/// Only names the type of what stands beside.
-fn no_beside<B>(_: &B) {}
-
 impl<'a> Shelves<'a> {
+    /// Takes every folder, in this order.
+    fn all(&mut self, index: Index, digest: Digest) -> Exported {
+        Exported {
+            digest,
+            with_inbox: index.with_inbox(),
+            blueprints: self.blueprints(),
+            objectives: self.pair("objectives", "objective", |o: &Objective| o.objective_id.to_string()),
+            decisions: self.shelf("decisions", None, |d: &Decision| d.record_id.to_string()),
+            events: self.pair("events", "event", |e: &Event| e.event_id.to_string()),
+            snapshots: self.shelf("context_snapshots", Some("context_snapshot"), |s: &ContextSnapshot| {
+                s.snapshot_id.to_string()
+            }),
+            workorders: self.pair("workorders", "workorder", |w: &Workorder| w.work_order_id.to_string()),
+            bundles: self
+                .shelf("output_bundles", Some("output_bundle"), |b: &OutputBundle| b.output_id.to_string()),
+            runs: self.pair("run_records", "run_record", |r: &RunRecord| r.run_id.to_string()),
+            pauses: self.pauses(),
+            captures: self
+                .pair("capture_buffers", "capture_buffer", |c: &CaptureBuffer| c.capture_id.to_string()),
+            candidates: self
+                .shelf("candidates", Some("candidate"), |c: &CandidateRecord| c.candidate_id.to_string()),
+            manifests: self.pair("session_manifests", "session_manifest", |m: &SessionManifest| {
+                m.manifest_id.to_string()
+            }),
+            queries: self
+                .pair("substrate_queries", "substrate_query", |q: &SubstrateQuery| q.query_id.to_string()),
+            responses: self.shelf(
+                "substrate_query_responses",
+                Some("substrate_query_response"),
+                |r: &SubstrateQueryResponse| r.response_id.to_string(),
+            ),
+            overdue: self.overdue(),
+            attempts: self.shelf("attempts", Some("attempt"), |a: &AttemptRecord| a.attempt_id.to_string()),
+            dependencies: self.shelf("dependencies", None, DependencyRecord::name),
+            recurrences: self.shelf("recurrences", None, |r: &Recurrence| r.recurrence_id.to_string()),
+            snoozes: self.shelf("snoozes", None, SnoozeRecord::name),
+            journal: self.journal(index.journal.as_ref()),
+            head: index.journal,
+        }
+    }
+
     /// Takes all files of one folder: name without its ending, path, text.
     fn take(&mut self, folder: &str) -> Vec<(&'a str, &'a str, &'a str)> {
         let name = |path: &'a str| {
@@ -207,7 +159,6 @@ impl<'a> Shelves<'a> {
         folder: &str,
         schema: &str,
         id: impl Fn(&T) -> String,
-        _beside: fn(&B),
     ) -> BTreeMap<String, Kept<T, B>> {
         let artifacts = self.shelf(folder, Some(schema), id);
         self.paired(folder, artifacts)

@@ -131,7 +131,6 @@ impl Chaos {
         text
     }
 
-    /// Any bytes.
     pub(super) fn bytes(&mut self, bytes_max: usize) -> Vec<u8> {
         (0..self.upto(bytes_max + 1)).map(|_| self.upto(256) as u8).collect()
     }

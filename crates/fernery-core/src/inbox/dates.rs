@@ -9,7 +9,6 @@ use jiff::{Span, ToSpan as _};
 /// A day, and maybe a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct When {
-    /// The day.
     pub date: Date,
     /// The time, if it was said.
     pub time: Option<Time>,

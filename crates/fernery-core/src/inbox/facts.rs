@@ -19,7 +19,7 @@ use crate::blueprint::Blueprint;
 use crate::canonical::digest_of;
 use crate::pipeline::dependency::{Dependency, asks_somebody};
 use crate::pipeline::ground::{Premises, repo_ref, unstartable};
-use crate::pipeline::possible::TicketStanding;
+use crate::pipeline::possible::TicketState;
 use crate::pipeline::scheduling::first_line;
 use crate::{Digest, Timestamp, limits};
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,6 @@ pub struct AzollaAnswer {
 pub struct Item {
     /// Names it, like `mec/T-1` or `task_management/triage`.
     pub item_id: String,
-    /// Where it is.
     pub azolla_id: AzollaId,
     /// Which objective, if it is one.
     pub objective_id: Option<ObjectiveId>,
@@ -100,7 +99,6 @@ pub struct Item {
     pub title: String,
     /// Why it needs a person: facts, in words.
     pub why: Vec<String>,
-    /// What to type.
     pub command: String,
     /// 0 to 4; 0 is the most.
     pub importance: u8,
@@ -112,7 +110,6 @@ pub struct Item {
     pub overdue: bool,
     /// The status of the objective; `None`: it is no objective.
     pub status: Option<ObjectiveStatus>,
-    /// Where it stopped.
     pub pause: Option<PauseSummary>,
     /// What its place in the order is the sum of.
     pub score_terms: Vec<(String, i64)>,
@@ -310,12 +307,12 @@ fn item(
     let waits_for = told.waits_for.get(id).map_or(&[][..], Vec::as_slice);
     let blockers: Vec<_> = asks_somebody(objective, waits_for).collect();
     let ticket = |verb: &str| format!("fernery ticket {verb} {id}");
-    let standing = TicketStanding {
+    let standing = TicketState {
         unconfirmed: done,
         waits_for: waits_for.to_vec(),
         question: question(objective, pause),
         for_person,
-        ..TicketStanding::of(objective)
+        ..TicketState::of(objective)
     };
     let suggested = standing.suggested().map_or_else(|| ticket("show"), |(_, command)| command);
     let (command, mut why) = match (status, &blockers[..]) {
@@ -464,7 +461,6 @@ impl Facts {
         digest_of(&(asked, &self.items, self.more))
     }
 
-    /// Where things stopped.
     pub fn pauses(&self) -> Vec<PauseSummary> {
         self.items.iter().filter_map(|item| item.pause.clone()).collect()
     }

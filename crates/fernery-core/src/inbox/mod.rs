@@ -127,7 +127,6 @@ impl Candidate {
 #[serde(deny_unknown_fields)]
 pub struct Left {
     pub capture_id: CaptureId,
-    /// Why, in words.
     pub why: String,
 }
 

@@ -21,7 +21,6 @@ pub struct Recurrence {
     pub every: String,
     /// What is captured each time.
     pub text: String,
-    /// The times.
     pub schedule: Schedule,
     /// When it comes again.
     pub next_at: Timestamp,

@@ -35,7 +35,6 @@ pub enum Next {
         /// Not before this; `None` is at once.
         due_at: Option<Timestamp>,
     },
-    /// It has ended.
     Finish(JobStatus),
 }
 

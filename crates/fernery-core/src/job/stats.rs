@@ -1,8 +1,9 @@
 //! What happened in a stream within a span of time: counts, and how long jobs waited and ran. Everything here adds up, so the
-//! figures of a day are the sum of those of its minutes, whoever adds them and in whatever order.
+//! counts of a day are the sum of those of its minutes, whoever adds them and in whatever order.
 
 use super::AttemptOutcome;
 use crate::calendar::Timestamp;
+use crate::calendar::duration::millis;
 use crate::words;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 words!(
-    /// How far back figures reach.
+    /// How far back statistics reach.
     StatsRange {
         /// An hour, minute by minute.
         Hour = "1h",
@@ -64,7 +65,7 @@ pub struct Histogram(BTreeMap<u8, u64>);
 const LAST_STEP: u8 = 139;
 
 fn step_of(took: Duration) -> u8 {
-    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let ms = millis(took);
     if ms < 8 {
         return ms as u8;
     }
@@ -138,7 +139,7 @@ impl FromStr for Histogram {
 
 /// What happened in one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct StatsCounts {
     /// Jobs that came in.
     pub enqueued: u64,
     /// Jobs that succeeded.
@@ -153,7 +154,7 @@ pub struct Figures {
     pub runs: Histogram,
 }
 
-impl Figures {
+impl StatsCounts {
     /// Adds those of another span.
     pub fn add(&mut self, other: &Self) {
         self.enqueued = self.enqueued.saturating_add(other.enqueued);
@@ -195,14 +196,11 @@ impl Figures {
 pub enum Happening {
     /// So many came in.
     Enqueued(u64),
-    /// One was claimed.
     Claimed {
         /// How long it was claimable before.
         waited: Duration,
     },
-    /// An attempt ended.
     Ended {
-        /// How.
         outcome: AttemptOutcome,
         /// How long it was held.
         took: Duration,

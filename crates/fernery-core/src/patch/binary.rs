@@ -76,7 +76,7 @@ fn object_id(content: &[u8]) -> String {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", content.len()));
     hash.update(content);
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::hex(&hash.finalize())
 }
 
 /// One line: its length as a letter, then five digits for four bytes.

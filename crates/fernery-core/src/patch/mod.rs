@@ -65,9 +65,7 @@ pub enum Body {
     Same,
     /// Line by line.
     Text {
-        /// Lines that come.
         insertions: u64,
-        /// Lines that go.
         deletions: u64,
         /// What the lines that come say, of a symbolic link; empty otherwise.
         link: String,

@@ -60,7 +60,6 @@ pub const PROTECTED: [&str; 48] = [
 /// What the gate `patch` lets through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatchPolicy {
-    /// Files at most.
     pub max_files: u32,
     /// Whether symbolic links may come, that lead to somewhere in the repository.
     pub symlinks: bool,
@@ -68,7 +67,7 @@ pub struct PatchPolicy {
     pub executables: bool,
     /// Protected files that may be touched, written as [`PROTECTED`] is.
     pub allow: Vec<String>,
-    /// Of a `PATCH_DIAZOTROPH`: what the name of the branch starts with that its bundles name, beside a description of the
+    /// What the name of the branch starts with that the bundles of a `PATCH_DIAZOTROPH` name, beside a description of the
     /// patch. No key of the file: the azolla's own `branch_prefix` is copied here, so that the gate judges by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_prefix: Option<String>,

@@ -71,7 +71,6 @@ pub struct Decision {
     pub digest: Digest,
     pub shown: Value,
     pub who: String,
-    /// Their note.
     pub note: Option<String>,
     pub created_at: Timestamp,
 }

@@ -25,7 +25,7 @@ words!(
 );
 
 impl Stands {
-    /// Of a ticket with this status, blocked for this reason, and of its patch.
+    /// How far a ticket is that has this status, is blocked for this reason, and has this patch.
     pub fn of(
         status: ObjectiveStatus,
         reason: Option<&str>,

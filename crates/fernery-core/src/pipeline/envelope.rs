@@ -6,6 +6,7 @@
 use super::patching::Unready;
 use crate::artifact::Metadata;
 use crate::blueprint::Envelope;
+use crate::calendar::duration::millis;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub fn exhausted(envelope: &Envelope, spent: &Spent) -> Option<String> {
             n => format!("all {n} attempts are used"),
         });
     }
-    let wall = envelope.wall_time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    let wall = envelope.wall_time.map(millis);
     if over(wall, spent.wall_ms) {
         return Some(format!("{:?} of wall time are used", Duration::from_millis(spent.wall_ms)));
     }

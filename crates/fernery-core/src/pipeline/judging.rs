@@ -7,7 +7,7 @@ use super::envelope::{Spent, exhausted};
 use super::evidence::{Evidence, plain_evidence};
 use super::lifecycle::Step;
 use super::membrane::{Outcome, outcome};
-use super::possible::TicketStanding;
+use super::possible::TicketState;
 use super::protection::Protected;
 use super::question;
 use super::repetition::Repetition;
@@ -101,9 +101,7 @@ pub struct Judgement {
     pub reason: String,
     /// The objective's step; `None` if it has moved already.
     pub step: Option<Step>,
-    /// A new blocker.
     pub blocker: Option<(BlockerKind, String)>,
-    /// Why it pauses.
     pub pause: PauseReason,
     /// One to three (invariant 16).
     pub actions: Vec<String>,
@@ -162,7 +160,7 @@ fn judged(case: &Case<'_>, verdict: &Verdict) -> Judgement {
         actions,
     };
     if case.objective.status != ObjectiveStatus::InProgress {
-        let again = TicketStanding::of(case.objective).taken_up();
+        let again = TicketState::of(case.objective).taken_up();
         return stop(None, PauseReason::GateFailed, None, vec![look, again]);
     }
     let unblock = format!("Then: fernery ticket unblock {id} --all");

@@ -74,7 +74,6 @@ impl Merging<'_> {
 /// Why a patch did not land.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
-    /// In words.
     pub why: String,
     /// Whether the work itself has to change.
     pub rework: bool,

@@ -43,7 +43,6 @@ pub struct Parts {
     pub content: String,
     /// What the executor says about it.
     pub notes: String,
-    /// Facts about it.
     pub metadata: Metadata,
 }
 

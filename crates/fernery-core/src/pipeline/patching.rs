@@ -90,7 +90,6 @@ pub struct Seen<'a> {
     pub cut: Option<Cut>,
     /// What its output said.
     pub told: &'a AgentReport,
-    /// What it left.
     pub left: Left<'a>,
 }
 
@@ -99,7 +98,7 @@ pub fn outcome(seen: &Seen<'_>) -> (Outcome, String) {
     let of = |outcome, title: &str| (outcome, title.to_string());
     match seen.left {
         Left::Unknown(why) => {
-            return (Outcome::Infra, format!("What the agent left could not be captured: {why}"));
+            return (Outcome::Infra, format!("No patch could be taken of what the agent left: {why}"));
         }
         Left::Unfit(why) => return (Outcome::Protocol, format!("What the agent left is no patch: {why}")),
         Left::Nothing | Left::Change | Left::Same => {}

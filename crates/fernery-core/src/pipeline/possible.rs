@@ -43,7 +43,7 @@ pub enum Approved {
 
 /// How its patch stands to its base branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PatchStanding {
+pub struct PatchState {
     pub state: LandingState,
     pub fit: Option<Fit>,
     /// Why it conflicts, or did not land.
@@ -54,7 +54,7 @@ pub struct PatchStanding {
 
 /// How a ticket stands: all that decides what can be done with it. What nobody knows is left empty.
 #[derive(Clone, Debug)]
-pub struct TicketStanding<'a> {
+pub struct TicketState<'a> {
     pub objective: Cow<'a, Objective>,
     /// It is DONE, and no person has confirmed it.
     pub unconfirmed: bool,
@@ -65,7 +65,7 @@ pub struct TicketStanding<'a> {
     pub question: Option<BlockerId>,
     /// The last run that passed.
     pub passed: Option<RunId>,
-    pub patch: Option<PatchStanding>,
+    pub patch: Option<PatchState>,
     /// A person does it, and no program.
     pub for_person: bool,
     /// A workorder of it has not come to its end.
@@ -117,8 +117,8 @@ fn answer(objective: &Objective) -> String {
     format!("fernery ticket answer {} \"…\"", objective.objective_id)
 }
 
-impl<'a> TicketStanding<'a> {
-    /// Of an approved ticket of which nothing else is known.
+impl<'a> TicketState<'a> {
+    /// The state of an approved ticket of which nothing else is known.
     pub fn of(objective: &'a Objective) -> Self {
         Self {
             objective: Cow::Borrowed(objective),
@@ -136,8 +136,8 @@ impl<'a> TicketStanding<'a> {
     }
 
     /// With a ticket of its own, to be kept longer than what was read.
-    pub fn kept(self) -> TicketStanding<'static> {
-        TicketStanding { objective: Cow::Owned(self.objective.into_owned()), ..self }
+    pub fn kept(self) -> TicketState<'static> {
+        TicketState { objective: Cow::Owned(self.objective.into_owned()), ..self }
     }
 
     /// The open blockers that somebody has to resolve.
@@ -268,7 +268,7 @@ impl<'a> TicketStanding<'a> {
         }
     }
 
-    /// Of a BLOCKED ticket. Its last pause says more than its blockers do, as long as nothing has changed since.
+    /// The next steps of a BLOCKED ticket. Its last pause says more than its blockers do, as long as nothing has changed since.
     fn stopped(&self) -> Vec<String> {
         let id = &self.objective.objective_id;
         let is_dependency = |of: &BlockerRef| self.waits_for.iter().any(|on| on.blocker_id == of.blocker_id);
@@ -294,7 +294,7 @@ impl<'a> TicketStanding<'a> {
         actions
     }
 
-    /// Of a confirmed ticket: where its patch stands.
+    /// The next steps of a confirmed ticket, by where its patch stands.
     fn lands(&self) -> Vec<String> {
         let Some(patch) = &self.patch else { return Vec::new() };
         match (patch.state, self.suggested()) {

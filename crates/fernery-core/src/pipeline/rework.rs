@@ -139,7 +139,7 @@ impl Start {
     }
 
     /// What the agent is told at the end of its prompt; it cannot be known before its folder is made.
-    pub fn told(&self) -> String {
+    pub fn instruction(&self) -> String {
         const THERE: &str = "uncommitted: `git diff` shows what they change, `git status` which files are new. Build on them: keep \
             what is right and change what is not. The whole difference to HEAD is judged, not only what you change now; \
             `git checkout HEAD -- FILE` takes a file back to where it was.";
@@ -322,11 +322,11 @@ mod tests {
 
     #[test]
     fn an_agent_is_told_where_it_starts() {
-        assert_eq!(Start::Base.told(), "");
-        assert!(Start::Candidate.told().contains("in your folder already"));
+        assert_eq!(Start::Base.instruction(), "");
+        assert!(Start::Candidate.instruction().contains("in your folder already"));
         let many: Vec<String> = (0..99).map(|n| format!("f`{n}")).collect();
-        let told = Start::Conflicts(many).told();
+        let told = Start::Conflicts(many).instruction();
         assert!(told.contains("- `f 0`") && told.contains("- and 49 more") && told.contains(TIP), "{told}");
-        assert!(Start::Without("gone\nnow".into()).told().contains("(gone now)"));
+        assert!(Start::Without("gone\nnow".into()).instruction().contains("(gone now)"));
     }
 }

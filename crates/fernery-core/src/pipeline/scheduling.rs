@@ -3,7 +3,7 @@
 use super::dependency::Dependency;
 use super::envelope::{Spent, exhausted};
 use super::happened::PauseKind;
-use super::possible::{Approved, TicketStanding};
+use super::possible::{Approved, TicketState};
 use crate::artifact::{
     BlockerKind, BlockerRef, DiazotrophType, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
     PauseReason, TerminalReason,
@@ -26,7 +26,6 @@ pub enum Scheduling {
 /// Why an objective cannot go on, and what a person can do about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
-    /// Of the pause.
     pub kind: PauseKind,
     /// For the objective and the pause.
     pub reason: PauseReason,
@@ -67,7 +66,7 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
     }
     if objective.has_open_blockers() {
         let waits_for = seen.waits_for.to_vec();
-        return Scheduling::Block(blocked(&TicketStanding { waits_for, ..TicketStanding::of(objective) }));
+        return Scheduling::Block(blocked(&TicketState { waits_for, ..TicketState::of(objective) }));
     }
     if let Some(why) = exhausted(seen.envelope, &seen.spent) {
         return Scheduling::Block(spent(objective, &why));
@@ -77,12 +76,12 @@ pub fn decide(seen: &Seen<'_>) -> Scheduling {
 
 /// The stop of an objective whose blockers are open. Those that wait for another ticket ask nothing of a person; a question comes
 /// first, and is answered.
-pub fn blocked(standing: &TicketStanding<'_>) -> Stop {
-    let id = &standing.objective.objective_id;
-    let is_question = |b: &BlockerRef| standing.question.as_ref() == Some(&b.blocker_id);
-    let mut open = standing.asks();
+pub fn blocked(state: &TicketState<'_>) -> Stop {
+    let id = &state.objective.objective_id;
+    let is_question = |b: &BlockerRef| state.question.as_ref() == Some(&b.blocker_id);
+    let mut open = state.asks();
     open.sort_by_key(|blocker| !is_question(blocker));
-    let waits: Vec<_> = standing.waits_for.iter().filter(|of| !of.is_given_up()).collect();
+    let waits: Vec<_> = state.waits_for.iter().filter(|of| !of.is_given_up()).collect();
     let named = |b: &&BlockerRef| format!("{} ({})", b.blocker_id, first_line(&b.description));
     let blocked_on = format!("blocked on {}", open.iter().map(named).collect::<Vec<_>>().join(", "));
     let others: Vec<&str> = waits.iter().map(|of| of.on.as_str()).collect();
@@ -102,7 +101,7 @@ pub fn blocked(standing: &TicketStanding<'_>) -> Stop {
     if open.len() > 2 {
         actions.push(format!("Look at all {} blockers: fernery ticket show {id}", open.len()));
     }
-    let approved = standing.approved == Approved::Valid || standing.for_person;
+    let approved = state.approved == Approved::Valid || state.for_person;
     actions.extend(waits.iter().map(|of| of.action(id, approved)));
     Stop { kind, reason: PauseReason::GateFailed, why, blocker: None, actions }
 }
@@ -153,7 +152,8 @@ pub fn unexecuted(objective: &Objective, wanted: &DiazotrophType, in_force: &Dia
     }
 }
 
-pub(crate) fn first_line(text: &str) -> String {
+/// The first line, as far as a list has room for it; what is cut ends in `…`.
+pub fn first_line(text: &str) -> String {
     line_within(text, 120)
 }
 

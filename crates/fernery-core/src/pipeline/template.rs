@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-/// The names.
 pub const NAMES: [&str; 11] = [
     "ticket",
     "title",

@@ -35,7 +35,6 @@ pub enum Waiting {
     Unusable {
         /// The agent, or the command.
         program: String,
-        /// What it lacks.
         missing: String,
         /// What to do about it.
         remedy: String,

@@ -52,7 +52,6 @@ pub struct Comment {
     pub run_id: RunId,
     pub place: Place,
     pub text: String,
-    /// Who wrote it.
     pub author: String,
     pub created_at: Timestamp,
     /// When its text was last changed.

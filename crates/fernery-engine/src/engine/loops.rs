@@ -4,7 +4,7 @@ use super::{BACKSTOP, Engine, EngineSettings};
 use crate::clock_step;
 use crate::door;
 use crate::error::StoreResult;
-use crate::store::{Keep, Pass};
+use crate::store::{Pass, Retention};
 use fernery_core::limits;
 use std::future::Future;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tracing::{debug, info, warn};
 const BACKSTOP_NUDGES: usize = 256;
 /// The least time between two passes of the reaper: the clock that decides may be behind what this process makes of it.
 const REAP_PAUSE: Duration = Duration::from_millis(10);
-/// How often the figures of streams are written: what a process that is killed loses of them.
+/// How often stream statistics are written: what a process that is killed loses of them.
 const STATS_EVERY: Duration = Duration::from_secs(5);
 
 impl Engine {
@@ -138,15 +138,15 @@ impl Engine {
 
     /// Drops what has ended and is past its retention, unless the clock is in doubt. Says how many jobs that were.
     pub async fn retain(&self) -> StoreResult<usize> {
-        let EngineSettings { retention, dead_letter_retention, .. } = self.inner.settings;
-        let keep = Keep { finished: retention, dead: dead_letter_retention };
+        let EngineSettings { retention: finished, dead_letter_retention: dead, .. } = self.inner.settings;
+        let retention = Retention { finished, dead };
         let mut dropped = 0;
         loop {
             // Each time: on PostgreSQL the clock may step between two batches.
             if self.store().clock_doubt().await?.is_some() {
                 return Ok(dropped);
             }
-            let Pass { moved, full } = self.store().retain(keep, limits::RETENTION_BATCH).await?;
+            let Pass { moved, full } = self.store().retain(retention, limits::RETENTION_BATCH).await?;
             dropped += moved;
             if moved > 0 {
                 info!(jobs = moved, "deleted finished jobs that are older than the retention period");
@@ -154,7 +154,7 @@ impl Engine {
             if !full {
                 self.forget_streams().await;
                 let pass = || self.store().forget_stats(limits::STATS_FORGET_BATCH);
-                self.until_short("remove old figures of streams", pass).await;
+                self.until_short("delete old stream statistics", pass).await;
                 return Ok(dropped);
             }
             // Claims go first: retention takes at most a part of the writer's time.
@@ -185,21 +185,21 @@ impl Engine {
         loop {
             sleep(self.inner.settings.store.chance.jittered(STATS_EVERY)).await;
             if let Err(error) = self.keep_stats().await {
-                debug!(%error, "could not write the figures of streams; will retry in the next pass");
+                debug!(%error, "could not write stream statistics; will retry in the next pass");
             }
         }
     }
 
     /// Writes what happened in streams since the last time. What could not be written is written the next time, and counted once.
     pub async fn keep_stats(&self) -> StoreResult<()> {
-        let tallied = &self.inner.signals.tallied;
-        let mut written = tallied.written.lock().await;
+        let unwritten = &self.inner.signals.unwritten_stats;
+        let mut written = unwritten.written.lock().await;
         // Other calls note more meanwhile, the one that writes this among them: that waits for the next pass.
-        let mut batches = tallied.batches();
+        let mut batches = unwritten.batches();
         loop {
             if written.is_none() && batches > 0 {
                 batches -= 1;
-                *written = tallied.take(door::artifact_id());
+                *written = unwritten.take(door::artifact_id());
             }
             let Some(batch) = written.clone() else { return Ok(()) };
             self.store().add_stats(batch).await?;

@@ -3,7 +3,7 @@
 
 use super::journal::{Act, Entry};
 use super::objectives::Shown;
-use super::standing::NotNow;
+use super::ticket_state::NotNow;
 use super::{Sql, journal};
 use crate::error::StoreResult;
 use fernery_core::artifact::{AzollaId, RecordId, RunRecord};

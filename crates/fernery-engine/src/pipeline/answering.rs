@@ -3,9 +3,8 @@
 
 use super::acts::{Actor, Answer, Refusal, check_note, fields};
 use super::blockers::still_blocked;
-use super::decisions::{Deciding, decide, decided};
-use super::difference::since;
-use super::objectives::{self, locked, shown};
+use super::decisions::{Deciding, as_read, can_start, decide, decided};
+use super::objectives::{self, locked};
 use super::reading::{self, Decision};
 use super::rework::answer_in_force;
 use super::{Sql, Stage, azollas};
@@ -13,7 +12,6 @@ use fernery_core::artifact::{ObjectiveId, ObjectiveStatus, RunId};
 use fernery_core::journal::Act;
 use fernery_core::pipeline::Violation;
 use fernery_core::pipeline::approval::Terms;
-use fernery_core::pipeline::ground::unstartable;
 use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::pipeline::question::{self, Answered};
 use serde_json::json;
@@ -78,14 +76,8 @@ pub fn answer(
     let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
         return Ok(Err(Refusal::Unknown));
     };
-    let now = shown(&row.objective, &registered.blueprint);
-    if let Some(digest) = deciding.digest.filter(|digest| *digest != now.digest) {
-        let difference = since(sql, &row.objective, &digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
-    if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
-        return Ok(Err(Refusal::NoRepository(why)));
-    }
+    let now = accepted!(as_read(sql, &row, &registered, deciding)?);
+    accepted!(can_start(&row, &registered, deciding));
     let answered = Answered { run_id: run_id.to_string(), question, answer: text.to_string() };
     let terms = Terms { answered: Some(answered), ..Terms::default() };
     let goes_on =

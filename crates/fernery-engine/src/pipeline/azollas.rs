@@ -19,7 +19,6 @@ use std::sync::{Arc, LazyLock, Mutex};
 pub struct Registered {
     /// The digest of the whole document; the key under which it is stored.
     pub digest: Digest,
-    /// The blueprint.
     pub blueprint: Arc<Blueprint>,
 }
 

@@ -4,7 +4,7 @@ use super::acts::{Actor, Answer, Asked, Refusal, check_note, fields};
 use super::objectives::{self, ObjectiveRow, locked};
 use super::pauses::pause;
 use super::reading::{self, Run};
-use super::{Sql, Stage, after, azollas, decisions, journal, landing, standing};
+use super::{Sql, Stage, after, azollas, decisions, journal, landing, ticket_state};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
     BlockerId, BlockerKind, BlockerRef, ObjectiveId, ObjectiveStatus, PauseReason, RecordId,
@@ -43,7 +43,7 @@ pub fn block(
     let status = row.objective.status;
     let blocked_already = status == ObjectiveStatus::Blocked;
     if !blocked_already && leads_to(row.objective.objective_type, status, Step::Block).is_none() {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     }
     let held = &row.objective.blocked_on;
     if let Some(wanted) = &blocker_id
@@ -69,7 +69,7 @@ pub fn block(
     row.objective.updated_at = sql.now();
     objectives::update(sql, &row)?;
     asked.done(sql, json!({"blocker_id": blocker_id}))?;
-    let actions = blocked(&standing::of(sql, &row)?).actions;
+    let actions = blocked(&ticket_state::of(sql, &row)?).actions;
     let key = PauseKind::Block.key(format_args!("{id}:{blocker_id}"));
     pause(sql, &key, &row.objective, PauseReason::GateFailed, actions)?;
     Ok(Ok(row))
@@ -79,9 +79,7 @@ pub fn block(
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolved {
-    /// These.
     These(Vec<BlockerId>),
-    /// All of them.
     All,
 }
 
@@ -110,7 +108,7 @@ pub fn unblock(
     let not_stopped_yet =
         matches!(status, ObjectiveStatus::New | ObjectiveStatus::Todo) && row.objective.has_open_blockers();
     if status != ObjectiveStatus::Blocked && !not_stopped_yet {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     }
     if reading::active_workorder(sql, id)?.is_some() {
         return Ok(Err(Refusal::Conflict("its last run has not ended yet; try again in a moment".into())));
@@ -186,7 +184,7 @@ pub(super) fn still_blocked(sql: &mut dyn Sql, row: &mut ObjectiveRow, by: &str)
     if is_cancelled(&row.objective) {
         return objectives::update(sql, row);
     }
-    let stop = blocked(&standing::of(sql, row)?);
+    let stop = blocked(&ticket_state::of(sql, row)?);
     row.objective.blocked_reason = Some(stop.why);
     objectives::update(sql, row)?;
     let kind = if stop.kind == PauseKind::Waits { PauseKind::Waits } else { PauseKind::Unblock };
@@ -224,7 +222,7 @@ fn take_up(sql: &mut dyn Sql, row: &mut ObjectiveRow, run: &Run, by: &str) -> St
     row.unconfirmed = true;
     objectives::update(sql, row)?;
     landing::found(sql, &id, run)?;
-    let actions = standing::of(sql, row)?.next();
+    let actions = ticket_state::of(sql, row)?.next();
     let key = PauseKind::TakenUp.key(format_args!("{id}:{by}"));
     pause(sql, &key, &row.objective, PauseReason::RunComplete, actions)
 }
@@ -254,7 +252,7 @@ pub fn cancel(
         return Ok(Ok(row));
     }
     let Some(next) = leads_to(row.objective.objective_type, status, Step::Cancel) else {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     };
     if status == ObjectiveStatus::Done {
         accepted!(landing::given_up(sql, id, row.unconfirmed)?);
@@ -272,7 +270,7 @@ pub fn cancel(
     if running > 0 {
         sql.wakes(Stage::Canceller);
     } else {
-        let actions = vec![standing::of(sql, &row)?.taken_up()];
+        let actions = vec![ticket_state::of(sql, &row)?.taken_up()];
         // It may be cancelled more than once, each time with a pause. No gate has failed: an operator ended it.
         let key = PauseKind::Cancel.key(format_args!("{id}:{record_id}"));
         pause(sql, &key, &row.objective, PauseReason::RunComplete, actions)?;

@@ -18,9 +18,7 @@ use std::time::Duration;
 pub struct HeldClaim {
     /// The kind of resource.
     pub resource_type: ResourceType,
-    /// The resource.
     pub resource_id: String,
-    /// The holder.
     pub owner_id: String,
     /// Proves that nobody has taken over.
     pub claim_version: i64,

@@ -21,9 +21,7 @@ pub struct NewComment {
     pub comment_id: CommentId,
     /// The run whose patch it is about.
     pub run_id: RunId,
-    /// Where.
     pub placed: Placed,
-    /// What it says.
     pub text: String,
 }
 
@@ -70,7 +68,6 @@ pub fn of_run(sql: &mut dyn Sql, id: &RunId) -> StoreResult<Vec<Comment>> {
     rows.iter().map(|row| Ok(stored(row)?.comment)).collect()
 }
 
-/// Adds a comment.
 pub fn add(sql: &mut dyn Sql, actor: &Actor, new: &NewComment) -> Answer<Comment> {
     if let Some(violation) = review::text_violation(&new.text) {
         return Ok(Err(Refusal::Unfit(vec![violation])));

@@ -7,7 +7,7 @@ use super::comments::{self, ReadComments};
 use super::difference::since;
 use super::objectives::{self, ObjectiveRow, Shown, locked, shown, shown_now};
 use super::reading::{self, Decision, Run};
-use super::{Cell, Sql, Stage, after, azollas, blockers, journal, landing, standing};
+use super::{Cell, Sql, Stage, after, azollas, blockers, journal, landing, ticket_state};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{BlockerId, ObjectiveId, ObjectiveStatus, RecordId, RunId};
 use fernery_core::canonical::{self, Digest};
@@ -26,7 +26,6 @@ pub struct Deciding {
     pub record_id: RecordId,
     /// The digest of what the operator was shown; `None`: decide about whatever is there.
     pub digest: Option<Digest>,
-    /// The operator's note.
     pub note: Option<String>,
     /// What the process that got the request could start work on; `None`: unknown.
     pub premises: Option<Premises>,
@@ -88,13 +87,7 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
     let Some(registered) = azollas::by_digest(sql, &in_force.word(0)?)? else {
         return Ok(Err(Refusal::Unknown));
     };
-    let now = shown(&row.objective, &registered.blueprint);
-    if let Some(digest) = &deciding.digest
-        && *digest != now.digest
-    {
-        let difference = since(sql, &row.objective, digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
+    let now = accepted!(as_read(sql, &row, &registered, deciding)?);
     let status = row.objective.status;
     // Whoever lost the answer to an approval sends it again, also when the ticket has come to its end meanwhile.
     if status != ObjectiveStatus::New
@@ -105,11 +98,9 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
         return Ok(Ok(before));
     }
     if leads_to(row.objective.objective_type, status, Step::Approve).is_none() {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     }
-    if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
-        return Ok(Err(Refusal::NoRepository(why)));
-    }
+    accepted!(can_start(&row, &registered, deciding));
     let decision = decide(sql, &asked, deciding, &now.on(&deciding.terms()))?;
     row.approval = Some(decision.record_id.clone());
     row.starts_over();
@@ -117,6 +108,35 @@ pub fn approve(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, deciding: &De
     objectives::update(sql, &row)?;
     sql.wakes(Stage::Readiness);
     Ok(Ok(decision))
+}
+
+/// What is there now, if that is what the operator was shown.
+pub(super) fn as_read(
+    sql: &mut dyn Sql,
+    row: &ObjectiveRow,
+    registered: &Registered,
+    deciding: &Deciding,
+) -> Answer<Shown> {
+    let now = shown(&row.objective, &registered.blueprint);
+    match &deciding.digest {
+        Some(digest) if *digest != now.digest => {
+            let difference = since(sql, &row.objective, digest, &now)?;
+            Ok(Err(Refusal::Changed { now: Box::new(now), difference }))
+        }
+        _ => Ok(Ok(now)),
+    }
+}
+
+/// Whether work can start where the request came in: an approval without its repository would lead to nothing.
+pub(super) fn can_start(
+    row: &ObjectiveRow,
+    registered: &Registered,
+    deciding: &Deciding,
+) -> Result<(), Refusal> {
+    match unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
+        Some(why) => Err(Refusal::NoRepository(why)),
+        None => Ok(()),
+    }
 }
 
 /// The approval of an objective.
@@ -182,7 +202,7 @@ pub fn confirm(
             Some(run) => run,
             None => return Ok(Err(Refusal::Conflict("there is no finished run to confirm".into()))),
         },
-        (None, _) => return standing::refused(sql, &row),
+        (None, _) => return ticket_state::refused(sql, &row),
     };
     if run.record.run_id != *run_id {
         return Ok(Err(Refusal::OtherRun(Box::new(run.record))));
@@ -207,9 +227,9 @@ fn keepable(sql: &mut dyn Sql, row: &ObjectiveRow) -> Answer<Run> {
     let (id, status) = (&row.objective.objective_id, row.objective.status);
     let keeps = leads_to(row.objective.objective_type, status, Step::Keep).is_some();
     if !keeps || is_cancelled(&row.objective) {
-        return standing::refused(sql, row);
+        return ticket_state::refused(sql, row);
     }
-    let Some(run) = reading::passed_run(sql, id)? else { return standing::refused(sql, row) };
+    let Some(run) = reading::passed_run(sql, id)? else { return ticket_state::refused(sql, row) };
     if reading::active_workorder(sql, id)?.is_some() {
         return Ok(Err(Refusal::Conflict("its last run has not ended yet; try again in a moment".into())));
     }
@@ -283,7 +303,7 @@ pub fn reopen_with(
     }
     let status = row.objective.status;
     if leads_to(row.objective.objective_type, status, Step::Reopen).is_none() {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     }
     if let Some(read) = comments {
         let count = accepted!(comments::unchanged(sql, id, read)?);
@@ -292,16 +312,8 @@ pub fn reopen_with(
     let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)? else {
         return Ok(Err(Refusal::Unknown));
     };
-    let now = shown(&row.objective, &registered.blueprint);
-    if let Some(digest) = &deciding.digest
-        && *digest != now.digest
-    {
-        let difference = since(sql, &row.objective, digest, &now)?;
-        return Ok(Err(Refusal::Changed { now: Box::new(now), difference }));
-    }
-    if let Some(why) = unstartable(&row.objective, &registered.blueprint, deciding.premises.as_ref()) {
-        return Ok(Err(Refusal::NoRepository(why)));
-    }
+    let now = accepted!(as_read(sql, &row, &registered, deciding)?);
+    accepted!(can_start(&row, &registered, deciding));
     accepted!(landing::closed(sql, id)?);
     let decision = decide(sql, &asked, deciding, &now.on(&deciding.terms()))?;
     row.approval = Some(decision.record_id.clone());

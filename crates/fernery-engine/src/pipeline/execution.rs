@@ -6,6 +6,7 @@ use super::Cell;
 use crate::door;
 use fernery_core::artifact::{ContextSnapshot, ObjectiveId, OutputBundle, OutputId, WorkorderId};
 use fernery_core::blueprint::{MANIFEST_BUILDER, TRIAGE};
+use fernery_core::calendar::duration::millis_i64;
 use fernery_core::inbox::Question;
 use fernery_core::job::settle::{Next, Settlement};
 use fernery_core::job::{AttemptOutcome, JobStatus};
@@ -14,7 +15,6 @@ use fernery_core::pipeline::execution::{Ended, bundle};
 use fernery_core::pipeline::membrane::{self, Parts};
 use fernery_core::{Holding, JobId, Timestamp, canonical};
 use serde_json::value::RawValue;
-use std::time::Duration;
 
 /// Lets a result through the membrane, or says what is wrong with it.
 pub(crate) fn admit(result: &RawValue) -> Result<Parts, Vec<Violation>> {
@@ -53,7 +53,7 @@ impl Ending {
         };
         Self {
             work_order_id: held.job_id.into(),
-            spent_ms: millis(until.since(held.started_at)),
+            spent_ms: millis_i64(until.since(held.started_at)),
             claim_version: held.claim_version + 1,
             now,
             ended,
@@ -87,10 +87,6 @@ impl Ending {
     pub(crate) fn needs_snapshot(&self, diazotroph_type: &str) -> bool {
         self.ended.is_some() && [TRIAGE, MANIFEST_BUILDER].contains(&diazotroph_type)
     }
-}
-
-fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 pub(crate) const FIND: &str = include_str!("sql/workorder_lock.sql");

@@ -1,8 +1,8 @@
 //! The parts of an export other than tickets, as files of its folder: the inbox, the standing objectives with their
 //! runs, pauses about objectives of other azollas, imported attempts, links between tickets, snoozes. Read-only.
 //!
-//! A part is read in pages from the newest row down (those without an instant: from the highest id down); a page ends when it has enough bytes. The journal shows whether something
-//! changed meanwhile; then the parts are read again.
+//! A part is read in pages from the newest row down (those without an instant: from the highest id down); a page ends when it has
+//! enough bytes. The journal shows whether something changed meanwhile; then the parts are read again.
 
 use super::inbox::recurrences::{self, Recurrence};
 use super::inbox::{answers, candidates, captures, manifests};
@@ -52,7 +52,6 @@ words!(
 /// Some files, and where the next ones begin.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// The files.
     pub files: Vec<File>,
     /// The place below which the next page begins; `None`: this was the last page.
     pub next: Option<Below>,
@@ -113,40 +112,9 @@ pub fn page(sql: &mut dyn Sql, part: Part, below: &Below, limit: i64) -> StoreRe
             )
         }
         Part::Standing => standing(sql),
-        Part::Events => {
-            let rows = reading::events(sql, below, limit)?;
-            Page::of(
-                &rows,
-                limit,
-                |row| (row.event.created_at, row.event.event_id.to_string()),
-                |row| {
-                    let of_inbox = row.event.event_type != EventType::TicketReady;
-                    Ok(if of_inbox { event(row) } else { Vec::new() })
-                },
-            )
-        }
-        Part::Workorders => {
-            let duties = duties(sql)?;
-            let rows = reading::workorders(sql, below, limit)?;
-            Page::of(&rows, limit, place_of_workorder, |row| {
-                match duties.contains(&row.workorder.objective_id) {
-                    true => workorder(sql, row),
-                    false => Ok(Vec::new()),
-                }
-            })
-        }
-        Part::Attempts => {
-            let rows = reading::workorders(sql, below, limit)?;
-            let mut page = Page::of(&rows, limit, place_of_workorder, |row| {
-                let past = reading::past_attempts(sql, &row.workorder.work_order_id)?;
-                Ok(past.iter().map(|attempt| File::of("attempts", attempt.attempt_id, attempt)).collect())
-            })?;
-            let end = page.next.as_ref().map(|next| (next.at, next.id.clone()));
-            let here =
-                rows.iter().take_while(|row| end.as_ref().is_none_or(|end| place_of_workorder(row) >= *end));
-            page.workorders = here.map(|row| row.workorder.work_order_id.clone()).collect();
-            Ok(page)
-        }
+        Part::Events => events(sql, below, limit),
+        Part::Workorders => workorders(sql, below, limit),
+        Part::Attempts => attempts(sql, below, limit),
         Part::Captures => {
             let rows = captures::page(sql, below, limit)?;
             Page::of(
@@ -183,23 +151,60 @@ pub fn page(sql: &mut dyn Sql, part: Part, below: &Below, limit: i64) -> StoreRe
                 |(row, by)| Ok(query(row, by)),
             )
         }
-        Part::Overdue => {
-            let rows = reading::pauses(sql, below, limit)?;
-            Page::of(
-                &rows,
-                limit,
-                |row| (row.pause.created_at, row.key.clone()),
-                |Paused { pause, key, .. }| {
-                    if PauseKind::of(key) != Some(PauseKind::Overdue) {
-                        return Ok(Vec::new());
-                    }
-                    let name = Digest::of_bytes(key.as_bytes());
-                    let beside = BesideOverdue { pause_key: key.clone() };
-                    Ok(pair("overdue_pause_states", name, pause, &beside))
-                },
-            )
-        }
+        Part::Overdue => overdue(sql, below, limit),
     }
+}
+
+/// Events of captures and of requests for a manifest; those of tickets come with their tickets.
+fn events(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Page> {
+    let rows = reading::events(sql, below, limit)?;
+    Page::of(
+        &rows,
+        limit,
+        |row| (row.event.created_at, row.event.event_id.to_string()),
+        |row| {
+            let of_inbox = row.event.event_type != EventType::TicketReady;
+            Ok(if of_inbox { event(row) } else { Vec::new() })
+        },
+    )
+}
+
+fn workorders(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Page> {
+    let duties = duties(sql)?;
+    let rows = reading::workorders(sql, below, limit)?;
+    Page::of(&rows, limit, place_of_workorder, |row| match duties.contains(&row.workorder.objective_id) {
+        true => workorder(sql, row),
+        false => Ok(Vec::new()),
+    })
+}
+
+fn attempts(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Page> {
+    let rows = reading::workorders(sql, below, limit)?;
+    let mut page = Page::of(&rows, limit, place_of_workorder, |row| {
+        let past = reading::past_attempts(sql, &row.workorder.work_order_id)?;
+        Ok(past.iter().map(|attempt| File::of("attempts", attempt.attempt_id, attempt)).collect())
+    })?;
+    let end = page.next.as_ref().map(|next| (next.at, next.id.clone()));
+    let here = rows.iter().take_while(|row| end.as_ref().is_none_or(|end| place_of_workorder(row) >= *end));
+    page.workorders = here.map(|row| row.workorder.work_order_id.clone()).collect();
+    Ok(page)
+}
+
+fn overdue(sql: &mut dyn Sql, below: &Below, limit: i64) -> StoreResult<Page> {
+    let rows = reading::pauses(sql, below, limit)?;
+    Page::of(
+        &rows,
+        limit,
+        |row| (row.pause.created_at, row.key.clone()),
+        |Paused { pause, key, .. }| {
+            if PauseKind::of(key) != Some(PauseKind::Overdue) {
+                return Ok(Vec::new());
+            }
+            let name = Digest::of_bytes(key.as_bytes());
+            let beside = BesideOverdue { pause_key: key.clone() };
+            Ok(pair("overdue_pause_states", name, pause, &beside))
+        },
+    )
 }
 
 /// The file of an artifact, and the file with what the control plane keeps beside it.

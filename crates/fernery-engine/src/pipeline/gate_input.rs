@@ -31,7 +31,6 @@ pub fn take_executed(
 /// Everything that the gates of a workorder need.
 #[derive(Clone, Debug)]
 pub struct GateInput {
-    /// The workorder.
     pub workorder: WorkorderView,
     /// What was handed in.
     pub bundle: OutputBundle,
@@ -85,9 +84,7 @@ pub fn gate_inputs(sql: &mut dyn Sql, ids: &[WorkorderId]) -> StoreResult<Vec<Op
 /// A workorder with the evidence of its gates.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
-    /// The claim.
     pub held: HeldClaim,
-    /// What was judged.
     pub gate_input: GateInput,
     /// What the gates found, up to the first that did not pass.
     pub evidence: Vec<Evidence>,

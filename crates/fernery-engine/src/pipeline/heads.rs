@@ -8,7 +8,6 @@ use crate::store::Store;
 pub struct Heads {
     /// The journal: its newest entry, and how many entries are sealed. Whatever is done to tickets and candidates is there.
     pub journal: (Option<String>, Option<i64>),
-    /// The newest capture.
     pub capture: Option<String>,
     /// Whether a run is under way: then its executor may say how far it is.
     pub active: bool,

@@ -11,20 +11,14 @@ const ABOVE_ALL: &str = "~";
 /// A kind of artifact whose ids people type, with the statement that searches its ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An objective.
     Objective,
-    /// A candidate.
     Candidate,
-    /// A capture.
     Capture,
-    /// A workorder.
     Workorder,
-    /// A run record.
     Run,
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 5] = [Self::Objective, Self::Candidate, Self::Capture, Self::Workorder, Self::Run];
 
     fn statement(self) -> &'static str {
@@ -41,7 +35,6 @@ impl Kind {
 /// What a part of an id means.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meant {
-    /// The whole ids.
     pub ids: Vec<(Kind, String)>,
     /// More ids than are looked at begin like this: there may be others.
     pub beyond: Option<IdPart>,

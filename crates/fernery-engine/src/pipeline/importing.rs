@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// What was imported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
     /// The digest of the folder.
@@ -48,7 +47,6 @@ pub struct Imported {
 /// What became of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Importing {
-    /// It was imported.
     Done(Imported),
     /// It was imported before; nothing was written.
     Before(Imported),
@@ -58,7 +56,6 @@ pub enum Importing {
     UnknownAzollas(Vec<Fault>, Vec<AzollaId>),
 }
 
-/// Imports a folder.
 pub fn import(sql: &mut dyn Sql, actor: &Actor, exported: &Exported) -> StoreResult<Importing> {
     let known = azollas::ids(sql)?;
     // If two imports run at once, one waits here and then finds what the other imported.
@@ -216,7 +213,11 @@ fn write(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<()> {
     for snooze in all.snoozes.values() {
         snoozes::put(sql, snooze)?;
     }
-    write_runs(sql, all, now)?;
+    write_events(sql, all, now)?;
+    write_snapshots(sql, all)?;
+    write_workorders(sql, all)?;
+    write_runs(sql, all)?;
+    write_pauses(sql, all)?;
     import::write(sql, all, |capture| last(EventType::CaptureReady, capture))?;
     journal::seal_all(sql)?;
     for entry in &all.journal {
@@ -287,7 +288,7 @@ fn is_taken(sql: &mut dyn Sql, request_id: &str) -> StoreResult<bool> {
     Ok(sql.one(include_str!("sql/request_taken.sql"), &[request_id.into()])?.is_some())
 }
 
-fn write_runs(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<()> {
+fn write_events(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<()> {
     let processed: BTreeMap<&str, Timestamp> = all
         .journal
         .iter()
@@ -330,6 +331,10 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<
         ];
         put(sql, include_str!("sql/event_arrives.sql"), &cells, id)?;
     }
+    Ok(())
+}
+
+fn write_snapshots(sql: &mut dyn Sql, all: &Exported) -> StoreResult<()> {
     for (id, snapshot) in &all.snapshots {
         let document = canonical::text_of(snapshot);
         let cells = [
@@ -340,6 +345,11 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<
         ];
         put(sql, include_str!("sql/snapshot_insert.sql"), &cells, id)?;
     }
+    Ok(())
+}
+
+/// Workorders, each with the bundle that counts.
+fn write_workorders(sql: &mut dyn Sql, all: &Exported) -> StoreResult<()> {
     for (id, Kept { artifact: work, beside }) in &all.workorders {
         let blueprint = beside.blueprint.to_string();
         let cells: [Cell<'_>; 16] = [
@@ -373,6 +383,10 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<
         ];
         put(sql, include_str!("sql/bundle_insert.sql"), &cells, bundle.output_id.as_str())?;
     }
+    Ok(())
+}
+
+fn write_runs(sql: &mut dyn Sql, all: &Exported) -> StoreResult<()> {
     for (id, Kept { artifact: run, beside }) in &all.runs {
         let (document, evidence) = (canonical::text_of(run), canonical::text_of(&beside.evidence));
         let azolla =
@@ -390,6 +404,10 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported, now: Timestamp) -> StoreResult<
         ];
         put(sql, include_str!("sql/run_insert.sql"), &cells, id)?;
     }
+    Ok(())
+}
+
+fn write_pauses(sql: &mut dyn Sql, all: &Exported) -> StoreResult<()> {
     for ((of, number), pause) in &all.pauses {
         // What it was about has its pause; under this name it keeps its place among those of its objective.
         let (key, document) = (format!("imported:{of}:{number:06}"), canonical::text_of(pause));

@@ -8,6 +8,7 @@ use fernery_core::artifact::{
     ContextSnapshot, DiazotrophType, Event, Workorder, WorkorderId, WorkorderStatus,
 };
 use fernery_core::blueprint::Blueprint;
+use fernery_core::calendar::duration::millis;
 use fernery_core::{JobId, canonical};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -34,7 +35,7 @@ pub(super) struct Issue<'a> {
 pub(super) fn issue(sql: &mut dyn Sql, issue: Issue<'_>) -> StoreResult<WorkorderId> {
     let Issue { event, registered, snapshot, .. } = issue;
     let blueprint = &registered.blueprint;
-    let budget_ms = u64::try_from(issue.budget.as_millis()).unwrap_or(u64::MAX).max(1);
+    let budget_ms = millis(issue.budget).max(1);
     let workorder = Workorder {
         work_order_id: issue.job_id.into(),
         objective_id: snapshot.objective_id.clone(),

@@ -36,7 +36,6 @@ pub(super) fn note_as(
     Ok(())
 }
 
-/// One entry.
 pub fn by_id(sql: &mut dyn Sql, entry_id: &str) -> StoreResult<Option<Entry>> {
     let row = sql.one(include_str!("sql/journal_by_id.sql"), &[entry_id.into()])?;
     row.map(|row| entry(&row)).transpose()
@@ -78,9 +77,7 @@ pub(super) fn entry(row: &Row) -> StoreResult<Entry> {
 /// Which entries a list has; all that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Only about this.
     pub subject: Option<String>,
-    /// Only such acts.
     pub act: Option<String>,
     /// Only by those whose name has this part, whatever its case.
     pub actor: Option<String>,

@@ -31,6 +31,11 @@
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
+#![allow(
+    missing_docs,
+    reason = "a field is named after what the protocol calls it; a comment says what a name cannot"
+)]
+
 /// Unwraps an accepted answer; a refusal becomes the answer of the function around it.
 macro_rules! accepted {
     ($answer:expr) => {
@@ -73,8 +78,8 @@ pub mod scheduling;
 pub mod sifting;
 pub mod snoozes;
 mod sql;
-pub mod standing;
 pub mod stranding;
+pub mod ticket_state;
 pub mod viewing;
 pub mod voiding;
 
@@ -114,7 +119,6 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage.
     pub const ALL: [Self; 10] = [
         Self::Readiness,
         Self::Scheduler,
@@ -151,7 +155,7 @@ impl Substrate {
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
         self.store.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// As [`Self::transact`], for a verb on one objective. It may share a transaction with verbs on other objectives.
@@ -162,7 +166,7 @@ impl Substrate {
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
         self.store.act(on.to_string(), work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Runs a verb that only reads, in one snapshot.
@@ -172,7 +176,7 @@ impl Substrate {
     ) -> StoreResult<T> {
         let (work, answer) = answering(verb);
         self.store.read(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Waits until this stage is nudged. A nudge may be lost, so the caller must also look by itself now and then.
@@ -180,7 +184,6 @@ impl Substrate {
         self.signals.stages[stage as usize].notified().await;
     }
 
-    /// Wakes a stage.
     pub fn nudge(&self, stage: Stage) {
         self.signals.stages[stage as usize].notify_one();
     }
@@ -190,7 +193,7 @@ impl Substrate {
 pub(crate) struct VerbAnswer<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> VerbAnswer<T> {
-    pub(crate) fn told(self) -> StoreResult<T> {
+    pub(crate) fn take(self) -> StoreResult<T> {
         let answer = lock(&self.0).take();
         answer.ok_or_else(|| StoreError::Corrupt("a transaction got no answer".into()))
     }
@@ -200,10 +203,10 @@ pub(crate) fn answering<T: Send + 'static>(
     mut verb: impl FnMut(&mut dyn Sql) -> StoreResult<T> + Send + 'static,
 ) -> (Work, VerbAnswer<T>) {
     let answer = Arc::new(Mutex::new(None));
-    let told = answer.clone();
+    let given = answer.clone();
     let work = move |sql: &mut dyn Sql| {
         let done = verb(sql)?;
-        *lock(&told) = Some(done);
+        *lock(&given) = Some(done);
         Ok(())
     };
     (Box::new(work), VerbAnswer(answer))

@@ -3,7 +3,7 @@
 
 use super::acts::{Actor, Answer, Refusal};
 use super::difference::between;
-use super::{Cell, Row, Sql, Statement, after, azollas, hosts, journal, snoozes, standing};
+use super::{Cell, Row, Sql, Statement, after, azollas, hosts, journal, snoozes, ticket_state};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
@@ -23,7 +23,6 @@ use serde_json::{Value, json};
 /// A row of `objectives`, with its blockers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectiveRow {
-    /// The artifact.
     pub objective: Objective,
     /// How often it has entered TODO.
     pub entry: i64,
@@ -37,7 +36,6 @@ pub struct ObjectiveRow {
     pub spent: Spent,
 }
 
-/// Reads one.
 pub fn load(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<ObjectiveRow>> {
     asked(sql, [(include_str!("sql/objective_by_id.sql"), vec![id.as_str().into()]), blockers(id.as_str())])
 }
@@ -162,7 +160,6 @@ pub(super) fn update(sql: &mut dyn Sql, row: &ObjectiveRow) -> StoreResult<()> {
     Ok(())
 }
 
-/// Adds a blocker.
 pub(super) fn block_on(
     sql: &mut dyn Sql,
     row: &mut ObjectiveRow,
@@ -221,11 +218,9 @@ pub fn shown_now(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<Option
 /// An objective as an operator writes it down.
 #[derive(Clone, Debug)]
 pub struct NewObjective {
-    /// Its id.
     pub objective_id: ObjectiveId,
     /// The azolla that shall work on it.
     pub azolla_id: AzollaId,
-    /// Its content.
     pub draft: Draft,
     /// The blockers that it has from the start.
     pub blocked_on: Vec<NewBlocker>,
@@ -244,7 +239,6 @@ impl NewObjective {
 /// An objective that was written down.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Created {
-    /// The objective.
     pub row: ObjectiveRow,
     /// Whether it was there before this call.
     pub was_there: bool,
@@ -358,7 +352,7 @@ pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -
     }
     let status = row.objective.status;
     let Some(next) = leads_to(row.objective.objective_type, status, Step::Edit) else {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     };
     if before.metadata.get("repo_ref") != draft.metadata.get("repo_ref")
         && let Some(registered) = azollas::in_force(sql, &row.objective.azolla_id)?

@@ -14,7 +14,7 @@ use super::objectives::{self, ObjectiveRow, locked};
 use super::reading::{self, Decision, Run};
 use super::rework::Earlier;
 use super::scheduling::{self, Ids};
-use super::{Sql, standing};
+use super::{Sql, ticket_state};
 use crate::error::{StoreError, StoreResult};
 use fernery_core::artifact::{
     Event, EventId, EventType, Objective, ObjectiveId, ObjectiveStatus, OutputId, RecordId, ResourceType,
@@ -28,7 +28,7 @@ use fernery_core::pipeline::evidence::{Evidence, plain_evidence};
 use fernery_core::pipeline::execution::{Ended, bundle};
 use fernery_core::pipeline::judging::{Verdict, verdict};
 use fernery_core::pipeline::membrane::Parts;
-use fernery_core::pipeline::possible::TicketStanding;
+use fernery_core::pipeline::possible::TicketState;
 use fernery_core::pipeline::scheduling::blocked;
 use serde_json::json;
 use std::time::Duration;
@@ -74,13 +74,13 @@ pub fn done(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, doing: &Doing) -
     if let Some(before) = accepted!(decisions::decided(sql, &asked)?) {
         return Ok(Ok(before));
     }
-    accepted!(may_be_done(&standing::of(sql, &row)?));
+    accepted!(may_be_done(&ticket_state::of(sql, &row)?));
     let status = row.objective.status;
     if status == ObjectiveStatus::Todo && row.entry != seen.entry {
         return Ok(Err(Refusal::Conflict(format!("{id} was approved in this very moment; say it again"))));
     }
     if status == ObjectiveStatus::Done {
-        let Some(before) = decisions::confirmation(sql, id)? else { return standing::refused(sql, &row) };
+        let Some(before) = decisions::confirmation(sql, id)? else { return ticket_state::refused(sql, &row) };
         return Ok(said_before(&before, doing.note.as_deref()).map(|()| before));
     }
     let output = output(&row.objective, doing.note.as_deref());
@@ -174,12 +174,12 @@ fn is_for_people(objective: &Objective, registered: &Registered) -> Result<(), R
 }
 
 /// Whether a person can say now that it is done; otherwise what to do.
-fn may_be_done(standing: &TicketStanding<'_>) -> Result<(), Refusal> {
-    let (objective, id) = (&*standing.objective, &standing.objective.objective_id);
+fn may_be_done(state: &TicketState<'_>) -> Result<(), Refusal> {
+    let (objective, id) = (&*state.objective, &state.objective.objective_id);
     let stop = match objective.status {
-        _ if is_cancelled(objective) => format!("{id} is {CANCELLED}. {}", standing.taken_up()),
+        _ if is_cancelled(objective) => format!("{id} is {CANCELLED}. {}", state.taken_up()),
         _ if objective.has_open_blockers() => {
-            let stop = blocked(standing);
+            let stop = blocked(state);
             format!("{id} is {}. {}", stop.why, stop.actions.join(". "))
         }
         ObjectiveStatus::Blocked => {

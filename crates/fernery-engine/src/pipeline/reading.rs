@@ -20,18 +20,17 @@ use std::collections::HashMap;
 
 pub(super) fn decision(row: &Row) -> StoreResult<Decision> {
     Ok(Decision {
-        record_id: row.word(0)?,
-        objective_id: row.word(1)?,
-        kind: row.text(2)?.to_string(),
-        digest: row.word(3)?,
-        shown: row.json(4)?,
-        who: row.text(5)?.to_string(),
-        note: row.maybe_text(6)?.map(str::to_string),
-        created_at: row.at(7)?,
+        record_id: row.word("record_id")?,
+        objective_id: row.word("objective_id")?,
+        kind: row.text("kind")?.to_string(),
+        digest: row.word("digest")?,
+        shown: row.json("shown")?,
+        who: row.text("who")?.to_string(),
+        note: row.maybe_text("note")?.map(str::to_string),
+        created_at: row.at("created_at")?,
     })
 }
 
-/// One decision.
 pub fn decision_by_id(sql: &mut dyn Sql, id: &RecordId) -> StoreResult<Option<Decision>> {
     let row = sql.one(include_str!("sql/decision_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| decision(&row)).transpose()
@@ -51,7 +50,6 @@ pub(super) fn event(row: &Row) -> StoreResult<Event> {
 /// An event with what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventView {
-    /// The artifact.
     #[serde(flatten)]
     pub event: Event,
     /// Why it needs no more looking at.
@@ -60,10 +58,10 @@ pub struct EventView {
     pub work_order_id: Option<WorkorderId>,
     /// Which entry of its objective into TODO it tells of.
     pub entry: i64,
-    /// Of a MANIFEST_REQUESTED: the request that it tells of.
+    /// The request that a MANIFEST_REQUESTED tells of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Of a MANIFEST_REQUESTED: the workorder whose run failed, where the built-in rules are asked in its place.
+    /// The workorder whose run failed, if a MANIFEST_REQUESTED asks the built-in rules in its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stands_in_for: Option<WorkorderId>,
 }
@@ -82,10 +80,8 @@ fn event_view(row: &Row) -> StoreResult<EventView> {
 /// A workorder with what the control plane keeps beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkorderView {
-    /// The artifact.
     #[serde(flatten)]
     pub workorder: Workorder,
-    /// Where it belongs.
     pub azolla_id: AzollaId,
     /// What it was made of.
     pub event_id: EventId,
@@ -95,7 +91,6 @@ pub struct WorkorderView {
     pub spent_ms: u64,
     /// When it was executed.
     pub executed_at: Option<Timestamp>,
-    /// Its bundle.
     pub output_id: Option<OutputId>,
     /// Whether the gates have spoken.
     pub judged: bool,
@@ -135,7 +130,6 @@ pub(super) fn workorder(row: &Row) -> StoreResult<WorkorderView> {
 /// A run record with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
-    /// The artifact.
     #[serde(flatten)]
     pub record: RunRecord,
     /// What each gate found.
@@ -151,7 +145,6 @@ pub(super) fn run(row: &Row) -> StoreResult<Run> {
 pub struct Below {
     /// The instant of the last row that was seen.
     pub at: Timestamp,
-    /// And its id.
     pub id: String,
 }
 
@@ -166,9 +159,7 @@ impl Below {
 /// Which objectives are meant; all that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectiveFilter {
-    /// Of this azolla.
     pub azolla_id: Option<AzollaId>,
-    /// In this state.
     pub status: Option<ObjectiveStatus>,
 }
 
@@ -264,7 +255,6 @@ pub fn to_cancel(sql: &mut dyn Sql, after: &str, limit: i64) -> StoreResult<Vec<
     rows.iter().map(|row| row.word(0)).collect()
 }
 
-/// One workorder.
 pub fn workorder_by_id(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<WorkorderView>> {
     let row = sql.one(include_str!("sql/workorder_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| workorder(&row)).transpose()
@@ -299,7 +289,6 @@ pub fn passed_run(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Option<Run
     row.map(|row| run(&row)).transpose()
 }
 
-/// One snapshot.
 pub fn snapshot(sql: &mut dyn Sql, id: &SnapshotId) -> StoreResult<Option<ContextSnapshot>> {
     let row = sql.one(include_str!("sql/snapshot_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| row.json(0)).transpose()
@@ -317,7 +306,6 @@ pub fn run_of(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Option<Run>> {
     row.map(|row| run(&row)).transpose()
 }
 
-/// One run record.
 pub fn run_by_id(sql: &mut dyn Sql, id: &RunId) -> StoreResult<Option<Run>> {
     let row = sql.one(include_str!("sql/run_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| run(&row)).transpose()
@@ -337,7 +325,6 @@ pub fn past_attempts(sql: &mut dyn Sql, id: &WorkorderId) -> StoreResult<Vec<Att
 /// A pause, with what the control plane keeps beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Paused {
-    /// The artifact.
     #[serde(flatten)]
     pub pause: PauseState,
     /// There is one pause for each key.
@@ -368,7 +355,6 @@ pub(super) fn paused(row: &Row) -> StoreResult<Paused> {
 /// Everything that led to an objective's state, and came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chain {
-    /// What operators decided.
     pub decisions: Vec<Decision>,
     /// Its entries into TODO.
     pub events: Vec<EventView>,
@@ -376,11 +362,9 @@ pub struct Chain {
     pub workorders: Vec<WorkorderView>,
     /// What executors were told.
     pub context_snapshots: Vec<ContextSnapshot>,
-    /// What came out.
     pub output_bundles: Vec<OutputBundle>,
     /// What the gates said.
     pub runs: Vec<Run>,
-    /// Where it stopped.
     pub pauses: Vec<Paused>,
 }
 

@@ -69,9 +69,7 @@ pub struct Ids {
 /// An event that a scheduler has claimed.
 #[derive(Clone, Debug)]
 pub struct ClaimedEvent {
-    /// The event.
     pub event: Event,
-    /// The claim.
     pub held: HeldClaim,
     /// The ids for its workorder.
     pub ids: Ids,

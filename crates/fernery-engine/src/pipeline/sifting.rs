@@ -30,7 +30,6 @@ pub struct Sieve {
     pub words: Vec<String>,
     /// Also cancelled ones.
     pub cancelled: bool,
-    /// Nothing but those.
     pub only_cancelled: bool,
     /// Also those that are snoozed.
     pub snoozed: bool,

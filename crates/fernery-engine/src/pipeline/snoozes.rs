@@ -2,7 +2,7 @@
 
 use super::acts::{Actor, Answer, Asked, Refusal, fields};
 use super::inbox::candidates::{self, CandidateStatus};
-use super::{Cell, Sql, Statement, azollas, objectives, standing};
+use super::{Cell, Sql, Statement, azollas, objectives, ticket_state};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{CandidateId, ObjectiveId, ObjectiveStatus, RecordId};
@@ -79,7 +79,6 @@ pub fn snooze(
     Ok(Ok(Some(until)))
 }
 
-/// Writes it down.
 pub(super) fn put(sql: &mut dyn Sql, snooze: &SnoozeRecord) -> StoreResult<()> {
     let cells: [Cell<'_>; 3] =
         [snooze.kind.as_str().into(), (&snooze.subject_id).into(), snooze.until.into()];
@@ -108,7 +107,7 @@ fn may_be_snoozed(sql: &mut dyn Sql, subject: &Subject) -> Answer<Result<(), Ref
         Subject::Objective(id) => {
             let row = accepted!(objectives::locked(sql, id)?);
             let finished = row.objective.status == ObjectiveStatus::Done && !row.unconfirmed;
-            if finished { standing::refused(sql, &row)? } else { Ok(()) }
+            if finished { ticket_state::refused(sql, &row)? } else { Ok(()) }
         }
         Subject::Candidate(id) => {
             let candidate = accepted!(candidates::locked(sql, id)?);

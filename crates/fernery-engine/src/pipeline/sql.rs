@@ -15,17 +15,12 @@ use std::sync::Arc;
 /// A parameter of a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing.
     Null,
     /// A word, a text, or a JSON document.
     Text(&'a str),
-    /// A number.
     Int(i64),
-    /// An instant.
     At(Timestamp),
-    /// Yes or no.
     Flag(bool),
-    /// A hash.
     Bytes(&'a [u8]),
     /// A list of texts: an array on PostgreSQL, a JSON document on SQLite. It is read as a JSON document.
     Texts(&'a [String]),
@@ -126,7 +121,6 @@ impl Row {
             .ok_or_else(|| damaged(column, "the statement does not read it"))
     }
 
-    /// A text.
     pub fn text(&self, column: impl Column) -> StoreResult<&str> {
         self.maybe_text(column)?.ok_or_else(|| damaged(column, "no text"))
     }
@@ -140,7 +134,6 @@ impl Row {
         }
     }
 
-    /// A number.
     pub fn int(&self, column: impl Column) -> StoreResult<i64> {
         match self.value(column)? {
             Value::Int(number) => Ok(*number),
@@ -158,12 +151,10 @@ impl Row {
         if *self.value(column)? == Value::Null { Ok(None) } else { self.count(column).map(Some) }
     }
 
-    /// Yes or no.
     pub fn flag(&self, column: impl Column) -> StoreResult<bool> {
         Ok(self.int(column)? != 0)
     }
 
-    /// An instant.
     pub fn at(&self, column: impl Column) -> StoreResult<Timestamp> {
         self.int(column).map(Timestamp::from_millis)
     }
@@ -186,7 +177,6 @@ impl Row {
         self.maybe_text(column)?.map(|text| text.parse().map_err(|e| damaged(column, e))).transpose()
     }
 
-    /// A hash.
     pub fn bytes<const N: usize>(&self, column: impl Column) -> StoreResult<[u8; N]> {
         match self.value(column)? {
             Value::Bytes(bytes) => bytes.as_slice().try_into().map_err(|e| damaged(column, e)),
@@ -194,7 +184,6 @@ impl Row {
         }
     }
 
-    /// A JSON document.
     pub fn json<T: serde::de::DeserializeOwned>(&self, column: impl Column) -> StoreResult<T> {
         serde_json::from_str(self.text(column)?).map_err(|e| damaged(column, e))
     }

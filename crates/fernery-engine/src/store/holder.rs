@@ -46,7 +46,7 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    /// For the figures of its stream.
+    /// For the statistics of its stream.
     pub(super) fn happened(&self) -> (StreamName, Timestamp, Happening) {
         let waited = self.claimed_at.since(self.message.ready_at);
         (self.stream.clone(), self.claimed_at, Happening::Claimed { waited })

@@ -15,7 +15,14 @@
 //! | `dead_letters` | a DEAD job | bury | redrive, purge, retention |
 //! | `unique_keys` | an unfinished job's key | enqueue | the job's end |
 //! | `inbox` | a job of another program's transaction (PostgreSQL) | any program | the engine |
+//! | `inbox_refused` | a row of `inbox` that became no job, and why (PostgreSQL) | the engine | a person deletes it |
+//! | `outbox` | messages to be sent for jobs that became claimable (PostgreSQL with Redis) | whatever makes jobs claimable | the relay, once they were sent; when it is too long, for a row of `reemissions` |
+//! | `relayed` | the newest message of a stream (PostgreSQL with Redis) | the relay | when its stream is deleted |
+//! | `reemissions` | a stream whose waiting jobs get messages again (PostgreSQL with Redis) | whoever notices that messages are lost | the relay, once they were sent |
 //! | `streams` | counts and the pause flag; who used it first and when it was used last | every batch; opening it | when it was empty for long |
+//! | `stream_deltas` | a change of a stream's counts (PostgreSQL: two batches never wait for one row) | every batch | folded into `streams` |
+//! | `clock` | the newest instant that was current while somebody served this database (PostgreSQL; one row) | every process, again and again | never |
+//! | `marks` | the same, and the next place in the order of jobs (SQLite; one row each) | every batch | never |
 //! | `tokens` | a caller's role and the hash of its secret | an operator; a server for its own files | never |
 //! | `sign_ins` | a one-time link or a session of the pages, for a token | sign-in | spending the link, signing out; the next sign-in after it expired |
 //! | `stream_stats` | what happened in a stream within a span of time | every process, every few seconds | when it is older than its range |
@@ -54,7 +61,7 @@ pub use new_job::{Enqueued, NewJob, Start, Unfit};
 pub use operator::{CancelAnswer, DeadFilter, DeadGroup, DeadGroups, DeadLetter, RetryAnswer};
 pub use process::{LivingProcess, Process};
 pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
-pub use stats::{Stats, StatsBatch, StreamHistory, Tallied};
+pub use stats::{Stats, StatsBatch, StreamHistory, UnwrittenStats};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
     AttemptView, Cursor, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits,
@@ -105,14 +112,14 @@ impl Pass {
 
 /// How long what has ended is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
+pub struct Retention {
     /// Jobs that succeeded or were cancelled.
     pub finished: Duration,
     /// Dead letters; `None` keeps them until somebody redrives or purges them.
     pub dead: Option<Duration>,
 }
 
-impl Keep {
+impl Retention {
     /// The same for both.
     pub fn all(age: Duration) -> Self {
         Self { finished: age, dead: Some(age) }
@@ -287,7 +294,7 @@ pub trait Maintain: Send + Sync {
     /// the backup can match. Answers how many leases it freed. Doing it again does no harm.
     async fn fence(&self) -> StoreResult<usize>;
     /// Deletes up to `limit` jobs that ended longer ago than they are kept, with their attempts.
-    async fn retain(&self, keep: Keep, limit: usize) -> StoreResult<Pass>;
+    async fn retain(&self, retention: Retention, limit: usize) -> StoreResult<Pass>;
     /// Housekeeping of the backend's own: keeps the clock, folds counters.
     async fn tidy(&self) -> StoreResult<()>;
 }

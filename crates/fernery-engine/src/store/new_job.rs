@@ -3,6 +3,7 @@
 use super::JobBrief;
 use crate::door;
 use crate::error::{StoreError, StoreResult};
+use fernery_core::calendar::duration::millis_i64;
 use fernery_core::json_strict::{self, BadJson};
 use fernery_core::names::{BadName, DEAD_LETTER_STREAM, check_unique_key};
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
@@ -116,7 +117,7 @@ impl NewJob {
         use sha2::{Digest, Sha256};
         let (start_kind, start_ms) = match self.start {
             Start::Now => (0u8, 0i64),
-            Start::After(delay) => (1, i64::try_from(delay.as_millis()).unwrap_or(i64::MAX)),
+            Start::After(delay) => (1, millis_i64(delay)),
             Start::At(at) => (2, at.as_millis()),
         };
         let mut sha = Sha256::new();

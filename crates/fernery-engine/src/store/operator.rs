@@ -33,9 +33,9 @@ pub enum RetryAnswer {
 pub struct DeadFilter {
     /// These jobs only; empty is all.
     pub job_ids: Vec<JobId>,
-    /// Of this stream only.
+    /// Only from this stream.
     pub stream: Option<StreamName>,
-    /// With this error code only.
+    /// Only with this error code.
     pub code: Option<String>,
     /// Buried before this instant only.
     pub before: Option<Timestamp>,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 /// What a process says of itself. It stays the same for as long as the process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Of this run: the next one has another.
+    /// The id of this run; the next run has another.
     pub process_id: Uuid,
     /// The machine it runs on.
     pub host: String,

@@ -49,14 +49,14 @@ pub trait SignIns: Transactions {
     async fn add_link(&self, link: NewSignIn, token_id: String) -> StoreResult<bool> {
         let (work, answer) = answering(move |sql| insert(sql, LINK, &link, &token_id));
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Opens a session for a token; `false` if its id is taken.
     async fn add_session(&self, session: NewSignIn, token_id: String) -> StoreResult<bool> {
         let (work, answer) = answering(move |sql| insert(sql, SESSION, &session, &token_id));
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Spends a link and opens the session in one step; answers the token. `None`: the link is unknown, spent or too old. Of
@@ -74,7 +74,7 @@ pub trait SignIns: Transactions {
             Ok(insert(sql, SESSION, &session, &token_id)?.then_some(token_id))
         });
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// A session that has not ended.
@@ -86,7 +86,7 @@ pub trait SignIns: Transactions {
             found.first().map(|row| session(row, now)).transpose()
         });
         self.read(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// The newest sessions that have not ended.
@@ -98,7 +98,7 @@ pub trait SignIns: Transactions {
             found.iter().map(|row| session(row, now)).collect::<StoreResult<Vec<_>>>()
         });
         self.read(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Ends a session; `false` if there is none with this id.
@@ -107,7 +107,7 @@ pub trait SignIns: Transactions {
             Ok(sql.touched(include_str!("sql/session_end.sql"), &[(&session_id).into()])? == 1)
         });
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Ends every session of a token, and takes back its links; answers how many rows that were.
@@ -116,7 +116,7 @@ pub trait SignIns: Transactions {
             sql.touched(include_str!("sql/sign_ins_end_of_token.sql"), &[(&token_id).into()])
         });
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What happened in streams, minute by minute, for whoever wants to see how they are doing. The same on both databases.
 //!
-//! Verbs note what happened in memory ([`Tallied`]); the engine writes it every few seconds, a row for each stream and span, and
-//! not one for each job. So a process that is killed loses at most what it noted since its last write: figures, and never a job.
+//! Verbs note what happened in memory ([`UnwrittenStats`]); the engine writes it every few seconds, a row for each stream and
+//! span, and not one for each job. So a process that is killed loses at most what it noted since its last write: statistics, and
+//! never a job.
 //! What was written is counted once: a write has an id, and one whose answer was lost finds its rows written.
 //!
 //! A row is written for each [`StatsRange`], so nothing has to be folded: what is older than its range is deleted, and that is all.
@@ -11,29 +12,29 @@ use crate::error::StoreResult;
 use crate::pipeline::{Cell, Row, Sql, answering};
 use crate::supervise::lock;
 use async_trait::async_trait;
-use fernery_core::job::stats::{Figures, Happening, StatsRange};
+use fernery_core::job::stats::{Happening, StatsCounts, StatsRange};
 use fernery_core::{StreamName, Timestamp, limits};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 /// What happened since it was last written.
 #[derive(Debug, Default)]
-pub struct Tallied {
-    minutes: Mutex<HashMap<StreamName, BTreeMap<Timestamp, Figures>>>,
+pub struct UnwrittenStats {
+    minutes: Mutex<HashMap<StreamName, BTreeMap<Timestamp, StatsCounts>>>,
     /// What is being written; it stays until that has succeeded.
     pub(crate) written: tokio::sync::Mutex<Option<StatsBatch>>,
 }
 
-/// Figures on their way to the database.
+/// Counts on their way to the database.
 #[derive(Clone, Debug)]
 pub struct StatsBatch {
     /// The id of this write.
     pub id: String,
     /// By stream, minutes of the span, and its beginning: in the order in which rows are locked.
-    pub rows: Arc<BTreeMap<(StreamName, i64, Timestamp), Figures>>,
+    pub rows: Arc<BTreeMap<(StreamName, i64, Timestamp), StatsCounts>>,
 }
 
-impl Tallied {
+impl UnwrittenStats {
     /// Notes what happened.
     pub(crate) fn note(&self, happened: impl IntoIterator<Item = (StreamName, Timestamp, Happening)>) {
         let mut happened = happened.into_iter().peekable();
@@ -56,12 +57,12 @@ impl Tallied {
     pub fn take(&self, id: String) -> Option<StatsBatch> {
         let mut minutes = lock(&self.minutes);
         let streams: Vec<StreamName> = minutes.keys().take(limits::STATS_BATCH).cloned().collect();
-        let mut rows: BTreeMap<_, Figures> = BTreeMap::new();
+        let mut rows: BTreeMap<_, StatsCounts> = BTreeMap::new();
         for stream in streams {
-            for (at, figures) in minutes.remove(&stream).unwrap_or_default() {
+            for (at, counts) in minutes.remove(&stream).unwrap_or_default() {
                 for range in StatsRange::ALL {
                     let key = (stream.clone(), range.minutes(), range.point_of(at));
-                    rows.entry(key).or_default().add(&figures);
+                    rows.entry(key).or_default().add(&counts);
                 }
             }
         }
@@ -70,12 +71,12 @@ impl Tallied {
 }
 
 /// What happened in one stream: the points in which anything did, oldest first.
-pub type StreamHistory = Vec<(Timestamp, Figures)>;
+pub type StreamHistory = Vec<(Timestamp, StatsCounts)>;
 
 /// What happened in streams.
 #[async_trait]
 pub trait Stats: Transactions {
-    /// Adds figures. Doing it again with the same batch changes nothing.
+    /// Adds counts. Doing it again with the same batch changes nothing.
     async fn add_stats(&self, batch: StatsBatch) -> StoreResult<()> {
         self.transact(Box::new(move |sql| add(sql, &batch))).await
     }
@@ -100,7 +101,7 @@ pub trait Stats: Transactions {
             Ok((since, histories.collect::<StoreResult<Vec<StreamHistory>>>()?))
         });
         self.read(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Forgets up to `limit` rows of each range that are older than it.
@@ -117,7 +118,7 @@ pub trait Stats: Transactions {
             Ok(pass)
         });
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 }
 
@@ -148,31 +149,32 @@ fn add(sql: &mut dyn Sql, batch: &StatsBatch) -> StoreResult<()> {
         })
         .collect();
     let added = sql.query_all(&asked)?;
-    for (((stream, minutes, at), figures), rows) in batch.rows.iter().zip(&added) {
+    for (((stream, minutes, at), counts), rows) in batch.rows.iter().zip(&added) {
         // No row: this batch was written before, and its answer was lost.
         let Some(row) = rows.first() else { continue };
         if row.int("writes")? == 0 {
             continue;
         }
-        let mut there = Figures { waits: row.word("waits")?, runs: row.word("runs")?, ..Figures::default() };
-        there.waits.add(&figures.waits);
-        there.runs.add(&figures.runs);
+        let mut there =
+            StatsCounts { waits: row.word("waits")?, runs: row.word("runs")?, ..StatsCounts::default() };
+        there.waits.add(&counts.waits);
+        there.runs.add(&counts.runs);
         let (waits, runs) = (there.waits.to_string(), there.runs.to_string());
         let cells =
             [stream.as_str().into(), (*minutes).into(), (*at).into(), (&waits).into(), (&runs).into()];
-        sql.write("the figures of a stream", include_str!("sql/stats_widen.sql"), &cells)?;
+        sql.write("the statistics of a stream", include_str!("sql/stats_widen.sql"), &cells)?;
     }
     Ok(())
 }
 
-fn point(row: &Row) -> StoreResult<(Timestamp, Figures)> {
-    let figures = Figures {
-        enqueued: row.count(1)?,
-        completed: row.count(2)?,
-        failed: row.count(3)?,
-        dead: row.count(4)?,
-        waits: row.word(5)?,
-        runs: row.word(6)?,
+fn point(row: &Row) -> StoreResult<(Timestamp, StatsCounts)> {
+    let counts = StatsCounts {
+        enqueued: row.count("enqueued")?,
+        completed: row.count("completed")?,
+        failed: row.count("failed")?,
+        dead: row.count("dead")?,
+        waits: row.word("waits")?,
+        runs: row.word("runs")?,
     };
-    Ok((row.at(0)?, figures))
+    Ok((row.at("at")?, counts))
 }

@@ -18,7 +18,7 @@ pub struct TokenRow {
     pub role: String,
     /// The streams a worker token is limited to, as patterns; empty is all.
     pub streams: Vec<String>,
-    /// Of a visitor: the azolla of another instance that asks with it.
+    /// The azolla of another instance that asks with a visitor's token.
     pub azolla_id: Option<String>,
     /// SHA-256 of the secret.
     pub secret_hash: [u8; 32],
@@ -42,7 +42,7 @@ pub trait Tokens: Transactions {
     async fn add_token(&self, token: TokenRow) -> StoreResult<bool> {
         let (work, answer) = answering(move |sql| insert(sql, &token));
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 
     /// Revokes a token; `false` if it is unknown. The first revocation stands.
@@ -52,7 +52,7 @@ pub trait Tokens: Transactions {
             Ok(sql.touched(include_str!("sql/token_revoke.sql"), &cells)? == 1)
         });
         self.transact(work).await?;
-        answer.told()
+        answer.take()
     }
 }
 

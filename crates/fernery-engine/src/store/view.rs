@@ -101,7 +101,7 @@ pub struct JobFilter {
     pub status: Option<JobStatus>,
     /// In this stream only.
     pub stream: Option<StreamName>,
-    /// Of this producer only.
+    /// Only jobs of this producer.
     pub producer: Option<String>,
 }
 
@@ -122,7 +122,7 @@ pub struct IdsLike {
     pub to: JobId,
     /// What their text ends with.
     pub tail: String,
-    /// Of this producer only.
+    /// Only jobs of this producer.
     pub producer: Option<String>,
     /// How many are looked at.
     pub looked_at_max: i64,

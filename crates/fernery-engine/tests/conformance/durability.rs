@@ -5,7 +5,7 @@ use crate::support::dump::dump;
 use crate::support::singly::*;
 use fernery_core::JobStatus;
 use fernery_core::job::report::Answer;
-use fernery_engine::store::{BeatAnswer, CancelAnswer, Enqueued, Keep, NewJob};
+use fernery_engine::store::{BeatAnswer, CancelAnswer, Enqueued, NewJob, Retention};
 use std::time::Duration;
 
 on_every_backend!(
@@ -116,7 +116,7 @@ async fn places_and_numbers_go_on_after_a_restart<B: Backend>() {
         last_seq = claimed.message.seq;
         complete(&*store, proof(&claimed)).await;
         backend.advance(Duration::from_secs(1)).await;
-        store.retain(Keep::all(Duration::ZERO), 10).await.expect("retain");
+        store.retain(Retention::all(Duration::ZERO), 10).await.expect("retain");
         drop(store);
         if round % 2 == 0 {
             backend.crash().await;

@@ -6,7 +6,7 @@ use crate::support::singly::*;
 use fernery_core::job::report::Answer;
 use fernery_core::{AttemptOutcome, JobId, JobStatus, Timestamp};
 use fernery_engine::store::{
-    BeatAnswer, CancelAnswer, DeadFilter, DeadGroup, DeadGroups, Enqueued, IdsLike, Keep, NewJob, Pass,
+    BeatAnswer, CancelAnswer, DeadFilter, DeadGroup, DeadGroups, Enqueued, IdsLike, NewJob, Pass, Retention,
     RetryAnswer, TokenRow,
 };
 use std::time::Duration;
@@ -299,11 +299,15 @@ async fn retention_drops_what_ended_long_ago_and_nothing_else<B: Backend>() {
     let scheduled = enqueue(store, delayed("s", age * 2)).await.job_id;
 
     backend.advance(age).await;
-    assert_eq!(store.retain(Keep::all(age), 100).await.expect("retain").moved, 0, "not longer ago than that");
+    assert_eq!(
+        store.retain(Retention::all(age), 100).await.expect("retain").moved,
+        0,
+        "not longer ago than that"
+    );
     let young = enqueue(store, job_on("t")).await.job_id;
     store.cancel(young, false).await.expect("cancel");
     backend.advance(Duration::from_millis(1)).await;
-    assert_eq!(store.retain(Keep::all(age), 100).await, Ok(Pass { moved: 3, full: false }));
+    assert_eq!(store.retain(Retention::all(age), 100).await, Ok(Pass { moved: 3, full: false }));
 
     for (job_id, status) in [
         (running.job_id, JobStatus::Running),
@@ -329,19 +333,19 @@ async fn dead_letters_have_a_retention_of_their_own<B: Backend>() {
     let cancelled = enqueue(store, job_on("s")).await.job_id;
     store.cancel(cancelled, false).await.expect("cancel");
     backend.advance(TTL * 10).await;
-    let for_good = Keep { finished: TTL, dead: None };
+    let for_good = Retention { finished: TTL, dead: None };
     assert_eq!(store.retain(for_good, 100).await, Ok(Pass { moved: 1, full: false }));
     assert_eq!(store.retain(for_good, 1).await, Ok(Pass { moved: 0, full: false }));
     assert_eq!(store.count_dead(DeadFilter::default()).await, Ok(1));
     assert_eq!(status(store, dead).await, JobStatus::Dead);
-    let longer = Keep { finished: TTL, dead: Some(TTL * 10) };
+    let longer = Retention { finished: TTL, dead: Some(TTL * 10) };
     assert_eq!(store.retain(longer, 100).await.expect("retain").moved, 0, "not longer ago than that");
     let younger = bury(store, job_on("s")).await;
     backend.advance(Duration::from_millis(1)).await;
     assert_eq!(store.retain(longer, 100).await, Ok(Pass { moved: 1, full: false }));
     assert!(store.job(dead).await.expect("read").is_none());
     // And it may be the shorter one.
-    let shorter = Keep { finished: TTL * 1000, dead: Some(Duration::ZERO) };
+    let shorter = Retention { finished: TTL * 1000, dead: Some(Duration::ZERO) };
     assert_eq!(store.retain(shorter, 100).await, Ok(Pass { moved: 1, full: false }));
     assert!(store.job(younger).await.expect("read").is_none());
     assert_eq!(counts(store, "s").await.dead, 0);
@@ -359,10 +363,10 @@ async fn retention_works_in_bounded_batches_oldest_first<B: Backend>() {
         backend.advance(Duration::from_secs(1)).await;
     }
     backend.advance(TTL).await;
-    assert_eq!(store.retain(Keep::all(TTL), 2).await, Ok(Pass { moved: 2, full: true }));
+    assert_eq!(store.retain(Retention::all(TTL), 2).await, Ok(Pass { moved: 2, full: true }));
     assert!(store.job(ended[1]).await.expect("read").is_none());
     assert!(store.job(ended[2]).await.expect("read").is_some());
-    assert_eq!(store.retain(Keep::all(Duration::ZERO), 9).await, Ok(Pass { moved: 3, full: false }));
+    assert_eq!(store.retain(Retention::all(Duration::ZERO), 9).await, Ok(Pass { moved: 3, full: false }));
 }
 
 async fn dead_jobs_are_listed_by_their_death_with_their_last_error<B: Backend>() {

@@ -11,7 +11,7 @@ use crate::support::singly::*;
 use fernery_core::job::report::Answer;
 use fernery_core::{AttemptOutcome, JobId, JobStatus};
 use fernery_engine::store::{
-    BeatAnswer, CancelAnswer, DeadFilter, Enqueued, Keep, NewJob, RetryAnswer, Store,
+    BeatAnswer, CancelAnswer, DeadFilter, Enqueued, NewJob, Retention, RetryAnswer, Store,
 };
 use fernery_engine::{Engine, EngineSettings};
 use std::collections::BTreeSet;
@@ -429,7 +429,7 @@ async fn one_gust<B: Backend>(backend: &B, store: &dyn Store, random: &mut Seede
         }
         _ => {
             store.redrive(DeadFilter::default(), 3).await.expect("redrive");
-            store.retain(Keep::all(TTL * 4), 5).await.expect("retain");
+            store.retain(Retention::all(TTL * 4), 5).await.expect("retain");
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::support::backend::{Backend, START, TTL, settings};
 use crate::support::dump::{all_jobs, dump};
 use crate::support::singly::*;
 use fernery_core::{JobId, JobStatus, limits};
-use fernery_engine::store::{Cursor, JobFilter, Keep, NewJob, Store, StreamCounts};
+use fernery_engine::store::{Cursor, JobFilter, NewJob, Retention, Store, StreamCounts};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ async fn a_page_goes_on_where_the_last_one_ended_though_jobs_come_and_go<B: Back
         if let Some(last) = seen.last() {
             store.cancel(*last, false).await.expect("cancel");
             backend.advance(Duration::from_millis(1)).await;
-            store.retain(Keep::all(Duration::ZERO), 10).await.expect("retain");
+            store.retain(Retention::all(Duration::ZERO), 10).await.expect("retain");
         }
         after = page.next;
         if after.is_none() {

@@ -2,7 +2,7 @@
 
 use crate::support::backend::{Backend, settings};
 use crate::support::singly::*;
-use fernery_core::job::stats::{Figures, Happening, Histogram, StatsRange};
+use fernery_core::job::stats::{Happening, Histogram, StatsCounts, StatsRange};
 use fernery_core::{AttemptOutcome, limits};
 use fernery_engine::engine::{Engine, EngineSettings};
 use fernery_engine::store::{Pass, StatsBatch, Store, StreamHistory};
@@ -11,27 +11,27 @@ use std::time::Duration;
 
 on_both_backends!(
     what_happened_to_jobs_is_told_by_stream_and_minute,
-    figures_that_come_again_are_counted_once,
-    processes_add_to_the_same_figures_at_once,
-    figures_older_than_their_range_are_forgotten_in_bounded_passes,
-    a_process_that_closes_keeps_its_figures_and_one_that_is_killed_loses_only_those
+    counts_that_come_again_are_counted_once,
+    processes_add_to_the_same_counts_at_once,
+    counts_older_than_their_range_are_forgotten_in_bounded_passes,
+    a_process_that_closes_keeps_its_counts_and_one_that_is_killed_loses_only_those
 );
 
 /// As an engine does it every few seconds.
 async fn keep<B: Backend>(backend: &B, id: &str) {
-    while let Some(batch) = backend.signals().tallied.take(id.to_string()) {
+    while let Some(batch) = backend.signals().unwritten_stats.take(id.to_string()) {
         backend.store().add_stats(batch).await.expect("kept");
     }
 }
 
 async fn history(store: &dyn Store, name: &str, range: StatsRange) -> StreamHistory {
-    let (_, mut found) = store.stats(vec![stream(name)], range).await.expect("figures");
+    let (_, mut found) = store.stats(vec![stream(name)], range).await.expect("counts");
     found.pop().expect("one history for one stream")
 }
 
-async fn sum(store: &dyn Store, name: &str, range: StatsRange) -> Figures {
-    let mut all = Figures::default();
-    history(store, name, range).await.iter().for_each(|(_, figures)| all.add(figures));
+async fn sum(store: &dyn Store, name: &str, range: StatsRange) -> StatsCounts {
+    let mut all = StatsCounts::default();
+    history(store, name, range).await.iter().for_each(|(_, counts)| all.add(counts));
     all
 }
 
@@ -77,19 +77,19 @@ async fn what_happened_to_jobs_is_told_by_stream_and_minute<B: Backend>() {
 }
 
 fn batch(id: &str, at: fernery_core::Timestamp, name: &str) -> StatsBatch {
-    let mut figures = Figures::default();
-    figures.note(Happening::Enqueued(3));
-    figures.note(Happening::Claimed { waited: Duration::from_millis(40) });
+    let mut counts = StatsCounts::default();
+    counts.note(Happening::Enqueued(3));
+    counts.note(Happening::Claimed { waited: Duration::from_millis(40) });
     let took = Duration::from_millis(5);
-    figures.note(Happening::Ended { outcome: AttemptOutcome::Lost, took, buried: true });
+    counts.note(Happening::Ended { outcome: AttemptOutcome::Lost, took, buried: true });
     let rows = StatsRange::ALL
         .iter()
-        .map(|range| ((stream(name), range.minutes(), range.point_of(at)), figures.clone()));
+        .map(|range| ((stream(name), range.minutes(), range.point_of(at)), counts.clone()));
     StatsBatch { id: id.to_string(), rows: Arc::new(rows.collect()) }
 }
 
 /// After a lost answer the engine writes the same batch again.
-async fn figures_that_come_again_are_counted_once<B: Backend>() {
+async fn counts_that_come_again_are_counted_once<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = backend.store();
     let now = store.now().await.expect("a time");
@@ -103,7 +103,7 @@ async fn figures_that_come_again_are_counted_once<B: Backend>() {
     }
 }
 
-async fn processes_add_to_the_same_figures_at_once<B: Backend>() {
+async fn processes_add_to_the_same_counts_at_once<B: Backend>() {
     const EACH: usize = 20;
     let backend = B::open(settings()).await;
     let now = backend.store().now().await.expect("a time");
@@ -124,7 +124,7 @@ async fn processes_add_to_the_same_figures_at_once<B: Backend>() {
     assert_eq!(all.waits, histogram(&[40; 4 * EACH]), "histograms are added under the lock of their row");
 }
 
-async fn figures_older_than_their_range_are_forgotten_in_bounded_passes<B: Backend>() {
+async fn counts_older_than_their_range_are_forgotten_in_bounded_passes<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = backend.store();
     for name in ["a", "b", "c"] {
@@ -146,7 +146,7 @@ async fn figures_older_than_their_range_are_forgotten_in_bounded_passes<B: Backe
     }
 }
 
-async fn a_process_that_closes_keeps_its_figures_and_one_that_is_killed_loses_only_those<B: Backend>() {
+async fn a_process_that_closes_keeps_its_counts_and_one_that_is_killed_loses_only_those<B: Backend>() {
     let mut backend = B::open(settings()).await;
     let job = enqueue(&*backend.store(), job_on("mail")).await;
     keep(&backend, "before").await;

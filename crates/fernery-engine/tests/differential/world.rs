@@ -6,8 +6,8 @@ use crate::support::dump::{Naming, brief_text};
 use crate::support::singly::{ask, json, stream};
 use fernery_core::{AttemptId, JobId, LeaseToken, Progress, Timestamp};
 use fernery_engine::store::{
-    Beat, BeatAnswer, Claimed, Completion, DeadFilter, Enqueued, Failure, Keep, NewJob, Pass, Proof, Start,
-    Store,
+    Beat, BeatAnswer, Claimed, Completion, DeadFilter, Enqueued, Failure, NewJob, Pass, Proof, Retention,
+    Start, Store,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -126,7 +126,7 @@ impl<B: Backend> World<B> {
                 let mut moved = 0;
                 loop {
                     let Pass { moved: more, full } =
-                        store.retain(Keep::all(*age), 100).await.expect("retain");
+                        store.retain(Retention::all(*age), 100).await.expect("retain");
                     moved += more;
                     if !full {
                         return format!("{moved} dropped");

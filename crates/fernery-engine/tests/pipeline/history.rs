@@ -6,7 +6,7 @@ use fernery_core::artifact::ObjectiveId;
 use fernery_core::names::WorkerId;
 use fernery_core::{JobStatus, StreamName};
 use fernery_engine::pipeline::{journal, judging, reading};
-use fernery_engine::store::{Ask, Completion, DeadFilter, Keep, NewJob};
+use fernery_engine::store::{Ask, Completion, DeadFilter, NewJob, Retention};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ async fn retention_drops_plain_jobs_and_never_those_of_workorders<B: Backend>() 
     assert_eq!(jobs(&world).await, [1, 2]);
     world.advance(1).await;
     let before = world.chain(&ticket).await;
-    while world.store.retain(Keep::all(Duration::ZERO), 100).await.expect("a pass").moved > 0 {}
+    while world.store.retain(Retention::all(Duration::ZERO), 100).await.expect("a pass").moved > 0 {}
     assert_eq!(jobs(&world).await, [0, 2]);
     assert_eq!(world.chain(&ticket).await, before);
 }
@@ -171,7 +171,7 @@ async fn many_workorders_do_not_keep_plain_jobs_from_retention<B: Backend>() {
     plain_job(&world).await;
     world.advance(1).await;
     for _ in 0..10 {
-        world.store.retain(Keep::all(Duration::ZERO), 2).await.expect("a pass");
+        world.store.retain(Retention::all(Duration::ZERO), 2).await.expect("a pass");
     }
     assert_eq!(jobs(&world).await, [0, 5]);
 }

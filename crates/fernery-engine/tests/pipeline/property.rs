@@ -48,7 +48,7 @@ struct Campaign<B> {
     behind: u64,
 }
 
-/// As the keeper does, though it may be in somebody's hands. Answers how many.
+/// As the worker `cleanup` does, though it may be in somebody's hands. Answers how many.
 async fn strand_all(hands: &Hands) -> usize {
     let mut stranded = 0;
     for id in of_other_types(hands).await {

@@ -32,9 +32,9 @@ pub(crate) async fn strand(hands: &Hands, id: WorkorderId) -> bool {
     hands.substrate.transact(move |sql| stranding::strand(sql, &id)).await.expect("written")
 }
 
-/// As the keeper of another process does.
+/// As the worker `cleanup` of another process does.
 pub(crate) async fn close_unwanted(hands: &Hands) -> Vec<Judged> {
-    let by = Claimer { owner_id: "keeper".into(), ttl: crate::pipeline::world::LEASE };
+    let by = Claimer { owner_id: "cleanup".into(), ttl: crate::pipeline::world::LEASE };
     let done = hands.substrate.transact(move |sql| {
         let mut done = Vec::new();
         for azolla in azollas::hosting(sql)?.abandoned().cloned().collect::<Vec<_>>() {

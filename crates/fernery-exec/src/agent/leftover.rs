@@ -1,4 +1,4 @@
-//! Cleans up after agents whose server or worker died: kills their processes and captures their work before anybody
+//! Cleans up after agents whose server or worker died: kills their processes and takes a patch of their work before anybody
 //! else claims the workorder.
 
 use super::run_folder::DeadRunFolder;
@@ -74,7 +74,7 @@ pub enum Rescued {
     Later,
 }
 
-/// Captures the work in the folder of a dead run and moves the folder to the trash.
+/// Takes a patch of the work in the folder of a dead run and moves the folder to the trash.
 pub async fn rescue(folder: &Path, trash: &Trash, (work_order_id, attempt_id): (&str, &str)) -> Rescued {
     let left = match DeadRunFolder::look(folder) {
         Ok(Some(left)) => left,

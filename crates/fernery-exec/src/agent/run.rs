@@ -16,6 +16,7 @@ use crate::guard::{ATTEMPT_VARIABLE, Guards, Input, NotRun, Ran, Stopped};
 use crate::sandbox::{Cell, Tier, refusal};
 use crate::stop::StopOrder;
 use fernery_core::artifact::{ContextSnapshot, Workorder};
+use fernery_core::calendar::duration::millis;
 use fernery_core::pipeline::execution::notes_of_spent_budget;
 use fernery_core::pipeline::membrane::Outcome;
 use fernery_core::pipeline::patching::{Cut, Unready};
@@ -111,7 +112,7 @@ impl AgentRun {
         let listening = Listening::new(self.profile.dialect, &self.folder.log(), &self.secrets());
         let ran = self.run_agent(&program, &clone, &listening, &mut orders, &told).await;
         door::failpoint("agent-ended");
-        let wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let wall_ms = millis(began.elapsed());
         let told = listening.finish();
         let (ran, agent_end) = match ran {
             Ok(ran) => ran,
@@ -134,8 +135,7 @@ impl AgentRun {
                 RunEnd::Infrastructure("host_hung", "this process hung for longer than its lease".into())
             }
             AgentEnd::With(cut) => {
-                let unsaved =
-                    || self.folder.move_to_trash(Content::OnlyCopy, "its changes could not be captured");
+                let unsaved = || self.folder.move_to_trash(Content::OnlyCopy, "its patch could not be taken");
                 let in_trash = found.is_err().then(unsaved).flatten();
                 let version = program.version;
                 let seen = Evidence { ran, cut, told, found, wall_ms, in_trash, version, started };
@@ -172,7 +172,7 @@ impl AgentRun {
         let started = started.map_err(|why| RunEnd::Infrastructure("no_candidate", why))?;
         door::failpoint("candidate-applied");
         // Only now is it known how its folder looks.
-        self.snapshot.full_prompt_text.push_str(&started.start.told());
+        self.snapshot.full_prompt_text.push_str(&started.start.instruction());
         Ok(Prepared { program, clone, started })
     }
 

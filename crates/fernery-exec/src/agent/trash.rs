@@ -1,4 +1,4 @@
-//! The trash: folders of finished runs. Folders whose work was captured and handed in are deleted after a grace period;
+//! The trash: folders of finished runs. Folders whose patch was taken and handed in are deleted after a grace period;
 //! all others stay until an operator removes them.
 
 use super::run_folder::{PATCH_FILE, lock};
@@ -64,7 +64,7 @@ pub struct Trash {
 }
 
 impl Trash {
-    /// Of this data directory.
+    /// The trash of this data directory.
     pub fn of(data: &Path) -> Self {
         Self { folder: data.join("trash") }
     }
@@ -100,7 +100,7 @@ impl Trash {
             captured: content == Content::Spare,
             why,
         };
-        // Write the note before the move: a folder without a note counts as not captured.
+        // Write the note before the move: a folder without a note counts as one whose patch was not taken.
         fs::write(folder.join(NOTE_FILE), serde_json::to_vec_pretty(&note)?)?;
         let in_trash = self.folder.join(name);
         fs::rename(folder, &in_trash)?;
@@ -140,7 +140,7 @@ impl Trash {
         self.folder.join(name)
     }
 
-    /// The captured patch of a folder; `None` if nothing was captured.
+    /// The patch that was taken of a folder; `None` if none was.
     pub fn patch(&self, name: &str) -> Option<PathBuf> {
         Some(self.path(name).join(PATCH_FILE)).filter(|file| file.is_file())
     }

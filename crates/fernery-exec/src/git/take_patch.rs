@@ -11,7 +11,7 @@ use std::path::Path;
 /// Limits on bytes and number of all files of a clone; beyond them, no patch is taken.
 const TREE_BYTES_MAX: u64 = 8 << 30;
 const TREE_FILES_MAX: u64 = 2_000_000;
-/// Bytes of one file that is captured.
+/// Bytes of one file that a patch may have.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// What a clone holds.
@@ -59,7 +59,7 @@ pub(crate) async fn take_patch(clone: &Clone) -> Result<TakenPatch, NoPatch> {
     let tree = clone.tree.clone();
     let looked = tokio::task::spawn_blocking(move || look(&tree)).await;
     looked.map_err(|error| NoPatch::Trouble(error.to_string()))??;
-    // A fresh index: what an earlier capture left in another index cannot be trusted.
+    // A fresh index: what an earlier take left in another index cannot be trusted.
     let index = clone.trusted.join(format!("capture-{}.index", door::artifact_id()));
     fs::copy(clone.trusted.join("index"), &index).map_err(|error| NoPatch::Trouble(error.to_string()))?;
     let git = clone.git().index(&index);
@@ -154,7 +154,7 @@ fn look(tree: &Path) -> Result<(), NoPatch> {
             let path = entry.path();
             let name = path.strip_prefix(tree).unwrap_or(&path).display();
             if entry.file_name().eq_ignore_ascii_case(".git") {
-                // The agent's own git directory is not captured, however large. git would enter any other one and obey
+                // The agent's own git directory is not taken, however large. git would enter any other one and obey
                 // what the agent wrote there.
                 if folder == tree && entry.file_name() == ".git" {
                     continue;

@@ -76,7 +76,7 @@ impl OperatorsRepository {
 }
 
 async fn taken(clone: &Clone) -> TakenPatch {
-    take_patch(clone).await.expect("captured")
+    take_patch(clone).await.expect("taken")
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn a_clone_shares_objects_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_an_agent_leaves_is_captured_whole_and_applies_to_the_same_tree() {
+async fn what_an_agent_leaves_is_taken_whole_and_applies_to_the_same_tree() {
     let place = OperatorsRepository::new();
     let clone = place.clone("run").await;
     let tree = &clone.tree;
@@ -147,7 +147,7 @@ async fn what_an_agent_leaves_is_captured_whole_and_applies_to_the_same_tree() {
 }
 
 #[tokio::test]
-async fn whatever_an_agent_does_to_its_git_directory_its_work_is_captured() {
+async fn whatever_an_agent_does_to_its_git_directory_its_work_is_taken() {
     let place = OperatorsRepository::new();
     for n in 0..4 {
         let clone = place.clone(&format!("run{n}")).await;
@@ -181,7 +181,7 @@ async fn whatever_an_agent_does_to_its_git_directory_its_work_is_captured() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_captured_is_said() {
+async fn what_cannot_be_taken_is_said() {
     let place = OperatorsRepository::new();
     let clone = place.clone("run").await;
     let huge = fs::File::create(clone.tree.join("huge")).expect("a file");

@@ -2,6 +2,8 @@
 
 use super::server::Server;
 use super::wire::Wire;
+use crate::http::access::rate::SIGN_IN_BURST;
+use crate::http::pages::live::STREAMS_OF_SESSION_MAX;
 use anyhow::{Context, Result, ensure};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,9 +12,6 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Streams that a session has at once, sessions that one token signs in at once: what a server allows.
-const STREAMS_OF_SESSION: usize = 8;
-const SIGN_INS_OF_TOKEN: usize = 8;
 /// What a tab that follows shows.
 const FOLLOWED: &str = "/streams";
 
@@ -72,7 +71,7 @@ impl Tab {
         count: usize,
         follows: bool,
     ) -> Result<JoinSet<Result<()>>> {
-        let sessions = count.div_ceil(STREAMS_OF_SESSION);
+        let sessions = count.div_ceil(STREAMS_OF_SESSION_MAX);
         let mut operator = Wire::connect(server.address, &server.operator).await?;
         let mut browsers = Vec::with_capacity(sessions);
         while browsers.len() < sessions {
@@ -80,14 +79,15 @@ impl Tab {
             ensure!(status == 201, "making a token answered {status}");
             let made: serde_json::Value = serde_json::from_slice(body)?;
             let token = made["token"].as_str().context("no token")?;
-            for _ in 0..SIGN_INS_OF_TOKEN.min(sessions - browsers.len()) {
+            let at_once = SIGN_IN_BURST.get() as usize;
+            for _ in 0..at_once.min(sessions - browsers.len()) {
                 browsers.push(Browser::sign_in(server, token).await?);
             }
         }
         let (told, mut opened) = mpsc::channel(count.max(1));
         let mut tabs = JoinSet::new();
         for n in 0..count {
-            tabs.spawn(listen(browsers[n / STREAMS_OF_SESSION].clone(), follows, told.clone()));
+            tabs.spawn(listen(browsers[n / STREAMS_OF_SESSION_MAX].clone(), follows, told.clone()));
         }
         drop(told);
         for n in 0..count {

@@ -29,7 +29,7 @@ Examples:
   fernery journal list --act approve --actor anna --since 2026-11-17T00:00:00Z
   fernery journal list --all --json")]
     List {
-        /// Only such acts, as the list shows them
+        /// Only entries with this act, as the list shows it
         #[arg(long, value_name = "ACT")]
         act: Option<Act>,
         /// Only about this: the id of a ticket, a candidate, an azolla

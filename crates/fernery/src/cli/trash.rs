@@ -22,7 +22,7 @@ pub(super) enum TrashCommand {
 /// List the folders of finished runs, oldest first
 ///
 /// Folders whose work was handed in are deleted after 3 days. Folders whose work was not handed in stay until an
-/// operator removes them: the run was killed or ended early, or its changes could not be captured.
+/// operator removes them: the run was killed or ended early, or its patch could not be taken.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 With --json: name, objective_id, work_order_id, attempt_id, discarded_at, captured, why, path and patch of each.
@@ -34,7 +34,7 @@ pub(super) struct List {}
 
 /// Move a folder out of the trash
 ///
-/// Its subfolder `tree` has the agent's files; `captured.patch` has what was captured of them.
+/// Its subfolder `tree` has the agent's files; `captured.patch` has what was taken of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 3 there is no such folder in the trash, 4 DIR already exists.

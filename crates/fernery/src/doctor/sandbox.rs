@@ -13,7 +13,7 @@ use fernery_exec::sandbox::{Probe, Tier};
 
 /// Findings about the sandbox.
 pub(super) async fn examine(settings: &Settings) -> Vec<Finding> {
-    let blueprints = match workers::blueprints(&settings.azollas) {
+    let blueprints = match workers::blueprints::read(&settings.azollas) {
         Ok(blueprints) => blueprints,
         Err(why) => {
             let remedy = "correct the file; `fernery azolla check` lists all mistakes at once";

@@ -15,6 +15,7 @@ pub mod openapi;
 pub mod pages;
 pub mod parameters;
 pub mod problem;
+pub mod route;
 pub mod routes;
 pub mod wire;
 

@@ -143,7 +143,7 @@ impl Refusal {
     pub fn fields(errors: Vec<FieldProblem>) -> Refused {
         let detail = match errors.as_slice() {
             [one] => one.detail.clone(),
-            many => format!("{} fields have values that they cannot have", many.len()),
+            many => format!("{} fields have invalid values", many.len()),
         };
         Box::new(Self { errors, ..*Self::new(Code::Invalid, detail) })
     }

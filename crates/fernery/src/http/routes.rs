@@ -7,139 +7,14 @@ use super::calls::{
 };
 use super::parameters::{self, Accepts, Parameter};
 use super::problem::{Code, Refusal, Refused};
-use super::wire::answer::{Call, Pending};
+use super::route::{BodyRule, Route, Shape, Who, either, nothing, object, of, one_or_many, question, text};
 use super::wire::bare::Holds;
 use fernery_client::wire::{self, Role};
 use fernery_core::limits;
 use fernery_core::percent::decode;
 use http::Method;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::collections::HashMap;
 use std::sync::LazyLock;
-
-/// Writes a type's schema.
-pub type Shape = fn(&mut SchemaGenerator) -> Schema;
-
-/// Who may call a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// Everybody, without a token.
-    Open,
-    /// Every token but a visitor's, which may only send queries.
-    Anybody,
-    /// Workers and operators; everybody on loopback with `--worker-auth none`.
-    Workers,
-    /// Everybody where only this machine can call; otherwise viewers and operators.
-    Metrics,
-    /// These roles.
-    Roles(&'static [Role]),
-}
-
-impl Who {
-    /// Whether a token of this role may.
-    pub fn allows(self, role: Role) -> bool {
-        match self {
-            Self::Open => true,
-            Self::Anybody => role != Role::Visitor,
-            Self::Workers => matches!(role, Role::Operator | Role::Worker),
-            Self::Metrics => matches!(role, Role::Operator | Role::Viewer),
-            Self::Roles(roles) => roles.contains(&role),
-        }
-    }
-}
-
-/// Whether a route has a body.
-#[derive(Clone, Copy, Debug)]
-pub enum BodyRule {
-    /// It has none; a body that is sent is not read.
-    None,
-    /// JSON, or nothing at all.
-    Optional(Shape),
-    /// JSON.
-    Json(Shape),
-}
-
-/// One row of the table.
-#[derive(Debug)]
-pub struct Route {
-    /// The method.
-    pub method: Method,
-    /// The path; `{…}` stands for one segment.
-    pub path: &'static str,
-    /// Who may call it.
-    pub who: Who,
-    /// One line for people.
-    pub summary: &'static str,
-    /// The schema of the variable segment of its path.
-    pub param: Accepts,
-    /// The query parameters it knows.
-    pub query: &'static [Parameter],
-    /// The body.
-    pub body: BodyRule,
-    /// The largest body in bytes.
-    pub body_max: usize,
-    /// Its answers, refusals aside.
-    pub answers: &'static [(u16, Shape)],
-    /// Which part of its answer is an artifact.
-    pub holds: Holds,
-    /// Its refusals, beyond those of every route.
-    pub errors: &'static [Code],
-    /// Whether it answers under every Host name.
-    pub any_host: bool,
-    /// Whether the holder of a lease reports here: such calls have no rate limit.
-    pub reports: bool,
-    /// The call itself.
-    pub run: fn(Call) -> Pending,
-}
-
-fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
-}
-
-fn text(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": "string" })
-}
-
-fn object(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": "object" })
-}
-
-/// The artifact `substrate_query`.
-fn question(_: &mut SchemaGenerator) -> Schema {
-    const ID: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$";
-    schemars::json_schema!({
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["query_id", "source_azolla_id", "target_azolla_id", "artifact_type", "filter", "created_at"],
-        "properties": {
-            "query_id": { "type": "string", "pattern": ID },
-            "source_azolla_id": { "type": "string", "pattern": ID },
-            "target_azolla_id": { "type": "string", "pattern": ID, "description": "The same azolla as in the path." },
-            "artifact_type": { "type": "string", "enum": ["pause_state", "objective", "blocker_ref"] },
-            "filter": { "type": "object" },
-            "created_at": { "type": "string", "format": "date-time" }
-        }
-    })
-}
-
-/// A body that has no fields.
-fn nothing(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": "object", "additionalProperties": false })
-}
-
-fn one_or_many<T: JsonSchema, const MOST: usize>(generator: &mut SchemaGenerator) -> Schema {
-    let one = generator.subschema_for::<T>();
-    schemars::json_schema!({
-        "oneOf": [one, {
-            "type": "array", "minItems": 1, "maxItems": MOST, "items": one
-        }]
-    })
-}
-
-fn either<A: JsonSchema, B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    let (a, b) = (generator.subschema_for::<A>(), generator.subschema_for::<B>());
-    schemars::json_schema!({ "anyOf": [a, b] })
-}
 
 const OPERATOR: Who = Who::Roles(&[Role::Operator]);
 const PRODUCERS: Who = Who::Roles(&[Role::Operator, Role::Producer]);
@@ -391,17 +266,17 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::None, [200 of::<wire::CommentList>], review::list, errors: FOUND;
     POST "/v1/runs/{id}/comments", OPERATOR, "Comment on lines of the patch of a ticket's last run.",
         BodyRule::Json(of::<wire::CommentRequest>), [200 of::<wire::CommentView>], review::comment, errors: DECIDE;
-    PATCH "/v1/comments/{id}", OPERATOR, "Give a comment of yours another text.",
+    PATCH "/v1/comments/{id}", OPERATOR, "Change the text of one of your comments.",
         BodyRule::Json(of::<wire::EditCommentRequest>), [200 of::<wire::CommentView>], review::edit, errors: DECIDE;
     DELETE "/v1/comments/{id}", OPERATOR, "Delete a comment of yours.",
         BodyRule::None, [200 of::<wire::CommentView>], review::delete, errors: DECIDE;
     GET "/v1/runs/{id}/review", READERS, "Read how far you are with the review of a run: comments, the files that you have viewed, \
         and the attempt that you had looked at before.",
         BodyRule::None, [200 of::<wire::ReviewView>], review::read, errors: FOUND;
-    POST "/v1/runs/{id}/viewed", OPERATOR, "Say that you have viewed a file of the patch of a run, or not after all. It counts \
+    POST "/v1/runs/{id}/viewed", OPERATOR, "Mark a file of a run's patch as viewed, or unmark it. The mark also counts \
         for later runs that change the file in the same way.",
         BodyRule::Json(of::<wire::ViewedRequest>), [200 of::<wire::ViewedRequest>], review::viewed, errors: DECIDE;
-    POST "/v1/runs/{id}/looked", OPERATOR, "Say that you have looked at a run, so that the next one can be compared with it.",
+    POST "/v1/runs/{id}/looked", OPERATOR, "Record that you looked at a run, so that the next run can be compared with it.",
         BodyRule::Optional(nothing), [200 of::<wire::ReviewView>], review::looked, errors: FOUND;
     GET "/v1/pauses", READERS, "List pauses with their next actions, newest first.",
         BodyRule::None, [200 of::<wire::PausePage>], pauses::list,
@@ -413,7 +288,7 @@ pub static ROUTES: &[Route] = routes![
         holds: Holds::Rows("claim_record", "claims");
     GET "/v1/journal", READERS, "List who did what, when and why, newest first.",
         BodyRule::None, [200 of::<wire::JournalPage>], journal::list,
-        query: &[LIMIT, CURSOR, ("act", "Only such acts.", parameters::act),
+        query: &[LIMIT, CURSOR, ("act", "Only entries with this act.", parameters::act),
             ("subject", "Only about this: the id of a ticket, a candidate, an azolla.", parameters::text),
             ("actor", "Only by those whose name has this part.", parameters::text),
             ("since", "Only from this time on.", parameters::instant),
@@ -422,7 +297,7 @@ pub static ROUTES: &[Route] = routes![
     GET "/v1/journal/verify", READERS, "Check the journal's chain; the answer names the first fault.",
         BodyRule::None, [200 of::<wire::JournalVerdict>], journal::verify,
         query: &[("place", "Also return the seal with this number.", parameters::place),
-            ("last", "Check only so many seals at the end of the chain; what stands beside the chain is not looked for.",
+            ("last", "Check only this many seals at the end of the chain; entries outside the chain are not searched.",
                 parameters::seals)];
     GET "/v1/azollas", READERS, "List azollas with the digests of their blueprints.",
         BodyRule::None, [200 of::<wire::AzollaList>], pipeline::azollas;
@@ -483,7 +358,7 @@ pub static ROUTES: &[Route] = routes![
     DELETE "/v1/sessions/{id}", OPERATOR, "Sign a browser out.",
         BodyRule::None, [200 of::<wire::SessionInfo>], sign_ins::end, param: parameters::text,
         errors: FOUND;
-    GET "/v1/ids/{part}", JOB_READERS, "Find whole ids by a part: `019a8c5e-07398f` is what begins and ends so.",
+    GET "/v1/ids/{part}", JOB_READERS, "Find full ids from a part: `019a8c5e-07398f` matches ids that begin with `019a8c5e` and end with `07398f`.",
         BodyRule::None, [200 of::<wire::MeantIds>], ids::meant, param: parameters::text,
         errors: &[Code::NotFound, Code::Invalid];
     GET "/v1/processes", READERS, "List the live processes that serve this database.",
@@ -504,12 +379,6 @@ impl Route {
     /// Its place in the table.
     pub fn index(&self) -> usize {
         ROUTES.iter().position(|route| std::ptr::eq(route, self)).unwrap_or(0)
-    }
-
-    /// The segments before and after the variable one.
-    fn around(&self) -> Option<(&'static str, &'static str)> {
-        let (before, rest) = self.path.split_once('{')?;
-        Some((before, rest.split_once('}')?.1))
     }
 }
 

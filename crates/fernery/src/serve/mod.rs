@@ -202,7 +202,7 @@ async fn serve_with<E: From<Stopped>>(
         _ => Stopped::start(error),
     };
     let blueprints =
-        workers::blueprints(&settings.azollas).map_err(|why| Stopped::Config(ConfigError(why)))?;
+        workers::blueprints::read(&settings.azollas).map_err(|why| Stopped::Config(ConfigError(why)))?;
     http::ensure_token_files(engine, &settings.data).await.map_err(refused)?;
     let started =
         Pipeline::start(engine.clone(), blueprints, settings.data.clone(), surroundings(settings)).await;

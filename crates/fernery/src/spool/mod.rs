@@ -79,7 +79,7 @@ impl Spool {
     }
 
     /// Makes captures durable: all of them, or none and an error.
-    pub(crate) fn keep(&self, requests: Vec<CaptureRequest>) -> io::Result<Vec<Kept>> {
+    pub(crate) fn save(&self, requests: Vec<CaptureRequest>) -> io::Result<Vec<Kept>> {
         make(&self.dir)?;
         let mut kept = Vec::with_capacity(requests.len());
         let written = self.write(requests, &mut kept);

@@ -15,7 +15,7 @@ fn a_kept_capture_is_found_after_its_command_has_ended() {
     let (_dir, spool) = spool();
     assert!(spool.left_behind(9).unwrap().kept.is_empty());
     let requests = vec![request(b"one"), request(b"\xff two")];
-    let kept = spool.keep(requests.clone()).unwrap();
+    let kept = spool.save(requests.clone()).unwrap();
     assert!(spool.left_behind(9).unwrap().kept.is_empty(), "they are about to be sent");
     drop(kept);
     let found = spool.left_behind(9).unwrap().kept;
@@ -31,7 +31,7 @@ fn a_kept_capture_is_found_after_its_command_has_ended() {
 fn many_are_kept_with_one_sync() {
     let (_dir, spool) = spool();
     let many: Vec<_> = (0..20).map(|n| request(format!("{n}").as_bytes())).collect();
-    spool.keep(many.clone()).unwrap();
+    spool.save(many.clone()).unwrap();
     let found = spool.left_behind(100).unwrap().kept;
     assert_eq!(found.into_iter().map(|kept| kept.request).collect::<Vec<_>>(), many);
 }
@@ -39,7 +39,7 @@ fn many_are_kept_with_one_sync() {
 #[test]
 fn damaged_files_are_set_aside_and_unfinished_ones_are_left() {
     let (_dir, spool) = spool();
-    spool.keep(vec![request(b"good")]).unwrap();
+    spool.save(vec![request(b"good")]).unwrap();
     for (name, text) in [("a.json", "{"), ("b.json", "{}"), ("c.json", r#"{"capture_id":"c"}"#)] {
         fs::write(spool.dir().join(name), text).unwrap();
     }
@@ -54,7 +54,7 @@ fn damaged_files_are_set_aside_and_unfinished_ones_are_left() {
 #[test]
 fn unfinished_files_are_removed_after_an_hour() {
     let (_dir, spool) = spool();
-    spool.keep(vec![request(b"good")]).unwrap();
+    spool.save(vec![request(b"good")]).unwrap();
     for (name, minutes) in [(".new-old", 61), (".new-young", 59), ("other", 600)] {
         let file = File::create(spool.dir().join(name)).unwrap();
         let at = door::wall_clock().as_millis() as u64 - minutes * 60_000;
@@ -69,7 +69,7 @@ fn unfinished_files_are_removed_after_an_hour() {
 fn captures_for_a_hindered_inbox_do_not_hold_up_others() {
     let (_dir, spool) = spool();
     let of = |azolla: &str| CaptureRequest { azolla_id: azolla.parse().ok(), ..request(b"x") };
-    spool.keep(vec![of("a"), of("a"), of("b")]).unwrap();
+    spool.save(vec![of("a"), of("a"), of("b")]).unwrap();
     let hindered = Hindered::from([(Some("a".parse().unwrap()), "no".to_string())]);
     let found = spool.left_behind_but(2, &hindered).unwrap().kept;
     assert_eq!(
@@ -82,6 +82,6 @@ fn captures_for_a_hindered_inbox_do_not_hold_up_others() {
 fn if_one_cannot_be_kept_none_is() {
     let (_dir, spool) = spool();
     let twice = request(b"the same id");
-    assert!(spool.keep(vec![request(b"other"), twice.clone(), twice]).is_err());
+    assert!(spool.save(vec![request(b"other"), twice.clone(), twice]).is_err());
     assert_eq!(fs::read_dir(spool.dir()).unwrap().count(), 0);
 }

@@ -14,18 +14,19 @@
 //! | notifier | what is to be told to the outside | nothing: a row is dispatched once | jobs of notices | nobody is told |
 //! | sealer | journal entries | nothing: a unique place excludes | seals | all are sealed |
 //! | canceller | cancelled workorders | those that nobody judges | the end of their jobs, verdicts | none is cancelled |
-//! | keeper | what nobody would come back to | nothing: under the objective's lock | hosting, blockers | nothing is left behind |
+//! | cleanup | what nobody would come back to | nothing: under the objective's lock | hosting, blockers | nothing is left behind |
 //!
 //! Correctness depends neither on the interval nor on how many processes run these, nor on which one dies where.
 
 mod batches;
+pub mod blueprints;
 mod canceller;
 mod capture_readiness;
+mod cleanup;
 mod deadline_monitor;
 mod differences;
 mod driver;
 mod gate;
-mod keeper;
 mod landing;
 mod leftovers;
 mod manifest_scheduler;
@@ -48,7 +49,7 @@ use differences::Differences;
 use driver::{Driver, Interval, Turns};
 use fernery_core::StreamName;
 use fernery_core::artifact::{AzollaId, DiazotrophType, SnapshotId, WorkorderId};
-use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate, Neighbours, WorkerKind};
+use fernery_core::blueprint::{Blueprint, WorkerKind};
 use fernery_core::limits::CLAIM_STREAMS_MAX;
 use fernery_core::pipeline::ground::Premises;
 use fernery_core::pipeline::waiting::HOSTED_EVERY;
@@ -58,14 +59,12 @@ use fernery_engine::pipeline::{Stage, azollas, hosts};
 use fernery_engine::store::StoreSettings;
 use fernery_engine::{Engine, StoreError, door};
 use fernery_exec::agent::trash::Trash;
-use fernery_exec::profiles;
 use fernery_exec::sandbox::Probing;
 use fernery_exec::sandbox::modes::Private;
 use manifest_scheduler::ManifestScheduler;
 use reload::{HostedNow, Live};
 pub(crate) use sealer::HEAD_FILE;
-use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -194,139 +193,6 @@ pub struct Pipeline {
     differences: Differences,
 }
 
-/// Reads the given blueprints. Adds the embedded `mec`, unless a given file has that id or runs the executor here that
-/// `mec` leaves to remote workers; and the embedded `task_management` and `tasks`, unless a given file has that id.
-pub fn blueprints(files: &[PathBuf]) -> Result<Vec<Blueprint>, String> {
-    let (mut read, mut mistakes) = (Vec::new(), Vec::new());
-    for file in files {
-        match read_blueprint(file) {
-            Ok(blueprint) => read.push(blueprint),
-            Err(found) => mistakes.extend(found),
-        }
-    }
-    if !mistakes.is_empty() {
-        return Err(mistakes.join("\n"));
-    }
-    let mec = Blueprint::mec();
-    let instead = |own: &Blueprint| {
-        let same_type = own.diazotroph_type == mec.diazotroph_type;
-        own.azolla_id == mec.azolla_id
-            || same_type && own.executor().map(|of| of.kind) != mec.executor().map(|of| of.kind)
-    };
-    let mut all = Vec::new();
-    if !read.iter().any(instead) {
-        all.push(mec);
-    }
-    for embedded in [Blueprint::task_management(), Blueprint::tasks()] {
-        if !read.iter().any(|own| own.azolla_id == embedded.azolla_id) {
-            all.push(embedded);
-        }
-    }
-    all.append(&mut read);
-    match &check_together(&all)[..] {
-        [] => Ok(all),
-        mistakes => Err(mistakes.join("\n")),
-    }
-}
-
-/// One blueprint, or all its mistakes with their places.
-fn read_blueprint(file: &Path) -> Result<Blueprint, Vec<String>> {
-    let shown = file.display();
-    let text = std::fs::read_to_string(file).map_err(|e| vec![format!("{shown}: {e}")])?;
-    let folder = file.parent().map(Path::to_owned).unwrap_or_default();
-    let others = |name: &str| std::fs::read_to_string(folder.join(format!("{name}.toml"))).ok();
-    let beside = Neighbours { blueprint: &others, profile: &|name| profiles::beside(&folder, name) };
-    Blueprint::parse_beside(&text, &beside)
-        .map_err(|flaws| flaws.iter().map(|flaw| flaw.in_file(&shown)).collect())
-}
-
-/// Rules over all blueprints together, and where they are broken.
-fn check_together(blueprints: &[Blueprint]) -> Vec<String> {
-    let mut mistakes = Vec::new();
-    let mut seen = HashSet::new();
-    let mut kinds = BTreeMap::new();
-    for blueprint in blueprints {
-        let id = &blueprint.azolla_id;
-        if !seen.insert(id) {
-            mistakes.push(format!("two blueprints define azolla {id}"));
-        }
-        for of in blueprint.workorders_for() {
-            let Some(executor) = blueprint.executor_of(&of) else {
-                mistakes.push(format!("azolla {id} has no executor for {of}"));
-                continue;
-            };
-            let by = match executor.kind {
-                ExecutorKind::Remote => "a remote executor",
-                ExecutorKind::Person => "a person",
-                _ => "one in this process",
-            };
-            let other = kinds.entry(of.clone()).or_insert((by, id));
-            if other.0 != by {
-                mistakes.push(format!(
-                    "azollas {} and {id} both use {of}, one with {} and one with {by}: choose another type for \
-                    one of them",
-                    other.1, other.0
-                ));
-            }
-        }
-    }
-    mistakes
-}
-
-/// Where the programs of these blueprints cannot be contained here as they demand. Probes nothing if no program needs it.
-async fn check_contained(blueprints: &[Blueprint], probing: &Probing) -> Vec<String> {
-    let mut mistakes = Vec::new();
-    for blueprint in blueprints {
-        let id = &blueprint.azolla_id;
-        let used = blueprint.used_executors().into_iter();
-        let started = used.filter(|(_, executor)| executor.kind.starts_program());
-        let executors = started.map(|(of, found)| (format!("[executors.{of}]"), found.sandbox));
-        let gates = blueprint.gates.iter().filter_map(|gate| match gate {
-            Gate::Command { name, sandbox, .. } => Some((format!("gate {name}"), *sandbox)),
-            _ => None,
-        });
-        for (program, wanted) in executors.chain(gates) {
-            if let Err(why) = probing.choose(wanted).await {
-                mistakes.push(format!(
-                    "azolla {id}: {program} needs a sandbox, and {why}. To run it without one, set sandbox \
-                    = \"none\" there"
-                ));
-            }
-        }
-    }
-    mistakes
-}
-
-/// Everything that keeps these blueprints from being hosted here.
-async fn check_here(
-    engine: &Engine,
-    blueprints: &[Blueprint],
-    probing: &Probing,
-    registry: &Registry,
-) -> Result<Vec<String>, StoreError> {
-    // Azollas of other processes claim from the same streams. With SQLite there are no other processes.
-    let (known, hosting) =
-        engine.substrate().read(|sql| Ok((azollas::all(sql)?, azollas::hosting(sql)?))).await?;
-    let is_others = |known: &Blueprint| {
-        let ours = blueprints.iter().any(|own| own.azolla_id == known.azolla_id);
-        !ours && hosting.is_hosted(&known.azolla_id) && engine.store().backend() != "sqlite"
-    };
-    let known = known.iter().map(|known| (*known.blueprint).clone());
-    let all: Vec<Blueprint> = blueprints.iter().cloned().chain(known.filter(is_others)).collect();
-    let mut mistakes = check_together(&all);
-    let unguarded =
-        blueprints.iter().filter_map(|of| Some(format!("azolla {}: {}", of.azolla_id, of.unguarded()?)));
-    mistakes.extend(unguarded);
-    mistakes.extend(check_contained(blueprints, probing).await);
-    mistakes.extend(blueprints.iter().filter(|own| registry.contains_key(&own.azolla_id)).map(|own| {
-        format!(
-            "azolla {} is hosted here and also named in registry: choose another name in registry",
-            own.azolla_id
-        )
-    }));
-    Ok(mistakes)
-}
-
 impl Pipeline {
     /// Puts the blueprints in force and starts the workers.
     pub async fn start(
@@ -339,7 +205,7 @@ impl Pipeline {
         let data = std::path::absolute(&data).unwrap_or(data);
         let StoreSettings { lease_ttl, chance, .. } = engine.settings().store.clone();
         let probing = Probing::default();
-        let mistakes = check_here(&engine, &blueprints, &probing, &around.registry).await?;
+        let mistakes = blueprints::check_here(&engine, &blueprints, &probing, &around.registry).await?;
         if !mistakes.is_empty() {
             return Err(StoreError::Refused(mistakes.join("\n")));
         }
@@ -388,7 +254,7 @@ impl Pipeline {
             run(None, interval(WorkerKind::DeadlineMonitor)).of(DeadlineMonitor::default()),
             run(Some(Stage::Notices), Interval::Fixed(INTERVAL_DEFAULT)).of(notifier::Notifier),
             run(Some(Stage::Sealer), Interval::Fixed(INTERVAL_DEFAULT)).of(sealer::Sealer),
-            run(None, Interval::Fixed(HOSTED_EVERY)).of(keeper::Keeper::new(left)),
+            run(None, Interval::Fixed(HOSTED_EVERY)).of(cleanup::Cleanup::new(left)),
         ];
         let differences = Differences::new(&context.work, &context.repos);
         let live = Arc::new(Live::start(context, files));
@@ -423,7 +289,7 @@ impl Pipeline {
         tokio::join!(live.stop(), give_back(&live.context, tasks));
         // A reload that was under way has ended by now, and says nothing any more.
         if let Err(error) = live.context.leave().await {
-            warn!(%error, "could not record that this process hosts nothing any more: it counts for a minute");
+            warn!(%error, "could not deregister this process as a host; its entry expires in a minute");
         }
     }
 }
@@ -439,8 +305,8 @@ async fn give_back(context: &Context, tasks: Vec<JoinHandle<()>>) {
     let owner = context.owner.clone();
     match context.engine.substrate().transact(move |sql| claims::release_all(sql, &owner)).await {
         Ok(0) => {}
-        Ok(claims) => info!(claims, "gave back what was being judged"),
-        Err(error) => warn!(%error, "could not give back what was being judged: its claims expire"),
+        Ok(claims) => info!(claims, "released the claims of gates in progress"),
+        Err(error) => warn!(%error, "could not release the claims of gates; they expire"),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::Context;
 use super::driver::{Pass, PollingWorker, caught};
-use crate::outgoing::notices::{self, Untold, Webhook};
+use crate::outgoing::notices::{self, NotSent, Webhook};
 use async_trait::async_trait;
 use fernery_core::WorkerId;
 use fernery_core::artifact::AzollaId;
@@ -87,7 +87,7 @@ async fn tell(context: &Context, job: &Claimed) -> Result<(), StoreError> {
     let proof = Proof { job_id: job.job_id, attempt_id: job.attempt_id, token_hash: job.lease_token.hash() };
     let told = match serde_json::from_str::<NoticeJob>(job.payload.get()) {
         Ok(notice_job) => told(context, &notice_job).await,
-        Err(error) => Err(Untold::Refused(format!("this is no notice: {error}"))),
+        Err(error) => Err(NotSent::Refused(format!("this is no notice: {error}"))),
     };
     door::failpoint("notice-told");
     let store = context.engine.store();
@@ -96,25 +96,25 @@ async fn tell(context: &Context, job: &Claimed) -> Result<(), StoreError> {
             let result = super::runner::report::raw(&json!({"told": true}));
             store.complete(vec![Completion { proof, result }]).await?;
         }
-        Err(untold) => {
-            let retryable = matches!(untold, Untold::Later(_));
-            warn!(job_id = %job.job_id, %untold, retryable, "could not send a notice");
-            let code = if retryable { "not_told_yet" } else { "refused" };
-            let cause = Cause { code: code.into(), message: untold.to_string(), stack: None, retryable };
+        Err(error) => {
+            let retryable = matches!(error, NotSent::Later(_));
+            warn!(job_id = %job.job_id, %error, retryable, "could not send a notice");
+            let code = if retryable { "not_sent_yet" } else { "refused" };
+            let cause = Cause { code: code.into(), message: error.to_string(), stack: None, retryable };
             store.fail(vec![Failure::new(proof, cause)]).await?;
         }
     }
     Ok(())
 }
 
-async fn told(context: &Context, notice_job: &NoticeJob) -> Result<(), Untold> {
-    let refused = |why: &str| Err(Untold::Refused(why.to_string()));
+async fn told(context: &Context, notice_job: &NoticeJob) -> Result<(), NotSent> {
+    let refused = |why: &str| Err(NotSent::Refused(why.to_string()));
     let blueprints = context.blueprints();
     let of = blueprints.iter().find(|blueprint| blueprint.azolla_id == notice_job.notice.azolla_id);
     let Some(Notices { webhook, secret_env, command, .. }) = of.and_then(|of| of.notices.as_ref()) else {
         return refused("its azolla sends no notices any more");
     };
-    let body = serde_json::to_vec(&notice_job.notice).map_err(|error| Untold::Refused(error.to_string()))?;
+    let body = serde_json::to_vec(&notice_job.notice).map_err(|error| NotSent::Refused(error.to_string()))?;
     match (notice_job.channel, webhook) {
         (Channel::Webhook, Some(url)) => {
             let name = secret_env.as_deref().unwrap_or_default();

@@ -7,7 +7,7 @@
 //! which each has a file of its own: the last start or reload decides, and `changes` shows the other one's difference.
 
 use super::runner::Runner;
-use super::{Context, blueprints, check_here, notifier};
+use super::{Context, blueprints, notifier};
 use crate::config::Repos;
 use fernery_client::wire::{AzollaChange, Difference, ReloadResponse};
 use fernery_core::artifact::AzollaId;
@@ -103,11 +103,11 @@ impl Live {
         let Some(files) = self.files.clone() else {
             return Err(Unloaded::Mistakes(vec!["the blueprints of this server come from no files".into()]));
         };
-        let read = tokio::task::spawn_blocking(move || blueprints(&files)).await;
+        let read = tokio::task::spawn_blocking(move || blueprints::read(&files)).await;
         let read = read.map_err(|error| Unloaded::Mistakes(vec![error.to_string()]))?;
         let read = read.map_err(|why| Unloaded::Mistakes(why.lines().map(str::to_string).collect()))?;
         let Context { engine, probing, registry, .. } = &*self.context;
-        let mistakes = check_here(engine, &read, probing, registry).await?;
+        let mistakes = blueprints::check_here(engine, &read, probing, registry).await?;
         if mistakes.is_empty() { Ok(read) } else { Err(Unloaded::Mistakes(mistakes)) }
     }
 

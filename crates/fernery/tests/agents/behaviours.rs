@@ -89,7 +89,7 @@ fn every_behaviour_ends_in_the_right_outcome_verdict_and_pause() {
     assert_eq!(fs::metadata(format!("{kept}/tree/big.bin")).unwrap().len(), 100 << 20);
     assert!(huge["notes"].as_str().unwrap().contains(kept), "{huge}");
     let trash = yard.server.run(["trash", "list", "--json"]).exits(0).json();
-    assert!(trash.to_string().contains("could not be captured"), "{trash}");
+    assert!(trash.to_string().contains("could not be taken"), "{trash}");
 
     let mut branches = yard.branches();
     branches.sort();

@@ -304,7 +304,7 @@ fn the_built_in_azolla_stays_away_where_its_workorders_are_carried_out_here() {
     let hosted = |lines: &str| {
         let file = dir.path().join("own.toml");
         fs::write(&file, format!("extends = \"mec\"\nazolla_id = \"own\"\n{lines}")).unwrap();
-        let blueprints = fernery::workers::blueprints(&[file]).unwrap();
+        let blueprints = fernery::workers::blueprints::read(&[file]).unwrap();
         blueprints.iter().map(|blueprint| blueprint.azolla_id.to_string()).collect::<Vec<_>>()
     };
     let agent = "[executors.PATCH_DIAZOTROPH]\nkind = \"agent\"\nprofile = \"mock\"\nsandbox = \"none\"\n";

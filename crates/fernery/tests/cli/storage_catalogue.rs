@@ -170,10 +170,10 @@ fn a_loop_that_panics_is_started_again_and_told() {
     for name in [
         "accept",
         "backstop",
+        "cleanup",
         "executor",
         "gate",
         "inbox",
-        "keeper",
         "presence",
         "promoter",
         "readiness",

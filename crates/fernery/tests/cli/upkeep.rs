@@ -256,11 +256,11 @@ fn a_clock_in_doubt_empties_no_trash() {
     std::fs::write(folder.join("trash.json"), note.to_string()).unwrap();
     let server = Server::start_in(dir, &[]);
     assert!(!told(&server, &[]).0.is_null());
-    // The keeper empties the trash from its second pass on.
+    // The worker `cleanup` empties the trash from its second pass on.
     until(|| {
         let workers = server.read("/v1/azollas/mec").1["workers"].clone();
-        let keeper = workers.as_array()?.iter().find(|worker| worker["worker"] == "keeper")?;
-        keeper["passes"].as_u64().filter(|passes| *passes >= 2)
+        let cleanup = workers.as_array()?.iter().find(|worker| worker["worker"] == "cleanup")?;
+        cleanup["passes"].as_u64().filter(|passes| *passes >= 2)
     });
     assert!(folder.exists(), "it was deleted by a clock in doubt");
 }

@@ -46,6 +46,7 @@ fn every_guide_is_known_here_and_every_program_in_it_has_a_name() {
     known.sort_unstable();
     assert_eq!(found, known);
     for guide in GUIDES {
+        assert_eq!(pages::indented(guide), [""; 0], "{guide}: nobody runs a block without a language");
         let mut names = Vec::new();
         for block in blocks(guide) {
             // What is only looked at: pictures, and files whose text stands for itself.

@@ -30,6 +30,21 @@ pub(crate) fn blocks(guide: &str) -> Vec<Block> {
     blocks
 }
 
+/// The first lines of blocks that are blocks because they are indented.
+pub(crate) fn indented(guide: &str) -> Vec<String> {
+    let path = checkout().join("docs/guides").join(guide);
+    let page = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let (mut fenced, mut after_blank, mut found) = (false, true, Vec::new());
+    for line in page.lines() {
+        fenced ^= line.starts_with("```");
+        if !fenced && after_blank && line.starts_with("    ") {
+            found.push(line.to_string());
+        }
+        after_blank = line.is_empty();
+    }
+    found
+}
+
 /// The block of this name.
 pub(crate) fn block(guide: &str, name: &str) -> String {
     let mut named = blocks(guide).into_iter().filter(|block| block.name == name);

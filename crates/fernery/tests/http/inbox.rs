@@ -18,7 +18,7 @@ pub(crate) async fn register(server: &TestServer) {
 
 /// Starts the workers of `mec` and `task_management`.
 pub(crate) async fn workers(server: &TestServer) -> Pipeline {
-    let both = blueprints(&[]).expect("blueprints");
+    let both = blueprints::read(&[]).expect("blueprints");
     let data = server.folder.path().join("data");
     Pipeline::start(server.engine.clone(), both, data, Surroundings::default()).await.expect("workers")
 }

@@ -3,7 +3,8 @@
 use crate::pipeline::{STREAM, TEXT, good, judge, put_in_force, register, schedule};
 use crate::server::TestServer;
 use fernery::http::WorkerAuth;
-use fernery::http::routes::{ROUTES, Who};
+use fernery::http::route::Who;
+use fernery::http::routes::ROUTES;
 use fernery_client::wire::Role;
 use serde_json::{Value, json};
 

@@ -2,7 +2,8 @@
 
 use crate::server;
 use crate::server::{Backend, PATIENCE, TestServer};
-use fernery::http::routes::{BodyRule, ROUTES, Who};
+use fernery::http::route::{BodyRule, Who};
+use fernery::http::routes::ROUTES;
 use fernery::http::{ServeSettings, WorkerAuth, ensure_token_files, serve, token_path};
 use fernery_client::wire::Role;
 use serde_json::json;

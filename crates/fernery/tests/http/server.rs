@@ -122,7 +122,7 @@ impl TestServer {
         for (path, (_, text)) in paths.iter().zip(files) {
             std::fs::write(path, text).expect("a file");
         }
-        let read = blueprints(&paths).expect("blueprints");
+        let read = blueprints::read(&paths).expect("blueprints");
         let around = Surroundings { azollas: Some(paths), ..Surroundings::default() };
         let data = folder.path().join("data");
         let workers = Pipeline::start(engine.clone(), read, data, around).await.expect("workers");

@@ -65,7 +65,7 @@ async fn a_loss_is_told_of_again_once_by_all_servers_together() {
     world.holds("s", 3_000, 0).await;
     let _: String = world.redis.ask(&["FLUSHALL"]).await;
     world.holds("s", 3_000, 0).await;
-    sleep(Duration::from_secs(5)).await;
+    World::is_looked_at(&world.redis, 6).await;
     assert_eq!(world.redis.holds("s").await, (3_000, 0));
     assert_eq!(world.counted("sent").await, 6_000);
 }
@@ -127,9 +127,12 @@ async fn two_servers_with_two_redis_say_so_and_do_not_tell_of_each_others_messag
         jobs.extend(enqueue(&world.servers[n % 2].target, "s", 5).await);
         sleep(Duration::from_millis(300)).await;
     }
-    sleep(Duration::from_secs(3)).await;
+    let both_are_looked_at = async || {
+        tokio::join!(World::is_looked_at(&world.redis, 2), World::is_looked_at(&theirs, 2));
+    };
+    both_are_looked_at().await;
     let sent = world.counted("sent").await;
-    sleep(Duration::from_secs(5)).await;
+    both_are_looked_at().await;
     assert_eq!(world.counted("sent").await, sent, "again and again");
     assert!(sent <= 90, "{sent} messages for 30 jobs");
     world.drains_all(&["s"], &jobs).await;

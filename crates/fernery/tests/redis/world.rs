@@ -45,6 +45,20 @@ impl World {
         self.another_by(&self.database.url(), &self.redis.url(), more, environment).await
     }
 
+    /// Waits until servers have looked so many more times whether this Redis has lost messages. Each looks at the same pace.
+    pub(crate) async fn is_looked_at(redis: &OwnRedis, times: u64) {
+        let looks = async || {
+            let counted: String = redis.ask(&["INFO", "commandstats"]).await;
+            let calls = counted.lines().find_map(|line| line.strip_prefix("cmdstat_xinfo|stream:calls="));
+            calls.and_then(|calls| calls.split(',').next()?.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let (before, deadline) = (looks().await, Instant::now() + PATIENCE);
+        while looks().await < before + times {
+            assert!(Instant::now() < deadline, "nobody looks whether messages were lost");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// One more control plane, which goes to its database and to Redis by ways of its own.
     pub(crate) async fn another_by(
         &self,

@@ -177,7 +177,7 @@ fn the_passes_of_workers_over_all_azollas_are_shown_under_each() {
     };
     for azolla in ["mec", "shop"] {
         let all = [
-            ("keeper", true),
+            ("cleanup", true),
             ("runner", true),
             ("sealer", true),
             ("gate", false),

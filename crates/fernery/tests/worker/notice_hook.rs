@@ -1,7 +1,7 @@
 //! A notice for a program: what it gets, what it does not, and that it ends.
 
 use crate::processes::Mark;
-use fernery::outgoing::notices::{Untold, run_hook_under};
+use fernery::outgoing::notices::{NotSent, run_hook_under};
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -9,19 +9,19 @@ use tokio::time::timeout;
 /// Nothing here takes longer unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-async fn hook(argv: &[&str], notice: &[u8], within: Duration) -> Result<(), Untold> {
+async fn hook(argv: &[&str], notice: &[u8], within: Duration) -> Result<(), NotSent> {
     let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
     let run = run_hook_under(Path::new(env!("CARGO_BIN_EXE_fernery")), &argv, notice, within);
     timeout(PATIENCE, run).await.expect("it ends")
 }
 
-async fn sh(script: &str, notice: &[u8], within: Duration) -> Result<(), Untold> {
+async fn sh(script: &str, notice: &[u8], within: Duration) -> Result<(), NotSent> {
     hook(&["sh", "-c", script], notice, within).await
 }
 
-fn later(told: Result<(), Untold>) -> String {
+fn later(told: Result<(), NotSent>) -> String {
     match told {
-        Err(Untold::Later(why)) => why,
+        Err(NotSent::Later(why)) => why,
         other => panic!("it is not for later: {other:?}"),
     }
 }
@@ -78,7 +78,7 @@ async fn a_hook_that_hangs_is_ended_with_all_that_it_started() {
 async fn a_hook_that_is_no_program_is_refused() {
     for argv in [&[][..], &[""], &["/nowhere/hook"], &["/"]] {
         match hook(argv, b"{}", PATIENCE).await {
-            Err(Untold::Refused(why)) => assert!(why.contains("hook"), "{why}"),
+            Err(NotSent::Refused(why)) => assert!(why.contains("hook"), "{why}"),
             other => panic!("{argv:?} was not refused: {other:?}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::processes;
 use crate::processes::{Mark, peak_bytes};
-use fernery::worker::outcome::{OutputForm, Rules, judge};
+use fernery::command_worker::outcome::{OutputForm, Rules, judge};
 use fernery_exec::guard::{ATTEMPT_VARIABLE, Exit, Guards, Input, NotRun, Ran};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 use std::time::Duration;

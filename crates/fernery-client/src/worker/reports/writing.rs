@@ -58,7 +58,7 @@ impl SpoolState {
             Self::Idle(mut spool) => Self::Writing(tokio::task::spawn_blocking(move || {
                 spool.forget(&settled);
                 let wanted = again || !reports.is_empty();
-                let outcome = if wanted { spool.keep(&reports) } else { Ok(()) };
+                let outcome = if wanted { spool.save(&reports) } else { Ok(()) };
                 Written { spool, reports, again, outcome }
             })),
             other => other,

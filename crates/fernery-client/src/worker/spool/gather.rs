@@ -26,7 +26,7 @@ pub fn gather_reports(from: &Path, into: &Path) -> Result<Gathered, WorkerError>
         Spool::open(from).map_err(|why| unusable(from, why))?;
     if !leftovers.is_empty() {
         let mut target = Spool::open(into).map_err(|why| unusable(into, why))?.spool;
-        target.keep(&leftovers).map_err(|error| unusable(into, error.to_string()))?;
+        target.save(&leftovers).map_err(|error| unusable(into, error.to_string()))?;
         let moved: Vec<_> = leftovers.iter().map(|report| report.proof.attempt_id).collect();
         source.forget(&moved);
     }

@@ -48,7 +48,7 @@ fn text(report: &Report) -> String {
 fn what_was_kept_comes_back_to_the_byte_and_in_order() {
     let (_folder, path) = folder();
     let kept = [success(1), failure(2), success(3)];
-    open(&path).spool.keep(&kept).unwrap();
+    open(&path).spool.save(&kept).unwrap();
     let again = open(&path);
     assert!(again.damaged.is_none());
     assert_eq!(
@@ -62,7 +62,7 @@ fn what_was_kept_comes_back_to_the_byte_and_in_order() {
 fn what_is_settled_does_not_come_back() {
     let (_folder, path) = folder();
     let mut spool = open(&path).spool;
-    spool.keep(&[success(1), success(2), success(3)]).unwrap();
+    spool.save(&[success(1), success(2), success(3)]).unwrap();
     spool.forget(&attempts(&[success(1), success(3)]));
     drop(spool);
     let mut again = open(&path);
@@ -77,7 +77,7 @@ fn a_spool_with_nothing_to_tell_takes_no_room() {
     let (_folder, path) = folder();
     let mut spool = open(&path).spool;
     for n in 0..100 {
-        spool.keep(&[success(n)]).unwrap();
+        spool.save(&[success(n)]).unwrap();
         spool.forget(&attempts(&[success(n)]));
     }
     let sizes: Vec<u64> = files(&path, SEGMENT_PREFIX).iter().map(|f| f.metadata().unwrap().len()).collect();
@@ -96,7 +96,7 @@ fn a_long_spool_is_cut_into_segments_that_go_when_they_are_settled() {
         Report::of(&job(n), End::Completed(result))
     };
     for n in 0..20 {
-        spool.keep(&[large(n)]).unwrap();
+        spool.save(&[large(n)]).unwrap();
     }
     assert_eq!(files(&path, SEGMENT_PREFIX).len(), 3);
     let (first, rest): (Vec<_>, Vec<_>) =
@@ -112,9 +112,9 @@ fn a_long_spool_is_cut_into_segments_that_go_when_they_are_settled() {
 fn a_write_cut_at_any_byte_loses_only_unacknowledged_entries() {
     let (_folder, path) = folder();
     let mut spool = open(&path).spool;
-    spool.keep(&[success(1)]).unwrap();
+    spool.save(&[success(1)]).unwrap();
     let promised = files(&path, SEGMENT_PREFIX)[0].metadata().unwrap().len();
-    spool.keep(&[failure(2)]).unwrap();
+    spool.save(&[failure(2)]).unwrap();
     drop(spool);
     let segment = files(&path, SEGMENT_PREFIX)[0].clone();
     let whole = fs::read(&segment).unwrap();
@@ -150,7 +150,7 @@ fn a_write_cut_at_any_byte_loses_only_unacknowledged_entries() {
 #[test]
 fn a_damaged_entry_is_set_aside_and_its_neighbours_are_still_reported() {
     let (_folder, path) = folder();
-    open(&path).spool.keep(&[success(1), success(2), success(3)]).unwrap();
+    open(&path).spool.save(&[success(1), success(2), success(3)]).unwrap();
     let segment = files(&path, SEGMENT_PREFIX)[0].clone();
     let whole = fs::read(&segment).unwrap();
     let second = whole.windows(2).position(|window| window == b"\n@").unwrap() + 1;
@@ -198,7 +198,7 @@ fn any_bytes_can_be_opened() {
 #[test]
 fn a_report_in_two_segments_is_told_once() {
     let (_folder, path) = folder();
-    open(&path).spool.keep(&[success(1)]).unwrap();
+    open(&path).spool.save(&[success(1)]).unwrap();
     fs::copy(path.join("reports-00000001.spool"), path.join("reports-00000002.spool")).unwrap();
     let again = open(&path);
     assert_eq!(again.leftovers.len(), 1);
@@ -209,11 +209,11 @@ fn a_report_in_two_segments_is_told_once() {
 fn keeping_a_report_again_loses_no_other_report() {
     let (_folder, path) = folder();
     let mut spool = open(&path).spool;
-    spool.keep(&[success(1)]).unwrap();
+    spool.save(&[success(1)]).unwrap();
     spool.current = None;
-    spool.keep(&[success(1), success(2)]).unwrap();
+    spool.save(&[success(1), success(2)]).unwrap();
     spool.current = None;
-    spool.keep(&[success(3)]).unwrap();
+    spool.save(&[success(3)]).unwrap();
     spool.forget(&attempts(&[success(1)]));
     assert_eq!(files(&path, SEGMENT_PREFIX).len(), 2, "only the first has nothing to tell");
     drop(spool);
@@ -226,8 +226,8 @@ fn what_another_has_left_is_taken_over_once() {
     let left = folder.path().join("left");
     assert_eq!(gather_reports(&left, &path).unwrap(), Gathered::default());
     assert!(!left.exists(), "looking makes nothing");
-    open(&left).spool.keep(&[success(1), failure(2)]).unwrap();
-    open(&path).spool.keep(&[success(3)]).unwrap();
+    open(&left).spool.save(&[success(1), failure(2)]).unwrap();
+    open(&path).spool.save(&[success(3)]).unwrap();
     assert_eq!(gather_reports(&left, &path).unwrap().reports, 2);
     assert_eq!(gather_reports(&left, &path).unwrap().reports, 0);
     assert!(open(&left).leftovers.is_empty());
@@ -239,7 +239,7 @@ fn what_cannot_be_taken_over_stays_where_it_is() {
     let (folder, path) = folder();
     let left = folder.path().join("left");
     let mut holder = open(&left);
-    holder.spool.keep(&[success(1)]).unwrap();
+    holder.spool.save(&[success(1)]).unwrap();
     assert!(gather_reports(&left, &path).unwrap_err().to_string().contains("in use"));
     drop(holder);
     fs::write(&path, "in the way").unwrap();
@@ -260,7 +260,7 @@ fn one_process_at_a_time_and_the_message_names_the_other() {
 #[test]
 fn lease_tokens_are_for_the_owner_only() {
     let (_folder, path) = folder();
-    open(&path).spool.keep(&[success(1)]).unwrap();
+    open(&path).spool.save(&[success(1)]).unwrap();
     let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
     assert_eq!(mode(&path), 0o700);
     for file in files(&path, "") {
@@ -291,17 +291,17 @@ fn an_open_directory_is_closed_if_it_is_empty_and_refused_if_it_is_somebody_else
 fn a_spool_that_cannot_be_written_says_so_and_heals_when_it_can_be_again() {
     let (_folder, path) = folder();
     let mut spool = open(&path).spool;
-    spool.keep(&[success(1)]).unwrap();
+    spool.save(&[success(1)]).unwrap();
     fs::remove_dir_all(&path).unwrap();
     fs::write(&path, "in the way").unwrap();
     for _ in 0..3 {
-        assert!(spool.keep(&[success(2)]).is_err());
-        assert!(spool.keep(&[]).is_err());
+        assert!(spool.save(&[success(2)]).is_err());
+        assert!(spool.save(&[]).is_err());
     }
     spool.forget(&attempts(&[success(1), success(2)]));
     fs::remove_file(&path).unwrap();
-    spool.keep(&[]).unwrap();
-    spool.keep(&[success(3)]).unwrap();
+    spool.save(&[]).unwrap();
+    spool.save(&[success(3)]).unwrap();
     assert!(Spool::open(&path).is_err(), "it is locked again");
     drop(spool);
     assert_eq!(attempts(&open(&path).leftovers), attempts(&[success(3)]));
@@ -311,15 +311,15 @@ fn a_spool_that_cannot_be_written_says_so_and_heals_when_it_can_be_again() {
 fn a_full_disk_leaves_no_half_entry_behind() {
     let (_folder, path) = folder();
     let mut spool = open(&path).spool;
-    spool.keep(&[success(1)]).unwrap();
+    spool.save(&[success(1)]).unwrap();
     // A file that takes no more bytes, in place of the segment.
     let number = spool.current.as_ref().unwrap().number;
     let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
     let segment = std::mem::replace(&mut spool.current.as_mut().unwrap().file, full);
-    let error = spool.keep(&[success(2)]).unwrap_err();
+    let error = spool.save(&[success(2)]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     drop(segment);
-    spool.keep(&[success(3)]).unwrap();
+    spool.save(&[success(3)]).unwrap();
     assert_ne!(spool.current.as_ref().unwrap().number, number, "nobody knows what is in the old one");
     drop(spool);
     let again = open(&path);

@@ -1,6 +1,7 @@
 mod mistakes;
 
 use super::*;
+use crate::patch::policy::PatchPolicy;
 
 /// The least that an azolla of tickets says.
 const LEAST: &str = r#"

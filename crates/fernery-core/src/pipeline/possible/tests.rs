@@ -22,8 +22,8 @@ fn cancelled(blockers: &[(&str, bool)]) -> Objective {
     Objective { blocked_reason: Some(CANCELLED.into()), ..ticket(ObjectiveStatus::Blocked, blockers) }
 }
 
-fn patch(state: LandingState, fit: Option<Fit>) -> Option<PatchStanding> {
-    Some(PatchStanding { state, fit, why: None, waiting: None })
+fn patch(state: LandingState, fit: Option<Fit>) -> Option<PatchState> {
+    Some(PatchState { state, fit, why: None, waiting: None })
 }
 
 fn paused(at: i64, actions: &[&str]) -> Option<PauseState> {
@@ -33,10 +33,10 @@ fn paused(at: i64, actions: &[&str]) -> Option<PauseState> {
 }
 
 /// What is possible and what is suggested, in a line.
-fn told(standing: &TicketStanding<'_>) -> String {
-    let possible: Vec<&str> = standing.possible().iter().map(|verb| verb.as_str()).collect();
-    let command = standing.suggested().map_or("nothing".to_string(), |(verb, command)| {
-        assert!(standing.allows(verb), "{command} is suggested and not possible: {possible:?}");
+fn told(state: &TicketState<'_>) -> String {
+    let possible: Vec<&str> = state.possible().iter().map(|verb| verb.as_str()).collect();
+    let command = state.suggested().map_or("nothing".to_string(), |(verb, command)| {
+        assert!(state.allows(verb), "{command} is suggested and not possible: {possible:?}");
         command
     });
     format!("{} → {command}", possible.join(" "))
@@ -52,70 +52,64 @@ fn what_is_possible_and_suggested_in_every_standing() {
     let one = ticket(Blocked, &[("a", true), ("q", false)]);
     let two = ticket(Blocked, &[("a", false), ("q", false)]);
     let (gone, gone_asking) = (cancelled(&[]), cancelled(&[("q", false)]));
-    let of = TicketStanding::of;
-    let unconfirmed = || TicketStanding { unconfirmed: true, ..of(&done) };
+    let of = TicketState::of;
+    let unconfirmed = || TicketState { unconfirmed: true, ..of(&done) };
     let table = [
         (of(&new), "approve edit block cancel → fernery ticket approve T-1"),
-        (
-            TicketStanding { for_person: true, ..of(&new) },
-            "approve done edit block cancel → fernery done T-1",
-        ),
+        (TicketState { for_person: true, ..of(&new) }, "approve done edit block cancel → fernery done T-1"),
         (of(&todo), "edit block cancel → nothing"),
         (of(&busy), "cancel → nothing"),
-        (TicketStanding { for_person: true, ..of(&busy) }, "done cancel → fernery done T-1"),
+        (TicketState { for_person: true, ..of(&busy) }, "done cancel → fernery done T-1"),
         (of(&one), "edit block unblock cancel → fernery ticket unblock T-1 --blocker q"),
         (of(&two), "edit block unblock cancel → fernery ticket unblock T-1 --all"),
         (
-            TicketStanding { question: q(), ..of(&two) },
+            TicketState { question: q(), ..of(&two) },
             "answer edit block unblock cancel → fernery ticket answer T-1 \"…\"",
         ),
         (
-            TicketStanding { passed: run(), ..of(&one) },
+            TicketState { passed: run(), ..of(&one) },
             "edit block unblock keep cancel → fernery ticket unblock T-1 --blocker q",
         ),
         (
-            TicketStanding { passed: run(), approved: Approved::Void, ..of(&one) },
+            TicketState { passed: run(), approved: Approved::Void, ..of(&one) },
             "edit block unblock cancel → fernery ticket unblock T-1 --blocker q",
         ),
         (of(&gone), "edit block unblock → fernery ticket unblock T-1 --all"),
+        (TicketState { passed: run(), ..of(&gone) }, "edit block unblock → fernery ticket unblock T-1 --all"),
         (
-            TicketStanding { passed: run(), ..of(&gone) },
-            "edit block unblock → fernery ticket unblock T-1 --all",
-        ),
-        (
-            TicketStanding { question: q(), ..of(&gone_asking) },
+            TicketState { question: q(), ..of(&gone_asking) },
             "answer edit block unblock → fernery ticket answer T-1 \"…\"",
         ),
         (unconfirmed(), "confirm reopen cancel → fernery ticket confirm T-1"),
         (
-            TicketStanding { patch: patch(LandingState::Open, Some(Fit::Merges)), ..unconfirmed() },
+            TicketState { patch: patch(LandingState::Open, Some(Fit::Merges)), ..unconfirmed() },
             "confirm merge reopen cancel → fernery ticket confirm T-1",
         ),
         (of(&done), "reopen → nothing"),
         (
-            TicketStanding { patch: patch(LandingState::Open, None), ..of(&done) },
+            TicketState { patch: patch(LandingState::Open, None), ..of(&done) },
             "merge reopen cancel → fernery ticket merge T-1",
         ),
         (
-            TicketStanding { patch: patch(LandingState::Open, Some(Fit::Conflicts)), ..of(&done) },
+            TicketState { patch: patch(LandingState::Open, Some(Fit::Conflicts)), ..of(&done) },
             "reopen cancel → fernery ticket reopen T-1 --note 'it conflicts with its base branch'",
         ),
-        (TicketStanding { patch: patch(LandingState::Wanted, None), ..of(&done) }, "reopen cancel → nothing"),
-        (TicketStanding { patch: patch(LandingState::Moving, None), ..of(&done) }, " → nothing"),
-        (TicketStanding { patch: patch(LandingState::Landed, None), ..of(&done) }, "reopen → nothing"),
+        (TicketState { patch: patch(LandingState::Wanted, None), ..of(&done) }, "reopen cancel → nothing"),
+        (TicketState { patch: patch(LandingState::Moving, None), ..of(&done) }, " → nothing"),
+        (TicketState { patch: patch(LandingState::Landed, None), ..of(&done) }, "reopen → nothing"),
     ];
-    for (standing, wanted) in table {
-        assert_eq!(told(&standing), wanted, "{standing:?}");
+    for (state, wanted) in table {
+        assert_eq!(told(&state), wanted, "{state:?}");
     }
     // Before its last run has ended, a cancelled ticket is not taken up again.
-    let ending = TicketStanding { running: true, ..of(&gone) };
+    let ending = TicketState { running: true, ..of(&gone) };
     assert_eq!(ending.possible(), [Verb::Edit, Verb::Block]);
 }
 
 #[test]
 fn a_pause_is_believed_as_long_as_nothing_has_changed_since() {
     let two = ticket(ObjectiveStatus::Blocked, &[("a", true), ("b", false)]);
-    let next = |at| TicketStanding { pause: paused(at, &["Resolve a"]), ..TicketStanding::of(&two) }.next();
+    let next = |at| TicketState { pause: paused(at, &["Resolve a"]), ..TicketState::of(&two) }.next();
     assert_eq!(next(5), ["Resolve a"]);
     assert_eq!(next(4), ["Resolve b (what of b?), then: fernery ticket unblock T-1 --blocker b"]);
 }
@@ -128,20 +122,16 @@ fn what_goes_on_only_with_a_new_approval_is_not_said_to_go_on_by_itself() {
         on: ObjectiveId::stored("T-0"),
         stands: Stands::UnderWay,
     };
-    let of = |approved| {
-        TicketStanding { approved, waits_for: vec![on.clone()], ..TicketStanding::of(&waits) }.next()
-    };
+    let of =
+        |approved| TicketState { approved, waits_for: vec![on.clone()], ..TicketState::of(&waits) }.next();
     assert!(of(Approved::Valid)[0].ends_with("Then it goes on by itself"), "{:?}", of(Approved::Valid));
     for approved in [Approved::Void, Approved::Never] {
         let said = of(approved);
         assert!(said.len() == 1 && said[0].ends_with("fernery ticket approve T-1"), "{said:?}");
     }
     waits.blocked_on[0].blocker_id = BlockerId::stored("b");
-    let stopped = TicketStanding {
-        approved: Approved::Void,
-        pause: paused(9, &["Do b"]),
-        ..TicketStanding::of(&waits)
-    };
+    let stopped =
+        TicketState { approved: Approved::Void, pause: paused(9, &["Do b"]), ..TicketState::of(&waits) };
     let said = stopped.next();
     assert_eq!(said[0], "Do b");
     assert!(said[1].ends_with("after that it is NEW, then: fernery ticket approve T-1"), "{said:?}");
@@ -150,7 +140,7 @@ fn what_goes_on_only_with_a_new_approval_is_not_said_to_go_on_by_itself() {
 #[test]
 fn a_refusal_names_a_cancelled_ticket_so_and_says_what_to_do() {
     let gone = cancelled(&[]);
-    let said = TicketStanding::of(&gone).refusal();
+    let said = TicketState::of(&gone).refusal();
     assert_eq!(
         said,
         "T-1 is cancelled; possible actions: edit, block, unblock. To take it up again: fernery ticket unblock T-1 --all"
@@ -160,17 +150,17 @@ fn a_refusal_names_a_cancelled_ticket_so_and_says_what_to_do() {
         assert_eq!(SeenStatus::of(if *seen == SeenStatus::Cancelled { &gone } else { &stored }), *seen);
     }
     let stopped = ticket(ObjectiveStatus::Blocked, &[("q", false)]);
-    let standing = TicketStanding {
+    let state = TicketState {
         question: Some(BlockerId::stored("q")),
         passed: Some(RunId::stored("r")),
-        ..TicketStanding::of(&stopped)
+        ..TicketState::of(&stopped)
     };
-    let said = standing.refusal();
+    let said = state.refusal();
     assert!(
         said.starts_with(
             "T-1 is BLOCKED; possible actions: answer, edit, block, unblock, confirm --run, cancel. Answer it"
         ),
         "{said}"
     );
-    assert!(standing.next().iter().any(|action| action.contains("confirm T-1 --run r")));
+    assert!(state.next().iter().any(|action| action.contains("confirm T-1 --run r")));
 }

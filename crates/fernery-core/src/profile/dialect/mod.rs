@@ -74,7 +74,6 @@ pub struct Usage {
 pub struct AgentReport {
     /// How it ended by its protocol. `None`: the event by which it ends never came, or there is no protocol.
     pub finished: Option<Finish>,
-    /// What it used.
     pub usage: Option<Usage>,
     /// What that cost, in millionths of a dollar.
     pub cost_usd_micros: Option<u64>,
@@ -102,7 +101,7 @@ pub struct OutputParser {
 }
 
 impl OutputParser {
-    /// Of an agent that has written nothing yet.
+    /// The parser of an agent that has written nothing yet.
     pub fn new(dialect: Dialect) -> Self {
         Self { dialect, lines: Lines::default(), told: AgentReport::default(), piece_of: None, note: None }
     }
@@ -256,13 +255,13 @@ fn bounded_question(text: &str) -> String {
     text[..text.floor_char_boundary(limits::QUESTION_BYTES_MAX)].to_string()
 }
 
-/// Of a message that is too long, its end.
+/// Keeps the end of a message that is too long.
 fn keep_end(message: &mut String) {
     let from = message.len().saturating_sub(limits::AGENT_MESSAGE_BYTES_MAX);
     message.drain(..message.ceil_char_boundary(from));
 }
 
-/// An event is an object on one line; whatever else there is, is none.
+/// An event is one JSON object on a line; other lines are ignored.
 fn event_of(line: &str) -> Option<Value> {
     let line = line.trim();
     if !line.starts_with('{') {
@@ -306,7 +305,7 @@ fn micros(dollars: &Value) -> Option<u64> {
 }
 
 impl Usage {
-    /// Of what is read and written; `None` if neither is known.
+    /// Usage of what is read and written; `None` if neither is known.
     fn of(input: Option<u64>, cached: Option<u64>, output: Option<u64>) -> Option<Self> {
         Some(Self { input, cached, output, tokens: sum(&[input, output])? })
     }

@@ -19,9 +19,7 @@ use std::collections::BTreeMap;
 /// A query to an azolla, and its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
-    /// What was asked.
     pub query: SubstrateQuery,
-    /// What was answered.
     pub response: SubstrateQueryResponse,
     /// The server that answered, if the azolla is not hosted here.
     pub server: Option<String>,
@@ -30,7 +28,6 @@ pub struct Answered {
 /// A query and its response, as they are stored.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueryView {
-    /// What was asked.
     pub query: SubstrateQuery,
     /// What was answered, with as many of its artifacts as are kept.
     pub response: SubstrateQueryResponse,
@@ -91,7 +88,6 @@ pub fn of_event(sql: &mut dyn Sql, event_id: &EventId) -> StoreResult<Vec<QueryV
     rows.iter().map(view).collect()
 }
 
-/// One of them.
 pub fn by_id(sql: &mut dyn Sql, id: &QueryId) -> StoreResult<Option<QueryView>> {
     let row = sql.one(include_str!("../sql/query_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| view(&row)).transpose()

@@ -8,20 +8,17 @@ use fernery_core::artifact::{AzollaId, CaptureBuffer, CaptureId, CaptureStatus, 
 use fernery_core::journal::Act;
 use fernery_core::names::is_unprintable;
 use fernery_core::pipeline::Violation;
-use fernery_core::{Timestamp, inbox, limits};
+use fernery_core::{Timestamp, hex, inbox, limits};
 use serde::Serialize;
 use serde_json::json;
-use std::fmt::Write as _;
 
 /// The inbox that is used if there are several and the caller names none.
 const DEFAULT: &str = "task_management";
 
-/// What somebody captures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewCapture {
     /// Its id. The caller chooses it: the same capture again under the same id changes nothing.
     pub capture_id: CaptureId,
-    /// The content.
     pub raw: Vec<u8>,
     /// Where it came from.
     pub source_label: String,
@@ -51,7 +48,6 @@ impl NewCapture {
 /// A capture with what the control plane keeps beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaptureView {
-    /// The artifact.
     #[serde(flatten)]
     pub capture: CaptureBuffer,
     /// The bytes as hexadecimal, where they are no plain text.
@@ -194,15 +190,6 @@ pub(super) fn store(sql: &mut dyn Sql, azolla_id: &AzollaId, new: &NewCapture) -
     })
 }
 
-fn hex(raw: &[u8]) -> String {
-    let mut text = String::with_capacity(raw.len() * 2);
-    for byte in raw {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
-/// One of them.
 pub fn by_id(sql: &mut dyn Sql, id: &CaptureId) -> StoreResult<Option<CaptureView>> {
     let row = sql.one(include_str!("../sql/capture_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| view(&row)).transpose()

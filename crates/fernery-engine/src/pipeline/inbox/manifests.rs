@@ -18,7 +18,6 @@ use serde::Serialize;
 /// A manifest with what the control plane keeps beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ManifestView {
-    /// The artifact.
     #[serde(flatten)]
     pub manifest: SessionManifest,
     /// What it was made of.
@@ -27,7 +26,6 @@ pub struct ManifestView {
     pub facts_digest: Digest,
     /// Who made it: `builtin`, a model, a command; and why the built-in one stood in, if it did.
     pub built_by: String,
-    /// Its workorder.
     pub work_order_id: WorkorderId,
 }
 
@@ -140,9 +138,7 @@ pub fn fire(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<bool> {
 /// Where a request stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestState {
-    /// Its id.
     pub request_id: String,
-    /// The event.
     #[serde(flatten)]
     pub event: Event,
     /// Why it needs no more looking at.
@@ -216,7 +212,6 @@ fn asked_again(sql: &mut dyn Sql, event: &Event, mut manifest: ManifestView) -> 
     Ok(manifest)
 }
 
-/// Stores a manifest.
 pub(crate) fn insert(
     sql: &mut dyn Sql,
     manifest: &SessionManifest,
@@ -246,13 +241,11 @@ pub(crate) fn last_digest(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResul
     row.map(|row| row.word("facts_digest")).transpose()
 }
 
-/// The newest.
 pub fn last(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<Option<ManifestView>> {
     let row = sql.one(include_str!("../sql/manifest_last.sql"), &[azolla_id.as_str().into()])?;
     row.map(|row| view(&row)).transpose()
 }
 
-/// One of them.
 pub fn by_id(sql: &mut dyn Sql, id: &ManifestId) -> StoreResult<Option<ManifestView>> {
     let row = sql.one(include_str!("../sql/manifest_by_id.sql"), &[id.as_str().into()])?;
     row.map(|row| view(&row)).transpose()

@@ -34,7 +34,6 @@ pub enum Channel {
 pub struct NoticeJob {
     /// How it is delivered.
     pub channel: Channel,
-    /// The notice.
     pub notice: Notice,
 }
 
@@ -45,11 +44,9 @@ pub struct Notice {
     pub notice_id: String,
     /// The kind of artifact that is new.
     pub kind: NoticeOf,
-    /// Its azolla.
     pub azolla_id: AzollaId,
     /// When it was written.
     pub created_at: Timestamp,
-    /// The artifact itself.
     pub artifact: serde_json::Value,
 }
 

@@ -22,6 +22,7 @@ use fernery_core::journal::Act;
 use fernery_core::pipeline::exhibits::Exhibits;
 use fernery_core::pipeline::judging::Verdict;
 use fernery_core::pipeline::membrane::{Outcome, outcome};
+use fernery_core::pipeline::scheduling::first_line;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -235,8 +236,4 @@ fn of_manifest(sql: &mut dyn Sql, verdicted: &Verdicted<'_>, facts: &Facts) -> S
 
 fn captures(n: u64) -> String {
     if n == 1 { "1 capture".to_string() } else { format!("{n} captures") }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or("").chars().take(120).collect()
 }

@@ -8,7 +8,7 @@ use crate::pipeline::decisions::{Deciding, decide, decided};
 use crate::pipeline::objectives::{self, ObjectiveRow};
 use crate::pipeline::pauses::is_judged_here;
 use crate::pipeline::reading::{self, Decision, Run, WorkorderView};
-use crate::pipeline::{Cell, Sql, Stage, claims, hosts, journal, standing};
+use crate::pipeline::{Cell, Sql, Stage, claims, hosts, journal, ticket_state};
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
     ContextSnapshot, GateResult, ObjectiveId, ObjectiveStatus, OutputBundle, RecordId, ResourceType, RunId,
@@ -179,7 +179,6 @@ pub(in crate::pipeline) fn given_up(sql: &mut dyn Sql, id: &ObjectiveId, unconfi
 /// What an operator who merges was shown.
 #[derive(Clone, Debug)]
 pub struct MergeOf {
-    /// The run.
     pub run_id: RunId,
     /// The digest of its patch.
     pub patch_sha256: String,
@@ -208,7 +207,7 @@ pub fn merge(
         return Ok(Ok(before));
     }
     if row.objective.status != ObjectiveStatus::Done {
-        return standing::refused(sql, &row);
+        return ticket_state::refused(sql, &row);
     }
     let Some(run) = reading::passed_run(sql, id)? else {
         return Ok(Err(Refusal::Conflict("there is no finished run to merge".into())));

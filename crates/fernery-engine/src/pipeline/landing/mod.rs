@@ -25,15 +25,12 @@ use fernery_core::pipeline::landing::{Fit, LandingState, land};
 /// A row of `landings`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Landing {
-    /// The ticket.
     pub objective_id: ObjectiveId,
-    /// Its azolla.
     pub azolla_id: AzollaId,
     /// The run that passed.
     pub run_id: RunId,
     /// Its workorder, which is claimed once more to land.
     pub work_order_id: WorkorderId,
-    /// The repository.
     pub repo_ref: String,
     /// The branch that the patch shall come to.
     pub base_branch: String,
@@ -55,7 +52,6 @@ pub struct Landing {
     pub why: Option<String>,
     /// The files that conflict.
     pub files: Vec<String>,
-    /// Where it stands.
     pub state: LandingState,
     /// The decision by which an operator wants it.
     pub record_id: Option<RecordId>,

@@ -27,11 +27,8 @@ const AGAIN: RetryPolicy = RetryPolicy { base: Duration::from_secs(2), cap: Dura
 /// A branch that patches of an azolla shall land on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LandBranch {
-    /// The azolla.
     pub azolla_id: AzollaId,
-    /// The repository.
     pub repo_ref: String,
-    /// The branch.
     pub base_branch: String,
 }
 
@@ -111,7 +108,6 @@ pub fn tried(sql: &mut dyn Sql, seen: &Landing, tip: &str, found: &Tried) -> Sto
 /// A landing whose turn it is.
 #[derive(Clone, Debug)]
 pub struct NextLanding {
-    /// The ticket.
     pub objective_id: ObjectiveId,
     /// The workorder of its run.
     pub work_order_id: WorkorderId,
@@ -173,11 +169,8 @@ fn is_same(landing: &Landing, next: &NextLanding) -> bool {
 /// How a try to land ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LandingEnd {
-    /// The branch moved.
     Landed {
-        /// Where it was.
         from: String,
-        /// Where it is.
         to: String,
         /// What its working trees were left with.
         remarks: Vec<String>,
@@ -189,7 +182,6 @@ pub enum LandingEnd {
     },
     /// It does not land.
     Stopped {
-        /// Why.
         stopped: Stopped,
         /// The files that conflict.
         files: Vec<String>,

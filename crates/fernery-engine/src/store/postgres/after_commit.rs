@@ -57,7 +57,7 @@ impl Shared {
             self.signals.scheduled.notify_one();
         }
         self.signals.nudge(after.stages);
-        self.signals.tallied.note(after.happened);
+        self.signals.unwritten_stats.note(after.happened);
         match &self.messaging {
             Some(messaging) => {
                 messaging.transport.finished(after.messages, Reason::Settled);

@@ -89,7 +89,7 @@ impl Verb for ClaimBatch {
                 self.shared.signals.leased.notify_one();
             }
         }
-        self.shared.signals.tallied.note(claimed.iter().map(|(_, claimed)| claimed.happened()));
+        self.shared.signals.unwritten_stats.note(claimed.iter().map(|(_, claimed)| claimed.happened()));
         for (slot, claimed) in claimed {
             let owner = ends.partition_point(|end| *end <= slot);
             match deliveries.get_mut(owner) {

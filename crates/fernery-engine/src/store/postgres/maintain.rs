@@ -7,7 +7,7 @@ use super::rows::{self, cell, millis, rows_limit};
 use super::{PostgresStore, Shared, fence, intake};
 use crate::door::stop_watch;
 use crate::error::StoreResult;
-use crate::store::{Keep, Maintain, Pass};
+use crate::store::{Maintain, Pass, Retention};
 use crate::supervise::lock;
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -36,10 +36,10 @@ impl Maintain for PostgresStore {
         fence::fence(self).await
     }
 
-    async fn retain(&self, keep: Keep, limit: usize) -> StoreResult<Pass> {
+    async fn retain(&self, retention: Retention, limit: usize) -> StoreResult<Pass> {
         let mut tries = Tries::new(self.shared.settings.chance);
         loop {
-            match self.shared.retain_once(keep, limit).await {
+            match self.shared.retain_once(retention, limit).await {
                 Ok(pass) => return Ok(pass),
                 Err(trouble) => tries.again_if_undone(trouble).await?,
             }
@@ -71,8 +71,8 @@ impl PostgresStore {
 }
 
 impl Shared {
-    async fn retain_once(&self, keep: Keep, limit: usize) -> Result<Pass, Trouble> {
-        let (finished, dead) = (millis(keep.finished), keep.dead.map(millis));
+    async fn retain_once(&self, retention: Retention, limit: usize) -> Result<Pass, Trouble> {
+        let (finished, dead) = (millis(retention.finished), retention.dead.map(millis));
         let count = rows_limit(limit);
         let session = self.pool.session().await?;
         let begin = include_str!("sql/retain_begin.sql");

@@ -87,20 +87,20 @@ const UNSENT_MAX: usize = 256;
 /// A write that is sent with whatever comes next.
 struct Unsent {
     statement: &'static str,
-    cells: Vec<Kept>,
+    cells: Vec<OwnedCell>,
     /// What must be written; `None`: it may be there already.
     what: Option<String>,
 }
 
 /// A parameter that outlives its call.
-enum Kept {
+enum OwnedCell {
     Text(String),
     Bytes(Vec<u8>),
     Texts(Vec<String>),
     Other(Cell<'static>),
 }
 
-impl Kept {
+impl OwnedCell {
     fn new(cell: &Cell<'_>) -> Self {
         match *cell {
             Cell::Text(text) => Self::Text(text.to_string()),
@@ -141,7 +141,7 @@ impl Transaction<'_> {
     fn send(&mut self, asked: &[(&'static str, &[Cell<'_>])]) -> StoreResult<Vec<Vec<Row>>> {
         let unsent = std::mem::take(&mut self.unsent);
         let cells: Vec<Vec<Cell<'_>>> =
-            unsent.iter().map(|write| write.cells.iter().map(Kept::cell).collect()).collect();
+            unsent.iter().map(|write| write.cells.iter().map(OwnedCell::cell).collect()).collect();
         let params = |cells| -> Vec<Param<'_>> { as_params(cells) };
         let writes = unsent.iter().zip(&cells).map(|(write, cells)| (write.statement, params(cells)));
         let asked = asked.iter().map(|(statement, cells)| (*statement, params(cells)));
@@ -161,8 +161,13 @@ impl Transaction<'_> {
         answers.map(|answer| rows(&answer)).collect()
     }
 
-    fn keep(&mut self, statement: &'static str, cells: &[Cell<'_>], what: Option<String>) -> StoreResult<()> {
-        self.unsent.push(Unsent { statement, cells: cells.iter().map(Kept::new).collect(), what });
+    fn defer(
+        &mut self,
+        statement: &'static str,
+        cells: &[Cell<'_>],
+        what: Option<String>,
+    ) -> StoreResult<()> {
+        self.unsent.push(Unsent { statement, cells: cells.iter().map(OwnedCell::new).collect(), what });
         if self.unsent.len() < UNSENT_MAX { Ok(()) } else { self.send(&[]).map(drop) }
     }
 
@@ -203,11 +208,11 @@ impl Sql for Transaction<'_> {
     }
 
     fn write(&mut self, what: &str, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
-        self.keep(statement, cells, Some(what.to_string()))
+        self.defer(statement, cells, Some(what.to_string()))
     }
 
     fn write_new(&mut self, statement: &'static str, cells: &[Cell<'_>]) -> StoreResult<()> {
-        self.keep(statement, cells, None)
+        self.defer(statement, cells, None)
     }
 
     fn now(&self) -> Timestamp {
@@ -350,7 +355,7 @@ impl Verb for ActBatch {
     type Call = Act;
     type Reply = ();
 
-    /// Of a whole act, in items of a plain call.
+    /// What a whole act counts for, in items of a plain call.
     fn items(_: &Act) -> usize {
         16
     }

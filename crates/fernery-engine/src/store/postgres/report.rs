@@ -1,4 +1,4 @@
-//! Reports of holders: heartbeat, complete, fail, release.
+//! Reports of holders: heartbeat, complete, fail, release. Fail and release are decided and written in `settle.rs`.
 //!
 //! The write comes first, under the fence. Only what it did not match is looked up, and answered by `fernery-core`.
 
@@ -6,7 +6,6 @@ use super::after_commit::AfterCommit;
 use super::connection::retry::{Tries, Trouble};
 use super::grouper::Verb;
 use super::rows::{self, At, Json, LEASE_COLUMNS, Param, cell, instant, job_id, millis, token_hash, word};
-use super::settle::{Decided, HolderReport};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::execution;
@@ -68,7 +67,7 @@ impl Report for PostgresStore {
 }
 
 /// Distributes the answers of a batch to its calls.
-fn dealt<A, C>(calls: &[Vec<C>], answers: Vec<A>) -> Vec<Vec<A>> {
+pub(super) fn dealt<A, C>(calls: &[Vec<C>], answers: Vec<A>) -> Vec<Vec<A>> {
     let mut answers = answers.into_iter();
     calls.iter().map(|call| answers.by_ref().take(call.len()).collect()).collect()
 }
@@ -264,7 +263,7 @@ fn key(proof: &Proof) -> (JobId, fernery_core::AttemptId, TokenHash) {
 
 impl Shared {
     /// Answers the reports whose fenced write matched nothing, from what is found of their attempts.
-    async fn answer_unmatched(
+    pub(super) async fn answer_unmatched(
         &self,
         reported: Reported,
         proofs: impl Iterator<Item = Proof>,
@@ -299,112 +298,5 @@ impl Shared {
         } else {
             Err(StoreError::Corrupt("a report got no answer".into()).into())
         }
-    }
-}
-
-/// A report that core decides about: a failure or a return.
-pub(super) trait Decidable: Send + Sync + 'static {
-    const REPORTED: Reported;
-    fn proof(&self) -> Proof;
-    fn ending(&self) -> Ending;
-    fn report(&self) -> HolderReport<'_>;
-}
-
-impl Decidable for Failure {
-    const REPORTED: Reported = Reported::Failure;
-
-    fn proof(&self) -> Proof {
-        self.proof
-    }
-
-    fn ending(&self) -> Ending {
-        Ending::Failed { retryable: self.retryable }
-    }
-
-    fn report(&self) -> HolderReport<'_> {
-        HolderReport { code: &self.code, error: Some(&self.error) }
-    }
-}
-
-impl Decidable for Proof {
-    const REPORTED: Reported = Reported::Release;
-
-    fn proof(&self) -> Proof {
-        *self
-    }
-
-    fn ending(&self) -> Ending {
-        Ending::Released
-    }
-
-    fn report(&self) -> HolderReport<'_> {
-        HolderReport::NONE
-    }
-}
-
-/// Fail and release: load the leases under lock, decide, apply, in one transaction.
-pub(super) struct SettleBatch<R> {
-    shared: Arc<Shared>,
-    reports: std::marker::PhantomData<fn() -> R>,
-}
-
-impl<R> SettleBatch<R> {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, reports: std::marker::PhantomData }
-    }
-}
-
-impl<R: Decidable> Verb for SettleBatch<R> {
-    type Call = Vec<R>;
-    type Reply = Vec<Answer>;
-
-    fn items(call: &Vec<R>) -> usize {
-        call.len()
-    }
-
-    async fn run(&self, calls: &[Vec<R>]) -> StoreResult<Vec<Vec<Answer>>> {
-        let items: Vec<&R> = calls.iter().flatten().collect();
-        let mut tries = Tries::new(self.shared.settings.chance);
-        loop {
-            match self.settle(&items).await {
-                Ok(answers) => return Ok(dealt(calls, answers)),
-                Err(trouble) => tries.again(trouble).await?,
-            }
-        }
-    }
-}
-
-impl<R: Decidable> SettleBatch<R> {
-    async fn settle(&self, items: &[&R]) -> Result<Vec<Answer>, Trouble> {
-        let ids: Vec<Uuid> = items.iter().map(|item| item.proof().job_id.uuid()).collect();
-        let session = self.shared.pool.session().await?;
-        let rows = session.begin_with("BEGIN", include_str!("sql/leases_locked.sql"), &[&ids]).await?;
-        let mut held: HashMap<JobId, (Holding, At)> = HashMap::with_capacity(rows.len());
-        for row in &rows {
-            held.insert(job_id(row, 0)?, (rows::holding(row)?, cell(row, LEASE_COLUMNS)?));
-        }
-        let mut answers: Vec<Option<Answer>> = vec![None; items.len()];
-        let mut decided = Vec::new();
-        for (n, item) in items.iter().enumerate() {
-            let proof = item.proof();
-            let proven = |(held, _): &(Holding, At)| {
-                held.attempt_id == proof.attempt_id && held.token_hash == proof.token_hash
-            };
-            if held.get(&proof.job_id).is_some_and(proven)
-                && let Some((held, now)) = held.remove(&proof.job_id)
-            {
-                let one = Decided::new(held, item.ending(), item.report(), now.0, &self.shared.settings);
-                answers[n] = Some(Answer::Accepted { status: one.settlement.status() });
-                decided.push(one);
-            }
-        }
-        if decided.is_empty() {
-            session.rollback().await?;
-        } else {
-            let after = super::settle::apply_and_commit(&session, &decided).await?;
-            self.shared.announce(after);
-        }
-        drop(session);
-        self.shared.answer_unmatched(R::REPORTED, items.iter().map(|item| item.proof()), answers).await
     }
 }

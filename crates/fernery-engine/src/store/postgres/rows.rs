@@ -5,12 +5,12 @@ use crate::store::endings::Traces;
 use crate::store::{JobBrief, StreamCounts};
 use crate::transport::MessageId;
 use bytes::{BufMut, BytesMut};
+pub(super) use fernery_core::calendar::duration::millis_i64 as millis;
 use fernery_core::job::lease::{Message, Tally};
 use fernery_core::{AttemptId, Holding, JobId, StreamName, Timestamp, TokenHash};
 use serde_json::value::RawValue;
 use std::error::Error;
 use std::str::FromStr;
-use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
@@ -203,10 +203,6 @@ pub(super) fn counts(row: &Row) -> StoreResult<StreamCounts> {
         dead: cell(row, "dead")?,
         cancelled: cell(row, "cancelled")?,
     })
-}
-
-pub(super) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 pub(super) fn rows_limit(limit: usize) -> i64 {

@@ -55,7 +55,7 @@ impl Claim for SqliteStore {
                 self.signals.leased.notify_one();
             }
         }
-        self.signals.tallied.note(delivery.claimed.iter().map(Claimed::happened));
+        self.signals.unwritten_stats.note(delivery.claimed.iter().map(Claimed::happened));
         Ok(std::mem::take(&mut delivery.claimed))
     }
 }

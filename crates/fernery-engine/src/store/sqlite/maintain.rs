@@ -7,7 +7,7 @@ use super::tx::{Tx, Waiting};
 use super::{SqliteStore, lock};
 use crate::door::stop_watch;
 use crate::error::{StoreError, StoreResult};
-use crate::store::{Clock, JobBrief, Keep, Maintain, Pass};
+use crate::store::{Clock, JobBrief, Maintain, Pass, Retention};
 use async_trait::async_trait;
 use fernery_core::job::lease::FENCE_STEP;
 use fernery_core::{JobId, JobStatus, Timestamp, limits};
@@ -33,8 +33,8 @@ impl Maintain for SqliteStore {
         Ok(self.end_unreported(Which::All, usize::MAX, limits::REAP_BATCH).await?.moved)
     }
 
-    async fn retain(&self, keep: Keep, limit: usize) -> StoreResult<Pass> {
-        let cutoffs = Cutoffs::new(keep, self.clock.now());
+    async fn retain(&self, retention: Retention, limit: usize) -> StoreResult<Pass> {
+        let cutoffs = Cutoffs::new(retention, self.clock.now());
         let (from, anew) = (self.retain_from.clone(), self.retain_anew.swap(false, Ordering::Relaxed));
         let find = move |db: &Connection| {
             let mut round = lock(&from);
@@ -126,8 +126,8 @@ struct Cutoffs {
 }
 
 impl Cutoffs {
-    fn new(keep: Keep, now: Timestamp) -> Self {
-        Self { finished: now.before(keep.finished), dead: keep.dead.map(|age| now.before(age)) }
+    fn new(retention: Retention, now: Timestamp) -> Self {
+        Self { finished: now.before(retention.finished), dead: retention.dead.map(|age| now.before(age)) }
     }
 
     fn are_past(&self, brief: &JobBrief) -> bool {
@@ -220,18 +220,18 @@ mod tests {
             db.execute(job, [ended]).unwrap();
         }
         let now = Timestamp::from_millis(1_800_000_000_000);
-        let keep = Keep { finished: Duration::from_secs(1), dead: None };
+        let retention = Retention { finished: Duration::from_secs(1), dead: None };
         let mut round = Round::default();
-        let found = past_retention(&db, &mut round, Cutoffs::new(keep, now), 10).unwrap();
+        let found = past_retention(&db, &mut round, Cutoffs::new(retention, now), 10).unwrap();
         assert_eq!((found.0.len(), found.1, round.passed, round.cursor), (1, false, 2, 2));
         db.execute("DELETE FROM jobs WHERE ended = 'CANCELLED'", []).unwrap();
-        let found = past_retention(&db, &mut round, Cutoffs::new(keep, now), 10).unwrap();
+        let found = past_retention(&db, &mut round, Cutoffs::new(retention, now), 10).unwrap();
         assert_eq!((found.0.len(), round.passed), (0, 4));
         db.execute(job, ["CANCELLED"]).unwrap();
-        let found = past_retention(&db, &mut round, Cutoffs::new(keep, now), 10).unwrap();
+        let found = past_retention(&db, &mut round, Cutoffs::new(retention, now), 10).unwrap();
         assert_eq!((found.0.len(), round.passed), (1, 4));
-        let keep = Keep { dead: Some(Duration::from_secs(1)), ..keep };
-        let found = past_retention(&db, &mut round, Cutoffs::new(keep, now), 10).unwrap();
+        let retention = Retention { dead: Some(Duration::from_secs(1)), ..retention };
+        let found = past_retention(&db, &mut round, Cutoffs::new(retention, now), 10).unwrap();
         assert_eq!((found.0.len(), round.passed), (4, 0), "now they are not");
     }
 }

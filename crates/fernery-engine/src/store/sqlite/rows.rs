@@ -3,13 +3,13 @@
 use crate::error::StoreError;
 use crate::store::endings::Traces;
 use crate::store::{AttemptView, JobBrief, StreamCounts, StreamView};
+pub(super) use fernery_core::calendar::duration::millis_i64 as millis;
 use fernery_core::job::lease::{Message, Tally};
 use fernery_core::{AttemptId, Holding, JobId, Progress, StreamName, Timestamp, TokenHash};
 use rusqlite::types::Type;
 use rusqlite::{Error, Result, Row, RowIndex};
 use serde_json::value::RawValue;
 use std::str::FromStr;
-use std::time::Duration;
 use uuid::Uuid;
 
 /// A column of a row: by its name; by its place in statements that are short or run often.
@@ -172,8 +172,4 @@ pub(super) fn stream_view(row: &Row<'_>) -> Result<StreamView> {
         counts: stream_counts(row)?,
         oldest_ready_at: maybe_instant(row, "oldest_ready_at")?,
     })
-}
-
-pub(super) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

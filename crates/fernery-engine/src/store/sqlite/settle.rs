@@ -17,7 +17,7 @@ pub(super) struct HolderReport<'a> {
     pub(super) code: &'a str,
     pub(super) error: Option<&'a RawValue>,
     pub(super) result: Option<&'a RawValue>,
-    /// Of a workorder: the result, let through the membrane.
+    /// The result of a workorder, let through the membrane.
     pub(super) parts: Option<&'a Parts>,
 }
 

@@ -162,7 +162,9 @@ impl<'c> Tx<'c> {
         }
         self.signals.nudge(after.stages);
         let now = self.now;
-        self.signals.tallied.note(after.happened.into_iter().map(|(stream, what)| (stream, now, what)));
+        self.signals
+            .unwritten_stats
+            .note(after.happened.into_iter().map(|(stream, what)| (stream, now, what)));
     }
 
     pub(super) fn rolled_back(&mut self, error: &StoreError) {

@@ -16,8 +16,8 @@ use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadGroups,
-    DeadLetter, Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Keep,
-    LivingProcess, Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report,
+    DeadLetter, Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, LivingProcess,
+    Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report, Retention,
     RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens,
     Transactions,
 };
@@ -282,8 +282,8 @@ impl Maintain for ModelStore {
         self.write(|state, now, effects| state.fence(now, &self.settings, effects))
     }
 
-    async fn retain(&self, keep: Keep, limit: usize) -> StoreResult<Pass> {
-        self.write(|state, now, _| state.retain(keep, limit, now))
+    async fn retain(&self, retention: Retention, limit: usize) -> StoreResult<Pass> {
+        self.write(|state, now, _| state.retain(retention, limit, now))
     }
 
     async fn tidy(&self) -> StoreResult<()> {

@@ -12,7 +12,7 @@ use fernery_core::{
 use fernery_engine::store::endings::unreported;
 use fernery_engine::store::{
     Ask, AttemptView, Beat, BeatAnswer, CancelAnswer, Claimed, DeadFilter, DeadLetter, Enqueued, JobBrief,
-    JobView, Keep, LivingProcess, NewJob, Pass, Proof, RetryAnswer, Start, StoreSettings, StreamCounts,
+    JobView, LivingProcess, NewJob, Pass, Proof, Retention, RetryAnswer, Start, StoreSettings, StreamCounts,
     StreamView, TokenRow,
 };
 use serde_json::value::RawValue;
@@ -552,9 +552,10 @@ impl State {
         self.jobs.values().filter_map(|job| job.holding().map(|held| held.expires_at)).min()
     }
 
-    pub(crate) fn retain(&mut self, keep: Keep, limit: usize, now: Timestamp) -> Pass {
+    pub(crate) fn retain(&mut self, retention: Retention, limit: usize, now: Timestamp) -> Pass {
         let past = |job: &Job| {
-            let kept = if job.status() == JobStatus::Dead { keep.dead } else { Some(keep.finished) };
+            let kept =
+                if job.status() == JobStatus::Dead { retention.dead } else { Some(retention.finished) };
             job.finished_at()
                 .zip(kept)
                 .filter(|(at, kept)| *at < now.before(*kept))

@@ -38,7 +38,7 @@ pub(super) async fn run(
         if batch.is_empty() {
             break;
         }
-        let kept = place.keep(batch.into_iter().map(request).collect())?;
+        let kept = place.save(batch.into_iter().map(request).collect())?;
         kept_total += kept.len();
         // Once one capture has to wait, the rest waits too.
         if tally.waits.is_none() {

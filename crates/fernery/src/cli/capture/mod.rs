@@ -154,8 +154,8 @@ impl Place {
     }
 
     /// Makes captures durable.
-    fn keep(&self, requests: Vec<CaptureRequest>) -> Outcome<Vec<Kept>> {
-        let kept = self.spool.keep(requests).map_err(|error| {
+    fn save(&self, requests: Vec<CaptureRequest>) -> Outcome<Vec<Kept>> {
+        let kept = self.spool.save(requests).map_err(|error| {
             let dir = self.spool.dir().display();
             Failure::failed("not_kept", format!("not captured: cannot write to {dir}: {error}"))
         })?;
@@ -188,7 +188,7 @@ pub(super) fn run(capture: &Capture, global: &Global, screen: Screen) -> Outcome
 }
 
 async fn one(request: CaptureRequest, place: &Place, global: &Global, screen: Screen) -> Outcome {
-    let kept = place.keep(vec![request])?;
+    let kept = place.save(vec![request])?;
     let [kept] = &kept[..] else { return Ok(()) };
     let id = kept.request.capture_id.as_ref().map_or("", CaptureId::as_str);
     let dir = place.spool.dir().display();

@@ -73,7 +73,7 @@ pub(super) struct Exported {
     dir: PathBuf,
     /// How many files there are in each folder.
     files: BTreeMap<String, u64>,
-    /// Of the whole folder.
+    /// The digest of the whole folder.
     pub(super) digest: Digest,
 }
 

@@ -99,7 +99,7 @@ pub(in crate::cli) async fn confirm(
             let passed = passed_run(&read).and_then(|run| run["run_id"].as_str());
             if let Some(run) = &read.kept_run {
                 return Err(Failure::conflict(format!(
-                    "{id} is BLOCKED: what came after run {run}, which passed, did not"
+                    "{id} is BLOCKED: run {run} passed, but what came after it did not pass"
                 ))
                 .hint(format_args!("to keep that run: fernery ticket confirm {id} --run {run}")));
             }
@@ -154,10 +154,7 @@ async fn commented(
     }
     remark(&format!("{} in the note", counted(list.comments.len() - list.left_out, "comment")));
     if list.left_out > 0 {
-        remark(&format!(
-            "{} did not fit into it, which it says at its end",
-            counted(list.left_out, "comment")
-        ));
+        remark(&format!("{} did not fit; the note says so at its end", counted(list.left_out, "comment")));
     }
     Ok((Some(list.note), Some(ReadComments { run_id, digest: list.digest })))
 }

@@ -133,8 +133,8 @@ fn landing_of(id: &ObjectiveId, read: &ObjectiveDetail) -> Outcome<LandingView> 
     let known = read.view.landing.clone().filter(|_| !kept);
     known.or_else(|| read.merges.clone()).ok_or_else(|| {
         Failure::conflict(format!(
-            "{id} has no patch that can be merged here: its output is none for a branch, or was judged in another instance; \
-             nothing was confirmed, and nothing was merged"
+            "{id} has no patch that can be merged here: its output is not a patch for a branch, or another instance \
+             judged it; nothing was confirmed, and nothing was merged"
         ))
         .hint(format_args!("to have one made here: fernery ticket reopen {id} --note \"what is missing\""))
     })

@@ -118,7 +118,7 @@ fn file_name(text: &str) -> String {
         }
     }
     if name.len() > FILE_NAME_BYTES_MAX {
-        let hash: String = Sha256::digest(text)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = fernery_core::hex(&Sha256::digest(text)[..16]);
         name.truncate(FILE_NAME_BYTES_MAX - 1 - hash.len());
         name = format!("{name}~{hash}");
     }

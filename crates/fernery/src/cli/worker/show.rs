@@ -1,8 +1,8 @@
 //! The output of a running worker: live lines on a terminal, one line per event elsewhere, objects for programs.
 
 use crate::cli::screen::{Screen, counted, json_inert, plain, remark};
+use crate::command_worker::handler::Remark;
 use crate::config::duration;
-use crate::worker::handler::Remark;
 use fernery_client::worker::{Gathered, Job, JobEnding, Summary, WorkerError, WorkerEvent};
 use fernery_core::AttemptId;
 use fernery_engine::door;

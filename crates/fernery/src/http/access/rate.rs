@@ -5,7 +5,7 @@
 
 use super::auth::Caller;
 use crate::http::problem::{Code, Refusal, Refused};
-use crate::http::routes::Route;
+use crate::http::route::Route;
 use fernery_engine::door;
 use governor::clock::Clock;
 use governor::middleware::NoOpMiddleware;
@@ -62,7 +62,7 @@ impl RateLimit {
 pub struct SignInRate(ByToken);
 
 /// Tries at once.
-const SIGN_IN_BURST: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
+pub(crate) const SIGN_IN_BURST: NonZeroU32 = NonZeroU32::new(10).expect("not zero");
 /// How long until there is another one.
 const SIGN_IN_EVERY: Duration = Duration::from_secs(2);
 

@@ -4,6 +4,7 @@
 //! The id (12 hexadecimal digits) is public and names the row. The secret (64 digits, 256 random bits) is shown once; only
 //! its SHA-256 is kept. The checksum (8 digits) lets a leak scanner, and this parser, tell a token from noise.
 
+use fernery_core::hex;
 use fernery_engine::door;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -123,14 +124,6 @@ impl fmt::Debug for TokenText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenText({}…)", self.id())
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn checksum(body: &str) -> String {

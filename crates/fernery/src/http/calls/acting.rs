@@ -10,7 +10,7 @@ use fernery_core::artifact::{ObjectiveId, RecordId};
 use fernery_core::pipeline::Violation;
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::{Actor, Refusal as Refusing};
-use fernery_engine::pipeline::standing::NotNow;
+use fernery_engine::pipeline::ticket_state::NotNow;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::fmt::Display;

@@ -25,7 +25,7 @@ use fernery_engine::pipeline::acts::Refusal as Refusing;
 use fernery_engine::pipeline::objectives::{self, Created, NewObjective, ObjectiveRow};
 use fernery_engine::pipeline::reading::{self, ObjectiveFilter};
 use fernery_engine::pipeline::sifting::{self, Order, Sieve};
-use fernery_engine::pipeline::{after, azollas, journal, snoozes, standing};
+use fernery_engine::pipeline::{after, azollas, journal, snoozes, ticket_state};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 
@@ -198,12 +198,12 @@ pub async fn read(call: Call) -> Replied {
         let chain = if whole { reading::chain(sql, &id) } else { reading::brief_chain(sql, &id) }?;
         let landing = landings::of_objective(sql, &id)?;
         let acts = journal::handled(sql, id.as_str())?;
-        let standing = standing::of(sql, &row)?.kept();
-        let kept = if standing.allows(Verb::Keep) { reading::passed_run(sql, &id)? } else { None };
+        let state = ticket_state::of(sql, &row)?.kept();
+        let kept = if state.allows(Verb::Keep) { reading::passed_run(sql, &id)? } else { None };
         let merges = if whole { landings::foreseen(sql, &row, kept.as_ref())? } else { None };
-        Ok(Some((row, in_force, (seen, until), (chain, acts), (landing, standing, kept, merges))))
+        Ok(Some((row, in_force, (seen, until), (chain, acts), (landing, state, kept, merges))))
     });
-    let (row, in_force, (seen, snoozed_until), (chain, acts), (landing, mut standing, kept, merges)) =
+    let (row, in_force, (seen, snoozed_until), (chain, acts), (landing, mut state, kept, merges)) =
         found.await?.ok_or_else(unknown(&call, "ticket"))?;
     let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
     let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
@@ -216,13 +216,13 @@ pub async fn read(call: Call) -> Replied {
         let refused = unstartable(&row.objective, &of.blueprint, premises.as_ref());
         ApprovalView { digest: shown.digest, shown: shown.content, refused, unmanned }
     });
-    standing.waiting = waiting.as_ref().map(|of: &WaitingView| (of.code.clone(), of.why.clone()));
-    standing.pause = chain.pauses.iter().map(|of| &of.pause).max_by_key(|pause| pause.created_at).cloned();
-    if let (Some(patch), Some(landing)) = (&mut standing.patch, &landing) {
+    state.waiting = waiting.as_ref().map(|of: &WaitingView| (of.code.clone(), of.why.clone()));
+    state.pause = chain.pauses.iter().map(|of| &of.pause).max_by_key(|pause| pause.created_at).cloned();
+    if let (Some(patch), Some(landing)) = (&mut state.patch, &landing) {
         patch.waiting = landing.waiting.as_ref().map(|waiting| waiting.why.clone());
     }
-    let (possible, next) = (standing.possible(), standing.next());
-    let waits_for = standing.waits_for;
+    let (possible, next) = (state.possible(), state.next());
+    let waits_for = state.waits_for;
     let current = chain.decisions.iter().find(|decision| Some(&decision.record_id) == row.approval.as_ref());
     let detail = ObjectiveDetail {
         view: ObjectiveView { waiting, progress, landing, waits_for, snoozed_until, ..view(&row) },

@@ -4,7 +4,7 @@
 //! This process remembers which streams are open, so that a stream in use costs nothing. It forgets a stream long before the
 //! store does.
 
-use crate::config::duration::told;
+use crate::config::duration::in_words;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::Call;
 use fernery_core::{StreamName, limits};
@@ -79,7 +79,7 @@ pub(in crate::http) async fn open(call: &Call, jobs: &[NewJob], many: bool) -> R
         "stream {new} is new, and {said}: use an existing stream and put what differs into the payload. An \
         empty stream is removed {} after its last use, unless it is paused or has dead jobs: then resume \
         it, and clear them with `fernery dlq redrive` or `fernery dlq purge`",
-        told(forgotten)
+        in_words(forgotten)
     );
     let place = unknown.get(&new).copied().unwrap_or(0);
     let pointer = if many { format!("/{place}/stream") } else { "/stream".to_string() };

@@ -5,7 +5,7 @@ use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::cursor;
 use fernery_client::wire::{StatsPoint, StreamDetail, StreamList, StreamStats};
-use fernery_core::job::stats::{Figures, Histogram, StatsRange};
+use fernery_core::job::stats::{Histogram, StatsCounts, StatsRange};
 use fernery_core::{BadName, StreamName, Timestamp, limits};
 use fernery_engine::store::StreamView;
 
@@ -74,30 +74,30 @@ async fn with_stats(
     let names = streams.iter().map(|stream| stream.stream.clone()).collect();
     let (since, histories) = call.server.engine().store().stats(names, range).await?;
     for (stream, history) in streams.iter_mut().zip(histories) {
-        let mut total = Figures::default();
-        history.iter().for_each(|(_, figures)| total.add(figures));
+        let mut total = StatsCounts::default();
+        history.iter().for_each(|(_, counts)| total.add(counts));
         stream.stats = Some(StreamStats {
             range,
             point_ms: u64::try_from(range.minutes()).unwrap_or_default() * 60_000,
             total: point(since, &total),
-            points: history.iter().map(|(at, figures)| point(*at, figures)).collect(),
+            points: history.iter().map(|(at, counts)| point(*at, counts)).collect(),
         });
     }
     Ok(())
 }
 
-fn point(at: Timestamp, figures: &Figures) -> StatsPoint {
+fn point(at: Timestamp, counts: &StatsCounts) -> StatsPoint {
     let of = |times: &Histogram, percent| times.quantile(percent).map(millis);
     StatsPoint {
         at,
-        enqueued: figures.enqueued,
-        completed: figures.completed,
-        failed: figures.failed,
-        dead: figures.dead,
-        wait_p50_ms: of(&figures.waits, 50),
-        wait_p95_ms: of(&figures.waits, 95),
-        run_p50_ms: of(&figures.runs, 50),
-        run_p95_ms: of(&figures.runs, 95),
+        enqueued: counts.enqueued,
+        completed: counts.completed,
+        failed: counts.failed,
+        dead: counts.dead,
+        wait_p50_ms: of(&counts.waits, 50),
+        wait_p95_ms: of(&counts.waits, 95),
+        run_p50_ms: of(&counts.runs, 50),
+        run_p95_ms: of(&counts.runs, 95),
     }
 }
 

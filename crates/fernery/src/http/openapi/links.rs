@@ -2,7 +2,8 @@
 //! job, a lease to the reports of its holder.
 
 use super::operation_id;
-use crate::http::routes::{ROUTES, Route};
+use crate::http::route::Route;
+use crate::http::routes::ROUTES;
 use http::Method;
 use serde_json::{Map, Value, json};
 

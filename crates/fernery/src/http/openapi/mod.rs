@@ -3,7 +3,8 @@
 mod links;
 
 use super::problem::Code;
-use super::routes::{BodyRule, ROUTES, Route, Who};
+use super::route::{BodyRule, Route, Who};
+use super::routes::ROUTES;
 use super::wire::bare::BARE;
 use fernery_client::wire::{Problem, Role};
 use schemars::SchemaGenerator;

@@ -31,7 +31,7 @@ static ALL: [&Asset; 3] = [&STYLE, &SCRIPT, &ICON];
 
 fn path(name: &str, kind: &str, body: &[u8]) -> String {
     let hash = Sha256::digest(body);
-    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = fernery_core::hex(&hash[..8]);
     format!("/assets/{name}-{hash}.{kind}")
 }
 

@@ -29,7 +29,7 @@ const RETRY_MS: u64 = 2_000;
 /// Streams of a process at once.
 const STREAMS_MAX: usize = 2_000;
 /// Streams of one session at once: a browser has one, however many tabs it has.
-const STREAMS_OF_SESSION_MAX: usize = 8;
+pub(crate) const STREAMS_OF_SESSION_MAX: usize = 8;
 
 /// What a page may follow. A page names them in `data-live`.
 const TOPICS: [&str; 5] = ["tickets", "inbox", "runs", "jobs", "processes"];
@@ -61,7 +61,7 @@ async fn look(server: &Server) -> StoreResult<Vector> {
     let beat = if heads.active { door::since_boot().as_secs() / RUNS_EVERY.as_secs() + 1 } else { 0 };
     let word = |of: &dyn std::fmt::Debug| {
         let hash = Sha256::digest(format!("{of:?}"));
-        hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>()
+        fernery_core::hex(&hash[..4])
     };
     Ok(Vector([
         word(&heads.journal),

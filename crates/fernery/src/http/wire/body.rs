@@ -3,7 +3,7 @@
 use super::answer::JSON;
 use crate::http::Server;
 use crate::http::problem::{Code, Refusal, Refused};
-use crate::http::routes::{BodyRule, Route};
+use crate::http::route::{BodyRule, Route};
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};

@@ -3,7 +3,7 @@
 //! The program runs under a guard, so that it and everything that it starts certainly end. It runs with the operator's rights,
 //! but does not see the secrets in this process's environment.
 
-use super::Untold;
+use super::NotSent;
 use fernery_core::names::showable;
 use fernery_exec::guard::{Exit, Guards, Input, NotRun, Ran};
 use std::path::Path;
@@ -20,9 +20,9 @@ const HANG_MAX: Duration = Duration::from_secs(60);
 const SHOWN_BYTES_MAX: usize = 1_000;
 
 /// Runs a program with a notice on its stdin. After `timeout` it is ended, with everything that it started.
-pub async fn run_hook(argv: &[String], notice: &[u8], timeout: Duration) -> Result<(), Untold> {
+pub async fn run_hook(argv: &[String], notice: &[u8], timeout: Duration) -> Result<(), NotSent> {
     let fernery = std::env::current_exe()
-        .map_err(|error| Untold::Later(format!("this program cannot tell where it is: {error}")))?;
+        .map_err(|error| NotSent::Later(format!("this program cannot tell where it is: {error}")))?;
     run_hook_under(&fernery, argv, notice, timeout).await
 }
 
@@ -32,9 +32,9 @@ pub async fn run_hook_under(
     argv: &[String],
     notice: &[u8],
     timeout: Duration,
-) -> Result<(), Untold> {
+) -> Result<(), NotSent> {
     let Some(program) = argv.first().filter(|program| !program.is_empty()) else {
-        return Err(Untold::Refused("the hook names no program".into()));
+        return Err(NotSent::Refused("the hook names no program".into()));
     };
     let guards = Guards::new(fernery.to_owned(), argv.iter().map(Into::into).collect(), GRACE)
         .within(Path::new("."), &ENVIRONMENT.map(String::from));
@@ -53,17 +53,17 @@ pub async fn run_hook_under(
     let told = match ran {
         Ok(ran) => judge(program, &ran, timed_out.then_some(timeout)),
         Err(NotRun::NoCommand(why)) => {
-            Err(Untold::Refused(format!("cannot start the hook {program}: {why}")))
+            Err(NotSent::Refused(format!("cannot start the hook {program}: {why}")))
         }
         Err(NotRun::NotStarted(why) | NotRun::NoGuard(why)) => {
-            Err(Untold::Later(format!("the hook {program} was not run: {why}")))
+            Err(NotSent::Later(format!("the hook {program} was not run: {why}")))
         }
     };
     guards.close().await;
     told
 }
 
-fn judge(program: &str, ran: &Ran, timed_out: Option<Duration>) -> Result<(), Untold> {
+fn judge(program: &str, ran: &Ran, timed_out: Option<Duration>) -> Result<(), NotSent> {
     let end = match (&ran.seen.exit, timed_out) {
         // A program that ended by itself while its time ran out was not stopped: it ended in time.
         (_, Some(after)) if ran.stopped.is_some() => format!("was ended after {after:?}"),
@@ -78,7 +78,7 @@ fn judge(program: &str, ran: &Ran, timed_out: Option<Duration>) -> Result<(), Un
         "" => String::new(),
         said => format!(": {}", last_of(&showable(said))),
     };
-    Err(Untold::Later(format!("the hook {program} {end}{said}")))
+    Err(NotSent::Later(format!("the hook {program} {end}{said}")))
 }
 
 fn last_of(text: &str) -> &str {

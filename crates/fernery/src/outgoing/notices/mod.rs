@@ -3,7 +3,7 @@
 //!
 //! A notice is a nudge. The database says what is the case; a notice that is lost, late or told twice changes nothing
 //! there, and its id lets a receiver tell the repetition. Whether and when one that was not told is tried again is the
-//! caller's to decide, from the two kinds of [`Untold`].
+//! caller's to decide, from the two kinds of [`NotSent`].
 //!
 //! # How a receiver checks a webhook
 //!
@@ -34,18 +34,18 @@ use std::fmt;
 
 /// Why a notice could not be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Untold {
+pub enum NotSent {
     /// A retry would fail again: somebody has to change something first.
     Refused(String),
     /// A later retry may succeed.
     Later(String),
 }
 
-impl fmt::Display for Untold {
+impl fmt::Display for NotSent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Refused(why) | Self::Later(why)) = self;
         f.write_str(why)
     }
 }
 
-impl std::error::Error for Untold {}
+impl std::error::Error for NotSent {}

@@ -4,7 +4,7 @@
 //! A name is resolved once. All of its addresses are checked, and the connection goes to one of them: a name that resolves
 //! differently a moment later has no effect.
 
-use super::Untold;
+use super::NotSent;
 use crate::outgoing::address::{Reach, reach};
 use crate::outgoing::{Broken, Target};
 use bytes::Bytes;
@@ -57,7 +57,7 @@ struct Means {
 }
 
 /// Sends `body` to a webhook.
-pub async fn send(webhook: &Webhook, allowed: &Allowed, notice_id: &str, body: &[u8]) -> Result<(), Untold> {
+pub async fn send(webhook: &Webhook, allowed: &Allowed, notice_id: &str, body: &[u8]) -> Result<(), NotSent> {
     let means = Means { within: TOLD_WITHIN, now: door::wall_clock(), trusted: None };
     send_by(means, webhook, allowed, notice_id, body).await
 }
@@ -68,22 +68,22 @@ async fn send_by(
     allowed: &Allowed,
     notice_id: &str,
     body: &[u8],
-) -> Result<(), Untold> {
+) -> Result<(), NotSent> {
     let target = admitted(webhook, allowed)?;
     let headers = signed(webhook, notice_id, means.now, body)?;
     let body = Bytes::copy_from_slice(body);
     let call = async {
-        let addresses = target.addresses().await.map_err(Untold::Later)?;
+        let addresses = target.addresses().await.map_err(NotSent::Later)?;
         judge(&target, &addresses, allowed)?;
         target.post(&addresses, means.trusted, headers, body).await.map_err(|broken| {
             let (Broken::Unreachable(why) | Broken::Lost(why)) = broken;
-            Untold::Later(format!("cannot reach {}: {why}", target.host))
+            NotSent::Later(format!("cannot reach {}: {why}", target.host))
         })
     };
     let ends_at = tokio::time::Instant::now() + means.within;
     let mut call = tokio::time::timeout_at(ends_at, call).await.unwrap_or_else(|_| {
         let within = means.within;
-        Err(Untold::Later(format!("{} has not answered within {within:?}", target.host)))
+        Err(NotSent::Later(format!("{} has not answered within {within:?}", target.host)))
     })?;
     // The status alone decides: even if the rest of the answer is lost, an accepted notice is not sent again.
     let _ = tokio::time::timeout_at(ends_at, call.body(ANSWER_BYTES_MAX)).await;
@@ -91,8 +91,8 @@ async fn send_by(
 }
 
 /// The target of the call, if its host name is allowed.
-fn admitted(webhook: &Webhook, allowed: &Allowed) -> Result<Target, Untold> {
-    let refused = |why: String| Err(Untold::Refused(why));
+fn admitted(webhook: &Webhook, allowed: &Allowed) -> Result<Target, NotSent> {
+    let refused = |why: String| Err(NotSent::Refused(why));
     let target = match Target::parse(&webhook.url) {
         Ok(target) => target,
         Err(why) => return refused(format!("the webhook's URL cannot be used: {why}")),
@@ -112,7 +112,7 @@ fn admitted(webhook: &Webhook, allowed: &Allowed) -> Result<Target, Untold> {
 }
 
 /// Whether all addresses of a name may be called; one forbidden address forbids the whole name.
-fn judge(target: &Target, addresses: &[SocketAddr], allowed: &Allowed) -> Result<(), Untold> {
+fn judge(target: &Target, addresses: &[SocketAddr], allowed: &Allowed) -> Result<(), NotSent> {
     for address in addresses {
         let kind = match reach(address.ip()) {
             Reach::Public => continue,
@@ -120,7 +120,7 @@ fn judge(target: &Target, addresses: &[SocketAddr], allowed: &Allowed) -> Result
             Reach::Nearby(kind) | Reach::Nowhere(kind) => kind,
         };
         let (host, address) = (&target.host, address.ip());
-        return Err(Untold::Refused(format!(
+        return Err(NotSent::Refused(format!(
             "{host} resolves to {address}, which webhooks may not call ({kind})"
         )));
     }
@@ -132,8 +132,8 @@ fn signed(
     notice_id: &str,
     now: Timestamp,
     body: &[u8],
-) -> Result<Vec<(HeaderName, HeaderValue)>, Untold> {
-    let unusable = |what: &str| Untold::Refused(what.to_string());
+) -> Result<Vec<(HeaderName, HeaderValue)>, NotSent> {
+    let unusable = |what: &str| NotSent::Refused(what.to_string());
     if webhook.secret.is_empty() {
         return Err(unusable("the webhook has no secret to sign with"));
     }
@@ -143,7 +143,7 @@ fn signed(
     mac.update(timestamp.as_bytes());
     mac.update(b".");
     mac.update(body);
-    let signature: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let signature = fernery_core::hex(&mac.finalize().into_bytes());
     let header = |name, value: &str| {
         let value = HeaderValue::from_str(value).map_err(|_| unusable("the notice's id cannot be sent"))?;
         Ok((HeaderName::from_static(name), value))
@@ -155,16 +155,16 @@ fn signed(
     ])
 }
 
-fn meaning(host: &str, status: StatusCode) -> Result<(), Untold> {
+fn meaning(host: &str, status: StatusCode) -> Result<(), NotSent> {
     let said = format!("{host} answered {}", status.as_u16());
     match status {
         _ if status.is_success() => Ok(()),
         _ if status.is_redirection() => {
-            Err(Untold::Refused(format!("{said}: redirects are not followed; use the target URL")))
+            Err(NotSent::Refused(format!("{said}: redirects are not followed; use the target URL")))
         }
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(Untold::Later(said)),
-        _ if status.is_client_error() => Err(Untold::Refused(said)),
-        _ => Err(Untold::Later(said)),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(NotSent::Later(said)),
+        _ if status.is_client_error() => Err(NotSent::Refused(said)),
+        _ => Err(NotSent::Later(said)),
     }
 }
 

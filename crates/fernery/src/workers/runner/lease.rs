@@ -1,4 +1,7 @@
 //! Keeps the lease of a running workorder, and tells its work when to stop.
+//!
+//! The lease is trusted to its end, and not for two thirds of it as by a worker elsewhere: that worker needs the last third to end
+//! its work gently, while here the program is killed at once and whoever takes the lease works in a folder of its own.
 
 use super::{Slot, ended};
 use crate::workers::Context;

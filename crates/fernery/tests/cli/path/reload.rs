@@ -199,7 +199,7 @@ async fn what_is_hosted_since_a_reload_is_said_and_taken_back_on_postgresql() {
     server.run(["azolla", "reload"]).exits(0);
     assert_eq!(server.run(["azolla", "reload", "--dry-run"]).exits(0).stdout, "nothing has changed\n");
     client.batch_execute("DROP TRIGGER refuse ON fernery.hosts").await.unwrap();
-    // The keeper says it again.
+    // The worker `cleanup` says it again.
     let said = "SELECT count(*) FROM fernery.hosts WHERE azolla_id = 'three'";
     let count = async |asked: &str| -> i64 { client.query_one(asked, &[]).await.unwrap().get(0) };
     assert!(eventually(|| hosted(&beside).iter().any(|(id, hosted)| id == "three" && *hosted)));

@@ -38,8 +38,8 @@ pub(crate) struct Shortening {
 }
 
 impl Shared {
-    /// Tells again of some jobs of a stream that has lost messages. True if there may be more.
-    pub(crate) async fn tell_again(&self, sender: &mut dyn Sender) -> Result<bool, Stop> {
+    /// Sends hints again for some jobs of a stream that has lost messages. True if there may be more.
+    pub(crate) async fn resend(&self, sender: &mut dyn Sender) -> Result<bool, Stop> {
         let session = self.pool.session().await?;
         let rows = session.begin_with(BEGIN, include_str!("../sql/reemit_take.sql"), &[&REEMIT]).await?;
         let Some(first) = rows.first() else {
@@ -101,7 +101,7 @@ impl Shared {
             return Ok(());
         }
         for (stream, sent) in lost {
-            self.ask_to_tell_again(&stream, sent).await?;
+            self.ask_to_resend(&stream, sent).await?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Shared {
         Ok(elsewhere)
     }
 
-    async fn ask_to_tell_again(&self, stream: &StreamName, sent: MessageId) -> Result<(), Trouble> {
+    async fn ask_to_resend(&self, stream: &StreamName, sent: MessageId) -> Result<(), Trouble> {
         let session = self.pool.session().await?;
         let name = stream.as_str();
         let rows = session.begin_with(BEGIN, include_str!("../sql/reemit_begin.sql"), &[&name]).await?;

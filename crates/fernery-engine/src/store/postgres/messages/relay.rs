@@ -151,7 +151,7 @@ impl Shared {
                     if !messaging.up.swap(true, Ordering::Relaxed) {
                         info!("Redis relay is up: sending messages");
                     }
-                    if self.tell_again(&mut *sender).await? || more {
+                    if self.resend(&mut *sender).await? || more {
                         continue;
                     }
                     let wait = next_check.saturating_duration_since(Instant::now()).min(INTERVAL);

@@ -197,7 +197,7 @@ impl Shared {
         stream: &StreamName,
         hints: Vec<Hint>,
     ) -> Result<(), Trouble> {
-        let done = self.tell_anew(messaging, stream, &hints).await;
+        let done = self.resend_hints(messaging, stream, &hints).await;
         if done.is_err() {
             // They are in nobody else's hands.
             keep(messaging, hints);
@@ -205,7 +205,7 @@ impl Shared {
         done
     }
 
-    async fn tell_anew(
+    async fn resend_hints(
         &self,
         messaging: &Messaging,
         stream: &StreamName,

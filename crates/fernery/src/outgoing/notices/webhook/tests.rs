@@ -22,7 +22,7 @@ fn means(within: Duration, trusted: Option<RootCertStore>) -> Means {
 }
 
 /// Tells a notice to a server that acts so, on this machine and allowed.
-async fn told(act: Act, within: Duration) -> (Result<(), Untold>, Vec<Asked>) {
+async fn told(act: Act, within: Duration) -> (Result<(), NotSent>, Vec<Asked>) {
     let mut server = Scripted::start(vec![act]).await;
     let allowed = allowed(&[&server.address.to_string()], true);
     let webhook = webhook(server.url("/hooks/topsecret"));
@@ -30,16 +30,16 @@ async fn told(act: Act, within: Duration) -> (Result<(), Untold>, Vec<Asked>) {
     (told, server.requests())
 }
 
-fn refused(told: Result<(), Untold>) -> String {
+fn refused(told: Result<(), NotSent>) -> String {
     match told {
-        Err(Untold::Refused(why)) => why,
+        Err(NotSent::Refused(why)) => why,
         other => panic!("it was not refused: {other:?}"),
     }
 }
 
-fn later(told: Result<(), Untold>) -> String {
+fn later(told: Result<(), NotSent>) -> String {
     match told {
-        Err(Untold::Later(why)) => why,
+        Err(NotSent::Later(why)) => why,
         other => panic!("it is not for later: {other:?}"),
     }
 }
@@ -154,9 +154,9 @@ async fn a_private_address_is_not_called_whatever_it_is_named() {
         let named = format!("{host}:{port}");
         let told = send(&webhook(format!("https://{named}/")), &allowed(&[&named], false), "n", b"{}").await;
         match told {
-            Err(Untold::Refused(why)) => assert!(why.contains("may not call"), "{why}"),
+            Err(NotSent::Refused(why)) => assert!(why.contains("may not call"), "{why}"),
             // Where a system does not take a number for an address.
-            Err(Untold::Later(why)) => assert!(why.contains("has no address"), "{why}"),
+            Err(NotSent::Later(why)) => assert!(why.contains("has no address"), "{why}"),
             Ok(()) => panic!("{host} was called"),
         }
     }

@@ -15,21 +15,21 @@ use tokio::sync::Mutex;
 
 const BATCH: i64 = 100;
 
-pub(super) struct Keeper {
+pub(super) struct Cleanup {
     began: AtomicBool,
     leftovers: Mutex<Leftovers>,
 }
 
-impl Keeper {
+impl Cleanup {
     pub(super) fn new(leftovers: Leftovers) -> Self {
         Self { began: AtomicBool::new(false), leftovers: Mutex::new(leftovers) }
     }
 }
 
 #[async_trait]
-impl PollingWorker for Keeper {
+impl PollingWorker for Cleanup {
     fn name(&self) -> &'static str {
-        "keeper"
+        "cleanup"
     }
 
     fn is_per_azolla(&self) -> bool {

@@ -5,13 +5,12 @@ use super::objectives::ObjectiveRow;
 use super::{Sql, after, azollas, decisions, landing, reading};
 use crate::error::StoreResult;
 use fernery_core::artifact::{BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveStatus};
-use fernery_core::pipeline::possible::{Approved, PatchStanding, TicketStanding, Verb};
+use fernery_core::pipeline::possible::{Approved, PatchState, TicketState, Verb};
 use fernery_core::pipeline::question;
 
 /// Why an act is not possible now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotNow {
-    /// Its status.
     pub status: ObjectiveStatus,
     /// What can be done instead.
     pub possible: Vec<Verb>,
@@ -20,7 +19,7 @@ pub struct NotNow {
 }
 
 /// Reads how a ticket stands. Reads only what its status makes count; where it last stopped is left to the caller.
-pub fn of<'a>(sql: &mut dyn Sql, row: &'a ObjectiveRow) -> StoreResult<TicketStanding<'a>> {
+pub fn of<'a>(sql: &mut dyn Sql, row: &'a ObjectiveRow) -> StoreResult<TicketState<'a>> {
     let (objective, id) = (&row.objective, &row.objective.objective_id);
     let in_force = azollas::in_force(sql, &objective.azolla_id)?;
     let approved = match (&row.approval, &in_force) {
@@ -30,21 +29,21 @@ pub fn of<'a>(sql: &mut dyn Sql, row: &'a ObjectiveRow) -> StoreResult<TicketSta
         },
         _ => Approved::Never,
     };
-    let mut standing = TicketStanding {
+    let mut state = TicketState {
         unconfirmed: row.unconfirmed,
         approved,
         waits_for: after::waits_of(sql, objective)?,
         for_person: in_force.is_some_and(|registered| registered.blueprint.is_for_people()),
-        ..TicketStanding::of(objective)
+        ..TicketState::of(objective)
     };
     match objective.status {
         ObjectiveStatus::Blocked => {
-            standing.question = open_question(sql, objective)?;
-            standing.passed = reading::passed_run(sql, id)?.map(|run| run.record.run_id);
-            standing.running = reading::active_workorder(sql, id)?.is_some();
+            state.question = open_question(sql, objective)?;
+            state.passed = reading::passed_run(sql, id)?.map(|run| run.record.run_id);
+            state.running = reading::active_workorder(sql, id)?.is_some();
         }
         ObjectiveStatus::Done => {
-            standing.patch = landing::of(sql, id)?.map(|landing| PatchStanding {
+            state.patch = landing::of(sql, id)?.map(|landing| PatchState {
                 state: landing.state,
                 fit: landing.fit,
                 why: landing.why,
@@ -53,7 +52,7 @@ pub fn of<'a>(sql: &mut dyn Sql, row: &'a ObjectiveRow) -> StoreResult<TicketSta
         }
         ObjectiveStatus::New | ObjectiveStatus::Todo | ObjectiveStatus::InProgress => {}
     }
-    Ok(standing)
+    Ok(state)
 }
 
 /// The blocker of the last run's question, if it is open.
@@ -71,7 +70,7 @@ fn open_question(sql: &mut dyn Sql, objective: &Objective) -> StoreResult<Option
 
 /// The refusal of an act that is not possible now.
 pub(super) fn refused<T>(sql: &mut dyn Sql, row: &ObjectiveRow) -> Answer<T> {
-    let standing = of(sql, row)?;
-    let (status, possible, why) = (row.objective.status, standing.possible(), standing.refusal());
+    let state = of(sql, row)?;
+    let (status, possible, why) = (row.objective.status, state.possible(), state.refusal());
     Ok(Err(Refusal::Status(Box::new(NotNow { status, possible, why }))))
 }

@@ -9,7 +9,7 @@ use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::pipeline::possible::Verb;
 use fernery_engine::pipeline::acts::Refusal;
 use fernery_engine::pipeline::blockers::{self, Resolved};
-use fernery_engine::pipeline::{decisions, objectives, standing};
+use fernery_engine::pipeline::{decisions, objectives, ticket_state};
 
 on_both_backends!(
     after_an_unblock_reason_and_pause_name_what_is_still_open,
@@ -26,9 +26,9 @@ async fn told(hands: &Hands, ticket: &ObjectiveId, verb: Verb) -> (Vec<String>, 
     let pause = last_actions(hands, ticket).await;
     let read = hands.substrate.read(move |sql| {
         let row = objectives::load(sql, &of)?.expect("a ticket");
-        let mut standing = standing::of(sql, &row)?;
-        standing.pause = pause.clone();
-        Ok((standing.next(), standing.allows(verb)))
+        let mut state = ticket_state::of(sql, &row)?;
+        state.pause = pause.clone();
+        Ok((state.next(), state.allows(verb)))
     });
     read.await.expect("read")
 }
