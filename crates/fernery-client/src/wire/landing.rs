@@ -73,6 +73,6 @@ pub struct LandingView {
     pub commit: Option<String>,
     /// What the working trees of the repository were left with.
     pub remarks: Vec<String>,
-    /// What to type to merge it by hand.
+    /// What to type to merge it by hand; empty where it conflicts or does not land.
     pub by_hand: Vec<String>,
 }

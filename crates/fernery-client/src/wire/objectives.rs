@@ -126,12 +126,16 @@ pub struct ObjectiveDetail {
     #[serde(default)]
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub kept_run: Option<RunId>,
+    /// Of a DONE ticket: the run that a confirmation confirms, which is the last that passed; `null` if there is none.
+    #[serde(default)]
+    #[schemars(with = "Option<schema::ArtifactId>")]
+    pub confirms: Option<RunId>,
     /// What a merge would land where `landing` does not say it: the patch of a run that is kept, or that an earlier version judged.
     /// `null` if there is none, if its run was judged in another instance, or without documents.
     #[serde(default)]
     pub merges: Option<LandingView>,
-    /// What was done to it besides decisions, oldest first: the journal's newest 200 entries edited, blocked, unblocked and
-    /// cancelled, without the texts of an edit.
+    /// What was done to it besides decisions, oldest first: the journal's newest 200 entries edited, blocked, unblocked,
+    /// cancelled, landed and not_landed, without the texts of an edit.
     #[serde(default)]
     #[schemars(with = "Vec<schema::Fields>")]
     pub acts: Vec<JournalEntry>,

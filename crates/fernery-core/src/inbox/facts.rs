@@ -4,13 +4,15 @@
 //! ages, so that the same facts asked for later are the same: then nobody is told again.
 
 mod inbox;
+mod patches;
 
 pub use inbox::{Own, Pressing};
+pub use patches::{Unlanded, Unmerged};
 
 use super::deadline::{self, Clock, at_server};
 use super::foreign;
 use super::one_line;
-use super::score::{self, Weighed};
+use super::score::{self, PatchWaits, Weighed};
 use crate::artifact::{
     AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
     PauseReason, PauseState, PauseSummary, QueryStatus,
@@ -82,6 +84,9 @@ pub struct AzollaAnswer {
     /// Of objectives of this instance: the open blockers that wait for another ticket.
     #[serde(default)]
     pub waits_for: BTreeMap<ObjectiveId, Vec<Dependency>>,
+    /// Of finished tickets of this instance: the patches that conflict with their base branch, or did not land.
+    #[serde(skip)]
+    pub patches: BTreeMap<ObjectiveId, Unlanded>,
     /// Its blueprint, if it is of this instance.
     #[serde(skip)]
     pub blueprint: Option<Arc<Blueprint>>,
@@ -135,6 +140,7 @@ const WHY_CHARS: usize = 200;
 /// not answer is kept.
 pub fn facts(told: &[AzollaAnswer], own: &Own, urgency: &[Option<Duration>; 5], now: Timestamp) -> Facts {
     let mut items: Vec<_> = inbox::candidates(own, now).into_iter().chain(inbox::held(own, now)).collect();
+    items.extend(patches::unmerged(own, now));
     items.extend(own.pressing.iter().map(|candidate| inbox::pressing(own, candidate, now)));
     let mut seen = BTreeSet::new();
     let behind = behind(told);
@@ -234,6 +240,7 @@ fn item_name(id: &ObjectiveId) -> &str {
     match id.as_str() {
         "triage" => "ticket/triage",
         "held" => "ticket/held",
+        "unmerged" => "ticket/unmerged",
         name => name,
     }
 }
@@ -307,8 +314,10 @@ fn item(
     let waits_for = told.waits_for.get(id).map_or(&[][..], Vec::as_slice);
     let blockers: Vec<_> = asks_somebody(objective, waits_for).collect();
     let ticket = |verb: &str| format!("fernery ticket {verb} {id}");
+    let unlanded = told.patches.get(id);
     let standing = TicketState {
-        unconfirmed: done,
+        unconfirmed: done && unlanded.is_none_or(|of| !of.confirmed),
+        patch: unlanded.map(|of| of.patch.clone()),
         waits_for: waits_for.to_vec(),
         question: question(objective, pause),
         for_person,
@@ -326,13 +335,7 @@ fn item(
             let (command, why) = first_step((told, own), objective);
             (command, vec![why])
         }
-        (ObjectiveStatus::Done, _) => (
-            suggested,
-            vec![format!(
-                "passed its gates and waits to be confirmed since {}",
-                minute(objective.updated_at)
-            )],
-        ),
+        (ObjectiveStatus::Done, _) => (suggested, patches::finished(&standing)),
         // It needs nobody: the other ticket stands on the page itself, if that does.
         (ObjectiveStatus::Blocked, []) if !waits_for.is_empty() && !overdue => return None,
         (ObjectiveStatus::Blocked, []) if !waits_for.is_empty() => {
@@ -384,7 +387,10 @@ fn item(
         .filter(|why| why.starts_with("gate ") || why.starts_with("not judged: "));
     match (pause.map(|pause| pause.reason), judged) {
         (Some(PauseReason::BudgetExhausted), _) => why.push("its budget is spent".to_string()),
-        (Some(PauseReason::GateFailed), Some(judged)) if !why.iter().any(|why| why.contains(judged)) => {
+        // A run that asks has stopped to ask: the question is the reason.
+        (Some(PauseReason::GateFailed), Some(judged))
+            if standing.question.is_none() && !why.iter().any(|why| why.contains(judged)) =>
+        {
             why.push(format!("its last run did not pass: {judged}"));
         }
         _ => {}
@@ -402,6 +408,7 @@ fn item(
         late,
         for_person,
         pause: pause.map(|pause| pause.reason),
+        patch: unlanded.map(|_| PatchWaits::NotLanded),
     };
     Some(Item {
         item_id: format!("{}/{}", asked.azolla_id, item_name(id)),

@@ -21,6 +21,17 @@ pub struct Weighed {
     /// Whether a person does it.
     pub for_person: bool,
     pub pause: Option<PauseReason>,
+    /// Of a finished ticket: what its patch waits for.
+    pub patch: Option<PatchWaits>,
+}
+
+/// Why a patch that passed is not on its base branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchWaits {
+    /// It conflicts, or was tried and did not land.
+    NotLanded,
+    /// Nobody has merged it.
+    NotMerged,
 }
 
 impl Weighed {
@@ -35,6 +46,7 @@ impl Weighed {
             late: false,
             for_person: false,
             pause: None,
+            patch: None,
         }
     }
 }
@@ -47,6 +59,8 @@ pub fn terms(weighed: &Weighed, now: Timestamp) -> Vec<(String, i64)> {
     let waits = match weighed.status {
         Some(New | Todo | InProgress) if weighed.for_person => ("to be done", 30),
         Some(Blocked) if weighed.one_blocker => ("needs one answer", 50),
+        _ if weighed.patch == Some(PatchWaits::NotLanded) => ("did not land", 45),
+        _ if weighed.patch == Some(PatchWaits::NotMerged) => ("to be merged", 20),
         Some(Done) => ("to be confirmed", 40),
         Some(Blocked) => ("blocked", 35),
         Some(New) => ("to be approved", 30),

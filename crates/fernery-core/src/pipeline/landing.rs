@@ -3,7 +3,7 @@
 
 use super::approval::Shown;
 use super::envelope::{Spent, exhausted};
-use super::scheduling::first_line;
+use super::scheduling::{first_line, whole_line};
 use crate::artifact::{ObjectiveId, RunId};
 use crate::blueprint::{Blueprint, Land, MergeAs};
 use crate::canonical;
@@ -102,13 +102,30 @@ pub fn sequel(
     if stopped.rework && covered && within && reworks < most {
         return Sequel::Rework(reworks + 1, most);
     }
-    let why = first_line(&stopped.why);
     Sequel::Pause(match stopped.rework {
-        true => vec![format!("fernery ticket reopen {id} --note {}", quoted(&why))],
-        false => {
-            vec![format!("Then once more: fernery ticket merge {id}"), format!("It did not land: {why}")]
-        }
+        true => vec![reopening(id, Some(&stopped.why))],
+        false => once_more(id, &stopped.why),
     })
+}
+
+/// The command that has a patch made again, with what is against it as its note.
+pub fn reopening(id: &ObjectiveId, why: Option<&str>) -> String {
+    let why = whole_line(why.unwrap_or("it conflicts with its base branch"));
+    format!("fernery ticket reopen {id} --note {}", quoted(&why))
+}
+
+/// What a person reads as the next things to do where the patch may be right, and something else was in its way.
+pub fn once_more(id: &ObjectiveId, why: &str) -> Vec<String> {
+    vec![
+        format!("It did not land: {}", first_line(why)),
+        format!("When that is mended, merge it: fernery ticket merge {id}"),
+        format!("Or let it be worked on again: {}", reopening(id, Some(why))),
+    ]
+}
+
+/// Why nothing lands on a branch that is not there.
+pub fn no_branch(repo_ref: &str, branch: &str) -> String {
+    format!("repository {repo_ref} has no branch {branch} any more")
 }
 
 /// How the patches of a blueprint come home.
@@ -194,9 +211,14 @@ mod tests {
         let Sequel::Pause(actions) = sequel(&id, &trouble, &twice, &Spent::default(), (0, true)) else {
             panic!()
         };
-        assert!(
-            actions[0].contains("ticket merge T-1") && actions[1].contains("no branch main"),
-            "{actions:?}"
+        // What is wrong, then what to do about it.
+        assert_eq!(
+            actions,
+            [
+                "It did not land: no branch main",
+                "When that is mended, merge it: fernery ticket merge T-1",
+                "Or let it be worked on again: fernery ticket reopen T-1 --note 'no branch main'",
+            ]
         );
     }
 

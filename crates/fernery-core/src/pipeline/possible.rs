@@ -3,11 +3,11 @@
 
 use super::dependency::{Dependency, asks_somebody};
 use super::judging::keep_run;
-use super::landing::{Fit, LandingState};
+use super::landing::{Fit, LandingState, once_more, reopening};
 use super::lifecycle::{Step, after};
 use super::scheduling;
 use super::waiting::Waiting;
-use crate::artifact::{BlockerId, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, PauseState, RunId};
+use crate::artifact::{BlockerId, BlockerRef, Objective, ObjectiveStatus, PauseState, RunId};
 use crate::inbox::deadline::{CANCELLED, is_cancelled};
 use crate::words;
 use std::borrow::Cow;
@@ -50,6 +50,13 @@ pub struct PatchState {
     pub why: Option<String>,
     /// Why nobody can land it now.
     pub waiting: Option<String>,
+}
+
+impl PatchState {
+    /// Whether it is known not to merge with its branch, and nobody has asked for it.
+    pub fn conflicts(&self) -> bool {
+        self.state == LandingState::Open && self.fit == Some(Fit::Conflicts)
+    }
 }
 
 /// How a ticket stands: all that decides what can be done with it. What nobody knows is left empty.
@@ -149,6 +156,11 @@ impl<'a> TicketState<'a> {
         is_cancelled(&self.objective)
     }
 
+    /// Its patch, if that is known to conflict with its base branch.
+    fn conflict(&self) -> Option<&PatchState> {
+        self.patch.as_ref().filter(|patch| patch.conflicts())
+    }
+
     fn leads(&self, step: Step) -> bool {
         after(self.objective.objective_type, self.objective.status, step).is_some()
     }
@@ -159,7 +171,6 @@ impl<'a> TicketState<'a> {
         let status = self.objective.status;
         let open = self.objective.has_open_blockers();
         let state = self.patch.as_ref().map(|patch| patch.state);
-        let conflicts = self.patch.as_ref().is_some_and(|patch| patch.fit == Some(Fit::Conflicts));
         match verb {
             Verb::Approve => self.leads(Step::Approve),
             Verb::Answer => status == Blocked && self.question.is_some() && !self.running,
@@ -173,7 +184,7 @@ impl<'a> TicketState<'a> {
                 let whole = self.approved == Approved::Valid && !self.running && !self.is_cancelled();
                 self.leads(Step::Keep) && whole && self.passed.is_some()
             }
-            Verb::Merge => status == Done && state == Some(LandingState::Open) && !conflicts,
+            Verb::Merge => status == Done && state == Some(LandingState::Open) && self.conflict().is_none(),
             Verb::Reopen => self.leads(Step::Reopen) && state != Some(LandingState::Moving),
             Verb::Cancel if status == Done => match state {
                 Some(state) => matches!(state, LandingState::Open | LandingState::Wanted),
@@ -205,14 +216,13 @@ impl<'a> TicketState<'a> {
                 [one] => (Verb::Unblock, ticket("unblock", &format!(" --blocker {}", one.blocker_id))),
                 _ => (Verb::Unblock, ticket("unblock", " --all")),
             },
+            // Whoever confirmed it first could not merge it.
+            Done if self.conflict().is_some() => {
+                (Verb::Reopen, reopening(id, self.conflict().and_then(|patch| patch.why.as_deref())))
+            }
             Done if self.unconfirmed => (Verb::Confirm, ticket("confirm", "")),
             Done if self.allows(Verb::Merge) => (Verb::Merge, ticket("merge", "")),
-            Done => {
-                let patch = self.patch.as_ref()?;
-                let conflicts = patch.state == LandingState::Open && patch.fit == Some(Fit::Conflicts);
-                conflicts
-                    .then(|| (Verb::Reopen, reopening(&self.objective.objective_id, patch.why.as_deref())))?
-            }
+            Done => return None,
         })
     }
 
@@ -232,10 +242,18 @@ impl<'a> TicketState<'a> {
             ObjectiveStatus::Todo if self.objective.has_open_blockers() => scheduling::blocked(self).actions,
             ObjectiveStatus::Todo | ObjectiveStatus::InProgress => self.waits(),
             ObjectiveStatus::Blocked => self.stopped(),
+            ObjectiveStatus::Done if self.unconfirmed && self.conflict().is_some() => {
+                let confirm = format!("Or confirm the result as it is: fernery ticket confirm {id}");
+                self.lands().into_iter().chain([confirm]).collect()
+            }
             ObjectiveStatus::Done if self.unconfirmed => {
                 let mut next = vec![format!("Check the result, and confirm it: fernery ticket confirm {id}")];
-                if self.allows(Verb::Merge) {
-                    next.push(format!("Or confirm and merge it: fernery ticket merge {id}"));
+                match self.patch.as_ref().and_then(|patch| patch.why.as_deref()) {
+                    Some(why) => next.push(format!("It does not land now: {}", scheduling::first_line(why))),
+                    None if self.allows(Verb::Merge) => {
+                        next.push(format!("Or confirm and merge it: fernery ticket merge {id}"));
+                    }
+                    None => {}
                 }
                 next.push(reopen());
                 next
@@ -294,18 +312,20 @@ impl<'a> TicketState<'a> {
         actions
     }
 
-    /// The next steps of a confirmed ticket, by where its patch stands.
+    /// Of a finished ticket: where its patch stands.
     fn lands(&self) -> Vec<String> {
         let Some(patch) = &self.patch else { return Vec::new() };
         match (patch.state, self.suggested()) {
             (state, _) if state.is_wanted() => {
                 vec![patch.waiting.clone().unwrap_or_else(|| "Nothing: it lands by itself".into())]
             }
-            (_, Some((Verb::Reopen, command))) => vec![format!("Let it be worked on again: {command}")],
-            (LandingState::Open, _) if patch.why.is_some() => {
-                self.pause.as_ref().map_or_else(Vec::new, |pause| pause.prioritized_actions.clone())
+            (_, Some((Verb::Reopen, command))) => {
+                vec![format!("It conflicts with its base branch. Let it be worked on again: {command}")]
             }
-            (_, Some((_, command))) => vec![format!("Merge it: {command}")],
+            (LandingState::Open, Some((_, command))) => match &patch.why {
+                Some(why) => once_more(&self.objective.objective_id, why),
+                None => vec![format!("Merge it: {command}")],
+            },
             _ => Vec::new(),
         }
     }
@@ -325,12 +345,6 @@ impl<'a> TicketState<'a> {
         };
         format!("{id} is {is}; possible actions: {}{next}", names.collect::<Vec<_>>().join(", "))
     }
-}
-
-/// The command that has a patch made again, with the conflict as its note.
-pub fn reopening(id: &ObjectiveId, conflict: Option<&str>) -> String {
-    let why = conflict.unwrap_or("it conflicts with its base branch").replace('\'', "’");
-    format!("fernery ticket reopen {id} --note '{why}'")
 }
 
 #[cfg(test)]

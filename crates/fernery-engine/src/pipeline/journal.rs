@@ -49,7 +49,8 @@ pub(super) fn edits(sql: &mut dyn Sql, objective_id: &str, limit: i64) -> StoreR
         .collect()
 }
 
-/// What was done to an objective by hand besides decisions, the newest 200, oldest first: edited, blocked, unblocked, cancelled.
+/// What was done to an objective besides decisions, the newest 200, oldest first: edited, blocked, unblocked, cancelled, landed, not
+/// landed.
 pub fn handled(sql: &mut dyn Sql, objective_id: &str) -> StoreResult<Vec<Entry>> {
     let rows = sql.query(include_str!("sql/journal_handled_of_subject.sql"), &[objective_id.into()])?;
     rows.iter().map(entry).collect()

@@ -6,10 +6,10 @@
 use super::inbox::queries;
 use super::objectives::ObjectiveRow;
 use super::reading::{self, Below, ObjectiveFilter};
-use super::{Sql, azollas, snoozes};
+use super::{Sql, azollas, landing, snoozes};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
-use fernery_core::artifact::{Objective, ObjectiveStatus};
+use fernery_core::artifact::{AzollaId, Objective, ObjectiveStatus};
 use fernery_core::inbox::deadline;
 use fernery_core::inbox::label::{Label, is_same};
 use std::str::FromStr;
@@ -132,6 +132,35 @@ fn in_sight(
     Ok(passing.into_iter().zip(until).filter(|(_, until)| until.is_none()).map(|(row, _)| row).collect())
 }
 
+/// The azollas that a list is of.
+fn of(sql: &mut dyn Sql, filter: &ObjectiveFilter) -> StoreResult<Vec<AzollaId>> {
+    match &filter.azolla_id {
+        Some(azolla_id) => Ok(vec![azolla_id.clone()]),
+        None => azollas::ids(sql),
+    }
+}
+
+/// Finished tickets whose patch conflicts with its branch, or did not land, the most important of each azolla first.
+pub fn unlanded(
+    sql: &mut dyn Sql,
+    filter: &ObjectiveFilter,
+    sieve: &Sieve,
+    rows: i64,
+) -> StoreResult<Vec<ObjectiveRow>> {
+    if filter.status.is_some_and(|status| status != ObjectiveStatus::Done) {
+        return Ok(Vec::new());
+    }
+    let azollas = of(sql, filter)?;
+    let mut all = Vec::new();
+    for azolla_id in azollas {
+        let stopped = landing::stopped(sql, &azolla_id, SORTED_MAX)?.into_iter().map(|(row, _)| row);
+        all.extend(stopped.filter(|row| sieve.passes(&row.objective)));
+    }
+    all.sort_by_key(|row| row.objective.importance);
+    all.truncate(usize::try_from(rows).unwrap_or(0));
+    Ok(all)
+}
+
 /// Open tickets, neither DONE nor cancelled, in this order.
 pub fn sorted(
     sql: &mut dyn Sql,
@@ -140,10 +169,7 @@ pub fn sorted(
     order: Order,
     rows: i64,
 ) -> StoreResult<Vec<ObjectiveRow>> {
-    let azollas = match &filter.azolla_id {
-        Some(azolla_id) => vec![azolla_id.clone()],
-        None => azollas::ids(sql)?,
-    };
+    let azollas = of(sql, filter)?;
     let status: Vec<ObjectiveStatus> = filter.status.into_iter().collect();
     let mut all = Vec::new();
     for azolla_id in azollas {

@@ -7,7 +7,8 @@ use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, RunId};
 use fernery_core::limits::LANDINGS_TRIED;
 use fernery_core::pipeline::waiting::HOSTED_FOR;
-use fernery_engine::pipeline::acts::Refusal;
+use fernery_engine::StoreResult;
+use fernery_engine::pipeline::acts::{Actor, Refusal};
 use fernery_engine::pipeline::claims::Claimer;
 use fernery_engine::pipeline::decisions;
 use fernery_engine::pipeline::gate_input::{Evaluated, gate_input};
@@ -19,6 +20,8 @@ use std::sync::mpsc;
 
 on_both_backends!(
     only_the_newest_patches_of_a_branch_are_tried_on_a_new_tip,
+    patches_that_wait_for_a_person_are_found_however_many_have_landed_since,
+    a_branch_that_cannot_be_looked_at_is_told_once_and_not_where_it_may_have_moved,
     who_could_land_a_patch_is_known_by_what_processes_say,
     a_run_that_passed_can_be_kept_when_what_came_after_it_did_not,
     a_landing_that_nobody_can_finish_any_more_can_be_given_up,
@@ -48,6 +51,14 @@ fn put_for(sql: &mut dyn Sql, id: &str, work: &str, branch: &str, n: i64) {
         false.into(),
     ];
     sql.query(include_str!("../../src/pipeline/sql/landing_put.sql"), &cells).expect("written");
+}
+
+/// Writes how a landing stands.
+fn write(sql: &mut dyn Sql, id: &str, how: &str) -> StoreResult<()> {
+    let statement = format!("UPDATE landings SET {how} WHERE objective_id = $1 RETURNING objective_id;");
+    // Statements live as long as the program.
+    assert_eq!(sql.query(statement.leak(), &[id.into()])?.len(), 1);
+    Ok(())
 }
 
 fn branch(name: &str) -> LandBranch {
@@ -84,6 +95,85 @@ async fn only_the_newest_patches_of_a_branch_are_tried_on_a_new_tip<B: Backend>(
         assert!(next.iter().any(|of| of.objective_id.as_str() == "main-0001"));
         assert!(!next.iter().any(|of| of.objective_id.as_str() == "main-0000"));
         assert_eq!(untried(sql, "main", ""), [], "none that was tried on this tip");
+        Ok(())
+    };
+    world.substrate.transact(look).await.expect("looked at");
+}
+
+async fn patches_that_wait_for_a_person_are_found_however_many_have_landed_since<B: Backend>() {
+    let world = World::<B>::new("").await;
+    let look = |sql: &mut dyn Sql| {
+        let a = AzollaId::stored("a");
+        let who = Actor("operator".into());
+        // (ticket, unconfirmed, what is written on its landing)
+        let mut all: Vec<(String, bool, String)> = vec![
+            ("conflicts".into(), true, "fit = 'CONFLICTS', why = 'the same lines'".into()),
+            ("stopped".into(), false, "fit = 'MERGES', why = 'gate tests'".into()),
+            ("unmerged".into(), false, "fit = 'MERGES'".into()),
+            ("untried".into(), false, "fit = NULL".into()),
+            ("unconfirmed".into(), true, "fit = 'MERGES'".into()),
+            ("wanted".into(), false, "state = 'WANTED', wanted = true, why = 'once more'".into()),
+        ];
+        all.extend((0..60).map(|n| (format!("landed-{n}"), false, "state = 'LANDED', open = false".into())));
+        for (n, (id, unconfirmed, written)) in all.iter().enumerate() {
+            let objective_id = ObjectiveId::stored(id);
+            let new = NewObjective::new(&objective_id, &a, draft("Do it"));
+            assert!(objectives::create(sql, &who, &new)?.is_ok());
+            let done = "UPDATE objectives SET status = 'DONE', unconfirmed = $2 WHERE objective_id = $1 RETURNING objective_id;";
+            assert_eq!(sql.query(done, &[id.as_str().into(), (*unconfirmed).into()])?.len(), 1);
+            put_for(sql, id, id, "main", n as i64);
+            write(sql, id, written)?;
+        }
+        let stopped = landing::stopped(sql, &a, 10)?;
+        let named: Vec<(&str, bool, Option<&str>)> = stopped
+            .iter()
+            .map(|(row, of)| (row.objective.objective_id.as_str(), of.confirmed, of.patch.why.as_deref()))
+            .collect();
+        assert_eq!(
+            named,
+            [("conflicts", false, Some("the same lines")), ("stopped", true, Some("gate tests"))]
+        );
+        assert_eq!(landing::stopped(sql, &a, 1)?.len(), 1);
+        let unmerged = landing::unmerged(sql, [&a], 1)?.expect("some");
+        assert_eq!((unmerged.first, unmerged.count), (vec![ObjectiveId::stored("unmerged")], 2));
+        assert_eq!(unmerged.since, Timestamp::from_millis(2));
+        assert_eq!(landing::unmerged(sql, [&AzollaId::stored("b")], 3)?, None);
+        // Whoever put it off does not want to see it.
+        let until = sql.calendar().after(LEASE);
+        let put = include_str!("../../src/pipeline/sql/snooze_put.sql");
+        assert_eq!(sql.query(put, &["objective".into(), "conflicts".into(), until.into()])?.len(), 1);
+        assert_eq!(landing::stopped(sql, &a, 10)?.len(), 1);
+        Ok(())
+    };
+    world.substrate.transact(look).await.expect("looked at");
+}
+
+async fn a_branch_that_cannot_be_looked_at_is_told_once_and_not_where_it_may_have_moved<B: Backend>() {
+    let world = World::<B>::with_ticket("").await.0;
+    let look = |sql: &mut dyn Sql| {
+        put_for(sql, "t", "t", "main", 1);
+        let untold = |sql: &mut dyn Sql, why: &str| landing::untold(sql, &branch("main"), why, 10);
+        let found = untold(sql, "gone")?;
+        assert_eq!(found.len(), 1);
+        assert!(landing::unreachable(sql, &found[0], "gone")?);
+        let told = landing::of(sql, &ObjectiveId::stored("t"))?.expect("a landing");
+        assert_eq!((told.why.as_deref(), told.fit, told.tip.as_str()), (Some("gone"), None, ""));
+        assert_eq!(untold(sql, "gone")?, [], "once");
+        assert_eq!(untold(sql, "another reason")?.len(), 1);
+        // It is there again: it is tried, and says so no longer.
+        let again = untried(sql, "main", "tip");
+        assert_eq!(again.len(), 1);
+        assert!(landing::tried(sql, &again[0], "tip", &landing::Tried::default())?);
+        assert_eq!(landing::of(sql, &ObjectiveId::stored("t"))?.and_then(|of| of.why), None);
+        for (stands, left) in
+            [("state = 'WANTED'", "state = 'OPEN'"), ("moved_to = 'after'", "moved_to = NULL")]
+        {
+            let seen = landing::of(sql, &ObjectiveId::stored("t"))?.expect("a landing");
+            write(sql, "t", stands)?;
+            assert_eq!(untold(sql, "gone")?, [], "{stands}");
+            assert!(!landing::unreachable(sql, &seen, "gone")?, "{stands}");
+            write(sql, "t", left)?;
+        }
         Ok(())
     };
     world.substrate.transact(look).await.expect("looked at");

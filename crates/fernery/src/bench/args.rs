@@ -93,8 +93,8 @@ pub(super) enum Group {
     Transport,
     /// Tickets from their approval through an executor that does nothing to their verdict.
     Pipeline,
-    /// From the request for the page of `fernery orient` to the page, with few and with many tickets and candidates. Only
-    /// measured if it is named.
+    /// From the request for the page of `fernery orient` to the page, with few and with many tickets and candidates; and
+    /// `fernery orient` and `fernery capture` as a person runs them. Only measured if it is named.
     Orient,
     /// The pages for people: the time of each, what open event streams cost, throughput with 50 tabs open. Only measured if it is
     /// named.
@@ -139,7 +139,7 @@ impl BenchArgs {
             Group::Worker => 2 + jobs / 15_000,
             Group::Transport => 3 + jobs / 8_000,
             Group::Pipeline => 4 + self.objectives as u64 / 5_000,
-            Group::Orient => 5 + self.objectives as u64 / 1_000,
+            Group::Orient => 10 + self.objectives as u64 / 1_000,
             Group::Pages => 40 + jobs / 5_000 + self.history as u64 / 30_000 + self.objectives as u64 / 5_000,
             Group::Agents => 1 + self.tickets as u64 / 8 + self.objects_mb as u64 / 50,
             Group::Flatness => 2 + backlog / 150_000,
@@ -158,7 +158,8 @@ impl BenchArgs {
             Group::Memory => 2,
             Group::Worker => ROUNDS + 1,
             Group::Transport => ROUNDS,
-            Group::Agents | Group::Orient => 2,
+            Group::Agents => 2,
+            Group::Orient => 4,
             Group::Pages => 4 + self.runs,
             Group::Pipeline => 2 + usize::from(self.objectives > 0),
             Group::Flatness => self.runs + usize::from(self.history > 0) + 1 + self.runs,

@@ -1,9 +1,11 @@
-//! One page over many tickets and a full inbox: how soon after it is asked for it is there, and whether that depends on how much
-//! there is.
+//! One page over many tickets and a full inbox: how soon after it is asked for it is there, whether that depends on how much there
+//! is, and how long a person waits for `fernery orient` and `fernery capture`.
 
+use super::server::Server;
+use super::wire::Wire;
 use super::{Bench, quantile};
 use crate::workers::Pipeline;
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use fernery_core::artifact::{AzollaId, CaptureId, ObjectiveId};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::pipeline::draft::Draft;
@@ -20,6 +22,11 @@ use std::time::Duration;
 const INBOX: &str = "extends = \"task_management\"\nazolla_id = \"task_management\"\n[workers.deadline_monitor]\ninterval = \"1h\"\n";
 /// Pages that are measured, one after the other; before each, something changes.
 const SAMPLES: usize = 20;
+/// Runs of a command that are not counted.
+const WARM: usize = 2;
+/// What a page, and what a capture may take, in milliseconds.
+const ORIENT_MS_MAX: f64 = 300.0;
+const CAPTURE_MS_MAX: f64 = 50.0;
 /// Objectives and captures that one transaction stores when the database is filled.
 const FILL_BATCH: usize = 500;
 /// How often a request is looked at.
@@ -54,11 +61,47 @@ impl Bench {
         self.value(self.name("objectives"), objectives as f64, "objectives")?;
         self.value(self.name("candidates"), waiting as f64, "candidates")?;
         self.value(self.name("orient_empty_p50"), quantile(&mut few, 0.5), "ms")?;
-        self.at_most("orient_p50", quantile(&mut many, 0.5), "ms", 300.0)?;
+        self.at_most("orient_p50", quantile(&mut many, 0.5), "ms", ORIENT_MS_MAX)?;
         self.value(self.name("orient_p99"), quantile(&mut many, 0.99), "ms")?;
         pipeline.stop().await;
         engine.close().await;
-        Ok(())
+        self.commands(&database).await
+    }
+
+    /// The same page as a person asks for it, and a thought that a person writes down: from the start of the command to its end,
+    /// with a server of its own on what was filled.
+    async fn commands(&mut self, database: &Database) -> Result<()> {
+        self.progress.step(&self.name("orient_command"));
+        let data = self.folder.join("orient-server");
+        std::fs::create_dir_all(&data)?;
+        let url = match database {
+            Database::Postgres(url) => url.clone(),
+            Database::Sqlite(path) => format!("sqlite:{}", path.display()),
+        };
+        let inbox = data.join("inbox.toml");
+        std::fs::write(&inbox, INBOX)?;
+        let server = Server::hosting(&data, &url, None, &[inbox]).await?;
+        let mut wire = Wire::connect(server.address, &server.operator).await?;
+        let mut orient = Vec::new();
+        for n in 0..SAMPLES + WARM {
+            // So that the page is another one.
+            let body =
+                json!({"azolla_id": "tasks", "title": format!("asked {n}"), "importance": 0, "urgency": 0});
+            let (status, said) = wire.post("/v1/objectives", body.to_string().as_bytes()).await?;
+            ensure!(status == 201, "{status}: {}", String::from_utf8_lossy(said));
+            let took = server.command_ms(&["orient"]).await?;
+            orient.extend((n >= WARM).then_some(took));
+        }
+        self.at_most("orient_command_p50", quantile(&mut orient, 0.5), "ms", ORIENT_MS_MAX)?;
+        self.value(self.name("orient_command_p99"), quantile(&mut orient, 0.99), "ms")?;
+        self.progress.step(&self.name("capture_command"));
+        let mut capture = Vec::new();
+        for n in 0..SAMPLES + WARM {
+            let took = server.command_ms(&["capture", &format!("think of {n}")]).await?;
+            capture.extend((n >= WARM).then_some(took));
+        }
+        self.at_most("capture_command_p50", quantile(&mut capture, 0.5), "ms", CAPTURE_MS_MAX)?;
+        server.stop().await
     }
 }
 

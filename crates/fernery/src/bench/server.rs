@@ -1,6 +1,7 @@
 //! The measured servers: child processes of this program, on free loopback ports, ended with the bench.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use fernery_engine::door::stop_watch;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -20,10 +21,23 @@ pub(super) struct Server {
 impl Server {
     /// `fernery up` on a database, with its data in `data`, and maybe with Redis as transport.
     pub(super) async fn up(data: &Path, database: &str, redis: Option<&str>) -> Result<Self> {
+        Self::hosting(data, database, redis, &[]).await
+    }
+
+    /// As [`Self::up`], with the azollas of these files.
+    pub(super) async fn hosting(
+        data: &Path,
+        database: &str,
+        redis: Option<&str>,
+        azollas: &[PathBuf],
+    ) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["up", "--listen", "127.0.0.1:0", "--retention", "365d", "--log-level", "warn"]);
         command.args(["--database", database]);
         command.arg("--data").arg(data);
+        for file in azollas {
+            command.arg("--azolla").arg(file);
+        }
         // Not as an argument: other processes could read the password.
         match redis {
             Some(url) => command.env("FERNERY_REDIS", url),
@@ -44,6 +58,21 @@ impl Server {
         command.args(["bench", "--serve-echo"]);
         let (child, address) = start(command).await?;
         Ok(Self { child, address, data: PathBuf::new(), operator: String::new(), worker: "none".into() })
+    }
+
+    /// How long a command takes as a person runs it, from its start to its end, in milliseconds.
+    pub(super) async fn command_ms(&self, args: &[&str]) -> Result<f64> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(args).current_dir(&self.data).env("FERNERY_DATA", &self.data).stdin(Stdio::null());
+        for other in ["FERNERY_CONFIG", "FERNERY_URL", "FERNERY_TOKEN"] {
+            command.env_remove(other);
+        }
+        let began = stop_watch();
+        let done = command.output().await.with_context(|| format!("running fernery {}", args.join(" ")))?;
+        let took = began.elapsed().as_secs_f64() * 1_000.0;
+        let said = String::from_utf8_lossy(&done.stderr);
+        ensure!(done.status.success(), "fernery {}: {}: {said}", args.join(" "), done.status);
+        Ok(took)
     }
 
     /// Resident memory in bytes.

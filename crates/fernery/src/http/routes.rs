@@ -151,6 +151,8 @@ pub static ROUTES: &[Route] = routes![
             ("search", "Only with all these words in title or acceptance criteria, in any case.", parameters::text),
             ("cancelled", "false: leave out cancelled ones.", parameters::switch),
             ("snoozed", "false: leave out those that are snoozed.", parameters::switch),
+            ("unlanded", "true: only finished ones whose patch conflicts with its branch or did not land, the most important first, \
+                without further pages.", parameters::switch),
             ("sort", "`age` if absent: newest first. `due`: the earliest due date first; `importance`: the most important first; \
                 both of at most 2000 open objectives of each azolla, without further pages.", parameters::objective_order),
             LIMIT, CURSOR],

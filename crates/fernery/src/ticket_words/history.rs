@@ -1,10 +1,11 @@
 //! What happened to a ticket, with who did it.
 
-use super::of_run;
+use super::{of_run, short};
 use fernery_client::wire::{JournalEntry, ObjectiveDetail};
 use fernery_core::Timestamp;
 use fernery_core::journal::Act;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// One thing that happened.
 pub(crate) struct Moment {
@@ -33,7 +34,9 @@ pub(crate) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
         what: "created it".into(),
         more: Vec::new(),
     }];
-    let mut confirmed = Vec::new();
+    // A person's own work is confirmed with the act that does it, and merged with the act that confirms it: of one instant, each
+    // stands after what it led to.
+    let (mut confirmed, mut merged) = (Vec::new(), Vec::new());
     for decision in &detail.decisions {
         let act = match text(decision, "kind") {
             "APPROVE" => "approved it",
@@ -46,11 +49,14 @@ pub(crate) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
         let digest = text(decision, "digest").get(..12).unwrap_or_default();
         let note = decision["note"].as_str().map_or(String::new(), |note| format!(": {note}"));
         let decided = moment(decision, text(decision, "who"), format!("{act} ({digest}…){note}"));
-        // A person's own work is confirmed with the act that does it: after what it led to.
-        let list = if act == "confirmed it" { &mut confirmed } else { &mut moments };
-        list.push(decided);
+        match text(decision, "kind") {
+            "CONFIRM" => confirmed.push(decided),
+            "MERGE" => merged.push(decided),
+            _ => moments.push(decided),
+        }
     }
-    moments.extend(detail.acts.iter().filter_map(handled));
+    let (landings, acts): (Vec<_>, Vec<_>) = detail.acts.iter().partition(|act| is_landing(act));
+    moments.extend(acts.into_iter().filter_map(handled));
     for event in &detail.events {
         let became = event["reason"].as_str().unwrap_or("waiting for the scheduler");
         moments.push(moment(event, "readiness", format!("{}: {became}", text(event, "type"))));
@@ -75,15 +81,24 @@ pub(crate) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
         judged.more = of_run(run);
         moments.push(judged);
     }
-    for pause in &detail.pauses {
+    let pauses = detail.pauses.iter().map(|pause| {
         let what = format!("paused: {}", pause.happened);
-        moments.push(Moment { at: pause.pause.created_at, who: "fernery".into(), what, more: Vec::new() });
-    }
-    moments.extend(confirmed);
+        Moment { at: pause.pause.created_at, who: "fernery".into(), what, more: Vec::new() }
+    });
+    // A patch that does not land leaves a pause, which comes after it.
+    let stopped: BTreeSet<Timestamp> = landings.iter().map(|act| act.created_at).collect();
+    let (after, before): (Vec<_>, Vec<_>) = pauses.partition(|pause| stopped.contains(&pause.at));
+    moments.extend(before.into_iter().chain(confirmed).chain(merged));
+    moments.extend(landings.into_iter().filter_map(handled).chain(after));
     moments
 }
 
-/// What somebody did to it besides deciding. What the scheduler blocks is told by its pause.
+/// What became of a merge.
+fn is_landing(act: &JournalEntry) -> bool {
+    matches!(act.act.parse(), Ok(Act::Landed | Act::NotLanded))
+}
+
+/// What was done to it besides decisions. What the scheduler blocks is told by its pause.
 fn handled(act: &JournalEntry) -> Option<Moment> {
     let why = &act.why;
     let listed = |name: &str| {
@@ -104,7 +119,73 @@ fn handled(act: &JournalEntry) -> Option<Moment> {
             let after = why["after"].as_str().map_or(String::new(), |id| format!(", for {id} is done"));
             noted(&format!("unblocked it{of}{after}: it is {status}"))
         }
+        Act::Landed => {
+            let branch = text(why, "base_branch");
+            match why["to"].as_str() {
+                Some(commit) => format!("landed on {branch} as commit {}", short(commit)),
+                None => format!("landed: {branch} has it already"),
+            }
+        }
+        Act::NotLanded => format!("did not land: {}", text(why, "why")),
         _ => return None,
     };
     Some(Moment { at: act.created_at, who: act.actor.clone(), what, more: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told(detail: Value) -> Vec<String> {
+        let objective = json!({"objective_id": "t", "azolla_id": "mec", "title": "x", "acceptance_criteria": "",
+            "objective_type": "TICKET", "status": "DONE", "importance": 2, "urgency": 2, "blocked_on": [],
+            "blocked_reason": null, "metadata": {}, "created_at": at(0), "updated_at": at(0)});
+        let mut whole = json!({"objective": objective, "unconfirmed": false, "failures": 0, "spent": {}, "approval": null,
+            "decision": null, "decisions": [], "events": [], "workorders": [], "context_snapshots": [],
+            "output_bundles": [], "runs": [], "pauses": []});
+        let (whole_fields, more) = (whole.as_object_mut().unwrap(), detail.as_object().unwrap().clone());
+        whole_fields.extend(more);
+        let mut moments = timeline(&serde_json::from_value(whole).expect("a ticket"));
+        moments.sort_by_key(|moment| moment.at);
+        moments.into_iter().map(|moment| moment.what).collect()
+    }
+
+    fn at(second: u8) -> String {
+        format!("2026-11-19T10:00:0{second}.000000Z")
+    }
+
+    fn decided(kind: &str, second: u8) -> Value {
+        json!({"kind": kind, "who": "operator", "digest": "0123456789abcdef", "note": null, "created_at": at(second)})
+    }
+
+    fn done(act: &str, second: u8, why: Value) -> Value {
+        json!({"entry_id": "e", "created_at": at(second), "actor": "landing", "act": act, "subject": "t", "why": why})
+    }
+
+    #[test]
+    fn a_merge_stands_after_the_confirmation_of_its_instant_and_what_became_of_it_after_that() {
+        let pause = json!({"objective_id": "t", "azolla_id": "mec", "reason": "GATE_FAILED",
+            "prioritized_actions": ["look"], "created_at": at(1), "happened": "its patch did not land"});
+        let said = told(json!({
+            "decisions": [decided("MERGE", 1), decided("CONFIRM", 1)],
+            "acts": [done("not_landed", 1, json!({"why": "gate tests (exit 2)"}))],
+            "pauses": [pause],
+        }));
+        let wanted = [
+            "created it",
+            "confirmed it (0123456789ab…)",
+            "asked for its merge (0123456789ab…)",
+            "did not land: gate tests (exit 2)",
+            "paused: its patch did not land",
+        ];
+        assert_eq!(said, wanted);
+        let landed = |to: Value| {
+            told(json!({"acts": [done("landed", 2, json!({"base_branch": "main", "to": to}))]}))
+                .pop()
+                .unwrap()
+        };
+        assert_eq!(landed(json!("0123456789abcdef")), "landed on main as commit 0123456789ab");
+        assert_eq!(landed(Value::Null), "landed: main has it already");
+    }
 }

@@ -36,15 +36,6 @@ pub(crate) fn open_question(of: &ObjectiveDetail) -> Option<OpenQuestion> {
     (!blocker.resolved).then_some(OpenQuestion { run_id, blocker_id, question })
 }
 
-/// The last run that passed, of a workorder that nobody cancelled.
-pub(crate) fn passed_run(of: &ObjectiveDetail) -> Option<&Value> {
-    let counts = |run: &Value| {
-        let work = of.workorders.iter().find(|work| work["work_order_id"] == run["work_order_id"]);
-        run["gate_result"] == "PASS" && work.is_none_or(|work| work["cancelled"] != true)
-    };
-    of.runs.iter().rev().find(|run| counts(run))
-}
-
 /// What was approved before, if anything was.
 pub(crate) fn approved_before(read: &ObjectiveDetail) -> Option<&Value> {
     let approves = |decision: &&Value| matches!(decision["kind"].as_str(), Some("APPROVE" | "REOPEN"));
@@ -109,6 +100,19 @@ pub(crate) fn landing_line(landing: &LandingView) -> String {
                 false => last,
             }
         }
+    }
+}
+
+/// As [`landing_line`], for a row of a list; nothing for one that nobody has tried yet.
+pub(crate) fn landing_brief(landing: &LandingView) -> Option<String> {
+    match (landing.state, landing.fit, &landing.why) {
+        (LandingState::Open, None, None) => None,
+        (LandingState::Open, Some(Fit::Merges), None) => Some(format!("merges with {}", landing.base_branch)),
+        (LandingState::Open, Some(Fit::Conflicts), _) if !landing.files.is_empty() => {
+            Some(format!("conflicts: {}", landing.files.join(", ")))
+        }
+        (LandingState::Landed, ..) => Some(format!("on {}", landing.base_branch)),
+        _ => Some(landing_line(landing)),
     }
 }
 

@@ -104,7 +104,8 @@ fn from_a_thought_to_merged_changes(more: &[&str]) {
     let refused = path.run(&["ticket", "merge", &two, "--yes"]).exits(4).stderr;
     assert!(refused.contains("main changed the same lines: greeting.txt"), "{refused}");
     let next = path.run(&["ticket", "show", &two]).exits(0).stdout;
-    assert!(next.contains(&format!("fernery ticket reopen {two} --note")), "{next}");
+    let reopen = format!("fernery ticket reopen {two} --note 'main changed the same lines: greeting.txt'");
+    assert!(next.contains(&reopen) && !next.contains("what is missing"), "{next}");
     assert_eq!(path.file("greeting.txt"), "Hello, world", "nothing was forced");
     path.run(&["ticket", "reopen", &two, "--note", "Keep the world"]).exits(0);
     path.run(&["ticket", "show", &two, "--follow"]).exits(0);

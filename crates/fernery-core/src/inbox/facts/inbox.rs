@@ -1,6 +1,6 @@
 //! What waits in the inbox itself: candidates that press, the others, and captures that are held.
 
-use super::{Item, dated, minute};
+use super::{Item, Unmerged, dated, minute};
 use crate::Timestamp;
 use crate::artifact::{AzollaId, CandidateId};
 use crate::inbox::one_line;
@@ -24,6 +24,8 @@ pub struct Own {
     pub held_recurrences: u64,
     /// Candidates that press, each of which has a line of its own.
     pub pressing: Vec<Pressing>,
+    /// Patches of this instance that a person has confirmed and nobody has merged.
+    pub unmerged: Option<Unmerged>,
     /// The repositories of this process; `None`: unknown.
     pub repos: Option<Vec<String>>,
 }
@@ -110,7 +112,7 @@ pub(super) fn held(own: &Own, now: Timestamp) -> Option<Item> {
     Some(item)
 }
 
-fn of_inbox(own: &Own, name: &str, title: String, why: String, now: Timestamp) -> Item {
+pub(super) fn of_inbox(own: &Own, name: &str, title: String, why: String, now: Timestamp) -> Item {
     let (importance, urgency) =
         (crate::inbox::triage::IMPORTANCE_DEFAULT, crate::inbox::triage::URGENCY_DEFAULT);
     Item {

@@ -27,6 +27,7 @@ pub(in crate::inbox) fn own(candidates: u64) -> Own {
         held_captures: 0,
         held_recurrences: 0,
         pressing: Vec::new(),
+        unmerged: None,
         repos: None,
     }
 }
@@ -68,7 +69,8 @@ pub(in crate::inbox) fn told(objectives: Vec<Objective>, pauses: Vec<PauseState>
         full: false,
     };
     let (clocks, foreign, waits_for) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    AzollaAnswer { asked, objectives, pauses, clocks, foreign, waits_for, blueprint: None }
+    let patches = BTreeMap::new();
+    AzollaAnswer { asked, objectives, pauses, clocks, foreign, waits_for, patches, blueprint: None }
 }
 
 fn pause(id: &str, reason: PauseReason) -> PauseState {
@@ -488,4 +490,18 @@ fn a_ticket_that_waits_for_another_one_asks_nobody_and_the_other_one_says_who_wa
         command == unblock && why.starts_with("waits for T-1, which was cancelled")
     };
     assert!(given_up.iter().find(said).is_some(), "{given_up:?}");
+}
+
+#[test]
+fn a_question_is_told_without_the_gate_that_noted_it() {
+    let asks = Objective {
+        blocked_on: vec![blocker("b1", false)],
+        blocked_reason: Some("gate outcome: the outcome is BLOCKED: which colour?".into()),
+        ..objective("T-1", ObjectiveStatus::Blocked)
+    };
+    let mut pause = pause("T-1", PauseReason::GateFailed);
+    pause.prioritized_actions = vec!["Answer it: fernery ticket answer T-1 \"…\"".into()];
+    let item = facts(&[told(vec![asks], vec![pause])], &own(0), &URGENCY, now()).items.remove(0);
+    assert_eq!(item.why, ["waits on which colour? red or blue"]);
+    assert_eq!(item.command, "fernery ticket answer T-1 \"…\"");
 }

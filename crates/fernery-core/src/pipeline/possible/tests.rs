@@ -85,6 +85,10 @@ fn what_is_possible_and_suggested_in_every_standing() {
             TicketState { patch: patch(LandingState::Open, Some(Fit::Merges)), ..unconfirmed() },
             "confirm merge reopen cancel → fernery ticket confirm T-1",
         ),
+        (
+            TicketState { patch: patch(LandingState::Open, Some(Fit::Conflicts)), ..unconfirmed() },
+            "confirm reopen cancel → fernery ticket reopen T-1 --note 'it conflicts with its base branch'",
+        ),
         (of(&done), "reopen → nothing"),
         (
             TicketState { patch: patch(LandingState::Open, None), ..of(&done) },
@@ -135,6 +139,39 @@ fn what_goes_on_only_with_a_new_approval_is_not_said_to_go_on_by_itself() {
     let said = stopped.next();
     assert_eq!(said[0], "Do b");
     assert!(said[1].ends_with("after that it is NEW, then: fernery ticket approve T-1"), "{said:?}");
+}
+
+#[test]
+fn a_patch_that_conflicts_or_did_not_land_says_so_before_anything_else() {
+    let done = ticket(ObjectiveStatus::Done, &[]);
+    let of = |unconfirmed, fit, why: &str| {
+        let patch = PatchState { why: Some(why.into()), ..patch(LandingState::Open, fit).expect("one") };
+        // The last pause is of its run, where nobody has asked for the merge.
+        let pause = paused(5, &["Look at the output and confirm it"]);
+        TicketState { unconfirmed, patch: Some(patch), pause, ..TicketState::of(&done) }.next()
+    };
+    let conflicts = of(true, Some(Fit::Conflicts), "main changed it's line");
+    assert_eq!(
+        conflicts,
+        [
+            "It conflicts with its base branch. Let it be worked on again: \
+             fernery ticket reopen T-1 --note 'main changed it'\\''s line'",
+            "Or confirm the result as it is: fernery ticket confirm T-1",
+        ]
+    );
+    assert_eq!(of(false, Some(Fit::Conflicts), "main changed it's line"), conflicts[..1]);
+    let unconfirmed = of(true, None, "no branch main");
+    assert_eq!(
+        unconfirmed[..2],
+        [
+            "Check the result, and confirm it: fernery ticket confirm T-1",
+            "It does not land now: no branch main"
+        ]
+    );
+    for fit in [None, Some(Fit::Merges)] {
+        let said = of(false, fit, "no branch main");
+        assert_eq!(said, once_more(&done.objective_id, "no branch main"), "{fit:?}");
+    }
 }
 
 #[test]

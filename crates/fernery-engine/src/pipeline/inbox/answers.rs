@@ -139,6 +139,7 @@ fn of_one(azolla_id: &AzollaId, answered: &[&Answered]) -> Option<AzollaAnswer> 
         clocks: BTreeMap::new(),
         foreign: BTreeMap::new(),
         waits_for: BTreeMap::new(),
+        patches: BTreeMap::new(),
         blueprint: None,
     };
     for Answered { query, response, .. } in answered {

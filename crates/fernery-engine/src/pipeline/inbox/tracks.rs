@@ -9,19 +9,20 @@
 
 use super::answers::{self, Answered};
 use super::manifests;
-use super::{candidates, captures, deadlines, recurrences};
+use super::{candidates, captures, deadlines, queries, recurrences};
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::azollas::{self, Registered};
 use crate::pipeline::claims;
 use crate::pipeline::issuing::{Issue, issue};
 use crate::pipeline::room::{Room, room_for_manifest, room_for_triage};
 use crate::pipeline::scheduling::{ClaimedEvent, Ids, Scheduled, close, processed};
-use crate::pipeline::{Row, Sql, Statement, after, reading};
+use crate::pipeline::{Row, Sql, Statement, after, landing, reading};
 use fernery_core::artifact::{
-    AzollaId, CaptureId, ContextSnapshot, DiazotrophType, Event, ObjectiveId, TerminalReason, WorkorderId,
+    AzollaId, CaptureId, ContextSnapshot, DiazotrophType, Event, ObjectiveId, QueryStatus, TerminalReason,
+    WorkorderId,
 };
 use fernery_core::blueprint::{Blueprint, MANIFEST_BUILDER, TRIAGE};
-use fernery_core::inbox::facts::{Facts, Own, Pressing, facts};
+use fernery_core::inbox::facts::{AzollaAnswer, Facts, Own, Pressing, facts};
 use fernery_core::inbox::question::STANDS_IN;
 use fernery_core::inbox::{Captured, Question, StandIn, deadline};
 use fernery_core::limits;
@@ -279,6 +280,31 @@ fn stand_in_for(sql: &mut dyn Sql, registered: &Registered, failed: &WorkorderId
     Ok(StandIn { maker, why: why.chars().take(300).collect() })
 }
 
+/// Tickets that the item about confirmed patches names.
+const UNMERGED_NAMED: usize = 3;
+
+/// Whether an azolla of this instance told of its objectives.
+fn tells_here(told: &AzollaAnswer) -> bool {
+    told.asked.server.is_none() && told.asked.status == QueryStatus::Ok
+}
+
+/// Adds what an azolla of this instance does not tell of finished tickets: the patches that conflict or did not land, also where
+/// their run is confirmed.
+fn not_landed(sql: &mut dyn Sql, told: &mut AzollaAnswer) -> StoreResult<()> {
+    if !tells_here(told) {
+        return Ok(());
+    }
+    let stopped = landing::stopped(sql, &told.asked.azolla_id, queries::RESULTS_MAX)?;
+    told.asked.full |= stopped.len() as i64 >= queries::RESULTS_MAX;
+    for (row, unlanded) in stopped {
+        told.patches.insert(row.objective.objective_id.clone(), unlanded);
+        if !row.unconfirmed {
+            told.objectives.push(row.objective);
+        }
+    }
+    Ok(())
+}
+
 /// The facts of a manifest: from the answers of the azollas, and from what waits in this inbox.
 fn gathered(
     sql: &mut dyn Sql,
@@ -289,7 +315,19 @@ fn gathered(
     let (blueprint, now) = (&registered.blueprint, sql.calendar());
     let (candidates, oldest_candidate) = candidates::count(sql, &blueprint.azolla_id, COUNTED_MAX)?;
     let (pending_captures, held_captures) = captures::pending(sql, &blueprint.azolla_id, COUNTED_MAX)?;
+    let mut told = answers::told(answered);
+    for told in &mut told {
+        let by = (&blueprint.azolla_id, &blueprint.urgency);
+        told.clocks = deadlines::clocks(sql, by, &told.asked.azolla_id, &told.objectives)?;
+        if told.asked.server.is_none() {
+            told.blueprint = azollas::in_force(sql, &told.asked.azolla_id)?.map(|known| known.blueprint);
+            told.waits_for = after::waits_for(sql, &told.objectives.iter().collect::<Vec<_>>())?;
+            not_landed(sql, told)?;
+        }
+    }
+    let here = told.iter().filter(|told| tells_here(told)).map(|told| &told.asked.azolla_id);
     let own = Own {
+        unmerged: landing::unmerged(sql, here, UNMERGED_NAMED)?,
         azolla_id: blueprint.azolla_id.clone(),
         candidates,
         oldest_candidate,
@@ -309,14 +347,5 @@ fn gathered(
             .collect(),
         repos: Some(repos.to_vec()),
     };
-    let mut told = answers::told(answered);
-    for told in &mut told {
-        let by = (&blueprint.azolla_id, &blueprint.urgency);
-        told.clocks = deadlines::clocks(sql, by, &told.asked.azolla_id, &told.objectives)?;
-        if told.asked.server.is_none() {
-            told.blueprint = azollas::in_force(sql, &told.asked.azolla_id)?.map(|known| known.blueprint);
-            told.waits_for = after::waits_for(sql, &told.objectives.iter().collect::<Vec<_>>())?;
-        }
-    }
     Ok(facts(&told, &own, &blueprint.urgency, now))
 }

@@ -1,16 +1,19 @@
 //! The way of a patch that passed to its base branch: one row for each ticket, of its last run.
 //!
 //! * `asking`: the row comes with a verdict that passed and goes when the ticket is reopened or cancelled; an operator wants the patch landed
+//! * `needing`: those that wait for a person
 //! * `working`: what the landing worker reads and writes
 
 mod asking;
+mod needing;
 mod working;
 
 pub use asking::{MergeOf, foreseen, merge};
 pub(super) use asking::{Passed, closed, confirmed, found, given_up, opened};
+pub use needing::{stopped, unmerged};
 pub use working::{
     Concluded, LandBranch, LandingEnd, NextLanding, Tried, branches, conclude, moving, take_next, tried,
-    untried, waits,
+    unreachable, untold, untried, waits,
 };
 
 use super::{Cell, Row, Sql, Statement, azollas, reading};

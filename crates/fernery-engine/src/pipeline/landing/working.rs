@@ -58,6 +58,35 @@ pub fn untried(sql: &mut dyn Sql, on: &LandBranch, tip: &str, limit: i64) -> Sto
     sql.query(include_str!("../sql/landings_to_try.sql"), &cells)?.iter().map(landing).collect()
 }
 
+/// Landings on a branch that nobody can look at, for this reason, and that do not say so, of the [`LANDINGS_TRIED`] newest.
+pub fn untold(sql: &mut dyn Sql, on: &LandBranch, why: &str, limit: i64) -> StoreResult<Vec<Landing>> {
+    let cells: [Cell<'_>; 6] = [
+        on.azolla_id.as_str().into(),
+        (&on.repo_ref).into(),
+        (&on.base_branch).into(),
+        why.into(),
+        LANDINGS_TRIED.into(),
+        limit.into(),
+    ];
+    sql.query(include_str!("../sql/landings_untold.sql"), &cells)?.iter().map(landing).collect()
+}
+
+/// Writes why the branch of a landing cannot be looked at. When it can, the landing is tried, and says so no longer. `false`: the
+/// landing is another one by now, or is wanted.
+pub fn unreachable(sql: &mut dyn Sql, seen: &Landing, why: &str) -> StoreResult<bool> {
+    if objectives::lock(sql, &seen.objective_id)?.is_none() {
+        return Ok(false);
+    }
+    let Some(mut landing) = locked(sql, &seen.objective_id)? else { return Ok(false) };
+    if landing.run_id != seen.run_id || landing.state != LandingState::Open || landing.moved_to.is_some() {
+        return Ok(false);
+    }
+    (landing.tip, landing.fit, landing.files) = (String::new(), None, Vec::new());
+    (landing.why, landing.tries) = (Some(why.to_string()), 0);
+    update(sql, &landing)?;
+    Ok(true)
+}
+
 /// What came of trying a candidate on a tip.
 #[derive(Clone, Debug, Default)]
 pub struct Tried {

@@ -1,6 +1,5 @@
 //! `fernery orient`: what needs you now, over all azollas, at most five things, each with the command to type.
 
-mod home;
 mod show;
 mod unmanned;
 
@@ -88,7 +87,6 @@ pub(super) async fn run(orient: Orient, client: &Client, screen: Screen) -> Outc
         return screen.line(&json_inert(&said.to_string()));
     }
     show::show(screen, &Page { manifest: &manifest, unchanged, why: orient.why })?;
-    home::show(client, screen).await?;
     unmanned::show(client, screen).await
 }
 

@@ -5,13 +5,12 @@ use crate::cli::failure::{Failure, Outcome};
 use crate::cli::ids;
 use crate::cli::run::comments_of;
 use crate::cli::screen::{Screen, counted, plain, remark};
-use crate::ticket_words::passed_run;
 use fernery_client::client::Reply;
 use fernery_client::wire::{
     ConfirmRequest, DecisionResponse, ObjectiveDetail, ObjectiveView, ReadComments, ReopenRequest,
 };
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::{Objective, ObjectiveId, ObjectiveStatus, RecordId, RunId};
+use fernery_core::artifact::{Objective, ObjectiveId, RecordId, RunId};
 use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::pipeline::dependency::{Dependency, asks_somebody};
 use fernery_engine::door;
@@ -91,22 +90,22 @@ pub(in crate::cli) async fn confirm(
         Some(run) => ids::only_run(client, run).await?,
         None => {
             let read = brief(client, id).await?;
-            let status = read.view.objective.status;
             if is_cancelled(&read.view.objective) {
                 let next = read.next.first().map(|next| plain(next)).unwrap_or_default();
                 return Err(Failure::conflict(format!("{id} is cancelled")).hint(next));
             }
-            let passed = passed_run(&read).and_then(|run| run["run_id"].as_str());
             if let Some(run) = &read.kept_run {
                 return Err(Failure::conflict(format!(
                     "{id} is BLOCKED: run {run} passed, but what came after it did not pass"
                 ))
                 .hint(format_args!("to keep that run: fernery ticket confirm {id} --run {run}")));
             }
-            let last = read.runs.last().and_then(|run| run["run_id"].as_str());
-            let last =
-                passed.filter(|_| status == ObjectiveStatus::Done).or(last).and_then(|id| id.parse().ok());
-            last.ok_or_else(|| Failure::conflict(format!("{id} is {status} and has no run to confirm")))?
+            // Where nothing can be confirmed, the server says what can be done with the last run's ticket.
+            let last = read.runs.last().and_then(|run| run["run_id"].as_str()).and_then(|id| id.parse().ok());
+            let status = read.view.objective.status;
+            read.confirms
+                .or(last)
+                .ok_or_else(|| Failure::conflict(format!("{id} is {status} and has no run to confirm")))?
         }
     };
     let body = ConfirmRequest { run_id: run_id.clone(), note, record_id: record() };

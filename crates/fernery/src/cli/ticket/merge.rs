@@ -12,8 +12,8 @@ use fernery_client::wire::{ConfirmRequest, DecisionResponse, LandRequest, Landin
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::blueprint::MergeAs;
 use fernery_core::patch;
-use fernery_core::pipeline::landing::{Fit, LandingState};
-use fernery_core::pipeline::possible::{SeenStatus, reopening};
+use fernery_core::pipeline::landing::{Fit, LandingState, reopening};
+use fernery_core::pipeline::possible::SeenStatus;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -191,22 +191,9 @@ fn stopped(id: &ObjectiveId, landing: &LandingView) -> Failure {
     }
 }
 
-/// Where a patch stands, for a row of a list; nothing for one that merges or has landed without anybody's doing.
-pub(in crate::cli) fn brief_line(landing: &LandingView) -> Option<String> {
-    match (landing.state, landing.fit) {
-        (LandingState::Open, Some(Fit::Merges)) => Some(format!("merges with {}", landing.base_branch)),
-        (LandingState::Open, None) => None,
-        (LandingState::Open, Some(Fit::Conflicts)) if !landing.files.is_empty() => {
-            Some(format!("conflicts: {}", landing.files.join(", ")))
-        }
-        (LandingState::Landed, _) => Some(format!("on {}", landing.base_branch)),
-        _ => Some(landing_line(landing)),
-    }
-}
-
 /// The commands for those who merge by hand.
 pub(in crate::cli) fn by_hand(landing: &LandingView) -> Option<String> {
-    let open = landing.state == LandingState::Open && landing.fit != Some(Fit::Conflicts);
+    let open = landing.state == LandingState::Open;
     (open && !landing.by_hand.is_empty()).then(|| landing.by_hand.join(" && "))
 }
 
@@ -214,6 +201,14 @@ pub(in crate::cli) fn by_hand(landing: &LandingView) -> Option<String> {
 pub(in crate::cli) fn after_confirm(id: &ObjectiveId, reply: &DecisionResponse) -> Outcome {
     let Some(landing) = &reply.view.landing else { return Ok(()) };
     match landing.state {
+        LandingState::Open if landing.fit == Some(Fit::Conflicts) && !landing.left_out => {
+            remark(&plain(&format!("it {}", landing_line(landing))));
+            remark(&plain(&format!("let it be worked on again: {}", reopening(id, landing.why.as_deref()))));
+        }
+        LandingState::Open if landing.why.is_some() => {
+            remark(&plain(&format!("it {}", landing_line(landing))));
+            remark(&format!("when that is mended, merge it: fernery ticket merge {id}"));
+        }
         LandingState::Open => {
             remark(&format!("to merge it: fernery ticket merge {id}"));
             if let Some(commands) = by_hand(landing) {

@@ -20,6 +20,7 @@ use super::failure::Outcome;
 use super::ids;
 use super::pages::{self, Listing};
 use super::screen::{Cell, Screen};
+use crate::ticket_words::landing_brief;
 use act::{act, record};
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{BlockRequest, NoteRequest, ObjectiveDetail, ObjectivePage, ObjectiveView};
@@ -105,7 +106,7 @@ const TICKETS: Listing<ObjectivePage> = Listing {
                 Some(waiting) if Waiting::needs_a_person(&waiting.code) => format!("{word} (waits)").into(),
                 _ => Cell::state(word),
             };
-            let landing = view.landing.as_ref().and_then(merge::brief_line);
+            let landing = view.landing.as_ref().and_then(landing_brief);
             let now = match (&view.progress, &view.waiting) {
                 (Some(progress), _) => show::doing(progress),
                 (None, _) if view.snoozed_until.is_some() => "snoozed".to_string(),

@@ -106,7 +106,7 @@ pub(in crate::cli) fn verdict(line: &str) -> Paint {
     let says = |word: &str| line.starts_with(word) || line.contains(&format!(": {word}"));
     match () {
         () if says("PASS") || says("passed its gates") => Paint::Good,
-        () if says("FAIL") || says("did not pass") => Paint::Bad,
+        () if says("FAIL") || says("did not pass") || says("did not land") => Paint::Bad,
         () => Paint::Plain,
     }
 }

@@ -9,7 +9,7 @@ use crate::http::wire::json;
 use fernery_client::wire::{LandRequest, LandingView};
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::blueprint::Land;
-use fernery_core::pipeline::landing::{ByHand, LandingState, by_hand};
+use fernery_core::pipeline::landing::{ByHand, Fit, LandingState, by_hand};
 use fernery_engine::StoreError;
 use fernery_engine::pipeline::landing::{self, Landing, MergeOf};
 use fernery_engine::pipeline::objectives::ObjectiveRow;
@@ -91,7 +91,9 @@ pub(in crate::http) fn of_page(
 }
 
 fn view(landing: &Landing, land: Land, left_out: bool) -> LandingView {
-    let by_hand = landing.candidate.as_deref().filter(|_| landing.is_open()).map(|candidate| {
+    // What keeps it from landing keeps it from being merged by hand, too.
+    let can_land = landing.is_open() && landing.why.is_none() && landing.fit != Some(Fit::Conflicts);
+    let by_hand = landing.candidate.as_deref().filter(|_| can_land).map(|candidate| {
         by_hand(ByHand {
             candidate,
             base_commit: &landing.base_commit,

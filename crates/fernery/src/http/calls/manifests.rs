@@ -23,8 +23,10 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How often a waiting call looks. A manifest takes some hundred milliseconds, and another process may make it.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often a waiting call looks: another process may make the manifest, so nothing here tells that it is there. A manifest takes
+/// a hundred milliseconds or so; each look comes an eighth later than the last, which is as much as a person waits too long.
+const LOOK_FIRST: Duration = Duration::from_millis(5);
+const LOOK_LAST: Duration = Duration::from_millis(200);
 
 /// `POST /v1/azollas/{id}/manifests`
 pub async fn request(call: Call) -> Replied {
@@ -61,6 +63,7 @@ pub async fn requested(call: Call) -> Replied {
         return Err(unknown(&call, "manifest request")());
     }
     let until = Instant::now() + wait;
+    let mut pause = LOOK_FIRST;
     loop {
         let id = call.param.clone();
         let found = call.server.engine().substrate().read(move |sql| manifests::state_of(sql, &id)).await?;
@@ -69,7 +72,8 @@ pub async fn requested(call: Call) -> Replied {
         if state.manifest.is_some() || state.failed.is_some() || left.is_zero() {
             return Reply::json(200, &state_view(state));
         }
-        sleep(left.min(LOOK_EVERY)).await;
+        sleep(left.min(pause)).await;
+        pause = (pause * 9 / 8).min(LOOK_LAST);
     }
 }
 

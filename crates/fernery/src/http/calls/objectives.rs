@@ -98,12 +98,14 @@ pub async fn list(call: Call) -> Replied {
         only_cancelled,
         snoozed: call.query.parsed("snoozed")?.unwrap_or(true),
     };
+    let unlanded = call.query.parsed("unlanded")?.unwrap_or(false);
     let order: Order = call.query.parsed("sort")?.unwrap_or(Order::Age);
     let place = Place::read(&call, format!("objectives {filter:?} {sieve:?}"))?;
     let (below, rows) = (place.below.clone(), place.rows());
     let substrate = call.server.engine().substrate();
     let found = substrate.read(move |sql| {
         let (found, next) = match order {
+            _ if unlanded => (sifting::unlanded(sql, &filter, &sieve, rows)?, None),
             Order::Age => sifting::by_age(sql, &filter, &sieve, below.clone(), rows)?,
             other => (sifting::sorted(sql, &filter, &sieve, other, rows)?, None),
         };
@@ -200,11 +202,20 @@ pub async fn read(call: Call) -> Replied {
         let acts = journal::handled(sql, id.as_str())?;
         let state = ticket_state::of(sql, &row)?.kept();
         let kept = if state.allows(Verb::Keep) { reading::passed_run(sql, &id)? } else { None };
+        let confirms = match row.objective.status {
+            ObjectiveStatus::Done => reading::passed_run(sql, &id)?.map(|run| run.record.run_id),
+            _ => None,
+        };
         let merges = if whole { landings::foreseen(sql, &row, kept.as_ref())? } else { None };
-        Ok(Some((row, in_force, (seen, until), (chain, acts), (landing, state, kept, merges))))
+        Ok(Some((row, in_force, (seen, until), (chain, acts), (landing, state, (kept, confirms), merges))))
     });
-    let (row, in_force, (seen, snoozed_until), (chain, acts), (landing, mut state, kept, merges)) =
-        found.await?.ok_or_else(unknown(&call, "ticket"))?;
+    let (
+        row,
+        in_force,
+        (seen, snoozed_until),
+        (chain, acts),
+        (landing, mut state, (kept, confirms), merges),
+    ) = found.await?.ok_or_else(unknown(&call, "ticket"))?;
     let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
     let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
     let waiting = waiting::of(call.server.engine(), &row, seen, lacks).await?;
@@ -237,6 +248,7 @@ pub async fn read(call: Call) -> Replied {
         runs: chain.runs.iter().map(|row| json!(row)).collect(),
         pauses: chain.pauses.into_iter().map(pause_view).collect(),
         kept_run: kept.map(|run| run.record.run_id),
+        confirms,
         merges,
         acts: acts.into_iter().map(handled).collect(),
         possible: possible.iter().map(ToString::to_string).collect(),

@@ -3,6 +3,7 @@
 use super::frame::Frame;
 use super::show::{Id, Line, When};
 use super::visit::{Shown, Visit};
+use crate::ticket_words::landing_brief;
 use askama::Template;
 use fernery_client::wire::{AzollaList, ObjectivePage, ObjectiveView};
 use fernery_core::artifact::ObjectiveStatus;
@@ -120,6 +121,7 @@ fn card(view: ObjectiveView) -> Card {
     let waits = view.waiting.map(|waiting| waiting.why);
     let beside = match o.status {
         ObjectiveStatus::Blocked => blocked,
+        ObjectiveStatus::Done => view.landing.as_ref().and_then(landing_brief),
         _ => doing.or(waits),
     };
     Card {
@@ -131,5 +133,34 @@ fn card(view: ObjectiveView) -> Card {
         labels: o.labels().map(Line::of).collect(),
         changed: When(o.updated_at),
         unconfirmed: view.unconfirmed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn finished(fit: Option<&str>, why: Option<&str>) -> ObjectiveView {
+        let landing = json!({"state": "OPEN", "fit": fit, "why": why, "files": [], "run_id": "r", "patch_sha256": "p",
+            "repo_ref": "app", "base_branch": "main", "base_commit": "b", "tip": "0123456789abcdef", "branch": null,
+            "merge": "ff", "commit": null, "remarks": [], "by_hand": []});
+        let objective = json!({"objective_id": "t", "azolla_id": "mec", "title": "x", "acceptance_criteria": "",
+            "objective_type": "TICKET", "status": "DONE", "importance": 2, "urgency": 2, "blocked_on": [],
+            "blocked_reason": null, "metadata": {}, "created_at": "2026-11-19T10:00:00Z",
+            "updated_at": "2026-11-19T10:00:00Z"});
+        let view = json!({"objective": objective, "unconfirmed": false, "failures": 0, "spent": {}, "landing": landing});
+        serde_json::from_value(view).expect("a ticket")
+    }
+
+    #[test]
+    fn a_finished_ticket_says_where_its_patch_is() {
+        let beside = |fit, why| card(finished(fit, why)).beside.0;
+        assert_eq!(beside(None, None), "");
+        assert_eq!(beside(Some("MERGES"), None), "merges with main");
+        for fit in [None, Some("MERGES")] {
+            assert_eq!(beside(fit, Some("gate tests (exit 2)")), "did not land: gate tests (exit 2)");
+        }
+        assert_eq!(beside(Some("CONFLICTS"), Some("the same lines")), "conflicts: the same lines");
     }
 }

@@ -8,6 +8,7 @@ use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::orientation;
+use crate::ticket_words::landing_line;
 use askama::Template;
 use fernery_client::wire::{
     AzollaList, CandidatePage, CaptureRequest, CaptureView, ManifestPage, ManifestRequest,
@@ -42,7 +43,7 @@ struct UnderWay {
     waiting: Option<Line>,
 }
 
-/// A ticket that is stuck.
+/// A ticket that is stuck, or whose patch is.
 struct Stuck {
     id: String,
     title: Line,
@@ -88,8 +89,9 @@ pub(super) async fn show(visit: Visit) -> Shown {
 }
 
 async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
-    let runs = list(visit, "IN_PROGRESS").await?;
-    let stuck = list(visit, "BLOCKED").await?;
+    let runs = list(visit, ("status", "IN_PROGRESS")).await?;
+    let blocked = list(visit, ("status", "BLOCKED")).await?;
+    let unlanded = list(visit, ("unlanded", "true")).await?;
     let inbox: CandidatePage = visit.get("/v1/candidates", &[("limit", "5")]).await?;
     let ways = Ways::new(
         "fernery capture 'buy milk tomorrow'",
@@ -101,8 +103,8 @@ async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
         frame: visit.frame("Now"),
         orientation: orientation(visit).await?,
         runs: runs.objectives.into_iter().map(under_way).collect(),
-        stuck_more: stuck.next_cursor.is_some(),
-        stuck: stuck.objectives.into_iter().map(stuck_row).collect(),
+        stuck_more: blocked.next_cursor.is_some(),
+        stuck: blocked.objectives.into_iter().chain(unlanded.objectives).map(stuck_row).collect(),
         candidates_more: inbox.next_cursor.is_some(),
         candidates: inbox.candidates.iter().map(|candidate| Line::of(&candidate.title)).collect(),
         pending: inbox.pending_captures,
@@ -112,9 +114,9 @@ async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
     visit.show_as(status, &now)
 }
 
-async fn list(visit: &Visit, status: &str) -> Result<ObjectivePage, Refused> {
+async fn list(visit: &Visit, which: (&str, &str)) -> Result<ObjectivePage, Refused> {
     let rows = ROWS.to_string();
-    let asked = [("status", status), ("cancelled", "false"), ("snoozed", "false"), ("limit", rows.as_str())];
+    let asked = [which, ("cancelled", "false"), ("snoozed", "false"), ("limit", rows.as_str())];
     visit.get("/v1/objectives", &asked).await
 }
 
@@ -130,13 +132,14 @@ fn under_way(view: ObjectiveView) -> UnderWay {
 }
 
 fn stuck_row(view: ObjectiveView) -> Stuck {
-    let objective = view.objective;
+    let (objective, landing) = (view.objective, view.landing);
     let blockers = objective.blocked_on.iter().filter(|blocker| !blocker.resolved);
     let described: Vec<&str> = blockers.map(|blocker| blocker.description.as_str()).collect();
-    let why = match (&described[..], &objective.blocked_reason) {
-        ([], Some(reason)) => reason.clone(),
-        ([], None) => "no reason is known".to_string(),
-        (all, _) => all.join("; "),
+    let why = match (&described[..], &objective.blocked_reason, &landing) {
+        (_, _, Some(landing)) => landing_line(landing),
+        ([], Some(reason), None) => reason.clone(),
+        ([], None, None) => "no reason is known".to_string(),
+        (all, _, None) => all.join("; "),
     };
     Stuck {
         id: objective.objective_id.to_string(),
@@ -297,5 +300,23 @@ mod tests {
         ] {
             assert_eq!(lead(&item(command, id)).1, path, "{command}");
         }
+    }
+
+    #[test]
+    fn a_patch_that_did_not_land_is_stuck_for_its_reason() {
+        fn finished(fit: Option<&str>, why: Option<&str>) -> ObjectiveView {
+            let landing = json!({"state": "OPEN", "fit": fit, "why": why, "files": [], "run_id": "r", "patch_sha256": "p",
+                "repo_ref": "app", "base_branch": "main", "base_commit": "b", "tip": "0123456789abcdef", "branch": null,
+                "merge": "ff", "commit": null, "remarks": [], "by_hand": []});
+            let objective = json!({"objective_id": "t", "azolla_id": "mec", "title": "x", "acceptance_criteria": "",
+                "objective_type": "TICKET", "status": "DONE", "importance": 2, "urgency": 2, "blocked_on": [],
+                "blocked_reason": null, "metadata": {}, "created_at": "2026-11-19T10:00:00Z",
+                "updated_at": "2026-11-19T10:00:00Z"});
+            let view = json!({"objective": objective, "unconfirmed": false, "failures": 0, "spent": {}, "landing": landing});
+            serde_json::from_value(view).expect("a ticket")
+        }
+        let why = |fit, why| stuck_row(finished(fit, Some(why))).why.0;
+        assert_eq!(why(Some("MERGES"), "gate tests (exit 2)"), "did not land: gate tests (exit 2)");
+        assert_eq!(why(Some("CONFLICTS"), "the same lines"), "conflicts: the same lines");
     }
 }

@@ -11,7 +11,7 @@ use fernery_core::blueprint::{Land, MergeAs};
 use fernery_core::names::showable;
 use fernery_core::pipeline::approval::Decision;
 use fernery_core::pipeline::judging::{Verdict, verdict};
-use fernery_core::pipeline::landing::{Fit, Stopped, not_looked_at};
+use fernery_core::pipeline::landing::{Fit, Stopped, no_branch, not_looked_at};
 use fernery_engine::pipeline::landing::{self, Concluded, Landing, LandingEnd, NextLanding};
 use fernery_engine::pipeline::reading;
 use fernery_engine::{StoreError, door};
@@ -148,7 +148,7 @@ impl Lander {
             )));
         }
         let Some(tip) = or_end!(repository.branch(branch).await) else {
-            let why = format!("repository {} has no branch {branch} any more", case.landing.repo_ref);
+            let why = no_branch(&case.landing.repo_ref, branch);
             return Ok(Err(Round::stopped(why, false)));
         };
         if let Some(why) = or_end!(rewritten(case, &tip).await) {

@@ -4,7 +4,8 @@ use super::candidate::make;
 use super::{Lander, TRIED_MAX};
 use crate::workers::driver::Pass;
 use crate::workers::leftovers::gate_folder;
-use fernery_core::pipeline::landing::Fit;
+use fernery_core::names::showable;
+use fernery_core::pipeline::landing::{Fit, no_branch};
 use fernery_engine::StoreError;
 use fernery_engine::pipeline::landing::{self, LandBranch, Landing, Tried};
 use fernery_exec::git::applied_patch::NotApplied;
@@ -26,14 +27,22 @@ fn untried(why: Option<String>) -> Tried {
 impl Lander {
     /// Tries those candidates on a branch that were not tried on its tip. One look at the branch, however many there are.
     pub(super) async fn try_on_tip(&self, on: &LandBranch, pass: &mut Pass) -> Result<(), StoreError> {
-        let Ok(repository) = self.repository(&on.repo_ref) else {
-            pass.count("no_repository", 1);
-            return Ok(());
+        let repository = match self.repository(&on.repo_ref) {
+            Ok(repository) => repository,
+            Err(why) => {
+                pass.count("no_repository", 1);
+                return self.tell(on, showable(&why), pass).await;
+            }
         };
         let tip = match repository.branch(&on.base_branch).await {
             Ok(Some(tip)) => tip,
-            Ok(None) | Err(_) => {
+            Ok(None) => {
                 pass.count("no_branch", 1);
+                return self.tell(on, no_branch(&on.repo_ref, &on.base_branch), pass).await;
+            }
+            // Git itself had trouble, which says nothing of the branch: the next pass looks again.
+            Err(_) => {
+                pass.count("branch_not_read", 1);
                 return Ok(());
             }
         };
@@ -52,6 +61,18 @@ impl Lander {
             pass.count(found.fit.map_or("could_not_be_tried", Fit::as_str), 1);
             let (tip, id) = (tip.clone(), landing.objective_id.clone());
             self.substrate.act(&id, move |sql| landing::tried(sql, &landing, &tip, &found)).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes on the landings of a branch why it cannot be looked at, before somebody tries to merge one.
+    async fn tell(&self, on: &LandBranch, why: String, pass: &mut Pass) -> Result<(), StoreError> {
+        let (of, reason) = (on.clone(), why.clone());
+        let untold = self.substrate.read(move |sql| landing::untold(sql, &of, &reason, TRIED_MAX)).await?;
+        pass.again |= untold.len() as i64 == TRIED_MAX;
+        for landing in untold {
+            let (id, why) = (landing.objective_id.clone(), why.clone());
+            self.substrate.act(&id, move |sql| landing::unreachable(sql, &landing, &why)).await?;
         }
         Ok(())
     }

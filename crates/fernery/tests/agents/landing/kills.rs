@@ -74,12 +74,12 @@ fn killed(step: &str, flags: &[&str]) {
     assert_eq!(journalled(&yard, "landed"), 1, "killed at {step}");
     assert_eq!(yard.server.read("/v1/journal/verify").1["fault"], Value::Null, "killed at {step}");
     let work = yard.server.data().join("work");
-    let left = || {
+    let left = || -> Vec<_> {
         let databases = fs::read_dir(&work).unwrap().flatten();
         let folders = databases.flat_map(|of| fs::read_dir(of.path()).into_iter().flatten().flatten());
-        folders.filter(|of| of.file_name().to_string_lossy().contains("-land.git")).count()
+        folders.map(|of| of.file_name()).filter(|of| of.to_string_lossy().contains("-land.git")).collect()
     };
-    let _ = eventually(|| left() == 0);
+    assert!(eventually(|| left().is_empty()), "killed at {step}: it left {:?}", left());
 }
 
 #[test]
@@ -147,6 +147,38 @@ fn campaign_a_conflict_in_the_queue_killed_at_any_step_is_worked_on_once_on_sqli
 #[test]
 fn campaign_a_conflict_in_the_queue_killed_at_any_step_is_worked_on_once_on_postgres() {
     on_postgres(&QUEUE_STEPS, killed_in_the_queue);
+}
+
+/// The steps of a confirmation that keeps an earlier run: the acts before it are the approval and the reopening.
+const KEEP_STEPS: [&str; 2] = ["act-written@3", "act-durable@3"];
+
+fn killed_while_it_keeps_a_run(step: &str, flags: &[&str]) {
+    let yard = dying(&plain(), step, flags);
+    let run = super::kept::reopen_in_vain(&yard);
+    let keep = ["ticket", "confirm", "t", "--run", &run];
+    let yard = died_of(yard, &keep, flags);
+    let seen = yard.objective("t");
+    let kept = decisions(&seen).contains(&"CONFIRM".to_string());
+    let status = if kept { "DONE" } else { "BLOCKED" };
+    assert_eq!(seen["objective"]["status"], status, "killed at {step}: all of it or nothing");
+    // Whoever got no answer asks once more.
+    yard.server.run(keep).exits(0);
+    super::merge(&yard, "t").exits(0);
+    let landed = landed(&yard, "t");
+    assert_eq!(decisions(&landed), ["APPROVE", "REOPEN", "CONFIRM", "MERGE"], "killed at {step}");
+    assert_eq!(landed["landing"]["run_id"], run.as_str(), "killed at {step}");
+    assert_eq!(git(&yard.repo(), &["show", "main:new.txt"]), "new", "killed at {step}");
+    assert_eq!((journalled(&yard, "confirmed"), journalled(&yard, "landed")), (1, 1), "killed at {step}");
+}
+
+#[test]
+fn campaign_a_run_that_is_kept_is_kept_once_whenever_the_server_is_killed_on_sqlite() {
+    on_sqlite(&KEEP_STEPS, killed_while_it_keeps_a_run);
+}
+
+#[test]
+fn campaign_a_run_that_is_kept_is_kept_once_whenever_the_server_is_killed_on_postgres() {
+    on_postgres(&KEEP_STEPS, killed_while_it_keeps_a_run);
 }
 
 /// A server that is asked to end while the branch moves lets git finish: no lock file is left, and nothing is half done.

@@ -100,53 +100,6 @@ fn on_a_base_that_went_on_one_commit_comes_on_top_or_a_merge_commit_as_the_bluep
 }
 
 #[test]
-fn a_conflict_names_the_file_stops_and_offers_one_action_that_works() {
-    let yard = Yard::open(&plain());
-    let repo = yard.repo();
-    done(&yard, "t", "mock: replace greeting.txt Hello => Goodbye");
-    commit_on_main(&repo, "greeting.txt", "Good morning\n");
-    let tip = git(&repo, &["rev-parse", "main"]);
-    fits(&yard, "t", "CONFLICTS");
-    let listed = yard.server.run(["ticket", "list"]).exits(0).stdout;
-    assert!(listed.contains("conflicts: greeting.txt"), "{listed}");
-    let page = yard.server.run(["orient"]).exits(0).stdout;
-    assert!(
-        page.contains(
-            "t conflicts: main changed the same lines: greeting.txt: fernery ticket reopen t --note"
-        ),
-        "{page}"
-    );
-    // It is told before anything is confirmed.
-    let said = merge(&yard, "t").exits(4).stderr;
-    assert!(
-        said.contains("t conflicts: main changed the same lines: greeting.txt; nothing was confirmed"),
-        "{said}"
-    );
-    assert!(
-        said.contains("fernery ticket reopen t --note 'main changed the same lines: greeting.txt'"),
-        "{said}"
-    );
-    assert_eq!(decisions(&yard.objective("t")), ["APPROVE"]);
-    yard.server.run(["ticket", "confirm", "t"]).exits(0);
-    let said = merge(&yard, "t").exits(4).stderr;
-    assert!(said.contains("did not land: main changed the same lines: greeting.txt"), "{said}");
-    assert_eq!((git(&repo, &["rev-parse", "main"]), status(&repo)), (tip, String::new()));
-    let now = yard.objective("t");
-    let pause = now["pauses"].as_array().unwrap().last().unwrap();
-    assert_eq!(pause["prioritized_actions"].as_array().map(Vec::len), Some(1), "{pause:#}");
-    let action = pause["prioritized_actions"][0].as_str().unwrap();
-    assert!(action.starts_with("fernery ticket reopen t --note '"), "{action}");
-    let words = action.strip_prefix("fernery ").unwrap();
-    let note = words.split_once("--note '").unwrap().1.trim_end_matches('\'');
-    yard.server.run(["ticket", "reopen", "t", "--note", note]).exits(0);
-    let again = yard.until("t", "worked on again", |objective| {
-        objective["context_snapshots"].as_array().is_some_and(|all| all.len() == 2)
-    });
-    let prompt = again["context_snapshots"][1]["full_prompt_text"].as_str().unwrap();
-    assert!(prompt.contains("main changed the same lines: greeting.txt"), "{prompt}");
-}
-
-#[test]
 fn what_is_there_already_is_not_merged_again_and_a_part_of_it_stops() {
     let yard = Yard::open(&plain());
     let repo = yard.repo();
@@ -165,23 +118,6 @@ fn what_is_there_already_is_not_merged_again_and_a_part_of_it_stops() {
         "{said}"
     );
     assert_eq!(git(&repo, &["rev-parse", "main~1"]), tip, "nothing was moved");
-}
-
-#[test]
-fn the_gates_judge_the_merged_files_and_not_the_patch_alone() {
-    let yard = Yard::open(&with_check("! test -f a.txt || ! test -f b.txt"));
-    let repo = yard.repo();
-    done(&yard, "t", "mock: write a.txt a");
-    commit_on_main(&repo, "b.txt", "b\n");
-    let tip = git(&repo, &["rev-parse", "main"]);
-    fits(&yard, "t", "MERGES");
-    let said = merge(&yard, "t").exits(4).stderr;
-    assert!(said.contains("merged with main at") && said.contains("gate check (exit 1)"), "{said}");
-    // The reason stays as long as the branch is where it was.
-    let page = yard.server.run(["orient"]).exits(0).stdout;
-    assert!(!page.contains("confirmed and not merged"), "{page}");
-    assert!(yard.objective("t")["landing"]["why"].as_str().unwrap().contains("gate check"));
-    assert_eq!(git(&repo, &["rev-parse", "main"]), tip);
 }
 
 #[test]
@@ -227,31 +163,6 @@ fn two_merges_at_once_both_land_one_on_top_of_the_other() {
     assert_eq!(git(&repo, &["rev-list", "--count", "main"]), "3");
     assert_eq!(git(&repo, &["show", "main:a.txt", "main:b.txt"]), "a\nb");
     assert_eq!(status(&repo), "");
-}
-
-#[test]
-fn a_deleted_candidate_is_made_again_and_a_deleted_base_is_told() {
-    let yard = Yard::open(&plain());
-    let repo = yard.repo();
-    done(&yard, "t", "mock: write new.txt new");
-    git(&repo, &["branch", "-q", "-D", "azolla/t"]);
-    git(&repo, &["reflog", "expire", "--expire=now", "--all"]);
-    git(&repo, &["gc", "-q", "--prune=now"]);
-    commit_on_main(&repo, "other.txt", "other\n");
-    fits(&yard, "t", "MERGES");
-    merge(&yard, "t").exits(0);
-    assert_eq!(git(&repo, &["show", "main:new.txt"]), "new");
-    done(&yard, "u", "mock: write u.txt u");
-    git(&repo, &["switch", "-q", "-c", "elsewhere"]);
-    git(&repo, &["branch", "-q", "-D", "main"]);
-    let said = merge(&yard, "u").exits(4).stderr;
-    assert!(said.contains("repository app has no branch main any more"), "{said}");
-    let actions =
-        yard.objective("u")["pauses"].as_array().unwrap().last().unwrap()["prioritized_actions"].clone();
-    assert!(actions[0].as_str().unwrap().contains("fernery ticket merge u"), "{actions}");
-    git(&repo, &["switch", "-q", "-c", "main"]);
-    merge(&yard, "u").exits(0);
-    assert_eq!(git(&repo, &["show", "main:u.txt"]), "u");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod kills;
 mod merges;
 mod owners;
 mod queue;
+mod told;
 mod trees;
 mod trouble;
 

@@ -55,10 +55,10 @@ fn a_conflict_in_the_queue_waits_for_a_person_and_lets_the_next_one_land() {
     );
     assert_eq!(git(&repo, &["show", "main:greeting.txt"]), "Hello\na");
     let shown = yard.server.run(["ticket", "show", "b"]).exits(0).stdout;
-    assert!(
-        shown.contains("fernery ticket reopen b --note 'main changed the same lines: greeting.txt'"),
-        "{shown}"
-    );
+    let reopen = "fernery ticket reopen b --note 'main changed the same lines: greeting.txt'";
+    assert!(shown.contains(reopen), "{shown}");
+    let page = yard.server.run(["orient"]).exits(0).stdout;
+    assert!(page.contains("its patch conflicts") && page.contains(reopen), "{page}");
 }
 
 #[test]

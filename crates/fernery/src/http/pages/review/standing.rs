@@ -84,7 +84,7 @@ pub(super) fn landing(ticket: &ObjectiveDetail, run_id: &str) -> Option<Landed> 
         good: of.state == LandingState::Landed || of.fit == Some(Fit::Merges) && !stopped,
         bad: conflicts || stopped,
         files: of.files.iter().map(Line::of).collect(),
-        by_hand: if conflicts { String::new() } else { of.by_hand.join(" && ") },
+        by_hand: of.by_hand.join(" && "),
         remarks: of.remarks.iter().map(Line::of).collect(),
         branch: Line::of(format_args!("{} of {}", of.base_branch, of.repo_ref)),
         patch_sha256: of.patch_sha256.clone(),

@@ -226,12 +226,11 @@ fn step(detail: &ObjectiveDetail) -> Option<(&'static str, String, String)> {
 
 fn can(detail: &ObjectiveDetail) -> Can {
     let finished = detail.view.objective.status == ObjectiveStatus::Done && !detail.view.unconfirmed;
-    let kept = words::passed_run(detail).and_then(|run| run["run_id"].as_str());
     Can {
         edit: detail.allows(Verb::Edit),
         block: detail.allows(Verb::Block),
         unblock: detail.allows(Verb::Unblock),
-        keep: kept.filter(|_| detail.allows(Verb::Keep)).map(str::to_string),
+        keep: detail.kept_run.as_ref().map(ToString::to_string),
         reopen: detail.allows(Verb::Reopen),
         snooze: !finished && detail.view.snoozed_until.is_none(),
         cancel: detail.allows(Verb::Cancel),
