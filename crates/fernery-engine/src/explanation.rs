@@ -61,9 +61,7 @@ impl Explanation {
         match self {
             Self::Ended(JobStatus::Succeeded) => "it has succeeded".to_string(),
             Self::Ended(JobStatus::Cancelled) => "it was cancelled".to_string(),
-            Self::Ended(JobStatus::Dead) => {
-                "it was given up, and is among the dead letters".to_string()
-            }
+            Self::Ended(JobStatus::Dead) => "it was given up, and is among the dead letters".to_string(),
             Self::Ended(status) => format!("it is {status}, and nobody holds it"),
             Self::Held { worker_id, until, expired: true, .. } => {
                 format!(

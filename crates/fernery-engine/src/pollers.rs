@@ -104,7 +104,11 @@ mod tests {
     use super::*;
 
     fn ask(worker: &str, stream: &str) -> Ask {
-        Ask { worker_id: WorkerId::new(worker).unwrap(), streams: [StreamName::stored(stream)].into(), max: 1 }
+        Ask {
+            worker_id: WorkerId::new(worker).unwrap(),
+            streams: [StreamName::stored(stream)].into(),
+            max: 1,
+        }
     }
 
     fn seen(pollers: &Pollers, now: Timestamp) -> Vec<(String, String, bool)> {

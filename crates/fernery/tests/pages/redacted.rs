@@ -41,7 +41,8 @@ async fn held(server: &TestServer, stream: &str) -> (String, Value) {
     };
     let job_id = held["job_id"].as_str().expect("an id").to_string();
     let [attempt_id, lease_token] = ["attempt_id", "lease_token"].map(|field| held[field].clone());
-    let proof = json!({ "worker_id": "w", "job_id": job_id, "attempt_id": attempt_id, "lease_token": lease_token });
+    let proof =
+        json!({ "worker_id": "w", "job_id": job_id, "attempt_id": attempt_id, "lease_token": lease_token });
     (job_id, proof)
 }
 
@@ -85,9 +86,10 @@ fn addresses(path: &str, stream: &str, jobs: &[String]) -> Vec<String> {
     let filled: Vec<String> = match path.split_once('{') {
         None => vec![path.to_string()],
         Some((_, rest)) => match rest.split_once('}').expect("closed").0 {
-            "id" | "part" | "link" => {
-                jobs.iter().map(|id| path.replace("{id}", id).replace("{part}", id).replace("{link}", id)).collect()
-            }
+            "id" | "part" | "link" => jobs
+                .iter()
+                .map(|id| path.replace("{id}", id).replace("{part}", id).replace("{link}", id))
+                .collect(),
             "name" if path.contains("/export/") => {
                 ["inbox", "journal", "azollas"].map(|part| path.replace("{name}", part)).to_vec()
             }
@@ -103,7 +105,13 @@ fn addresses(path: &str, stream: &str, jobs: &[String]) -> Vec<String> {
 }
 
 /// The routes and pages that show the secret to this token, of all that it may read.
-async fn showing(server: &TestServer, token: &str, role: Role, stream: &str, jobs: &[String]) -> BTreeSet<String> {
+async fn showing(
+    server: &TestServer,
+    token: &str,
+    role: Role,
+    stream: &str,
+    jobs: &[String],
+) -> BTreeSet<String> {
     let mut shows = BTreeSet::new();
     // What an operator may do beside reading would change the jobs.
     let read = |route: &&fernery::http::routes::Route| match route.method {
@@ -162,7 +170,10 @@ async fn viewers_read_nowhere_what_the_jobs_of_a_redacted_stream_hold(server: Te
         assert_eq!(own.json().get("redacted"), None);
         let read = server.call(&viewer, "GET", &format!("/v1/jobs/{id}?wait_ms=1"), "").await;
         assert!(!read.body.contains(SECRET), "also after waiting: {read:?}");
-        assert_eq!((&read.json()["redacted"], &read.json()["payload"]), (&json!(true), &json!({ "redacted": true })));
+        assert_eq!(
+            (&read.json()["redacted"], &read.json()["payload"]),
+            (&json!(true), &json!({ "redacted": true }))
+        );
     }
     // What a viewer works with is there.
     let dead = server.call(&viewer, "GET", &format!("/v1/jobs/{}", jobs[1]), "").await.json();
@@ -174,7 +185,10 @@ async fn viewers_read_nowhere_what_the_jobs_of_a_redacted_stream_hold(server: Te
     assert_eq!(listed["dead_letters"][0]["message"], "redacted");
     let (mut browser, site) = signed_in(&server, &viewer).await;
     let page = words(&browser.get(&site, &format!("/job/{}", jobs[1])).await.body);
-    assert!(page.contains("Viewers do not see what the jobs of this stream hold") && page.contains("E_SEEN"), "{page}");
+    assert!(
+        page.contains("Viewers do not see what the jobs of this stream hold") && page.contains("E_SEEN"),
+        "{page}"
+    );
     set(&server, "hidden", false).await;
     assert_eq!(show(&viewer, Role::Viewer).await, of_viewers);
     server.stop().await;
@@ -183,7 +197,10 @@ async fn viewers_read_nowhere_what_the_jobs_of_a_redacted_stream_hold(server: Te
 async fn a_stream_is_set_before_its_first_job_and_shown_again(server: TestServer) {
     set(&server, "pay%2Froll", true).await;
     let read = server.get("/v1/streams/pay%2Froll").await.json();
-    assert_eq!((&read["stream"], &read["redact"], &read["depth"]), (&json!("pay/roll"), &json!(true), &json!(0)));
+    assert_eq!(
+        (&read["stream"], &read["redact"], &read["depth"]),
+        (&json!("pay/roll"), &json!(true), &json!(0))
+    );
     // Sent again it is as it was; a field that is absent stays.
     set(&server, "pay%2Froll", true).await;
     let same = server.call(&server.operator, "PUT", "/v1/streams/pay%2Froll", "{}").await;

@@ -18,8 +18,8 @@ use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadGroups,
     DeadLetter, Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Keep,
     LivingProcess, Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report,
-    RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamChange, StreamCounts, StreamView, Streams, TokenRow, Tokens,
-    Transactions,
+    RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamChange, StreamCounts, StreamView, Streams,
+    TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION,
-    REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
+    LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, Response, StatusCode};
 use std::io::Write;
@@ -122,11 +122,9 @@ impl PageReply {
         if let Some(after) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from_static(after));
         }
-        for (name, text) in [
-            (LOCATION, self.location),
-            (SET_COOKIE, self.cookie),
-            (CONTENT_DISPOSITION, self.disposition),
-        ] {
+        for (name, text) in
+            [(LOCATION, self.location), (SET_COOKIE, self.cookie), (CONTENT_DISPOSITION, self.disposition)]
+        {
             if let Some(value) = text.and_then(|text| HeaderValue::from_str(&text).ok()) {
                 headers.insert(name, value);
             }

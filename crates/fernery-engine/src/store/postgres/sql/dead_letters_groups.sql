@@ -6,7 +6,8 @@ WITH newest AS MATERIALIZED (
     ORDER BY buried_at DESC, job_id DESC
     LIMIT $1
 ), counted AS (
-    SELECT stream, code, count(*) AS jobs, min(buried_at) AS oldest_at, array_agg((extract(epoch FROM buried_at) * 1000)::bigint) AS died_at
+    SELECT stream, code, count(*) AS jobs, min(buried_at) AS oldest_at,
+           array_agg((extract(epoch FROM buried_at) * 1000)::bigint) AS died_at
     FROM newest
     GROUP BY stream, code
 ), ranked AS (

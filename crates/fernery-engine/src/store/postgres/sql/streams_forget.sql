@@ -1,4 +1,6 @@
--- Forgets up to $2 streams that hold nothing, are not paused, hide nothing from viewers (their next job is to be hidden too) and have not changed for $1 ms. Those of workorders stay: their jobs do. A count that is appended at the same moment makes the stream anew when it is folded.
+-- Forgets up to $2 streams that hold nothing, are not paused, hide nothing from viewers (their next job is to be hidden too) and
+-- have not changed for $1 ms. Those of workorders stay: their jobs do. A count that is appended at the same moment makes the
+-- stream anew when it is folded.
 -- Streams of workorders: the rule is StreamName::is_workorders in fernery-core.
 DELETE FROM fernery.streams WHERE name IN (
     SELECT s.name FROM fernery.streams s

@@ -16,7 +16,8 @@ pub(in crate::http::pages) async fn show(visit: Visit) -> Shown {
         _ => None,
     };
     let Some(found) = found else {
-        let detail = "there is no such document: ask for part=payload, or for part=result of a job that succeeded";
+        let detail =
+            "there is no such document: ask for part=payload, or for part=result of a job that succeeded";
         return Err(Refusal::new(Code::NotFound, detail));
     };
     // An id and a word of ours: nothing in the name needs quoting.

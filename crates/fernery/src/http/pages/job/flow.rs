@@ -102,14 +102,14 @@ impl Flow {
             1 => "A worker claimed it once.".to_string(),
             n => format!("Workers claimed it {n} times."),
         }];
-        let attempts = |n: usize| if n == 1 { "1 attempt".to_string() } else { format!("{n} attempts") };
+        let times = |n: usize| if n == 1 { "once".to_string() } else { format!("{n} times") };
         for branch in self.branches.iter().filter(|branch| branch.count > 0) {
-            let what = match branch.name {
-                "lost" => "lost: the worker was not heard any more",
-                "given back" => "given back by the worker, unfinished",
-                "timed out" => "out of time",
-                "cancelled" => "cancelled",
-                _ => "failed",
+            let (what, why) = match branch.name {
+                "lost" => ("Lost", ": its worker was not heard any more"),
+                "given back" => ("Given back", " by its worker, unfinished"),
+                "timed out" => ("Out of time", ""),
+                "cancelled" => ("Cancelled", " while it ran"),
+                _ => ("Failed", ""),
             };
             let then = match (branch.on, branch.leads) {
                 (true, Leads::ToReady) => "; it waited in line again at once",
@@ -117,7 +117,7 @@ impl Flow {
                 (true, Leads::ToScheduled) => "; it was tried again later",
                 _ => "",
             };
-            said.push(format!("{} {what}{then}.", attempts(branch.count)));
+            said.push(format!("{what} {}{why}{then}.", times(branch.count)));
         }
         if self.branches.iter().any(|branch| branch.name == "dead" && branch.on) {
             said.push("It had failed as often as it may, and was started over.".to_string());
@@ -142,7 +142,13 @@ const FIRST: usize = 72;
 const STEP: usize = 32;
 
 /// A box around its name.
-fn node(f: &mut Formatter<'_>, at: (usize, usize, usize), name: &str, count: usize, class: &str) -> fmt::Result {
+fn node(
+    f: &mut Formatter<'_>,
+    at: (usize, usize, usize),
+    name: &str,
+    count: usize,
+    class: &str,
+) -> fmt::Result {
     let (x, y, width) = at;
     let times = if count > 0 { format!(" × {count}") } else { String::new() };
     write!(
@@ -210,7 +216,9 @@ impl Display for Flow {
             };
             arrow(f, &format!("M222 {y}H{x}V35"), (x, 33), "up", branch.on)?;
         }
-        for (x, y, text) in [(196, 124, "at once"), (148, 188, "started over"), (56, 226, "tried again later")] {
+        for (x, y, text) in
+            [(196, 124, "at once"), (148, 188, "started over"), (56, 226, "tried again later")]
+        {
             let anchor = if x == 56 { "start" } else { "end" };
             write!(f, "<text class=\"along\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{text}</text>")?;
         }

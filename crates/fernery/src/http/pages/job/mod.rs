@@ -14,10 +14,10 @@ use super::visit::{Shown, Visit, api, link};
 use crate::when;
 use askama::Template;
 use document::Document;
-use flow::Flow;
 use fernery_client::wire::{AttemptDetail, ExplainResponse, JobDetail};
 use fernery_core::{JobStatus, Progress};
 use fernery_engine::door;
+use flow::Flow;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
