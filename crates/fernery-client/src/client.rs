@@ -13,7 +13,7 @@ use crate::wire::{
     BatchResponse, CancelRequest, CancelResponse, ClaimManyRequest, ClaimManyResponse, DeadLetterPage,
     DeadLetterRequest, DeadLetterResponse, EnqueueManyResponse, EnqueueRequest, EnqueuedJob, ExplainResponse,
     Health, ItemAnswer, JobDetail, JobPage, NewTokenRequest, NewTokenResponse, Problem, ProcessList,
-    RetryResponse, StreamDetail, StreamList, TokenInfo, TokenList, WhoAmI,
+    RetryResponse, StreamDetail, StreamList, StreamSettings, TokenInfo, TokenList, WhoAmI,
 };
 use bytes::Bytes;
 use fernery_core::{JobId, StreamName, limits, percent};
@@ -186,7 +186,7 @@ impl Client {
             .uri(format!("{}{path}", self.base))
             .header(header::ACCEPT, "application/json, application/problem+json")
             .header(header::USER_AGENT, concat!("fernery/", env!("CARGO_PKG_VERSION")));
-        if method == Method::POST || method == Method::PATCH {
+        if matches!(method, Method::POST | Method::PATCH | Method::PUT) {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         if let Some(bearer) = &self.bearer {
@@ -259,6 +259,12 @@ impl Client {
     pub async fn patch<T>(&self, path: &str, body: &impl Serialize) -> Result<Reply<T>, ClientError> {
         let body = serde_json::to_vec(body).map_err(|e| ClientError::BadRequest(e.to_string()))?;
         self.call(Method::PATCH, path, body.into(), Duration::ZERO).await
+    }
+
+    /// Sends a PUT to a path of the interface.
+    pub async fn put<T>(&self, path: &str, body: &impl Serialize) -> Result<Reply<T>, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|e| ClientError::BadRequest(e.to_string()))?;
+        self.call(Method::PUT, path, body.into(), Duration::ZERO).await
     }
 
     async fn act<T>(&self, path: String) -> Result<Reply<T>, ClientError> {
@@ -381,6 +387,15 @@ impl Client {
     ) -> Result<Reply<StreamDetail>, ClientError> {
         let act = if paused { "pause" } else { "resume" };
         self.act(format!("/v1/streams/{}/{act}", percent::encode(stream.as_str()))).await
+    }
+
+    /// Sets a stream; what is `None` stays as it is.
+    pub async fn set_stream(
+        &self,
+        stream: &StreamName,
+        settings: &StreamSettings,
+    ) -> Result<Reply<StreamDetail>, ClientError> {
+        self.put(&format!("/v1/streams/{}", percent::encode(stream.as_str())), settings).await
     }
 
     /// Makes a token.

@@ -12,6 +12,8 @@ pub const STREAMS_MAX: usize = 10_000;
 pub const STREAMS_OF_TOKEN_MAX: usize = 1_000;
 /// Streams that have lines of their own in the metrics; the others are summed.
 pub const METRICS_STREAMS_MAX: usize = 500;
+/// Workers that a process remembers for having asked it for jobs; of more, those that were silent for longest are forgotten.
+pub const POLLERS_MAX: usize = 1_000;
 /// An empty stream is forgotten so long after the last of its jobs has been dropped by retention.
 pub const STREAM_FORGOTTEN: Duration = Duration::from_secs(3600);
 /// Streams that one claim may name.

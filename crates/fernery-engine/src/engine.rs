@@ -6,6 +6,7 @@ use crate::door;
 use crate::error::{StoreError, StoreResult};
 use crate::explanation::Explanation;
 use crate::pipeline::Substrate;
+use crate::pollers::{Poller, Pollers};
 use crate::signals::Signals;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
@@ -84,6 +85,7 @@ struct Inner {
     store: Arc<dyn Store>,
     signals: Arc<Signals>,
     settings: EngineSettings,
+    pollers: Pollers,
     draining: AtomicBool,
     loops: std::sync::Mutex<Vec<JoinHandle<()>>>,
 }
@@ -108,6 +110,7 @@ impl Engine {
                 store,
                 signals,
                 settings,
+                pollers: Pollers::default(),
                 draining: AtomicBool::new(false),
                 loops: std::sync::Mutex::default(),
             }),
@@ -148,6 +151,7 @@ impl Engine {
             return Ok(Vec::new());
         }
         parking.polled(&ask.streams, door::wall_clock());
+        let _asking = self.inner.pollers.asks(&ask);
         let deadline = Instant::now() + wait;
         let claimed = self.store().claim(ask.clone()).await?;
         if !claimed.is_empty() || wait.is_zero() {
@@ -236,6 +240,11 @@ impl Engine {
     /// When somebody last asked for jobs of a stream, as far as this process knows.
     pub fn last_polled(&self, stream: &StreamName) -> Option<Timestamp> {
         self.inner.signals.parking.last_polled(stream, door::wall_clock())
+    }
+
+    /// The workers that asked this process for jobs a short while ago, by name.
+    pub fn pollers(&self) -> Vec<Poller> {
+        self.inner.pollers.heard(door::wall_clock())
     }
 
     /// Waits until the store has failed for good: the process must be started anew.

@@ -59,7 +59,10 @@ impl Explanation {
     /// A sentence for people.
     pub fn sentence(&self, stream: &StreamName) -> String {
         match self {
-            Self::Ended(status) => format!("it has ended: {status}"),
+            Self::Ended(JobStatus::Succeeded) => "it has succeeded".to_string(),
+            Self::Ended(JobStatus::Cancelled) => "it was cancelled".to_string(),
+            Self::Ended(JobStatus::Dead) => "it was given up, and is among the dead letters".to_string(),
+            Self::Ended(status) => format!("it is {status}, and nobody holds it"),
             Self::Held { worker_id, until, expired: true, .. } => {
                 format!(
                     "worker {worker_id} held it until {until}; the next claim or the reaper takes it back"

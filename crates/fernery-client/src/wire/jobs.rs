@@ -273,6 +273,10 @@ pub struct JobDetail {
     pub timeout_seconds: Option<u64>,
     /// It is to be cancelled.
     pub cancel_requested: bool,
+    /// What the job holds is hidden from you: an operator has set `redact` for its stream. Payload, result, what errors say and notes
+    /// of progress are replaced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
 }
 
 /// A job that a worker holds now.

@@ -66,7 +66,8 @@ pub struct DeadLetterInfo {
     pub reason: String,
     /// The code of the last error.
     pub code: String,
-    /// What the last error says, shortened to 200 characters; absent where it says nothing.
+    /// What the last error says, shortened to 200 characters; absent where it says nothing, `redacted` where its stream hides it
+    /// from you.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -90,6 +91,37 @@ pub struct DeadLetterGroup {
     pub oldest_at: Timestamp,
     /// The one that died last.
     pub newest: DeadLetterInfo,
+    /// When they died, if a `range` was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deaths: Option<DeathStats>,
+}
+
+/// When the jobs of a group died, within a range of time that ends now. Only jobs that are dead still are counted.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeathStats {
+    /// The range.
+    #[schemars(with = "schema::Range")]
+    pub range: StatsRange,
+    /// How long one point is.
+    #[schemars(with = "schema::Number")]
+    pub point_ms: u64,
+    /// Its beginning.
+    #[schemars(with = "schema::Instant")]
+    pub since: Timestamp,
+    /// How many died within it.
+    pub total: u64,
+    /// The points in which any died, oldest first.
+    pub points: Vec<DeathPoint>,
+}
+
+/// How many jobs died within a span of time.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeathPoint {
+    /// Its beginning.
+    #[schemars(with = "schema::Instant")]
+    pub at: Timestamp,
+    /// How many they are.
+    pub dead: u64,
 }
 
 /// DEAD jobs by stream and error code, the group with the newest death first.
@@ -99,6 +131,10 @@ pub struct DeadLetterGroups {
     pub groups: Vec<DeadLetterGroup>,
     /// How many of the newest deaths were looked at: at most 2000.
     pub looked_at: u64,
+    /// When the first of these was: what died before is not counted. Absent where all were looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Instant>")]
+    pub looked_from: Option<Timestamp>,
     /// Whether there are more dead jobs, or more groups.
     pub more: bool,
 }
@@ -164,6 +200,9 @@ pub struct StreamDetail {
     pub stream: StreamName,
     /// It is paused: nobody can claim from it.
     pub paused: bool,
+    /// Viewers do not see what its jobs hold.
+    #[serde(default)]
+    pub redact: bool,
     /// Queued jobs: ready and scheduled.
     pub depth: i64,
     /// Claimable now.
@@ -187,6 +226,16 @@ pub struct StreamDetail {
     /// What happened in it within a `range`, if one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<StreamStats>,
+}
+
+/// Sets a stream. Absent fields stay unchanged.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StreamSettings {
+    /// Hide from viewers what its jobs hold: payloads, results, what errors say and notes of progress. Operators and the producer of a
+    /// job still see them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redact: Option<bool>,
 }
 
 /// What happened in a stream within a range of time that ends now. What happened in the last seconds may be missing.

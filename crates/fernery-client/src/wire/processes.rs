@@ -1,7 +1,7 @@
 //! The processes that serve one database.
 
 use super::schema;
-use fernery_core::Timestamp;
+use fernery_core::{StreamName, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,4 +47,26 @@ pub struct ProcessInfo {
 pub struct ProcessList {
     /// The processes.
     pub processes: Vec<ProcessInfo>,
+}
+
+/// A worker that asked this process for jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PollerInfo {
+    /// The worker.
+    pub worker_id: String,
+    /// The streams that it asked for last, in its order.
+    #[schemars(with = "Vec<schema::Stream>")]
+    pub streams: Vec<StreamName>,
+    /// When this process last heard a claim of it begin or end.
+    #[schemars(with = "schema::Instant")]
+    pub heard_at: Timestamp,
+    /// Whether a claim of it waits for a job now.
+    pub waiting: bool,
+}
+
+/// The workers that asked this process for jobs in the last 10 minutes, by name. Other processes have others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PollerList {
+    /// The workers; at most 1000: of more, those that were silent for longest are forgotten.
+    pub pollers: Vec<PollerInfo>,
 }

@@ -64,8 +64,8 @@ pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
 pub use stats::{Stats, StatsBatch, StreamHistory, UnwrittenStats};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
-    AttemptView, Cursor, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamCounts, StreamLimits,
-    StreamView, StreamsOpened,
+    AttemptView, Cursor, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamChange, StreamCounts,
+    StreamLimits, StreamView, StreamsOpened,
 };
 
 /// What every store is told when it is opened.
@@ -259,13 +259,17 @@ pub trait Streams: Send + Sync {
     ) -> StoreResult<StreamsOpened> {
         Ok(StreamsOpened::Yes)
     }
-    /// Forgets up to `limit` streams that are empty, not paused, and unchanged for `age`.
+    /// Forgets up to `limit` streams that are empty, not paused, not redacted, and unchanged for `age`.
     async fn forget_streams(&self, _age: Duration, _limit: usize) -> StoreResult<Pass> {
         Ok(Pass::default())
     }
     /// Stops or allows claims from a stream; `false` if it was never used. Each backend has its own verb: SQLite's writer
     /// keeps the paused streams in memory, PostgreSQL finds new streams in counts that are not folded yet.
     async fn set_paused(&self, name: StreamName, paused: bool) -> StoreResult<bool>;
+    /// Changes what is set for a stream. Makes it if it is not there, so that this can be done before its first job.
+    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()>;
+    /// Those of these streams whose jobs hold what viewers do not see.
+    async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>>;
     /// Which of these streams have a job that can be claimed.
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>>;
 }

@@ -67,6 +67,8 @@ pub struct DeadGroup {
     pub oldest_at: Timestamp,
     /// How many they are.
     pub jobs: u64,
+    /// When each of them died, oldest first.
+    pub died_at: Vec<Timestamp>,
 }
 
 /// Dead jobs by what they died of.
@@ -76,4 +78,6 @@ pub struct DeadGroups {
     pub groups: Vec<DeadGroup>,
     /// How many of the newest deaths were looked at.
     pub looked_at: u64,
+    /// When the first of these was: what died before is not in the groups.
+    pub looked_from: Option<Timestamp>,
 }

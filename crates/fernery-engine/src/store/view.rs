@@ -217,6 +217,15 @@ pub struct StreamView {
     pub oldest_ready_at: Option<Timestamp>,
     /// Whether nobody may claim from it.
     pub paused: bool,
+    /// Whether viewers do not see what its jobs hold.
+    pub redact: bool,
+}
+
+/// What is to be set for a stream; what is `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamChange {
+    /// Whether viewers do not see what its jobs hold.
+    pub redact: Option<bool>,
 }
 
 /// How many streams there may be before another one can be opened.

@@ -405,9 +405,14 @@ async fn dead_jobs_are_grouped_by_stream_and_code<B: Backend>() {
     let oldest = all_dead(store, DeadFilter { job_ids: vec![first], ..DeadFilter::default() }).await;
     assert_eq!(mail.oldest_at, oldest[0].buried_at);
     assert!(mail.newest.error.is_some(), "{mail:?}");
+    assert_eq!(mail.died_at, [mail.oldest_at, mail.newest.buried_at], "oldest first");
+    assert_eq!(groups.groups[1].died_at, [groups.groups[1].newest.buried_at]);
+    assert_eq!(groups.looked_from, Some(mail.oldest_at));
     // However many are dead, only the newest deaths are looked at.
     let few = store.dead_groups(2, 10).await.expect("read");
     assert_eq!((seen(&few)[0].2, few.looked_at), (1, 2));
+    assert_eq!(few.groups[0].died_at, [mail.newest.buried_at]);
+    assert_eq!(few.looked_from, Some(groups.groups[1].oldest_at), "the older one was not looked at");
     let one = store.dead_groups(100, 1).await.expect("read");
     assert_eq!((one.groups.len(), one.looked_at), (1, 3));
 }

@@ -3,24 +3,29 @@
 use crate::support::backend::{Backend, settings};
 use crate::support::singly::*;
 use fernery_core::StreamName;
-use fernery_engine::store::{Pass, Store, StreamCounts, StreamLimits, StreamsOpened};
+use fernery_engine::store::{Pass, Store, StreamChange, StreamCounts, StreamLimits, StreamsOpened};
 use std::time::Duration;
 
-on_every_backend!(streams_are_listed_in_pages_by_name);
+on_every_backend!(
+    streams_are_listed_in_pages_by_name,
+    a_setting_is_there_before_the_first_job_and_stays_until_it_is_changed
+);
 // The model lets everything in and forgets nothing.
 on_backend!(
     limited_on_sqlite,
     Sqlite,
     no_more_streams_are_opened_than_there_may_be,
     streams_that_are_opened_at_once_are_counted_once_each,
-    an_empty_stream_is_forgotten_and_no_other
+    an_empty_stream_is_forgotten_and_no_other,
+    a_stream_that_hides_its_jobs_is_not_forgotten
 );
 on_backend!(
     limited_on_postgres,
     Postgres,
     no_more_streams_are_opened_than_there_may_be,
     streams_that_are_opened_at_once_are_counted_once_each,
-    an_empty_stream_is_forgotten_and_no_other
+    an_empty_stream_is_forgotten_and_no_other,
+    a_stream_that_hides_its_jobs_is_not_forgotten
 );
 
 async fn names(store: &dyn Store, after: Option<&str>, limit: usize) -> Vec<String> {
@@ -124,4 +129,56 @@ async fn an_empty_stream_is_forgotten_and_no_other<B: Backend>() {
     assert_eq!(store.stream(stream("done")).await, Ok(None));
     enqueue(store, job_on("done")).await;
     assert_eq!(counts(store, "done").await, StreamCounts { ready: 1, ..StreamCounts::default() });
+}
+
+const HIDDEN: StreamChange = StreamChange { redact: Some(true) };
+const SHOWN: StreamChange = StreamChange { redact: Some(false) };
+
+async fn redacts(store: &dyn Store, name: &str) -> Option<bool> {
+    store.stream(stream(name)).await.expect("read").map(|view| view.redact)
+}
+
+async fn a_setting_is_there_before_the_first_job_and_stays_until_it_is_changed<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    enqueue(store, job_on("plain")).await;
+    for _ in 0..2 {
+        store.set_stream(stream("new"), HIDDEN).await.expect("set");
+    }
+    assert_eq!((redacts(store, "new").await, redacts(store, "plain").await), (Some(true), Some(false)));
+    assert_eq!(counts(store, "new").await, StreamCounts::default());
+    // Neither jobs nor another setting change it.
+    enqueue(store, job_on("new")).await;
+    store.tidy().await.expect("tidied");
+    assert_eq!(store.set_paused(stream("new"), true).await, Ok(true));
+    store.set_stream(stream("new"), StreamChange::default()).await.expect("nothing to set");
+    let view = store.stream(stream("new")).await.expect("read").expect("there");
+    assert!((view.redact, view.paused, view.counts.ready) == (true, true, 1), "{view:?}");
+    // Of one that has jobs already, folded or not.
+    store.set_stream(stream("plain"), HIDDEN).await.expect("set");
+    assert_eq!(counts(store, "plain").await, StreamCounts { ready: 1, ..StreamCounts::default() });
+    let asked = ["unknown", "plain", "new"].map(stream).to_vec();
+    let mut found = store.redacting(asked.clone()).await.expect("read");
+    found.sort();
+    assert_eq!(found, ["new", "plain"].map(stream));
+    store.set_stream(stream("plain"), SHOWN).await.expect("set");
+    assert_eq!(store.redacting(asked).await, Ok(vec![stream("new")]));
+    assert_eq!(store.redacting(Vec::new()).await, Ok(Vec::new()));
+}
+
+/// A forgotten setting would show its next job.
+async fn a_stream_that_hides_its_jobs_is_not_forgotten<B: Backend>() {
+    let backend = B::open(settings()).await;
+    let store = &*backend.store();
+    store.set_stream(stream("hidden"), HIDDEN).await.expect("set");
+    let done = enqueue_and_claim(store, job_on("hidden")).await;
+    complete(store, proof(&done)).await;
+    store.tidy().await.expect("tidied");
+    backend.advance(Duration::from_secs(10)).await;
+    let age = Duration::from_secs(5);
+    assert_eq!(store.forget_streams(age, 10).await, Ok(Pass { moved: 0, full: false }));
+    assert_eq!(redacts(store, "hidden").await, Some(true));
+    store.set_stream(stream("hidden"), SHOWN).await.expect("set");
+    assert_eq!(store.forget_streams(age, 10).await, Ok(Pass { moved: 1, full: false }));
+    assert_eq!(redacts(store, "hidden").await, None);
 }

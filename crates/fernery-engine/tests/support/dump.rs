@@ -112,8 +112,9 @@ where
 }
 
 fn stream_text(stream: &StreamView, naming: &dyn Naming) -> String {
-    let StreamView { name, counts, oldest_ready_at, paused } = stream;
-    format!("stream {name} {counts:?} oldest {} paused {paused}", optional(*oldest_ready_at, naming))
+    let StreamView { name, counts, oldest_ready_at, paused, redact } = stream;
+    let oldest = optional(*oldest_ready_at, naming);
+    format!("stream {name} {counts:?} oldest {oldest} paused {paused} redact {redact}")
 }
 
 fn letter_text(letter: &DeadLetter, naming: &dyn Naming) -> String {

@@ -121,7 +121,9 @@ pub static ROUTES: &[Route] = routes![
             ("before", "Only jobs that died before this time.", parameters::instant), LIMIT, CURSOR],
         errors: &[Code::BadCursor];
     GET "/v1/dlq/groups", READERS, "Group the newest 2000 DEAD jobs by stream and error code.",
-        BodyRule::None, [200 of::<wire::DeadLetterGroups>], dlq::groups;
+        BodyRule::None, [200 of::<wire::DeadLetterGroups>], dlq::groups,
+        query: &[("range", "Also tell when they died within this time: `1h` by the minute, `24h` by 15 minutes, `7d` by 2 hours.",
+            parameters::stats_range)];
     POST "/v1/dlq/redrive", OPERATOR, "Retry the matching DEAD jobs from the beginning.",
         BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive,
         errors: &[Code::Conflict];
@@ -134,6 +136,9 @@ pub static ROUTES: &[Route] = routes![
     GET "/v1/streams/{name}", READERS, "Read a stream's counts. A `/` in its name is written %2F.",
         BodyRule::None, [200 of::<wire::StreamDetail>], streams::read, param: parameters::stream_name,
         query: &[RANGE], errors: &[Code::NotFound];
+    PUT "/v1/streams/{name}", OPERATOR, "Set a stream: whether viewers see what its jobs hold. It need not have had a job yet.",
+        BodyRule::Json(of::<wire::StreamSettings>), [200 of::<wire::StreamDetail>], streams::set, param: parameters::stream_name,
+        errors: &[Code::Conflict, Code::TooManyStreams];
     POST "/v1/streams/{name}/pause", OPERATOR, "Pause a stream: nobody can claim from it.",
         BodyRule::Optional(nothing), [200 of::<wire::StreamDetail>], streams::pause, param: parameters::stream_name,
         errors: &[Code::NotFound];
@@ -365,6 +370,8 @@ pub static ROUTES: &[Route] = routes![
         errors: &[Code::NotFound, Code::Invalid];
     GET "/v1/processes", READERS, "List the live processes that serve this database.",
         BodyRule::None, [200 of::<wire::ProcessList>], process::list;
+    GET "/v1/pollers", READERS, "List the workers that asked this process for jobs in the last 10 minutes, by name.",
+        BodyRule::None, [200 of::<wire::PollerList>], process::pollers;
     GET "/v1/whoami", Who::Anybody, "Read the role and id of the caller's token.",
         BodyRule::None, [200 of::<wire::WhoAmI>], process::whoami;
     GET "/healthz", Who::Open, "Liveness: the process runs.",

@@ -184,9 +184,8 @@ impl Stage {
     /// Every page of the table, each once: those with a variable part where another page leads to one.
     pub(crate) async fn places(&self, browser: &Chromium, site: &str) -> Vec<Place> {
         let shown = PAGES.iter().filter(|page| page.method == http::Method::GET);
-        // Neither of them is a page to look at.
         let rows: Vec<&'static str> =
-            shown.map(|page| page.path).filter(|row| !matches!(*row, "/assets/{name}" | "/events")).collect();
+            shown.map(|page| page.path).filter(|row| !NO_PAGES.contains(row)).collect();
         let mut found = BTreeMap::from([("/open/{link}", self.link()[site.len()..].to_string())]);
         let plain = rows.iter().filter(|row| !row.contains('{'));
         let mut to_visit: VecDeque<String> = plain.map(|row| row.to_string()).collect();
@@ -220,6 +219,9 @@ impl Stage {
         places.collect()
     }
 }
+
+/// Rows of the table that are nothing to look at.
+const NO_PAGES: [&str; 3] = ["/assets/{name}", "/events", "/job/{id}/download"];
 
 /// Whether a path is one of a row of the table.
 fn is_of(row: &str, path: &str) -> bool {

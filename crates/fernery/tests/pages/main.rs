@@ -23,6 +23,8 @@ mod manifests;
 mod names;
 mod now;
 mod queue;
+mod queue_drawn;
+mod redacted;
 mod review;
 mod sign_in;
 mod tickets;

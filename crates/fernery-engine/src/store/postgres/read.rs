@@ -273,9 +273,13 @@ impl Read for PostgresStore {
         let number = |row: &Row, name: &str| cell::<i64>(row, name).map(|n| u64::try_from(n).unwrap_or(0));
         let group = |row: &Row| {
             let (oldest_at, jobs) = (instant(row, "oldest_at")?, number(row, "jobs")?);
-            Ok(DeadGroup { newest: dead_letter(row)?, oldest_at, jobs })
+            let mut died_at: Vec<Timestamp> =
+                cell::<Vec<i64>>(row, "died_at")?.into_iter().map(Timestamp::from_millis).collect();
+            died_at.sort();
+            Ok(DeadGroup { newest: dead_letter(row)?, oldest_at, jobs, died_at })
         };
         Ok(DeadGroups {
+            looked_from: found.first().map(|row| instant(row, "looked_from")).transpose()?,
             looked_at: found.first().map_or(Ok(0), |row| number(row, "looked_at"))?,
             groups: found.iter().map(group).collect::<StoreResult<_>>()?,
         })

@@ -1,10 +1,10 @@
-//! Streams: what is in them, how many there may be, and whether they are paused.
+//! Streams: what is in them, how many there may be, and what is set for them.
 
 use super::PostgresStore;
 use super::connection::retry::Tries;
 use super::rows::{self, Param, cell, counts, maybe_instant, millis, rows_limit};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{Pass, StreamCounts, StreamLimits, StreamView, Streams, StreamsOpened};
+use crate::store::{Pass, StreamChange, StreamCounts, StreamLimits, StreamView, Streams, StreamsOpened};
 use async_trait::async_trait;
 use fernery_core::StreamName;
 use std::collections::HashMap;
@@ -78,6 +78,17 @@ impl Streams for PostgresStore {
         Ok(known)
     }
 
+    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()> {
+        // Twice is as good as once, so a lost answer is no reason to give up.
+        self.read(include_str!("sql/stream_set.sql"), &[&name.as_str(), &change.redact]).await.map(drop)
+    }
+
+    async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
+        let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
+        let rows = self.read(include_str!("sql/streams_redacting.sql"), &[&names]).await?;
+        rows.iter().map(|row| rows::stream(row, 0)).collect()
+    }
+
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
         let names: Vec<&str> = streams.iter().map(StreamName::as_str).collect();
         let rows = self.read(include_str!("sql/streams_claimable.sql"), &[&names]).await?;
@@ -106,6 +117,7 @@ fn stream_view(row: &Row) -> StoreResult<StreamView> {
     Ok(StreamView {
         name: rows::stream(row, "name")?,
         paused: cell(row, "paused")?,
+        redact: cell(row, "redact")?,
         counts: counts(row)?,
         oldest_ready_at: maybe_instant(row, "oldest_ready_at")?,
     })

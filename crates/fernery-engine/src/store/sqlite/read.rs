@@ -2,7 +2,7 @@
 
 use super::SqliteStore;
 use super::rows;
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
 use crate::store::{
     AttemptView, Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, IdsFound, IdsLike, JobBrief,
     JobFilter, JobView, Page, Read,
@@ -298,13 +298,24 @@ fn dead_groups(db: &Connection, newest: usize, limit: usize) -> StoreResult<Dead
     let mut answer = DeadGroups::default();
     while let Some(row) = found.next()? {
         answer.looked_at = row.get("looked_at")?;
+        answer.looked_from = Some(rows::instant(row, "looked_from")?);
         answer.groups.push(DeadGroup {
             newest: dead_letter(row)?,
             oldest_at: rows::instant(row, "oldest_at")?,
             jobs: row.get("jobs")?,
+            died_at: died_at(&row.get::<_, String>("died_at")?)?,
         });
     }
     Ok(answer)
+}
+
+/// Instants in a list that the database made of them, in any order.
+fn died_at(list: &str) -> StoreResult<Vec<Timestamp>> {
+    let broken = |_| StoreError::Corrupt("the database returned a list that is none".into());
+    let read: Result<Vec<i64>, _> = list.split(',').map(str::parse).collect();
+    let mut times: Vec<Timestamp> = read.map_err(broken)?.into_iter().map(Timestamp::from_millis).collect();
+    times.sort();
+    Ok(times)
 }
 
 fn leases(db: &Connection, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>> {

@@ -169,6 +169,7 @@ pub(super) fn stream_view(row: &Row<'_>) -> Result<StreamView> {
     Ok(StreamView {
         name: stream(row, "name")?,
         paused: row.get("paused")?,
+        redact: row.get("redact")?,
         counts: stream_counts(row)?,
         oldest_ready_at: maybe_instant(row, "oldest_ready_at")?,
     })

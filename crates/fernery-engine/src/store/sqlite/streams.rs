@@ -1,10 +1,10 @@
-//! Streams: what is in them, how many there may be, and whether they are paused.
+//! Streams: what is in them, how many there may be, and what is set for them.
 
 use super::SqliteStore;
 use super::rows;
 use super::tx::Tx;
 use crate::error::StoreResult;
-use crate::store::{Pass, StreamCounts, StreamLimits, StreamView, Streams, StreamsOpened};
+use crate::store::{Pass, StreamChange, StreamCounts, StreamLimits, StreamView, Streams, StreamsOpened};
 use async_trait::async_trait;
 use fernery_core::{StreamName, Timestamp};
 use rusqlite::{Connection, params};
@@ -49,8 +49,16 @@ impl Streams for SqliteStore {
         self.write(move |tx| tx.set_paused(&name, paused)).await
     }
 
+    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()> {
+        self.write(move |tx| tx.set_stream(&name, change)).await
+    }
+
+    async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
+        self.read(move |db| those(db, include_str!("sql/stream_redacts.sql"), streams)).await
+    }
+
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
-        self.read(move |db| claimable(db, streams)).await
+        self.read(move |db| those(db, include_str!("sql/stream_claimable.sql"), streams)).await
     }
 }
 
@@ -98,6 +106,12 @@ impl Tx<'_> {
         Ok(moved)
     }
 
+    fn set_stream(&mut self, stream: &StreamName, change: StreamChange) -> StoreResult<()> {
+        let mut statement = self.db.prepare_cached(include_str!("sql/stream_set.sql"))?;
+        statement.execute(params![stream.as_str(), change.redact, self.now.as_millis()])?;
+        Ok(())
+    }
+
     fn set_paused(&mut self, stream: &StreamName, paused: bool) -> StoreResult<bool> {
         let mut statement = self.db.prepare_cached(include_str!("sql/stream_pause.sql"))?;
         let known = statement.execute(params![stream.as_str(), paused])? == 1;
@@ -139,8 +153,9 @@ fn forgettable(db: &Connection, cutoff: Timestamp, limit: usize) -> StoreResult<
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-fn claimable(db: &Connection, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
-    let mut statement = db.prepare_cached(include_str!("sql/stream_claimable.sql"))?;
+/// Those of these streams that a statement says yes to.
+fn those(db: &Connection, asked: &str, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
+    let mut statement = db.prepare_cached(asked)?;
     let mut found = Vec::new();
     for stream in streams {
         if statement.query_row([stream.as_str()], |row| row.get(0))? {

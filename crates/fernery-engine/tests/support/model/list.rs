@@ -27,14 +27,21 @@ impl State {
                 (&group.newest.stream, &group.newest.code) == (&letter.stream, &letter.code)
             };
             match groups.iter_mut().find(same) {
-                Some(group) => (group.oldest_at, group.jobs) = (letter.buried_at, group.jobs + 1),
-                None => {
-                    groups.push(DeadGroup { newest: letter.clone(), oldest_at: letter.buried_at, jobs: 1 })
+                Some(group) => {
+                    (group.oldest_at, group.jobs) = (letter.buried_at, group.jobs + 1);
+                    group.died_at.insert(0, letter.buried_at);
                 }
+                None => groups.push(DeadGroup {
+                    newest: letter.clone(),
+                    oldest_at: letter.buried_at,
+                    jobs: 1,
+                    died_at: vec![letter.buried_at],
+                }),
             }
         }
         groups.truncate(limit);
-        DeadGroups { groups, looked_at: dead.len() as u64 }
+        let looked_from = dead.last().map(|letter| letter.buried_at);
+        DeadGroups { groups, looked_at: dead.len() as u64, looked_from }
     }
 
     pub(crate) fn leases(&self, after: Option<JobId>, limit: usize) -> Vec<Holding> {

@@ -16,10 +16,10 @@ use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadGroups,
-    DeadLetter, Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, LivingProcess,
-    Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report, Retention,
-    RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamCounts, StreamView, Streams, TokenRow, Tokens,
-    Transactions,
+    DeadLetter, Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Retention,
+    LivingProcess, Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report,
+    RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamChange, StreamCounts, StreamView, Streams,
+    TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
@@ -252,6 +252,18 @@ impl Streams for ModelStore {
             }
             true
         })
+    }
+
+    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()> {
+        self.write(|state, _, _| {
+            let stream = state.streams.entry(name).or_default();
+            stream.redact = change.redact.unwrap_or(stream.redact);
+        })
+    }
+
+    async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
+        let redacts = |state: &State, name: &StreamName| state.streams.get(name).is_some_and(|s| s.redact);
+        self.read(|state| streams.into_iter().filter(|name| redacts(state, name)).collect())
     }
 
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {

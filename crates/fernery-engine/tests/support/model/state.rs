@@ -35,6 +35,7 @@ pub(crate) struct State {
 #[derive(Default)]
 pub(crate) struct Stream {
     pub(crate) paused: bool,
+    pub(crate) redact: bool,
     succeeded: i64,
     cancelled: i64,
 }
@@ -586,6 +587,7 @@ impl State {
             },
             oldest_ready_at: self.ready(name).first().map(|(message, _)| message.ready_at),
             paused: stream.paused,
+            redact: stream.redact,
         })
     }
 }

@@ -3,10 +3,10 @@
 use crate::cli::failure::Outcome;
 use crate::cli::pages::{self, Listing, Paging};
 use crate::cli::screen::{Cell, Screen};
-use clap::Subcommand;
+use clap::{ArgAction, Subcommand};
 use fernery_client::Client;
 use fernery_client::client::Query;
-use fernery_client::wire::{StreamDetail, StreamList};
+use fernery_client::wire::{StreamDetail, StreamList, StreamSettings};
 use fernery_core::StreamName;
 use std::time::Duration;
 
@@ -34,6 +34,28 @@ Example:
         /// The stream
         name: StreamName,
     },
+    /// Set what viewers see of a stream; this can be done before its first job
+    #[command(after_help = "\
+With --redact on, viewers see that jobs are there, and not what they hold: payloads, results, what errors say
+and notes of progress are replaced. Operators and the producer of a job still see them.
+
+Example:
+  fernery stream set salaries --redact on")]
+    Set {
+        /// The stream
+        name: StreamName,
+        /// Hide from viewers what its jobs hold: on or off
+        #[arg(long, value_name = "on|off", value_parser = on_or_off, action = ArgAction::Set, required = true)]
+        redact: bool,
+    },
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("write on or off".to_string()),
+    }
 }
 
 pub(in crate::cli) async fn run(stream: Stream, client: &Client, screen: Screen) -> Outcome {
@@ -41,10 +63,17 @@ pub(in crate::cli) async fn run(stream: Stream, client: &Client, screen: Screen)
         Stream::List => return list(client, screen).await,
         Stream::Pause { name } => (name, true),
         Stream::Resume { name } => (name, false),
+        Stream::Set { name, redact } => return set(client, screen, &name, redact).await,
     };
     let reply = client.set_paused(&name, paused).await?;
     let now = if paused { "is paused" } else { "can be claimed from" };
     if screen.json { screen.json_body(&reply.body) } else { screen.line(&format!("{name} {now}")) }
+}
+
+async fn set(client: &Client, screen: Screen, name: &StreamName, redact: bool) -> Outcome {
+    let reply = client.set_stream(name, &StreamSettings { redact: Some(redact) }).await?;
+    let now = if redact { "viewers do not see what its jobs hold" } else { "viewers see what its jobs hold" };
+    if screen.json { screen.json_body(&reply.body) } else { screen.line(&format!("{name}: {now}")) }
 }
 
 const LISTING: Listing<StreamList> = Listing {
@@ -63,7 +92,13 @@ fn row(s: StreamDetail) -> Vec<Cell> {
         s.dead.into(),
         s.cancelled.into(),
         Cell::maybe(s.oldest_age_ms.map(|ms| age(Duration::from_millis(ms)))),
-        if s.paused { "paused" } else { "open" }.into(),
+        match (s.paused, s.redact) {
+            (true, true) => "paused, redacted",
+            (true, false) => "paused",
+            (false, true) => "open, redacted",
+            (false, false) => "open",
+        }
+        .into(),
     ]
 }
 

@@ -1,15 +1,18 @@
 //! The dead-letter queue: list, redrive, purge.
 
-use super::workorder_jobs;
+use super::{redacted, workorder_jobs};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::{cursor, json};
 use fernery_client::wire::{
     DeadLetterGroup, DeadLetterGroups, DeadLetterInfo, DeadLetterPage, DeadLetterRequest, DeadLetterResponse,
+    DeathPoint, DeathStats,
 };
-use fernery_core::limits;
+use fernery_core::job::stats::StatsRange;
+use fernery_core::{Timestamp, limits};
 use fernery_engine::store::{DeadFilter, DeadLetter, Pass};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Characters of an error in a list.
 const MESSAGE_CHARS_MAX: usize = 200;
@@ -32,20 +35,46 @@ pub async fn list(call: Call) -> Replied {
     let after = call.query.text("cursor").map(|text| cursor::read(text, &bound_to)).transpose()?;
     let page = call.server.engine().store().dead_letters(filter, after, call.page_rows()?).await?;
     let next_cursor = page.next.map(|next| cursor::write(&next, &bound_to));
-    let dead_letters = page.rows.into_iter().map(info).collect();
+    let mut dead_letters: Vec<DeadLetterInfo> = page.rows.into_iter().map(info).collect();
+    redacted::letters(&call, dead_letters.iter_mut()).await?;
     Reply::json(200, &DeadLetterPage { dead_letters, next_cursor })
 }
 
 /// `GET /v1/dlq/groups`
 pub async fn groups(call: Call) -> Replied {
-    let found = call.server.engine().store().dead_groups(GROUPED_MAX, GROUPS_MAX).await?;
-    let more = found.looked_at == GROUPED_MAX as u64 || found.groups.len() == GROUPS_MAX;
+    let range: Option<StatsRange> = call.query.parsed("range")?;
+    let store = call.server.engine().store();
+    let found = store.dead_groups(GROUPED_MAX, GROUPS_MAX).await?;
+    let since = match range {
+        Some(range) => Some((range, range.since(store.now().await?))),
+        None => None,
+    };
+    let full = found.looked_at == GROUPED_MAX as u64;
+    let more = full || found.groups.len() == GROUPS_MAX;
     let groups = found.groups.into_iter().map(|group| DeadLetterGroup {
         count: group.jobs,
         oldest_at: group.oldest_at,
+        deaths: since.map(|(range, since)| deaths(&group.died_at, range, since)),
         newest: info(group.newest),
     });
-    Reply::json(200, &DeadLetterGroups { groups: groups.collect(), looked_at: found.looked_at, more })
+    let (mut groups, looked_from) = (groups.collect::<Vec<_>>(), found.looked_from.filter(|_| full));
+    redacted::letters(&call, groups.iter_mut().map(|group| &mut group.newest)).await?;
+    Reply::json(200, &DeadLetterGroups { groups, looked_at: found.looked_at, looked_from, more })
+}
+
+/// How many died in each point of a range.
+fn deaths(died_at: &[Timestamp], range: StatsRange, since: Timestamp) -> DeathStats {
+    let mut of: BTreeMap<Timestamp, u64> = BTreeMap::new();
+    for at in died_at.iter().filter(|at| **at >= since) {
+        *of.entry(range.point_of(*at)).or_default() += 1;
+    }
+    DeathStats {
+        range,
+        point_ms: u64::try_from(range.minutes()).unwrap_or_default() * 60_000,
+        since,
+        total: of.values().sum(),
+        points: of.into_iter().map(|(at, dead)| DeathPoint { at, dead }).collect(),
+    }
 }
 
 fn info(letter: DeadLetter) -> DeadLetterInfo {

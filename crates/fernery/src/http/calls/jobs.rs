@@ -1,7 +1,7 @@
 //! Enqueue, read, list, explain, cancel, retry.
 
 use super::named::{missing, unknown};
-use super::{opened, workorder_jobs};
+use super::{opened, redacted, workorder_jobs};
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::aside::{SMALL_BYTES, aside};
@@ -221,7 +221,9 @@ pub async fn read(call: Call) -> Replied {
         drop(seen);
         call.server.engine().job(job_id, wait).await?.ok_or_else(unknown(&call, "job"))?
     };
-    Reply::json(200, &detail(view))
+    let mut job = detail(view);
+    redacted::job(&call, &mut job).await?;
+    Reply::json(200, &job)
 }
 
 fn detail(view: JobView) -> JobDetail {
@@ -252,6 +254,7 @@ fn detail(view: JobView) -> JobDetail {
         unique_key,
         timeout_seconds: timeout.map(|timeout| timeout.as_secs()),
         cancel_requested,
+        redacted: false,
     }
 }
 

@@ -24,6 +24,7 @@ pub mod pauses;
 pub mod pipeline;
 pub mod process;
 pub mod ready;
+mod redacted;
 pub mod review;
 pub mod sign_ins;
 pub mod snoozes;

@@ -59,14 +59,28 @@ pub(in crate::http) async fn open(call: &Call, jobs: &[NewJob], many: bool) -> R
     if unknown.is_empty() {
         return Ok(());
     }
+    let Err((new, said)) = ask(call, unknown.keys().cloned().collect()).await? else {
+        server.opened.remember(unknown.into_keys(), now);
+        return Ok(());
+    };
+    let place = unknown.get(&new).copied().unwrap_or(0);
+    let pointer = if many { format!("/{place}/stream") } else { "/stream".to_string() };
+    Err(Refusal::field(Code::TooManyStreams, pointer, said))
+}
+
+/// Opens a stream that has no job yet, or refuses the call.
+pub(in crate::http) async fn open_one(call: &Call, name: &StreamName) -> Result<(), Refused> {
+    let asked = ask(call, vec![name.clone()]).await?;
+    asked.map_err(|(_, said)| Refusal::new(Code::TooManyStreams, said))
+}
+
+/// Opens the new ones of these streams, or says which one is new and what stands in its way.
+async fn ask(call: &Call, names: Vec<StreamName>) -> Result<Result<(), (StreamName, String)>, Refused> {
+    let server = &call.server;
     let by = call.caller.0.as_ref().map(|token| token.row.token_id.clone());
-    let names = unknown.keys().cloned().collect();
     let store = server.engine().store();
     let (new, said) = match store.open_streams(names, by, server.settings.streams_max).await? {
-        StreamsOpened::Yes => {
-            server.opened.remember(unknown.into_keys(), now);
-            return Ok(());
-        }
+        StreamsOpened::Yes => return Ok(Ok(())),
         StreamsOpened::TooManyInAll(new) => {
             (new, format!("the server allows at most {} streams", server.settings.streams_max.in_all))
         }
@@ -77,11 +91,9 @@ pub(in crate::http) async fn open(call: &Call, jobs: &[NewJob], many: bool) -> R
     let forgotten = server.engine().settings().retention.saturating_add(limits::STREAM_FORGOTTEN);
     let detail = format!(
         "stream {new} is new, and {said}: use an existing stream and put what differs into the payload. An \
-        empty stream is removed {} after its last use, unless it is paused or has dead jobs: then resume \
-        it, and clear them with `fernery dlq redrive` or `fernery dlq purge`",
+        empty stream is removed {} after its last use, unless it is paused, redacted or has dead jobs: then resume \
+        it, set `redact` to false, or clear them with `fernery dlq redrive` or `fernery dlq purge`",
         in_words(forgotten)
     );
-    let place = unknown.get(&new).copied().unwrap_or(0);
-    let pointer = if many { format!("/{place}/stream") } else { "/stream".to_string() };
-    Err(Refusal::field(Code::TooManyStreams, pointer, detail))
+    Ok(Err((new, detail)))
 }

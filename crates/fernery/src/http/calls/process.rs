@@ -7,7 +7,7 @@ use crate::http::openapi;
 use crate::http::problem::{Code, Refusal};
 use crate::http::wire::answer::{Call, JSON, Replied, Reply};
 use bytes::Bytes;
-use fernery_client::wire::{ProcessInfo, ProcessList, WhoAmI};
+use fernery_client::wire::{PollerInfo, PollerList, ProcessInfo, ProcessList, WhoAmI};
 use fernery_engine::store::LivingProcess;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
@@ -51,6 +51,17 @@ pub async fn whoami(call: Call) -> Replied {
 pub async fn list(call: Call) -> Replied {
     let processes = call.server.engine().store().processes().await?;
     Reply::json(200, &ProcessList { processes: processes.into_iter().map(info).collect() })
+}
+
+/// `GET /v1/pollers`
+pub async fn pollers(call: Call) -> Replied {
+    let pollers = call.server.engine().pollers().into_iter().map(|poller| PollerInfo {
+        worker_id: poller.worker_id.to_string(),
+        streams: poller.streams.to_vec(),
+        heard_at: poller.heard_at,
+        waiting: poller.waiting,
+    });
+    Reply::json(200, &PollerList { pollers: pollers.collect() })
 }
 
 fn info(LivingProcess { process, seen_at }: LivingProcess) -> ProcessInfo {

@@ -1,13 +1,14 @@
-//! Streams: their counts, what happened in them, pause and resume.
+//! Streams: their counts, what happened in them, what is set for them, pause and resume.
 
+use super::opened;
 use crate::config::duration::millis;
 use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
-use crate::http::wire::cursor;
-use fernery_client::wire::{StatsPoint, StreamDetail, StreamList, StreamStats};
-use fernery_core::job::stats::{Histogram, StatsCounts, StatsRange};
+use crate::http::wire::{cursor, json};
+use fernery_client::wire::{StatsPoint, StreamDetail, StreamList, StreamSettings, StreamStats};
+use fernery_core::job::stats::{ Histogram, StatsRange};
 use fernery_core::{BadName, StreamName, Timestamp, limits};
-use fernery_engine::store::StreamView;
+use fernery_engine::store::{StreamChange, StreamView};
 
 /// The list that its cursors belong to.
 const LIST: &str = "streams";
@@ -33,6 +34,25 @@ pub async fn list(call: Call) -> Replied {
 pub async fn read(call: Call) -> Replied {
     let (name, range) = (name(&call)?, call.query.parsed("range")?);
     shown(&call, name, range).await
+}
+
+/// `PUT /v1/streams/{name}`
+///
+/// Of a stream that is not there too, so that a setting is in force before the first job.
+pub async fn set(call: Call) -> Replied {
+    let invalid = |bad: BadName| Refusal::new(Code::Invalid, format!("the name of the stream: {bad}"));
+    let name: StreamName = call.param.parse().map_err(invalid)?;
+    let StreamSettings { redact } = json::read(&call.body)?;
+    if name.is_workorders() {
+        let detail = format!(
+            "the jobs of {name} carry workorders, which everybody who reads tickets sees: nothing can be set for them"
+        );
+        return Err(Refusal::new(Code::Conflict, detail));
+    }
+    let _writing = call.writing()?;
+    opened::open_one(&call, &name).await?;
+    call.server.engine().store().set_stream(name.clone(), StreamChange { redact }).await?;
+    shown(&call, name, None).await
 }
 
 /// `POST /v1/streams/{name}/pause`
@@ -118,6 +138,7 @@ fn detail(view: StreamView, now: Timestamp) -> StreamDetail {
     StreamDetail {
         stream: view.name,
         paused: view.paused,
+        redact: view.redact,
         depth: counts.ready + counts.scheduled,
         ready: counts.ready,
         scheduled: counts.scheduled,

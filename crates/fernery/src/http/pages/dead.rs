@@ -6,6 +6,7 @@ use super::frame::Frame;
 use super::job::acts::{Ended, just_after, retry};
 use super::reply::PageReply;
 use super::show::{Id, Line, Ways, When, shell};
+use super::sparkline::Sparkline;
 use super::visit::{Shown, Visit, api, link};
 use crate::http::problem::{Code, Refusal, Refused};
 use askama::Template;
@@ -13,6 +14,7 @@ use fernery_client::wire::{
     DeadLetterFilter, DeadLetterGroup, DeadLetterGroups, DeadLetterInfo, DeadLetterPage, DeadLetterRequest,
     DeadLetterResponse,
 };
+use fernery_core::job::stats::StatsRange;
 use fernery_core::{Timestamp, limits};
 
 /// Jobs that one form moves at most; the page then says that there are more.
@@ -32,6 +34,8 @@ struct Group {
     newest: Row,
     count: u64,
     oldest: When,
+    /// When they died within the range, and how many.
+    deaths: Option<(Sparkline, u64)>,
     /// The page with all of them.
     path: String,
     /// What the forms of this group send: they prove nothing, the API checks all of it.
@@ -57,9 +61,19 @@ struct Dead {
     groups: Vec<Group>,
     looked_at: u64,
     more: bool,
+    /// The charts begin later than their range: what died before this was not looked at.
+    charted_from: Option<When>,
+    ranges: [Choice; 2],
     stream: String,
     /// What the last form did.
     did: Option<Line>,
+}
+
+/// A range of time that the charts can show.
+struct Choice {
+    word: &'static str,
+    path: String,
+    chosen: bool,
 }
 
 #[derive(Template)]
@@ -78,13 +92,22 @@ pub(super) async fn show(visit: Visit) -> Shown {
         return of_group(visit).await;
     }
     let stream = visit.query.filled("stream").unwrap_or_default().to_string();
-    let found: DeadLetterGroups = visit.get("/v1/dlq/groups", &[]).await?;
+    let range = if visit.query.text("range") == "7d" { StatsRange::Week } else { StatsRange::Day };
+    let found: DeadLetterGroups = visit.get("/v1/dlq/groups", &[("range", range.as_str())]).await?;
+    let since = found.groups.iter().find_map(|group| group.deaths.as_ref()).map(|deaths| deaths.since);
+    let choice = |word, other: StatsRange| {
+        let text = if other == StatsRange::Day { "" } else { other.as_str() };
+        let path = link("/dead", &[("stream", &stream), ("range", text)]);
+        Choice { word, path, chosen: other == range }
+    };
     let meant = |group: &DeadLetterGroup| stream.is_empty() || group.newest.stream.as_str() == stream;
     let dead = Dead {
         frame: visit.frame("Dead letters"),
         groups: found.groups.into_iter().filter(meant).map(group).collect(),
         looked_at: found.looked_at,
         more: found.more,
+        charted_from: found.looked_from.filter(|from| since.is_some_and(|since| *from > since)).map(When),
+        ranges: [choice("24 hours", StatsRange::Day), choice("7 days", StatsRange::Week)],
         did: did(&visit),
         stream,
     };
@@ -136,6 +159,7 @@ fn group(group: DeadLetterGroup) -> Group {
     Group {
         count: group.count,
         oldest: When(group.oldest_at),
+        deaths: group.deaths.as_ref().map(|deaths| (Sparkline::deaths(deaths), deaths.total)),
         path: format!(
             "{}&code={}",
             link("/dead", &[("stream", stream)]),
@@ -161,6 +185,7 @@ fn row(letter: DeadLetterInfo) -> Row {
             "attempts_exhausted" => "it failed as often as it may",
             "lost_too_often" => "its workers were lost too often",
             "released_too_often" => "its workers gave it back too often",
+            "budget_spent" => "the budget of its ticket is spent",
             _ => "it was given up",
         },
         message: Line(letter.message.unwrap_or_default()),

@@ -150,6 +150,7 @@ pub static PAGES: &[Page] = pages![
     GET "/job/{id}" Readers job::show;
     POST "/job/{id}/cancel" Operators job::acts::cancel_one;
     POST "/job/{id}/retry" Operators job::acts::retry_one;
+    GET "/job/{id}/download" Readers job::download::show;
     GET "/job/{id}/again" Operators job::again::show;
     POST "/job/{id}/again" Operators job::again::enqueue;
     GET "/dead" Readers dead::show;

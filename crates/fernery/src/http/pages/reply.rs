@@ -6,8 +6,8 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION,
-    REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
+    LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, Response, StatusCode};
 use std::io::Write;
@@ -31,6 +31,8 @@ pub(in crate::http) struct PageReply {
     content: Content,
     location: Option<String>,
     cookie: Option<String>,
+    /// It is kept as a file and not shown.
+    disposition: Option<String>,
     retry_after: Option<&'static str>,
     /// It never changes under this path.
     immutable: bool,
@@ -50,6 +52,7 @@ impl PageReply {
             content,
             location: None,
             cookie: None,
+            disposition: None,
             retry_after: None,
             immutable: false,
         }
@@ -57,6 +60,12 @@ impl PageReply {
 
     pub(super) fn html(status: u16, text: String) -> Self {
         Self::new(status, "text/html; charset=utf-8", Content::Whole(text.into()))
+    }
+
+    /// A document that the browser keeps under this name, and never shows.
+    pub(super) fn json_file(name: String, json: String) -> Self {
+        let reply = Self::new(200, "application/json", Content::Whole(json.into()));
+        Self { disposition: Some(format!("attachment; filename=\"{name}\"")), ..reply }
     }
 
     /// Leads to another page of this server, which the browser asks for by GET.
@@ -113,7 +122,9 @@ impl PageReply {
         if let Some(after) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from_static(after));
         }
-        for (name, text) in [(LOCATION, self.location), (SET_COOKIE, self.cookie)] {
+        for (name, text) in
+            [(LOCATION, self.location), (SET_COOKIE, self.cookie), (CONTENT_DISPOSITION, self.disposition)]
+        {
             if let Some(value) = text.and_then(|text| HeaderValue::from_str(&text).ok()) {
                 headers.insert(name, value);
             }

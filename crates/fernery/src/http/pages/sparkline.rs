@@ -1,7 +1,8 @@
 //! Small charts, drawn here as SVG, each with its figures in words for whoever does not see it.
 
 use askama::filters::HtmlSafe;
-use fernery_client::wire::{StatsPoint, StreamStats};
+use fernery_client::wire::{DeathStats, StatsPoint, StreamStats};
+use fernery_core::Timestamp;
 use fernery_core::job::stats::StatsRange;
 use std::fmt::{self, Display, Formatter};
 
@@ -33,6 +34,20 @@ impl Sparkline {
         Self { lines: vec![Steps { class: "done", values }], says }
     }
 
+    /// Jobs that died, point by point, of those that were looked at.
+    pub(super) fn deaths(stats: &DeathStats) -> Self {
+        let found = stats.points.iter().map(|point| (point.at, Some(point.dead)));
+        let values = spread(stats.range, stats.since, stats.point_ms, found);
+        let most = values.iter().flatten().max().copied().unwrap_or(0);
+        let (range, span) = words(stats.range);
+        let says = match stats.total {
+            0 => format!("None of them died in the last {range}"),
+            total => format!("{total} of them died in the last {range}, at most {most} {span}"),
+        };
+        let values = values.into_iter().map(|value| Some(value.unwrap_or(0))).collect();
+        Self { lines: vec![Steps { class: "slow", values }], says }
+    }
+
     /// How long jobs waited, point by point: the slow ones above the usual ones.
     pub(super) fn waits(stats: &StreamStats) -> Self {
         let of = |class, read: fn(&StatsPoint) -> Option<u64>| Steps { class, values: values(stats, read) };
@@ -60,13 +75,24 @@ fn words(range: StatsRange) -> (&'static str, &'static str) {
 
 /// One value for each point of the range, also for those in which nothing happened.
 fn values(stats: &StreamStats, read: impl Fn(&StatsPoint) -> Option<u64>) -> Vec<Option<u64>> {
-    let count = usize::try_from(stats.range.points()).unwrap_or_default();
-    let (since, width) = (stats.total.at, u128::from(stats.point_ms.max(1)));
+    let found = stats.points.iter().map(|point| (point.at, read(point)));
+    spread(stats.range, stats.total.at, stats.point_ms, found)
+}
+
+/// Values at their places in a range.
+fn spread(
+    range: StatsRange,
+    since: Timestamp,
+    point_ms: u64,
+    found: impl Iterator<Item = (Timestamp, Option<u64>)>,
+) -> Vec<Option<u64>> {
+    let count = usize::try_from(range.points()).unwrap_or_default();
+    let width = u128::from(point_ms.max(1));
     let mut values = vec![None; count];
-    for point in stats.points.iter().filter(|point| point.at >= since) {
-        let place = usize::try_from(point.at.since(since).as_millis() / width).unwrap_or(usize::MAX);
+    for (at, found) in found.filter(|(at, _)| *at >= since) {
+        let place = usize::try_from(at.since(since).as_millis() / width).unwrap_or(usize::MAX);
         if let Some(value) = values.get_mut(place) {
-            *value = read(point);
+            *value = found;
         }
     }
     values
@@ -120,7 +146,7 @@ impl Display for Sparkline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fernery_core::Timestamp;
+    use fernery_client::wire::DeathPoint;
 
     fn point(at: i64, completed: u64, wait: Option<u64>) -> StatsPoint {
         let at = Timestamp::from_millis(at);
@@ -168,6 +194,20 @@ mod tests {
         let done = Sparkline::throughput(&hour(Vec::new())).to_string();
         assert!(done.contains("d=\"M0 23.5h1V23.5h1"), "{done}");
         assert!(Sparkline::waits(&hour(Vec::new())).to_string().contains("No job was claimed"));
+    }
+
+    #[test]
+    fn deaths_are_drawn_at_their_times_and_counted_in_words() {
+        let minute = |n: i64| Timestamp::from_millis(n * 60_000);
+        let points = vec![DeathPoint { at: minute(1), dead: 3 }, DeathPoint { at: minute(59), dead: 1 }];
+        let of = |total, points| {
+            let (range, since) = (StatsRange::Hour, minute(0));
+            Sparkline::deaths(&DeathStats { range, point_ms: 60_000, since, total, points }).to_string()
+        };
+        let drawn = of(4, points);
+        assert!(drawn.contains("4 of them died in the last hour, at most 3 in a minute"), "{drawn}");
+        assert!(drawn.contains("d=\"M0 23.5h1V0.5h1V23.5h1") && drawn.contains("V15.9h1\"/>"), "{drawn}");
+        assert!(of(0, Vec::new()).contains("None of them died in the last hour"));
     }
 
     #[test]

@@ -1,17 +1,19 @@
-//! `GET /workers`: who holds jobs now, and the processes that serve this database.
+//! `GET /workers`: who holds jobs now, who asks for some, and the processes that serve this database.
 
 use super::frame::Frame;
 use super::show::{Id, Line, When};
 use super::visit::{Shown, Visit, link};
 use crate::when;
 use askama::Template;
-use fernery_client::wire::{HeldJob, HeldJobPage, ProcessInfo, ProcessList};
+use fernery_client::wire::{HeldJob, HeldJobPage, PollerInfo, PollerList, ProcessInfo, ProcessList};
 use fernery_core::{Timestamp, limits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Jobs of a worker that are shown.
 const JOBS_MAX: usize = 5;
+/// Streams of an idle worker that are shown.
+const STREAMS_MAX: usize = 8;
 
 struct Held {
     id: String,
@@ -32,6 +34,15 @@ struct Worker {
     more: usize,
 }
 
+/// A worker that holds no job, as far as this page shows, and asks for some.
+struct Idle {
+    name: Line,
+    streams: Vec<(Line, String)>,
+    more: usize,
+    waiting: bool,
+    heard: When,
+}
+
 struct Server {
     name: Line,
     shown: Id,
@@ -50,6 +61,7 @@ struct Workers {
     workers: Vec<Worker>,
     held: usize,
     more: bool,
+    idle: Vec<Idle>,
     servers: Vec<Server>,
 }
 
@@ -57,12 +69,17 @@ pub(super) async fn show(visit: Visit) -> Shown {
     let limit = limits::PAGE_ROWS_MAX.to_string();
     let page: HeldJobPage = visit.get("/v1/leases", &[("limit", limit.as_str())]).await?;
     let processes: ProcessList = visit.get("/v1/processes", &[]).await?;
+    let asking: PollerList = visit.get("/v1/pollers", &[]).await?;
+    let busy: BTreeSet<&str> = page.held.iter().map(|job| job.worker_id.as_str()).collect();
+    let is_idle = |poller: &PollerInfo| !busy.contains(poller.worker_id.as_str());
+    let idle = asking.pollers.into_iter().filter(is_idle).map(idle).collect();
     let (held, more) = (page.held.len(), page.next_cursor.is_some());
     let page = Workers {
         frame: visit.frame("Workers"),
         workers: by_worker(page.held),
         held,
         more,
+        idle,
         servers: processes.processes.into_iter().map(server).collect(),
     };
     visit.show(&page)
@@ -96,6 +113,17 @@ fn worker((name, jobs): (String, Vec<HeldJob>)) -> Option<(Timestamp, Worker)> {
         held: jobs.iter().take(JOBS_MAX).map(held_job).collect(),
     };
     Some((heard, worker))
+}
+
+fn idle(poller: PollerInfo) -> Idle {
+    let streams = poller.streams.iter().take(STREAMS_MAX);
+    Idle {
+        name: Line(poller.worker_id),
+        more: poller.streams.len().saturating_sub(STREAMS_MAX),
+        streams: streams.map(|name| (Line::of(name), link("/jobs", &[("stream", name.as_str())]))).collect(),
+        waiting: poller.waiting,
+        heard: When(poller.heard_at),
+    }
 }
 
 fn held_job(job: &HeldJob) -> Held {

@@ -9,15 +9,15 @@ WITH names AS MATERIALIZED (
     ) AS n(name)
     ORDER BY name LIMIT $3
 ), counts AS (
-    SELECT name, paused, ready, scheduled, running, succeeded, dead, cancelled FROM fernery.streams
+    SELECT name, paused, redact, ready, scheduled, running, succeeded, dead, cancelled FROM fernery.streams
     WHERE name IN (SELECT name FROM names)
     UNION ALL
-    SELECT stream, false, ready, scheduled, running, succeeded, dead, cancelled FROM fernery.stream_deltas
+    SELECT stream, false, false, ready, scheduled, running, succeeded, dead, cancelled FROM fernery.stream_deltas
     WHERE stream IN (SELECT name FROM names)
 )
-SELECT c.name, bool_or(c.paused) AS paused, sum(c.ready)::bigint AS ready, sum(c.scheduled)::bigint AS scheduled,
-       sum(c.running)::bigint AS running, sum(c.succeeded)::bigint AS succeeded, sum(c.dead)::bigint AS dead,
-       sum(c.cancelled)::bigint AS cancelled,
+SELECT c.name, bool_or(c.paused) AS paused, bool_or(c.redact) AS redact, sum(c.ready)::bigint AS ready,
+       sum(c.scheduled)::bigint AS scheduled, sum(c.running)::bigint AS running, sum(c.succeeded)::bigint AS succeeded,
+       sum(c.dead)::bigint AS dead, sum(c.cancelled)::bigint AS cancelled,
        (SELECT r.ready_at FROM fernery.ready r WHERE r.stream = c.name ORDER BY r.seq LIMIT 1) AS oldest_ready_at
 FROM counts c
 GROUP BY c.name

@@ -12,16 +12,19 @@ pub(super) struct Document {
     /// Bytes of it as it is kept.
     pub(super) bytes: usize,
     pub(super) text: Prose,
+    /// Only the beginning is laid out.
+    pub(super) cut: bool,
 }
 
 impl Document {
     pub(super) fn of(json: &str) -> Self {
-        Self { bytes: json.len(), text: Prose(laid_out(json)) }
+        let (text, cut) = laid_out(json);
+        Self { bytes: json.len(), text: Prose(text), cut }
     }
 }
 
-/// A document with a line for each member. Only the space between its parts changes: a number is not read, so it keeps its digits.
-fn laid_out(json: &str) -> String {
+/// A document with a line for each member, and whether its end is left out. Only the space between its parts changes: a number is not read, so it keeps its digits.
+fn laid_out(json: &str) -> (String, bool) {
     let mut out = String::new();
     let (mut depth, mut lines, mut in_string, mut escaped) = (0_usize, 1, false, false);
     let mut characters = json.chars().take(CHARS_MAX).peekable();
@@ -63,7 +66,7 @@ fn laid_out(json: &str) -> String {
             lines += 1;
             if lines > LINES_MAX {
                 out.push_str("\n…");
-                return out;
+                return (out, true);
             }
             out.push('\n');
             out.extend(std::iter::repeat_n("  ", depth.min(DEPTH_MAX)));
@@ -72,10 +75,11 @@ fn laid_out(json: &str) -> String {
             out.push(c);
         }
     }
-    if json.chars().nth(CHARS_MAX).is_some() {
+    let cut = json.chars().nth(CHARS_MAX).is_some();
+    if cut {
         out.push_str("\n…");
     }
-    out
+    (out, cut)
 }
 
 #[cfg(test)]
@@ -85,7 +89,8 @@ mod tests {
     #[test]
     fn a_document_keeps_its_numbers_and_its_strings() {
         let json = r#"{"n":12345678901234567890.10, "s":"a\"{,}: [", "e":{ },"l":[1,[]],"x":"\\"}"#;
-        let text = laid_out(json);
+        let (text, cut) = laid_out(json);
+        assert!(!cut);
         assert_eq!(
             text,
             "{\n  \"n\": 12345678901234567890.10,\n  \"s\": \"a\\\"{,}: [\",\n  \"e\": {},\n  \"l\": [\n    1,\n    \
@@ -96,8 +101,9 @@ mod tests {
     #[test]
     fn a_huge_document_costs_little() {
         let deep = "[".repeat(1 << 20);
-        assert!(laid_out(&deep).len() < LINES_MAX * (2 * DEPTH_MAX + 4));
+        assert!(laid_out(&deep).0.len() < LINES_MAX * (2 * DEPTH_MAX + 4));
         let long = format!("[\"{}\"]", "x".repeat(1 << 20));
-        assert!(laid_out(&long).len() < CHARS_MAX + 100);
+        assert!(laid_out(&long).0.len() < CHARS_MAX + 100);
+        assert!(laid_out(&deep).1 && laid_out(&long).1, "and says that it is cut");
     }
 }

@@ -3,6 +3,8 @@
 pub(super) mod acts;
 pub(super) mod again;
 mod document;
+pub(super) mod download;
+mod flow;
 
 use super::frame::Frame;
 use super::jobs::act_on;
@@ -15,6 +17,7 @@ use document::Document;
 use fernery_client::wire::{AttemptDetail, ExplainResponse, JobDetail};
 use fernery_core::{JobStatus, Progress};
 use fernery_engine::door;
+use flow::Flow;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
@@ -49,7 +52,8 @@ struct JobShown {
     shown: Id,
     sentence: Line,
     status: JobStatus,
-    states: Vec<(&'static str, bool)>,
+    flow: Flow,
+    redacted: bool,
     stream: Line,
     of_stream: String,
     of_workorder: bool,
@@ -86,7 +90,8 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
         shown: Id::of(job.job_id),
         sentence: Line(explained.sentence),
         status: job.status,
-        states: states(job.status),
+        flow: Flow::of(&job, now),
+        redacted: job.redacted,
         of_stream: link("/jobs", &[("stream", job.stream.as_str())]),
         of_workorder: job.stream.is_workorders(),
         stream: Line::of(&job.stream),
@@ -106,11 +111,6 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
         said,
     };
     visit.show_as(status, &shown)
-}
-
-/// The ways that a job can go, and whether it is there.
-fn states(status: JobStatus) -> Vec<(&'static str, bool)> {
-    JobStatus::ALL.iter().map(|state| (state.as_str(), *state == status)).collect()
 }
 
 fn attempt(attempt: &AttemptDetail) -> Attempt {
