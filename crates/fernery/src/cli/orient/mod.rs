@@ -2,6 +2,7 @@
 
 mod home;
 mod show;
+mod time;
 mod unmanned;
 
 use super::failure::{Failure, Outcome};
@@ -88,6 +89,7 @@ pub(super) async fn run(orient: Orient, client: &Client, screen: Screen) -> Outc
         return screen.line(&json_inert(&said.to_string()));
     }
     show::show(screen, &Page { manifest: &manifest, unchanged, why: orient.why })?;
+    time::show(client, screen).await?;
     home::show(client, screen).await?;
     unmanned::show(client, screen).await
 }
