@@ -22,6 +22,7 @@ use crate::canonical::{self, Digest};
 use crate::limits;
 use crate::names::{RESERVED_STREAM_PREFIX, StreamName};
 use crate::patch::policy::PatchPolicy;
+use crate::patch::protects::Relied;
 use crate::profile::Profile;
 pub use crate::toml_file::Flaw;
 use crate::words;
@@ -247,6 +248,14 @@ pub enum Gate {
 }
 
 impl Gate {
+    /// What its command relies on; `None`: it runs none.
+    pub fn relied(&self) -> Option<Relied<'_>> {
+        match self {
+            Self::Command { argv, protects, .. } => Some(Relied { argv, protects: protects.as_deref() }),
+            _ => None,
+        }
+    }
+
     /// Its name in a verdict, unique in a blueprint.
     pub fn name(&self) -> &str {
         match self {
