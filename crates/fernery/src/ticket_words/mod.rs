@@ -7,7 +7,7 @@ mod history;
 
 pub(crate) use covered::{Part, changes, parts};
 pub(crate) use evidence::{of_gate, of_run};
-pub(crate) use history::{Moment, timeline};
+pub(crate) use history::{Moment, claims, timeline};
 
 use fernery_client::wire::{LandingView, ObjectiveDetail};
 use fernery_core::artifact::{BlockerId, OutputBundle, RunId};
