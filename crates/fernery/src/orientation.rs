@@ -1,6 +1,7 @@
 //! The lines of a manifest, each with the item that it is about. A model may have written them: a line brings the command of an item
 //! only if it ends in exactly that command.
 
+use fernery_client::wire::ReviewTime;
 use fernery_core::inbox::facts::{Facts, Item};
 
 /// One thing to do.
@@ -38,6 +39,33 @@ fn is_end(rest: &str) -> bool {
     };
     let rest = more(rest).unwrap_or_else(|| rest.to_string());
     rest.is_empty() || (rest.starts_with(" (not seen: ") && rest.ends_with(')'))
+}
+
+/// How long a review of all that waits takes.
+pub(crate) fn minutes(time: &ReviewTime) -> String {
+    let least = if time.at_least { "at least" } else { "about" };
+    match (time.minutes / 60, time.minutes % 60) {
+        (0, 1) => format!("{least} 1 minute"),
+        (0, minutes) => format!("{least} {minutes} minutes"),
+        (hours, 0) => format!("{least} {hours} h"),
+        (hours, minutes) => format!("{least} {hours} h {minutes} min"),
+    }
+}
+
+/// What it is that waits.
+pub(crate) fn waits(time: &ReviewTime) -> String {
+    let counted = |n: u64, one: &str, many: &str| match n {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {many}")),
+    };
+    let size = [counted(time.files, "file", "files"), counted(time.lines, "line", "lines")];
+    let size: Vec<String> = size.into_iter().flatten().collect();
+    let size = if size.is_empty() { String::new() } else { format!(" ({})", size.join(", ")) };
+    let runs = counted(time.runs, "run to confirm", "runs to confirm").map(|runs| runs + &size);
+    let approvals = counted(time.approvals, "ticket to approve", "tickets to approve");
+    let candidates = counted(time.candidates, "candidate", "candidates");
+    runs.into_iter().chain(approvals).chain(candidates).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -81,6 +109,26 @@ mod tests {
             [("A. B", "it", Some("mec/T-10")), ("C", "late", Some("mec/T-1")), ("Something else", "", None)]
                 .map(|(what, why, item)| (what.to_string(), why.to_string(), item.map(String::from)));
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn what_waits_is_told_with_its_time() {
+        let time = ReviewTime {
+            minutes: 61,
+            at_least: false,
+            runs: 2,
+            files: 3,
+            lines: 1,
+            approvals: 1,
+            candidates: 0,
+            rule: String::new(),
+        };
+        assert_eq!(minutes(&time), "about 1 h 1 min");
+        assert_eq!(waits(&time), "2 runs to confirm (3 files, 1 line), 1 ticket to approve");
+        let more =
+            ReviewTime { minutes: 59, at_least: true, runs: 0, files: 0, lines: 0, candidates: 4, ..time };
+        assert_eq!(minutes(&more), "at least 59 minutes");
+        assert_eq!(waits(&more), "1 ticket to approve, 4 candidates");
     }
 
     #[test]

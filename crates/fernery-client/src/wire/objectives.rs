@@ -4,7 +4,7 @@
 
 use super::landing::LandingView;
 use super::schema;
-use fernery_core::artifact::{ClaimRecord, Objective, PauseState, RunId};
+use fernery_core::artifact::{ClaimRecord, Objective, PauseState, RunId, WorkorderId};
 use fernery_core::canonical::Digest;
 use fernery_core::pipeline::dependency::Dependency;
 use fernery_core::pipeline::possible::Verb;
@@ -30,11 +30,14 @@ pub struct ObjectiveView {
     /// stuck.
     #[serde(default)]
     pub waiting: Option<WaitingView>,
-    /// The progress that its executor reports while it works. For an agent: the percentage of the budget that is spent,
-    /// and its last line.
+    /// The progress that its executor reports while it works. For an agent of this server: the percentage of the budget that is
+    /// spent, and its last line.
     #[serde(default)]
     #[schemars(with = "Option<schema::Progress>")]
     pub progress: Option<Progress>,
+    /// The work on it; absent if none is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkView>,
     /// Where its patch stands on its way to the base branch; `null` if it has none that passed.
     #[serde(default)]
     pub landing: Option<LandingView>,
@@ -46,6 +49,36 @@ pub struct ObjectiveView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub snoozed_until: Option<Timestamp>,
+}
+
+/// Work on an objective that is under way: its workorder is carried out, or its gates judge what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkView {
+    /// The workorder.
+    #[schemars(with = "schema::ArtifactId")]
+    pub work_order_id: WorkorderId,
+    /// The time that all attempts of the workorder may take together.
+    pub budget_ms: u64,
+    /// How much of it is used, that of the attempt under way included.
+    pub used_ms: u64,
+    /// Who works on it; absent if nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_id: Option<String>,
+    /// Since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Instant>")]
+    pub started_at: Option<Timestamp>,
+    /// The output is there, and the gates judge it.
+    pub judging: bool,
+    /// The gate whose program ran last, if it runs in the process that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
+    /// The percentage of its progress is what the executor itself says about its work, and no part of a budget.
+    pub own_progress: bool,
+    /// What all runs may use since the approval: attempts, wall_time_ms, tokens, cost_usd_micros, where there is a limit. `spent` says
+    /// what they have used.
+    #[schemars(with = "schema::Fields")]
+    pub envelope: Value,
 }
 
 /// What an objective waits for.
@@ -118,6 +151,11 @@ pub struct ObjectiveDetail {
     /// The run records: the verdicts of the gates, with their evidence.
     #[schemars(with = "Vec<schema::Fields>")]
     pub runs: Vec<Value>,
+    /// The attempts of its newest 10 workorders, in their order, the one under way included; none without documents. They are deleted
+    /// with the job, unless they were imported.
+    #[serde(default)]
+    #[schemars(with = "Vec<schema::Fields>")]
+    pub attempts: Vec<Value>,
     /// The pauses.
     #[schemars(with = "Vec<schema::Fields>")]
     pub pauses: Vec<PauseView>,
@@ -225,6 +263,10 @@ pub struct WorkorderDetail {
     /// The run record: the verdict of the gates.
     #[schemars(with = "Option<schema::Fields>")]
     pub run: Option<Value>,
+    /// The gates that judge it, as the blueprint has them that it was made under.
+    #[serde(default)]
+    #[schemars(with = "Vec<schema::Fields>")]
+    pub gates: Vec<Value>,
     /// The ended attempts of its job, oldest first. They are deleted with the job, unless they were imported.
     #[serde(default)]
     #[schemars(with = "Vec<schema::Fields>")]

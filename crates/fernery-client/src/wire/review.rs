@@ -119,3 +119,24 @@ pub struct ReviewView {
     #[schemars(with = "Option<schema::ArtifactId>")]
     pub since: Option<WorkorderId>,
 }
+
+/// How long a person needs for what waits for them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewTime {
+    /// Whole minutes, by the rule.
+    pub minutes: u64,
+    /// More waits than was counted: it is at least this.
+    pub at_least: bool,
+    /// Runs that passed their gates and wait to be confirmed.
+    pub runs: u64,
+    /// The files of their patches.
+    pub files: u64,
+    /// Lines that come or go in them.
+    pub lines: u64,
+    /// Tickets that wait for approval.
+    pub approvals: u64,
+    /// Candidates that wait for a decision.
+    pub candidates: u64,
+    /// The rule in words.
+    pub rule: String,
+}

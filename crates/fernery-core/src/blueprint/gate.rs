@@ -2,6 +2,7 @@
 
 use super::{Sandbox, millis};
 use crate::patch::policy::PatchPolicy;
+use crate::patch::protects::Relied;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -46,6 +47,14 @@ pub enum Gate {
 }
 
 impl Gate {
+    /// What its command relies on; `None`: it runs none.
+    pub fn relied(&self) -> Option<Relied<'_>> {
+        match self {
+            Self::Command { argv, protects, .. } => Some(Relied { argv, protects: protects.as_deref() }),
+            _ => None,
+        }
+    }
+
     /// Its name in a verdict, unique in a blueprint.
     pub fn name(&self) -> &str {
         match self {

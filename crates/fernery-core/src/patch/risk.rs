@@ -61,9 +61,13 @@ const MANIFESTS: [&str; 27] = [
     "flake.lock",
 ];
 
-/// The places of a patch's files in the order in which to read them, each with its risk.
-pub fn in_reading_order(patch: &Patch) -> Vec<(usize, Risk)> {
-    let relied = protects::touched(patch, Relied { argv: &[], protects: None }, &[]).kept;
+/// The places of a patch's files in the order in which to read them, each with its risk. `gates` are the commands that judge it; where
+/// none is known, what gates rely on by default counts.
+pub fn in_reading_order(patch: &Patch, gates: &[Relied<'_>]) -> Vec<(usize, Risk)> {
+    let default = [Relied { argv: &[], protects: None }];
+    let gates = if gates.is_empty() { &default[..] } else { gates };
+    let relied: Vec<String> =
+        gates.iter().flat_map(|gate| protects::touched(patch, *gate, &[]).kept).collect();
     let mut order: Vec<(usize, Risk)> =
         patch.files.iter().enumerate().map(|(nth, file)| (nth, risk(file, &relied))).collect();
     order.sort_by_key(|(nth, risk)| (*risk, *nth));
@@ -78,7 +82,7 @@ fn risk(file: &FileChange, relied: &[String]) -> Risk {
     // A manifest is protected too, and says more by its own name; so does a test that goes.
     if is_manifest {
         Risk::Dependencies
-    } else if relied.contains(&file.path) && file.after.is_none() && is_test(&file.path) {
+    } else if file.after.is_none() && is_test(&file.path) {
         Risk::TestDeleted
     } else if relied.contains(&file.path) {
         Risk::Protected
@@ -125,20 +129,39 @@ mod tests {
         ]
         .concat();
         let patch = super::super::read(&text).unwrap();
-        let order: Vec<(&str, Risk)> = in_reading_order(&patch)
-            .into_iter()
-            .map(|(nth, risk)| (patch.files[nth].path.as_str(), risk))
-            .collect();
+        let order = |gates: &[Relied<'_>]| -> Vec<(String, Risk)> {
+            let order = in_reading_order(&patch, gates).into_iter();
+            order.map(|(nth, risk)| (patch.files[nth].path.clone(), risk)).collect()
+        };
+        let named = |all: &[(&str, Risk)]| -> Vec<(String, Risk)> {
+            all.iter().map(|(path, risk)| (path.to_string(), *risk)).collect()
+        };
         assert_eq!(
-            order,
-            [
+            order(&[]),
+            named(&[
                 ("Makefile", Risk::Protected),
                 ("tests/new.rs", Risk::Protected),
                 ("Cargo.lock", Risk::Dependencies),
                 ("tests/old.rs", Risk::TestDeleted),
                 ("tool", Risk::Unusual),
                 ("src/a.rs", Risk::Plain),
-            ]
+            ])
+        );
+        let words = |all: &[&str]| -> Vec<String> { all.iter().map(|word| word.to_string()).collect() };
+        let (check, tool, own) = (words(&["sh", "check.sh"]), words(&["sh", "tool"]), words(&["src/"]));
+        let gates =
+            [&check, &tool].map(|argv| Relied { argv: argv.as_slice(), protects: Some(own.as_slice()) });
+        assert_eq!(
+            order(&gates),
+            named(&[
+                ("src/a.rs", Risk::Protected),
+                ("tool", Risk::Protected),
+                ("Cargo.lock", Risk::Dependencies),
+                ("tests/old.rs", Risk::TestDeleted),
+                ("Makefile", Risk::Plain),
+                ("tests/new.rs", Risk::Plain),
+            ]),
+            "the gates of the run say what they rely on"
         );
     }
 }

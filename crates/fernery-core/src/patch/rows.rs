@@ -87,6 +87,39 @@ pub fn plain_hunks<'p>(text: &'p str, patch: &Patch) -> Vec<Vec<Hunk<'p>>> {
     of_files
 }
 
+/// The lines of two texts as the rows of one hunk, with the words that differ.
+pub fn between<'p>(before: &'p str, after: &'p str) -> Vec<Row<'p>> {
+    let lines = |text: &'p str| -> Vec<&'p str> {
+        if text.is_empty() { Vec::new() } else { text.split('\n').collect() }
+    };
+    let (old, new) = (lines(before), lines(after));
+    let number = |at: Option<usize>| at.and_then(|at| u64::try_from(at + 1).ok());
+    let row = |change: similar::Change<&str>| {
+        let (fate, text) = match (change.tag(), change.old_index(), change.new_index()) {
+            (ChangeTag::Insert, _, Some(at)) => (Fate::Comes, new[at]),
+            (ChangeTag::Delete, Some(at), _) => (Fate::Goes, old[at]),
+            (_, Some(at), _) => (Fate::Stays, old[at]),
+            (_, None, _) => return None,
+        };
+        let parts = vec![Part { text, differs: false }];
+        let (old, new) = (number(change.old_index()), number(change.new_index()));
+        Some(Row { fate, old, new, parts, unended: false })
+    };
+    let mut rows: Vec<Row<'p>> =
+        TextDiff::from_slices(&old, &new).iter_all_changes().filter_map(row).collect();
+    let mut pairs_left = COMPARED_PAIRS_MAX;
+    mark_words(&mut rows, &mut pairs_left);
+    rows
+}
+
+/// The places of rows that tell a difference: those that change, and so many around each.
+pub fn telling(rows: &[Row<'_>], around: usize) -> Vec<usize> {
+    let changes = |from: usize, until: usize| rows[from..until].iter().any(|row| row.fate != Fate::Stays);
+    (0..rows.len())
+        .filter(|at| changes(at.saturating_sub(around), (at + around + 1).min(rows.len())))
+        .collect()
+}
+
 fn rows<'p>(
     lines: &mut std::iter::Peekable<impl Iterator<Item = (usize, &'p str)>>,
     (mut old, mut new): (u64, u64),

@@ -4,6 +4,7 @@
 //! viewed exactly the part of the patch that changes it: the digest of that part tells whether a later attempt changes it otherwise.
 
 mod note;
+pub mod time;
 
 pub use note::{ReviewNote, note_of};
 

@@ -7,6 +7,7 @@
 
 use super::acts::Actor;
 use super::inbox::import;
+use super::judging::sizes;
 use super::{Cell, Sql, after, azollas, journal, snoozes};
 use crate::door;
 use crate::error::{StoreError, StoreResult};
@@ -392,7 +393,9 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported) -> StoreResult<()> {
         let azolla =
             all.workorders.get(run.work_order_id.as_str()).map(|work| work.beside.azolla_id.as_str());
         let bundle = all.bundles.get(run.output_id.as_str());
-        let cells: [Cell<'_>; 8] = [
+        let sizes = bundle.map(|bundle| sizes(&bundle.content));
+        let size = |nth: usize| sizes.map_or(Cell::Null, |sizes| Cell::Int(sizes[nth]));
+        let cells: [Cell<'_>; 11] = [
             id.into(),
             run.work_order_id.as_str().into(),
             run.objective_id.as_str().into(),
@@ -401,6 +404,9 @@ fn write_runs(sql: &mut dyn Sql, all: &Exported) -> StoreResult<()> {
             (&document).into(),
             (&evidence).into(),
             bundle.map(|bundle| outcome(&bundle.metadata).as_str()).into(),
+            size(0),
+            size(1),
+            size(2),
         ];
         put(sql, include_str!("sql/run_insert.sql"), &cells, id)?;
     }

@@ -25,6 +25,7 @@ use fernery_core::pipeline::judging::{Case, Judgement, Verdict, judge, verdict, 
 use fernery_core::pipeline::lifecycle::{Step, after};
 use fernery_core::pipeline::membrane::outcome;
 use fernery_core::pipeline::repetition::{Attempt, Repetition, repetition};
+use fernery_core::review::time::Size;
 use serde_json::json;
 use std::time::Duration;
 
@@ -195,7 +196,8 @@ pub(super) fn write_record(
     (bundle, evidence): (&OutputBundle, &[Evidence]),
 ) -> StoreResult<()> {
     let (document, evidence) = (canonical::text_of(record), canonical::text_of(evidence));
-    let cells: [Cell<'_>; 8] = [
+    let [files, insertions, deletions] = sizes(&bundle.content);
+    let cells: [Cell<'_>; 11] = [
         record.run_id.as_str().into(),
         record.work_order_id.as_str().into(),
         record.objective_id.as_str().into(),
@@ -204,10 +206,19 @@ pub(super) fn write_record(
         (&document).into(),
         (&evidence).into(),
         outcome(&bundle.metadata).as_str().into(),
+        files.into(),
+        insertions.into(),
+        deletions.into(),
     ];
     let work = record.work_order_id.as_str();
     sql.write(work, include_str!("sql/run_insert.sql"), &cells)?;
     sql.write(work, include_str!("sql/workorder_judged.sql"), &[work.into()])
+}
+
+/// How large an output is, as it is kept beside its run: files, lines that come, lines that go.
+pub(super) fn sizes(content: &str) -> [i64; 3] {
+    let size = Size::of(content);
+    [size.files, size.insertions, size.deletions].map(|n| i64::try_from(n).unwrap_or(i64::MAX))
 }
 
 fn move_objective(sql: &mut dyn Sql, row: &mut ObjectiveRow, judgement: &Judgement) -> StoreResult<()> {

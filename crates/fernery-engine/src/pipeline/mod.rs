@@ -72,6 +72,7 @@ pub mod pauses;
 pub mod person;
 pub mod readiness;
 pub mod reading;
+pub mod reviewing;
 mod rework;
 pub mod room;
 pub mod scheduling;

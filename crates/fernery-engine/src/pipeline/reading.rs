@@ -7,7 +7,7 @@ use fernery_core::Timestamp;
 use fernery_core::artifact::{
     AzollaId, BlockerRef, ContextSnapshot, Event, EventId, EventType, ObjectiveId, ObjectiveStatus,
     OutputBundle, OutputId, PauseState, RecordId, RunId, RunRecord, SnapshotId, TerminalReason, Workorder,
-    WorkorderId, WorkorderStatus,
+    WorkorderId,
 };
 use fernery_core::canonical::Digest;
 use fernery_core::exported::AttemptRecord;
@@ -267,14 +267,11 @@ pub fn active_workorder(sql: &mut dyn Sql, id: &ObjectiveId) -> StoreResult<Opti
 }
 
 /// The workorders of these objectives that have no verdict yet, in one snapshot.
-pub fn active_workorders(
-    sql: &mut dyn Sql,
-    ids: &[ObjectiveId],
-) -> StoreResult<Vec<(ObjectiveId, WorkorderId, WorkorderStatus)>> {
+pub fn active_workorders(sql: &mut dyn Sql, ids: &[ObjectiveId]) -> StoreResult<Vec<WorkorderView>> {
     let active = include_str!("sql/workorder_active_of_objective.sql");
     let asked: Vec<Statement<'_>> = ids.iter().map(|id| (active, vec![id.as_str().into()])).collect();
     let found = sql.query_all(&asked)?;
-    found.iter().flatten().map(|row| Ok((row.word(1)?, row.word(0)?, row.word(7)?))).collect()
+    found.iter().flatten().map(workorder).collect()
 }
 
 /// The last run of an objective.

@@ -64,7 +64,7 @@ pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
 pub use stats::{Stats, StatsBatch, StreamHistory, UnwrittenStats};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
-    AttemptView, Cursor, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamChange, StreamCounts,
+    AttemptView, Cursor, Holder, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamChange, StreamCounts,
     StreamLimits, StreamView, StreamsOpened,
 };
 
@@ -217,8 +217,8 @@ pub trait Read: Send + Sync {
     ) -> StoreResult<Page<JobBrief>>;
     /// Up to `limit` ids of jobs that a part of an id means. Looks at no more than the part says.
     async fn job_ids(&self, part: IdsLike, limit: usize) -> StoreResult<IdsFound>;
-    /// How far the holders of these jobs say they are, in order; `None` where nobody holds one, or its holder did not say.
-    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>>;
+    /// Who holds these jobs, in order; `None` where nobody holds one.
+    async fn holders_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Holder>>>;
     /// How many dead jobs match.
     async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64>;
     /// Dead jobs, newest death first.

@@ -57,6 +57,19 @@ pub struct AttemptView {
     pub claim_version: i64,
 }
 
+/// Who works on a job now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The worker.
+    pub worker_id: String,
+    /// Counts every claim.
+    pub attempt_no: u32,
+    /// When it claimed the job.
+    pub started_at: Timestamp,
+    /// How far it says it is, if it said so.
+    pub progress: Option<Progress>,
+}
+
 impl AttemptView {
     /// An open attempt, as its lease has it.
     pub fn open(held: Holding, progress: Option<Progress>) -> Self {

@@ -7,7 +7,7 @@ use fernery_core::job::lease::FENCE_STEP;
 use fernery_core::job::report::Answer;
 use fernery_core::{AttemptId, AttemptOutcome, JobId, JobStatus, Progress};
 use fernery_engine::store::{
-    Beat, BeatAnswer, CancelAnswer, Claimed, Completion, NewJob, Proof, RetryAnswer, Store,
+    Beat, BeatAnswer, CancelAnswer, Claimed, Completion, Holder, NewJob, Proof, RetryAnswer, Store,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -132,10 +132,17 @@ async fn progress_is_kept_for_the_holder_and_never_goes_back<B: Backend>() {
     assert!(version(store, claimed.job_id).await > version_before, "invariant 9: a write raises the version");
     let other = enqueue_and_claim(store, job_on("other")).await;
     let asked = vec![other.job_id, claimed.job_id, JobId::from_uuid(Uuid::nil())];
-    let seen = store.progress_of(asked.clone()).await.expect("progress");
-    assert_eq!(seen, [None, Some(at(40, "again")), None], "of many jobs, each in its place");
+    let worker_id = view(store, other.job_id).await.attempts[0].worker_id.clone();
+    let held = |by: &Claimed, progress| {
+        let (worker_id, attempt_no) = (worker_id.clone(), by.attempt_no);
+        Some(Holder { worker_id, attempt_no, started_at: by.claimed_at, progress })
+    };
+    let seen = store.holders_of(asked.clone()).await.expect("holders");
+    let expected = [held(&other, None), held(&claimed, Some(at(40, "again"))), None];
+    assert_eq!(seen, expected, "of many jobs, each in its place");
     release(store, proof(&claimed)).await;
-    assert_eq!(store.progress_of(asked).await.expect("progress"), [None, None, None], "nobody holds it");
+    let seen = store.holders_of(asked).await.expect("holders");
+    assert_eq!(seen, [held(&other, None), None, None], "nobody holds it");
     let again = claim(store, "s").await;
     assert_eq!(view(store, again.job_id).await.attempts[1].progress, None, "a new attempt starts anew");
     assert_eq!(

@@ -285,6 +285,8 @@ pub static ROUTES: &[Route] = routes![
         BodyRule::Json(of::<wire::ViewedRequest>), [200 of::<wire::ViewedRequest>], review::viewed, errors: DECIDE;
     POST "/v1/runs/{id}/looked", OPERATOR, "Record that you looked at a run, so that the next run can be compared with it.",
         BodyRule::Optional(nothing), [200 of::<wire::ReviewView>], review::looked, errors: FOUND;
+    GET "/v1/review_time", READERS, "Estimate how long a person needs for what waits for them: runs to confirm, approvals, candidates.",
+        BodyRule::None, [200 of::<wire::ReviewTime>], review::time;
     GET "/v1/pauses", READERS, "List pauses with their next actions, newest first.",
         BodyRule::None, [200 of::<wire::PausePage>], pauses::list,
         query: &[LIMIT, CURSOR, ("waiting", "true: only those that still wait for a person, of each ticket the last one.",

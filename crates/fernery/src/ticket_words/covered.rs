@@ -361,26 +361,5 @@ fn protected(shown: &Value, gates: &[Value]) -> Vec<String> {
     lines
 }
 
-/// What is different now from what was approved before, one line each.
-pub(crate) fn changes(before: &Value, now: &Value) -> Vec<String> {
-    let facts = |shown: &Value| {
-        let mut all: Vec<(&'static str, String)> = Vec::new();
-        for own in ["title", "acceptance_criteria"] {
-            all.push((
-                if own == "title" { own } else { "criteria" },
-                shown[own].as_str().unwrap_or_default().to_string(),
-            ));
-        }
-        all.extend(parts(shown).into_iter().map(|part| match part {
-            Part::Fact(name, text) | Part::Text(name, text) => (name, text),
-        }));
-        all
-    };
-    let (then, now) = (facts(before), facts(now));
-    let gone = then.iter().filter(|fact| !now.contains(fact)).map(|(name, text)| format!("- {name} {text}"));
-    let come = now.iter().filter(|fact| !then.contains(fact)).map(|(name, text)| format!("+ {name} {text}"));
-    gone.chain(come).map(|line| line.replace('\n', " ")).collect()
-}
-
 #[cfg(test)]
 mod tests;

@@ -66,6 +66,7 @@ pub(crate) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
         let what = format!("workorder {id} for {kind}, {}", text(workorder, "status"));
         moments.push(moment(workorder, "scheduler", what));
     }
+    moments.extend(detail.attempts.iter().filter_map(ended));
     for bundle in &detail.output_bundles {
         let outcome = bundle["metadata"]["outcome"].as_str().unwrap_or("OUTPUT");
         moments.push(moment(bundle, "executor", format!("{outcome}: {}", text(bundle, "title"))));
@@ -91,6 +92,33 @@ pub(crate) fn timeline(detail: &ObjectiveDetail) -> Vec<Moment> {
     moments.extend(before.into_iter().chain(confirmed).chain(merged));
     moments.extend(landings.into_iter().filter_map(handled).chain(after));
     moments
+}
+
+/// Who makes attempts: another one than the executor whose output there is, which may come in the same moment.
+const WORKER: &str = "worker";
+
+/// The end of an attempt that handed nothing in. What one hands in is told by its output.
+fn ended(attempt: &Value) -> Option<Moment> {
+    let outcome = attempt["outcome"].as_str().filter(|outcome| *outcome != "SUCCEEDED")?;
+    let at = text(attempt, "finished_at").parse().ok()?;
+    let why = attempt["error"]["message"].as_str().or(attempt["error"]["code"].as_str());
+    let why = why.map_or(String::new(), |why| format!(": {why}"));
+    let what =
+        format!("attempt {} of {} ended {outcome}{why}", attempt["attempt_no"], text(attempt, "worker_id"));
+    Some(Moment { at, who: WORKER.into(), what, more: Vec::new() })
+}
+
+/// Who took up its workorders, and when.
+pub(crate) fn claims(detail: &ObjectiveDetail) -> Vec<Moment> {
+    let taken = |attempt: &Value| {
+        let at = text(attempt, "started_at").parse().ok()?;
+        let (worker, nth) = (text(attempt, "worker_id"), &attempt["attempt_no"]);
+        let still = if attempt["outcome"].is_null() { ", and works on it" } else { "" };
+        let what =
+            format!("{worker} claimed workorder {}, attempt {nth}{still}", text(attempt, "work_order_id"));
+        Some(Moment { at, who: WORKER.into(), what, more: Vec::new() })
+    };
+    detail.attempts.iter().filter_map(taken).collect()
 }
 
 /// What became of a merge.

@@ -1,13 +1,15 @@
 //! A ticket in words, the same ones in the terminal and on the pages: what happened to it, what an approval of it covers, what it
 //! asks, where its patch stands. What can be done with it is said by `fernery_core::pipeline::possible`.
 
+mod changes;
 mod covered;
 mod evidence;
 mod history;
 
-pub(crate) use covered::{Part, changes, parts};
+pub(crate) use changes::{Revised, changes};
+pub(crate) use covered::{Part, parts};
 pub(crate) use evidence::{of_gate, of_run};
-pub(crate) use history::{Moment, timeline};
+pub(crate) use history::{Moment, claims, timeline};
 
 use fernery_client::wire::{LandingView, ObjectiveDetail};
 use fernery_core::artifact::{BlockerId, OutputBundle, RunId};

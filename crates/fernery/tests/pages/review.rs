@@ -2,7 +2,7 @@
 
 use crate::browser::{Browser, Site, form, signed_in, unescaped, words};
 use crate::server::{Answer, TestServer};
-use crate::worked::{COMMIT, Made, PATCH, approved, attempt, new_file, tried};
+use crate::worked::{COMMIT, Made, PATCH, approved, approved_under, attempt, new_file, tried};
 use fernery_core::pipeline::landing::Fit;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ crate::on_both_backends!(
     what_conflicts_is_reopened_with_the_conflict_as_its_note,
     hostile_work_is_shown_and_does_nothing,
     runs_are_listed_newest_first,
+    files_stand_in_a_tree_beside_the_patch_in_the_order_of_risk,
 );
 
 /// A server with a ticket whose patch waits for a person.
@@ -266,5 +267,50 @@ async fn runs_are_listed_newest_first(server: TestServer) {
     assert!(place(&second) < place(&first), "{page}");
     assert!(page.contains("/ticket/WEB-1") && !page.contains("<i>"), "{page}");
     assert_eq!(browser.get(&site, "/runs?cursor=x").await.status, 400);
+    server.stop().await;
+}
+
+async fn files_stand_in_a_tree_beside_the_patch_in_the_order_of_risk(server: TestServer) {
+    let own = "extends = \"mec\"\nazolla_id = \"mec\"\n[limits]\nreview_limit = 0\n[[gates]]\nkind = \"schema\"\n\
+               [[gates]]\nkind = \"command\"\nname = \"prices\"\nargv = [\"make\", \"prices\"]\ntimeout = \"10s\"\nprotects = [\"prices/\"]\n";
+    approved_under(&server, own, "WEB-1", "Prices").await;
+    let hostile = "src/deep/er/<b>&.txt";
+    let paths = ["Makefile", "src/deep/er/a.rs", hostile, "src/z.rs", "prices/list.csv"];
+    let patch: String = paths.iter().map(|path| new_file(path, ["x"].iter())).collect();
+    let run = attempt(&server, "WEB-1", Made { patch: &patch, log: "", passes: true }).await;
+    let work = server.get(&format!("/v1/runs/{run}")).await.json()["work_order_id"]
+        .as_str()
+        .expect("an id")
+        .to_string();
+    let gates = server.get(&format!("/v1/workorders/{work}")).await.json()["gates"].clone();
+    assert!(gates.as_array().expect("gates").iter().any(|gate| gate["name"] == "prices"), "{gates}");
+    let (mut browser, site) = signed_in(&server, &server.operator).await;
+    let path = format!("/review/{run}");
+    let page = browser.get(&site, &path).await.body;
+    let tree = |page: &str| {
+        let rest = page.split("<nav class=\"tree\"").nth(1).expect("a tree").to_string();
+        rest.split("</nav>").next().expect("an end").to_string()
+    };
+    let first = tree(&page);
+    let said = words(&first);
+    // By name, folders first; folders with one folder in them in one line.
+    let places = ["prices/ 1 file list.csv", "src/ 3 files", "deep/er/ 2 files", "a.rs", "z.rs", "Makefile"];
+    let mut rest = said.as_str();
+    for place in places {
+        rest = rest.split_once(place).unwrap_or_else(|| panic!("{place}: {said}")).1;
+    }
+    assert!(!first.contains("<b>") && first.contains("&lt;b&gt;&amp;.txt"), "{first}");
+    // What the gates of this run rely on comes first in the patch, and the tree says why; what others rely on does not.
+    assert_eq!(first.matches("gates rely on it").count(), 1, "{said}");
+    assert!(said.contains("list.csv +1 −0 gates rely on it"), "{said}");
+    assert!(first.contains("href=\"#file-0\"><bdi>list.csv"), "{first}");
+    assert!(first.matches("<details open>").count() == 3 && !first.contains("viewed</span>"), "{first}");
+    let seen = [("file", "src/z.rs"), ("viewed", "yes")];
+    let page = browser.get(&site, &path).await;
+    assert_eq!(browser.submit(&site, &page, &format!("{path}/viewed?file=4"), &seen).await.status, 303);
+    let after = words(&tree(&browser.get(&site, &path).await.body));
+    assert!(after.contains("z.rs +1 −0 new viewed"), "{after}");
+    let alone = browser.get(&site, &format!("{path}?file=1")).await.body;
+    assert!(!alone.contains("class=\"tree\""), "one file needs no tree");
     server.stop().await;
 }

@@ -3,6 +3,7 @@
 use crate::browser::{Browser, Site, form, signed_in, unescaped, words};
 use crate::now::with_azollas;
 use crate::server::{Answer, TestServer};
+use crate::worked::{approved, begun, scheduled};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ crate::on_both_backends!(
     the_board_shows_what_the_filter_means,
     hostile_criteria_are_shown_and_do_nothing,
     the_repository_of_a_ticket_is_edited_and_the_rest_is_kept,
+    lost_attempts_and_their_workers_are_part_of_what_happened,
+    what_changed_since_an_approval_is_marked_word_by_word,
 );
 
 async fn ready(server: &TestServer) -> (Browser, Site) {
@@ -320,5 +323,82 @@ async fn the_repository_of_a_ticket_is_edited_and_the_rest_is_kept(server: TestS
     assert_eq!(facts, json!({ "repo_ref": "app", "labels": ["web"] }), "nobody chose another one");
     leads(&browser.submit(&site, &page, edit, &typed("")).await, "/ticket/T-1");
     assert_eq!(read(&server, "T-1").await["objective"]["metadata"], json!({ "labels": ["web"] }));
+    server.stop().await;
+}
+
+async fn lost_attempts_and_their_workers_are_part_of_what_happened(server: TestServer) {
+    let (mut browser, site) = ready(&server).await;
+    approved(&server, "WEB-1", "Greet the world").await;
+    scheduled(&server).await;
+    let first = begun(&server).await;
+    server.advance(Duration::from_secs(120)).await;
+    let second = begun(&server).await;
+    assert_eq!(first["job_id"], second["job_id"]);
+    browser.sign_in(&site, &server.operator).await;
+    let history = async |browser: &mut Browser, path: &str| {
+        let page = browser.get(&site, path).await;
+        assert_eq!(page.status, 200, "{page:?}");
+        page.body
+            .split("id=\"history\"")
+            .nth(1)
+            .and_then(|rest| rest.split("</section>").next())
+            .expect("a history")
+            .to_string()
+    };
+    let all = history(&mut browser, "/ticket/WEB-1").await;
+    let said = words(&all);
+    let job = first["job_id"].as_str().expect("an id");
+    for happened in [
+        format!("w claimed workorder {job}, attempt 1 worker"),
+        "attempt 1 of w ended LOST".to_string(),
+        format!("w claimed workorder {job}, attempt 2, and works on it"),
+    ] {
+        assert!(said.contains(&happened), "{happened}: {said}");
+    }
+    assert!(!all.contains("?until="), "all of it stands here");
+    let oldest = history(&mut browser, "/ticket/WEB-1?until=1").await;
+    assert!(words(&oldest).contains("created it") && !words(&oldest).contains("claimed"), "{oldest}");
+    assert!(oldest.contains("href=\"/ticket/WEB-1#history\"") && words(&oldest).contains("more"), "{oldest}");
+    for odd in ["0", "99999", "x", "-1", ""] {
+        history(&mut browser, &format!("/ticket/WEB-1?until={odd}")).await;
+    }
+    let attempts = read(&server, "WEB-1").await["attempts"].clone();
+    let outcomes: Vec<&Value> =
+        attempts.as_array().expect("attempts").iter().map(|of| &of["outcome"]).collect();
+    assert_eq!(outcomes, [&json!("LOST"), &json!(null)], "{attempts}");
+    let brief = server.get("/v1/objectives/WEB-1?documents=false").await.json();
+    assert_eq!(brief["attempts"], json!([]));
+    server.stop().await;
+}
+
+async fn what_changed_since_an_approval_is_marked_word_by_word(server: TestServer) {
+    let (mut browser, site) = ready(&server).await;
+    approved(&server, "WEB-1", "Greet the world").await;
+    let criteria = "- it says hello\n- it says <b>goodbye</b>\n- three\n- four\n- five\n- it ends";
+    let edit = |text: &str| json!({ "acceptance_criteria": text }).to_string();
+    let change = async |text: &str| {
+        let done = server.call(&server.operator, "PATCH", "/v1/objectives/WEB-1", &edit(text)).await;
+        assert_eq!(done.status, 200, "{done:?}");
+    };
+    change(criteria).await;
+    let shown = server.get("/v1/objectives/WEB-1").await.json()["approval"]["digest"].clone();
+    let approve = json!({ "digest": shown });
+    assert_eq!(server.post("/v1/objectives/WEB-1/approve", &approve).await.status, 200);
+    let same = browser.get(&site, "/approve/WEB-1").await.body;
+    assert!(words(&same).contains("Changed since the last approval Nothing."), "{}", words(&same));
+    change(&criteria.replace("hello", "hello twice")).await;
+    let page = browser.get(&site, "/approve/WEB-1").await.body;
+    let part = page
+        .split("id=\"changes-head\"")
+        .nth(1)
+        .and_then(|rest| rest.split("</section>").next())
+        .expect("changes");
+    assert!(part.contains("<tr class=d><td>1<td><td>- it says hello"), "{part}");
+    assert!(part.contains("<tr class=a><td><td>1<td>- it says hello<ins> twice</ins>"), "{part}");
+    assert!(
+        part.contains("&lt;b&gt;goodbye") && !part.contains("it ends"),
+        "two lines around, and no more: {part}"
+    );
+    assert_eq!(part.matches("<h3>").count(), 1, "only the criteria changed: {part}");
     server.stop().await;
 }

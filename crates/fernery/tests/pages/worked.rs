@@ -11,7 +11,7 @@ use fernery_engine::pipeline::claims::{self, Claimer};
 use fernery_engine::pipeline::landing;
 use fernery_engine::pipeline::scheduling::{self, ClaimedEvent, Ids};
 use fernery_engine::pipeline::{gate_input, judging, readiness};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 const STREAM: &str = "diazotroph:PATCH_DIAZOTROPH:app";
@@ -33,9 +33,17 @@ pub(crate) struct Made<'a> {
     pub(crate) passes: bool,
 }
 
+/// An azolla that makes patches, however many wait for a person.
+const WITHOUT_LIMIT: &str = "extends = \"mec\"\nazolla_id = \"mec\"\n[limits]\nreview_limit = 0\n";
+
 /// An approved ticket of an azolla that makes patches.
 pub(crate) async fn approved(server: &TestServer, id: &str, title: &str) {
-    put_in_force(server, "extends = \"mec\"\nazolla_id = \"mec\"\n[limits]\nreview_limit = 0\n").await;
+    approved_under(server, WITHOUT_LIMIT, id, title).await;
+}
+
+/// The same under another blueprint.
+pub(crate) async fn approved_under(server: &TestServer, blueprint: &str, id: &str, title: &str) {
+    put_in_force(server, blueprint).await;
     let ticket = json!({ "objective_id": id, "azolla_id": "mec", "title": title,
         "acceptance_criteria": "- it says hello", "metadata": { "repo_ref": "app" } });
     let made = server.post("/v1/objectives", &ticket).await;
@@ -45,8 +53,8 @@ pub(crate) async fn approved(server: &TestServer, id: &str, title: &str) {
     assert_eq!(done.status, 200, "{done:?}");
 }
 
-/// One attempt at the ticket that waits, up to its verdict: the id of its run.
-pub(crate) async fn attempt(server: &TestServer, id: &str, made: Made<'_>) -> String {
+/// The workorder of the ticket that waits.
+pub(crate) async fn scheduled(server: &TestServer) {
     let substrate = server.engine.substrate();
     substrate.transact(|sql| readiness::emit(sql, &mec(), 100)).await.expect("emitted");
     let by = claimer("scheduler");
@@ -62,21 +70,37 @@ pub(crate) async fn attempt(server: &TestServer, id: &str, made: Made<'_>) -> St
     let ground = Some(Ground { repo_ref: Some("app".into()), base });
     let claimed = [ClaimedEvent { event, held, ids, ground }];
     substrate.transact(move |sql| scheduling::schedule_all(sql, &mec(), &claimed)).await.expect("scheduled");
-    let job = server.claim(STREAM).await;
-    let metadata = json!({ "outcome": "PATCH", "branch_name": format!("azolla/{id}"),
-        "pr_description_draft": "Says hello to the world." });
-    let result = json!({ "title": "done", "content": made.patch, "notes": "", "metadata": metadata });
-    let report = json!({ "worker_id": "w", "job_id": job["job_id"], "attempt_id": job["attempt_id"],
-        "lease_token": job["lease_token"], "result": result });
-    let answer = server.work("complete", &report).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    judge(server, made).await;
+}
+
+/// Claims a workorder as its executor.
+pub(crate) async fn begun(server: &TestServer) -> Value {
+    server.claim(STREAM).await
+}
+
+/// One attempt at the ticket that waits, up to its verdict: the id of its run.
+pub(crate) async fn attempt(server: &TestServer, id: &str, made: Made<'_>) -> String {
+    scheduled(server).await;
+    let job = begun(server).await;
+    handed_in(server, id, &job, made.patch).await;
+    judged(server, made).await;
     let ticket = server.get(&format!("/v1/objectives/{id}")).await.json();
     let run = ticket["runs"].as_array().and_then(|runs| runs.last()).expect("a run");
     run["run_id"].as_str().expect("an id").to_string()
 }
 
-async fn judge(server: &TestServer, made: Made<'_>) {
+/// What an executor hands in.
+pub(crate) async fn handed_in(server: &TestServer, id: &str, job: &Value, patch: &str) {
+    let metadata = json!({ "outcome": "PATCH", "branch_name": format!("azolla/{id}"),
+        "pr_description_draft": "Says hello to the world." });
+    let result = json!({ "title": "done", "content": patch, "notes": "", "metadata": metadata });
+    let report = json!({ "worker_id": "w", "job_id": job["job_id"], "attempt_id": job["attempt_id"],
+        "lease_token": job["lease_token"], "result": result });
+    let answer = server.work("complete", &report).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// The verdict over what was handed in.
+pub(crate) async fn judged(server: &TestServer, made: Made<'_>) {
     let substrate = server.engine.substrate();
     let by = claimer("gate");
     let taken = substrate.transact(move |sql| gate_input::take_executed(sql, &mec(), &by, 100)).await;

@@ -9,7 +9,7 @@ use super::rows::{
 };
 use crate::error::{StoreError, StoreResult};
 use crate::store::{
-    AttemptView, Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, IdsFound, IdsLike, JobBrief,
+    AttemptView, Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, Holder, IdsFound, IdsLike, JobBrief,
     JobFilter, JobView, Page, Read,
 };
 use async_trait::async_trait;
@@ -208,12 +208,15 @@ impl Read for PostgresStore {
         Ok(IdsFound::new(ids, looked, (&part, limit)))
     }
 
-    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
+    async fn holders_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Holder>>> {
         let ids: Vec<Uuid> = jobs.iter().map(|id| id.uuid()).collect();
         let rows = self.read(include_str!("sql/leases_seen.sql"), &[&ids.as_slice()]).await?;
-        let said = rows.iter().map(|row| Ok((job_id(row, "resource_id")?, progress(row)?)));
-        let said: HashMap<JobId, Option<Progress>> = said.collect::<StoreResult<_>>()?;
-        Ok(jobs.iter().map(|id| said.get(id).cloned().flatten()).collect())
+        let held = rows.iter().map(|row| {
+            let Holding { job_id, worker_id, attempt_no, started_at, .. } = rows::holding(row)?;
+            Ok((job_id, Holder { worker_id, attempt_no, started_at, progress: progress(row)? }))
+        });
+        let mut held: HashMap<JobId, Holder> = held.collect::<StoreResult<_>>()?;
+        Ok(jobs.iter().map(|id| held.remove(id)).collect())
     }
 
     async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64> {

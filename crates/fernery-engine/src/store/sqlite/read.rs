@@ -4,7 +4,7 @@ use super::SqliteStore;
 use super::rows;
 use crate::error::{StoreError, StoreResult};
 use crate::store::{
-    AttemptView, Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, IdsFound, IdsLike, JobBrief,
+    AttemptView, Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, Holder, IdsFound, IdsLike, JobBrief,
     JobFilter, JobView, Page, Read,
 };
 use async_trait::async_trait;
@@ -33,8 +33,8 @@ impl Read for SqliteStore {
         self.read(move |db| job_ids(db, &part, limit)).await
     }
 
-    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
-        self.read(move |db| jobs.iter().map(|job_id| progress(db, *job_id)).collect()).await
+    async fn holders_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Holder>>> {
+        self.read(move |db| jobs.iter().map(|job_id| holder(db, *job_id)).collect()).await
     }
 
     async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64> {
@@ -80,6 +80,12 @@ pub(super) fn lease(db: &Connection, job_id: JobId) -> StoreResult<Option<Holdin
 fn progress(db: &Connection, job_id: JobId) -> StoreResult<Option<Progress>> {
     let mut statement = db.prepare_cached(include_str!("sql/lease_progress_of_job.sql"))?;
     Ok(statement.query_row([job_id.uuid().as_bytes()], rows::progress).optional()?)
+}
+
+fn holder(db: &Connection, job_id: JobId) -> StoreResult<Option<Holder>> {
+    let Some(held) = lease(db, job_id)? else { return Ok(None) };
+    let Holding { worker_id, attempt_no, started_at, .. } = held;
+    Ok(Some(Holder { worker_id, attempt_no, started_at, progress: progress(db, job_id)? }))
 }
 
 fn job(db: &Connection, job_id: JobId) -> StoreResult<Option<JobView>> {

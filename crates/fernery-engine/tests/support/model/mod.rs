@@ -16,7 +16,7 @@ use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadGroups,
-    DeadLetter, Enqueue, Enqueued, Failure, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Retention,
+    DeadLetter, Enqueue, Enqueued, Failure, Holder, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Retention,
     LivingProcess, Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report,
     RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamChange, StreamCounts, StreamView, Streams,
     TokenRow, Tokens, Transactions,
@@ -192,8 +192,8 @@ impl Read for ModelStore {
         })
     }
 
-    async fn progress_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Progress>>> {
-        self.write(|state, _, _| jobs.iter().map(|job_id| state.progress_of(*job_id)).collect())
+    async fn holders_of(&self, jobs: Vec<JobId>) -> StoreResult<Vec<Option<Holder>>> {
+        self.write(|state, _, _| jobs.iter().map(|job_id| state.holder_of(*job_id)).collect())
     }
 
     async fn count_dead(&self, filter: DeadFilter) -> StoreResult<u64> {

@@ -11,9 +11,9 @@ use fernery_core::{
 };
 use fernery_engine::store::endings::unreported;
 use fernery_engine::store::{
-    Ask, AttemptView, Beat, BeatAnswer, CancelAnswer, Claimed, DeadFilter, DeadLetter, Enqueued, JobBrief,
-    JobView, LivingProcess, NewJob, Pass, Proof, Retention, RetryAnswer, Start, StoreSettings, StreamCounts,
-    StreamView, TokenRow,
+    Ask, AttemptView, Beat, BeatAnswer, CancelAnswer, Claimed, DeadFilter, DeadLetter, Enqueued, Holder,
+    JobBrief, JobView, LivingProcess, NewJob, Pass, Proof, Retention, RetryAnswer, Start, StoreSettings,
+    StreamCounts, StreamView, TokenRow,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -306,9 +306,15 @@ impl State {
         claimed
     }
 
-    pub(crate) fn progress_of(&self, job_id: JobId) -> Option<Progress> {
+    pub(crate) fn holder_of(&self, job_id: JobId) -> Option<Holder> {
         let job = self.jobs.get(&job_id)?;
-        matches!(job.place, Place::Held(_)).then(|| job.progress.clone()).flatten()
+        let Place::Held(held) = &job.place else { return None };
+        Some(Holder {
+            worker_id: held.worker_id.clone(),
+            attempt_no: held.attempt_no,
+            started_at: held.started_at,
+            progress: job.progress.clone(),
+        })
     }
 
     pub(crate) fn progress(&mut self, beat: Beat, progress: Progress) -> bool {

@@ -1,6 +1,7 @@
 //! `fernery orient`: what needs you now, over all azollas, at most five things, each with the command to type.
 
 mod show;
+mod time;
 mod unmanned;
 
 use super::failure::{Failure, Outcome};
@@ -87,6 +88,7 @@ pub(super) async fn run(orient: Orient, client: &Client, screen: Screen) -> Outc
         return screen.line(&json_inert(&said.to_string()));
     }
     show::show(screen, &Page { manifest: &manifest, unchanged, why: orient.why })?;
+    time::show(client, screen).await?;
     unmanned::show(client, screen).await
 }
 

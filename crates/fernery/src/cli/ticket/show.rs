@@ -3,7 +3,9 @@
 use super::merge;
 use crate::cli::failure::Outcome;
 use crate::cli::screen::{Cell, Paint, Screen, plain, wrapped};
-use crate::ticket_words::{Moment, Part, changes, envelope, landing_line, open_question, parts, timeline};
+use crate::ticket_words::{
+    Moment, Part, Revised, changes, envelope, landing_line, open_question, parts, timeline,
+};
 use fernery_client::wire::{ApprovalView, ObjectiveDetail};
 use fernery_core::Progress;
 use fernery_core::artifact::{BlockerRef, Objective};
@@ -206,9 +208,9 @@ pub(in crate::cli) fn approval(screen: Screen, approval: &ApprovalView, before: 
         screen.line("")?;
         screen.line("changed since the last approval:")?;
     }
-    for line in &changed {
+    for line in changed.iter().flat_map(Revised::lines) {
         let paint = if line.starts_with('-') { Paint::Bad } else { Paint::Good };
-        screen.hanging("  ", &plain(line), paint)?;
+        screen.hanging("  ", &plain(&line), paint)?;
     }
     screen.line("")?;
     let whole = format!("the whole document: fernery ticket show {id} --json");

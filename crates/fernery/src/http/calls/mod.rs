@@ -1,6 +1,7 @@
 //! The calls themselves, one file for each group of operations. Each reads its request, asks the engine, and answers.
 
 mod acting;
+mod attempts;
 pub mod batch;
 mod beats;
 pub mod blockers;
@@ -30,6 +31,7 @@ pub mod sign_ins;
 pub mod snoozes;
 pub mod streams;
 pub mod tokens;
+mod under_way;
 mod waiting;
 pub mod workorder_diff;
 mod workorder_jobs;

@@ -2,24 +2,26 @@
 //! [`super::blockers`].
 
 use super::acting::{actor, refused, taken};
+use super::attempts;
 use super::journal::entry;
 use super::landings;
 use super::named::{named, unknown};
 use super::paging::Place;
 use super::pauses::pause_view;
+use super::under_way::{Stand, under_way};
 use super::waiting::{self, Manning};
-use crate::http::problem::{Code, Refusal, Refused};
+use crate::http::problem::{Code, Refusal};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::json;
 use fernery_client::wire::{
     ApprovalView, EditObjectiveRequest, JournalEntry, NewBlockerRequest, NewObjectiveRequest,
     ObjectiveDetail, ObjectivePage, ObjectiveView, WaitingView,
 };
-use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, WorkorderStatus};
+use fernery_core::artifact::{AzollaId, ObjectiveId};
+use fernery_core::limits;
 use fernery_core::pipeline::draft::{Draft, DraftEdit, NewBlocker};
 use fernery_core::pipeline::ground::unstartable;
 use fernery_core::pipeline::possible::{SeenStatus, Verb};
-use fernery_core::{JobId, Progress, limits};
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::Refusal as Refusing;
 use fernery_engine::pipeline::objectives::{self, Created, NewObjective, ObjectiveRow};
@@ -27,7 +29,7 @@ use fernery_engine::pipeline::reading::{self, ObjectiveFilter};
 use fernery_engine::pipeline::sifting::{self, Order, Sieve};
 use fernery_engine::pipeline::{after, azollas, journal, snoozes, ticket_state};
 use serde_json::json;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// How many generated ids are tried: with 40 random bits a second one is hardly ever needed.
 pub(in crate::http) const ID_TRIES: usize = 5;
@@ -118,7 +120,7 @@ pub async fn list(call: Call) -> Replied {
         Ok((found, next, until, (azollas::hosting(sql)?, in_force), (landed, waits_for)))
     });
     let (found, next, until, (hosting, in_force), (mut landed, mut waits_for)) = found.await?;
-    let mut under_way = under_way(&call, &found).await?;
+    let mut under_way = under_way(&call, &found, in_force.iter().flatten()).await?;
     let mut manning = Manning::new(&call, in_force.into_iter().flatten());
     let mut objectives = Vec::with_capacity(found.len());
     for (row, snoozed_until) in found.iter().zip(until) {
@@ -130,6 +132,7 @@ pub async fn list(call: Call) -> Replied {
             waits_for,
             waiting,
             progress: at.progress,
+            work: at.work,
             landing,
             snoozed_until,
             ..view(row)
@@ -147,35 +150,6 @@ pub(in crate::http) async fn seen(call: &Call, id: ObjectiveId) -> Replied {
     });
     let (row, snoozed_until) = found.await?.ok_or_else(unknown(call, "ticket"))?;
     Reply::json(200, &ObjectiveView { snoozed_until, ..view(&row) })
-}
-
-/// Where the work on an objective stands.
-#[derive(Default)]
-struct Stand {
-    /// What its executor says; none if nobody works on it.
-    progress: Option<Progress>,
-    /// It has a workorder for an executor, and none works on it.
-    unclaimed: bool,
-}
-
-/// Where those objectives stand that are IN_PROGRESS. However long the page is, this takes one snapshot and one read of the
-/// leases.
-async fn under_way(call: &Call, found: &[ObjectiveRow]) -> Result<HashMap<ObjectiveId, Stand>, Refused> {
-    let busy = found.iter().filter(|row| row.objective.status == ObjectiveStatus::InProgress);
-    let ids: Vec<ObjectiveId> = busy.map(|row| row.objective.objective_id.clone()).collect();
-    if ids.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let engine = call.server.engine();
-    let active = engine.substrate().read(move |sql| reading::active_workorders(sql, &ids)).await?;
-    let jobs: Vec<(ObjectiveId, JobId, bool)> = active
-        .into_iter()
-        .filter_map(|(id, work, status)| Some((id, work.job_id()?, status == WorkorderStatus::Created)))
-        .collect();
-    let said = engine.store().progress_of(jobs.iter().map(|(_, job_id, _)| *job_id).collect()).await?;
-    let stand =
-        |progress: Option<Progress>, open: bool| Stand { unclaimed: open && progress.is_none(), progress };
-    Ok(jobs.into_iter().zip(said).map(|((id, _, open), progress)| (id, stand(progress, open))).collect())
 }
 
 /// An entry of the journal without the texts of an edit, which the journal itself has.
@@ -219,8 +193,8 @@ pub async fn read(call: Call) -> Replied {
     let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
     let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
     let waiting = waiting::of(call.server.engine(), &row, seen, lacks).await?;
-    let mut under_way = under_way(&call, std::slice::from_ref(&row)).await?;
-    let progress = under_way.remove(&row.objective.objective_id).and_then(|at| at.progress);
+    let mut under_way = under_way(&call, std::slice::from_ref(&row), &in_force).await?;
+    let Stand { progress, work, .. } = under_way.remove(&row.objective.objective_id).unwrap_or_default();
     let premises = call.server.settings.pipeline.premises();
     let approval = in_force.as_ref().map(|of| {
         let shown = objectives::shown(&row.objective, &of.blueprint);
@@ -235,8 +209,10 @@ pub async fn read(call: Call) -> Replied {
     let (possible, next) = (state.possible(), state.next());
     let waits_for = state.waits_for;
     let current = chain.decisions.iter().find(|decision| Some(&decision.record_id) == row.approval.as_ref());
+    let ids: Vec<_> = chain.workorders.iter().map(|work| work.workorder.work_order_id.clone()).collect();
+    let attempts = if whole { attempts::of_ticket(call.server.engine(), &ids).await? } else { Vec::new() };
     let detail = ObjectiveDetail {
-        view: ObjectiveView { waiting, progress, landing, waits_for, snoozed_until, ..view(&row) },
+        view: ObjectiveView { waiting, progress, work, landing, waits_for, snoozed_until, ..view(&row) },
         envelope: in_force.map(|of| json!(of.blueprint.envelope)),
         approval,
         decision: current.map(|decision| json!(decision)),
@@ -246,6 +222,7 @@ pub async fn read(call: Call) -> Replied {
         context_snapshots: chain.context_snapshots.iter().map(|row| json!(row)).collect(),
         output_bundles: chain.output_bundles.iter().map(|row| json!(row)).collect(),
         runs: chain.runs.iter().map(|row| json!(row)).collect(),
+        attempts,
         pauses: chain.pauses.into_iter().map(pause_view).collect(),
         kept_run: kept.map(|run| run.record.run_id),
         confirms,
@@ -280,6 +257,7 @@ pub(in crate::http) fn view(row: &ObjectiveRow) -> ObjectiveView {
         spent: json!(row.spent),
         waiting: None,
         progress: None,
+        work: None,
         landing: None,
         waits_for: Vec::new(),
         snoozed_until: None,

@@ -8,7 +8,7 @@ use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::aside::aside;
 use crate::http::wire::json;
 use fernery_client::wire::{
-    CommentList, CommentRequest, CommentView, EditCommentRequest, ReviewView, ViewedRequest,
+    CommentList, CommentRequest, CommentView, EditCommentRequest, ReviewTime, ReviewView, ViewedRequest,
 };
 use fernery_core::artifact::{CommentId, RunId, RunRecord, WorkorderId};
 use fernery_core::canonical::Digest;
@@ -18,8 +18,26 @@ use fernery_engine::StoreError;
 use fernery_engine::door;
 use fernery_engine::pipeline::acts::{Actor, Answer};
 use fernery_engine::pipeline::comments::{self, NewComment};
-use fernery_engine::pipeline::{Sql, objectives, reading, viewing};
+use fernery_engine::pipeline::{Sql, objectives, reading, reviewing, viewing};
 use std::collections::BTreeMap;
+
+/// `GET /v1/review_time`
+pub async fn time(call: Call) -> Replied {
+    let (waits, at_least) = call.server.engine().substrate().read(reviewing::waits).await?;
+    Reply::json(
+        200,
+        &ReviewTime {
+            minutes: waits.minutes(),
+            at_least,
+            runs: waits.runs.len() as u64,
+            files: waits.files(),
+            lines: waits.lines(),
+            approvals: waits.approvals,
+            candidates: waits.candidates,
+            rule: review::time::rule(),
+        },
+    )
+}
 
 /// A run with what it made.
 struct Made {

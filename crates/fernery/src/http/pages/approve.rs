@@ -3,6 +3,7 @@
 
 use super::frame::Frame;
 use super::reply::PageReply;
+use super::review::rows::difference;
 use super::show::{Line, Ways, Whole};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
@@ -12,6 +13,9 @@ use askama::Template;
 use fernery_client::wire::{DecisionResponse, ObjectiveDetail};
 use fernery_core::pipeline::possible::{SeenStatus, Verb};
 use serde_json::json;
+
+/// Lines that stay and are shown around those that change.
+const AROUND: usize = 2;
 
 /// Facts of one kind.
 struct Group {
@@ -31,8 +35,8 @@ struct Approve {
     /// What stands first: what it may cost.
     cost: Vec<Group>,
     groups: Vec<Group>,
-    /// Lines that differ from what was approved before, each with how.
-    changes: Vec<(bool, Whole)>,
+    /// What differs from what was approved before: its name, and its lines as HTML.
+    changes: Vec<(&'static str, String)>,
     approved_before: bool,
     cautions: Vec<Line>,
     refused: Option<Line>,
@@ -76,7 +80,7 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
         cost,
         groups,
         approved_before: before.is_some(),
-        changes: changed.into_iter().map(|line| (line.starts_with('-'), Whole(line))).collect(),
+        changes: changed.iter().map(|change| (change.name, difference(&change.rows(), AROUND))).collect(),
         cautions,
         refused: approval.refused.as_ref().map(Line::of),
         note: visit.form.text("note").to_string(),

@@ -1,47 +1,29 @@
 //! `GET /`: what needs a person now, what runs, and what is stuck; and a box for a thought.
 
+mod orientation;
+mod runs;
+
+pub(super) use orientation::lead;
+
 use super::frame::Frame;
-use super::is_page;
 use super::reply::PageReply;
-use super::show::{Id, Line, Ways, When};
+use super::show::{Line, Ways, When};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refusal, Refused};
-use crate::orientation;
 use crate::ticket_words::landing_line;
 use askama::Template;
 use fernery_client::wire::{
-    AzollaList, CandidatePage, CaptureRequest, CaptureView, ManifestPage, ManifestRequest,
-    ManifestRequestView, ManifestView, ObjectivePage, ObjectiveView,
+    CandidatePage, CaptureRequest, CaptureView, ManifestRequest, ManifestRequestView, ObjectivePage,
+    ObjectiveView,
 };
 use fernery_core::artifact::{AzollaId, CaptureId, RecordId};
-use fernery_core::inbox::facts::Item;
+use orientation::{Orientation, Waits, orientation, waits};
+use runs::{UnderWay, under_way};
 use serde_json::json;
 
 /// Runs and blocked tickets that are shown; the board has all.
 const ROWS: usize = 10;
-
-/// One thing to do.
-struct Action {
-    headline: Line,
-    why: Line,
-    /// What its button says, and the page that it leads to.
-    button: &'static str,
-    path: String,
-    command: String,
-    /// What has become of it since the page was made.
-    since: Option<Line>,
-}
-
-/// A run under way.
-struct UnderWay {
-    id: String,
-    shown: Id,
-    title: Line,
-    percent: Option<u8>,
-    last_line: Option<Line>,
-    waiting: Option<Line>,
-}
 
 /// A ticket that is stuck, or whose patch is.
 struct Stuck {
@@ -51,22 +33,12 @@ struct Stuck {
     since: When,
 }
 
-/// The orientation.
-struct Orientation {
-    azolla_id: String,
-    made: Option<When>,
-    actions: Vec<Action>,
-    more: u64,
-    unseen: Vec<Line>,
-    /// It was asked for, and is being made.
-    ways: Ways,
-}
-
 #[derive(Template)]
 #[template(path = "now.html")]
 struct Now {
     frame: Frame,
     orientation: Option<Orientation>,
+    waits: Option<Waits>,
     runs: Vec<UnderWay>,
     stuck: Vec<Stuck>,
     stuck_more: bool,
@@ -101,7 +73,8 @@ async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
     );
     let now = Now {
         frame: visit.frame("Now"),
-        orientation: orientation(visit).await?,
+        orientation: orientation(visit, &inbox).await?,
+        waits: waits(visit).await?,
         runs: runs.objectives.into_iter().map(under_way).collect(),
         stuck_more: blocked.next_cursor.is_some(),
         stuck: blocked.objectives.into_iter().chain(unlanded.objectives).map(stuck_row).collect(),
@@ -120,17 +93,6 @@ async fn list(visit: &Visit, which: (&str, &str)) -> Result<ObjectivePage, Refus
     visit.get("/v1/objectives", &asked).await
 }
 
-fn under_way(view: ObjectiveView) -> UnderWay {
-    UnderWay {
-        id: view.objective.objective_id.to_string(),
-        shown: Id::of(&view.objective.objective_id),
-        title: Line::of(&view.objective.title),
-        percent: view.progress.as_ref().map(|progress| progress.percent()),
-        last_line: view.progress.as_ref().and_then(|progress| progress.note()).map(Line::of),
-        waiting: view.waiting.map(|waiting| Line(waiting.why)),
-    }
-}
-
 fn stuck_row(view: ObjectiveView) -> Stuck {
     let (objective, landing) = (view.objective, view.landing);
     let blockers = objective.blocked_on.iter().filter(|blocker| !blocker.resolved);
@@ -146,89 +108,6 @@ fn stuck_row(view: ObjectiveView) -> Stuck {
         title: Line::of(&objective.title),
         why: Line(why),
         since: When(objective.updated_at),
-    }
-}
-
-/// The newest manifest of the azolla that makes them, if there is one.
-async fn orientation(visit: &Visit) -> Result<Option<Orientation>, Refused> {
-    let azollas: AzollaList = visit.get("/v1/azollas", &[]).await?;
-    let Some(maker) = azollas.azollas.into_iter().find(|azolla| azolla.makes_manifests) else {
-        return Ok(None);
-    };
-    let id = maker.azolla_id.to_string();
-    let path = api("/v1/azollas/", &id, "/manifests");
-    let page: ManifestPage = visit.get(&path, &[("limit", "1")]).await?;
-    let ways = Ways::new("fernery orient", "POST", &path, None);
-    let Some(newest) = page.manifests.into_iter().next() else {
-        let (actions, unseen) = (Vec::new(), Vec::new());
-        return Ok(Some(Orientation { azolla_id: id, made: None, actions, more: 0, unseen, ways }));
-    };
-    let ManifestView { manifest, facts, .. } = &newest;
-    let mut actions = Vec::new();
-    for line in orientation::lines(&manifest.prioritized_orientation, facts) {
-        let since = match line.item {
-            Some(item) => become_of(visit, item).await?,
-            None => None,
-        };
-        // A page that this version does not have leads nowhere; its command is there.
-        let lead = line.item.map(lead).filter(|(_, path)| is_page(path));
-        let (button, path) = lead.unwrap_or_default();
-        actions.push(Action {
-            headline: Line(line.headline),
-            why: Line(line.why_now),
-            button,
-            path,
-            command: line.item.map_or(String::new(), |item| item.command.clone()),
-            since,
-        });
-    }
-    let all = facts.items.len() as u64 + facts.more;
-    let unseen = facts.asked.iter().filter(|asked| !asked.is_seen());
-    Ok(Some(Orientation {
-        azolla_id: id,
-        made: Some(When(manifest.created_at)),
-        more: all.saturating_sub(actions.len() as u64),
-        unseen: unseen.map(|asked| Line::of(&asked.azolla_id)).collect(),
-        actions,
-        ways,
-    }))
-}
-
-/// What has become of an item since the manifest was made; `None`: it is as it was.
-async fn become_of(visit: &Visit, item: &Item) -> Result<Option<Line>, Refused> {
-    let (Some(id), Some(then)) = (&item.objective_id, item.status) else { return Ok(None) };
-    let path = api("/v1/objectives/", id.as_str(), "");
-    match visit.get::<ObjectiveView>(&path, &[("documents", "false")]).await {
-        Ok(view) if view.objective.azolla_id == item.azolla_id && view.objective.status != then => {
-            Ok(Some(Line::of(format_args!("it is {} now", view.objective.status))))
-        }
-        Ok(_) => Ok(None),
-        // It is one of another server.
-        Err(refused) if refused.code == Code::NotFound => Ok(None),
-        Err(refused) => Err(refused),
-    }
-}
-
-/// The button of an item, from the command that deals with it.
-pub(super) fn lead(item: &Item) -> (&'static str, String) {
-    let words: Vec<&str> = item.command.split_whitespace().collect();
-    match words[..] {
-        ["fernery", "ticket", "approve", id] => ("Read and approve", api("/approve/", id, "")),
-        ["fernery", "ticket", "confirm" | "merge", id] => ("Review", api("/review/", id, "")),
-        ["fernery", "ticket", act, id, ..] if !id.starts_with('-') => {
-            let button = match act {
-                "answer" => "Answer",
-                "unblock" => "Unblock",
-                _ => "Open the ticket",
-            };
-            (button, api("/ticket/", id, ""))
-        }
-        ["fernery", "done", id, ..] => ("Open the ticket", api("/ticket/", id, "")),
-        ["fernery", "triage", ..] => ("Go through the inbox", "/triage".to_string()),
-        _ => match &item.objective_id {
-            Some(id) => ("Open the ticket", api("/ticket/", id.as_str(), "")),
-            None => ("", String::new()),
-        },
     }
 }
 
@@ -271,36 +150,7 @@ pub(super) async fn capture(visit: Visit) -> Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_button_leads_where_the_command_would() {
-        let item = |command: &str, id: Option<&str>| Item {
-            item_id: "mec/T-1".into(),
-            azolla_id: AzollaId::stored("mec"),
-            objective_id: id.map(fernery_core::artifact::ObjectiveId::stored),
-            title: String::new(),
-            why: Vec::new(),
-            command: command.into(),
-            importance: 2,
-            urgency: 2,
-            due_at: None,
-            overdue: false,
-            status: None,
-            pause: None,
-            score_terms: Vec::new(),
-        };
-        for (command, id, path) in [
-            ("fernery ticket approve T-1", None, "/approve/T-1"),
-            ("fernery ticket confirm T-1", None, "/review/T-1"),
-            ("fernery ticket merge T-1", None, "/review/T-1"),
-            ("fernery ticket answer T-1 'x'", None, "/ticket/T-1"),
-            ("fernery triage", None, "/triage"),
-            ("fernery ticket list --azolla x", Some("T-1"), "/ticket/T-1"),
-            ("fernery trash list", None, ""),
-        ] {
-            assert_eq!(lead(&item(command, id)).1, path, "{command}");
-        }
-    }
+    use serde_json::json;
 
     #[test]
     fn a_patch_that_did_not_land_is_stuck_for_its_reason() {

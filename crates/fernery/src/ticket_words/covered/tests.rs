@@ -1,5 +1,6 @@
 //! Everything that the digest covers is on the screen.
 
+use super::super::changes::{Revised, changes};
 use super::*;
 use fernery_core::artifact::AzollaId;
 use fernery_core::blueprint::{Blueprint, Neighbours};
@@ -129,9 +130,20 @@ fn what_changed_since_an_approval_is_told_in_words() {
     let mut now = before.clone();
     now["blueprint"]["budget_ms"] = json!(3_600_000);
     now["title"] = json!("U");
+    now["acceptance_criteria"] = json!("- one\n- two and more\n- three");
+    let mut then = before.clone();
+    then["acceptance_criteria"] = json!("- one\n- two\n- three");
+    let told: Vec<String> = changes(&then, &now).iter().flat_map(Revised::lines).collect();
     assert_eq!(
-        changes(&before, &now),
-        ["- title T", "- time at most 30 min a run", "+ title U", "+ time at most 1 h a run"]
+        told,
+        [
+            "- title T",
+            "+ title U",
+            "- criteria - two",
+            "+ criteria - two and more",
+            "- time at most 30 min a run",
+            "+ time at most 1 h a run"
+        ]
     );
     assert!(changes(&before, &before).is_empty());
 }

@@ -1,17 +1,15 @@
 //! A patch as HTML: files in the order in which to read them, rows with the words that changed. All of it is bounded: long lines
 //! end in a mark, and what does not fit stands behind a link.
 //!
-//! Comments stand below the last line that they are about.
-//!
-//! Rows are written here and not by a template, since there are thousands of them. What others wrote goes through the same
-//! function as everywhere.
+//! Comments stand below the last line that they are about. The rows themselves are written by [`rows`](super::rows).
 
-use super::super::show::{Line, clipped, inert};
+use super::super::show::Line;
 use super::marks::{FileMarks, Marks};
+use super::rows::{head, sides, unified};
+use fernery_core::blueprint::Gate;
 use fernery_core::patch::risk::{Risk, in_reading_order};
-use fernery_core::patch::rows::{Fate, Hunk, Row, beside, hunks};
+use fernery_core::patch::rows::{Hunk, beside, hunks};
 use fernery_core::patch::{self, Body, FileChange, Flaw, Mode};
-use std::fmt::Write;
 
 /// Files on one page.
 pub(super) const FILES_MAX: usize = 500;
@@ -19,8 +17,6 @@ pub(super) const FILES_MAX: usize = 500;
 const FILE_ROWS_MAX: usize = 3_000;
 /// Rows on one page.
 const ROWS_MAX: usize = 25_000;
-/// Characters of one line.
-const ROW_CHARS_MAX: usize = 1_000;
 /// HTML of all rows of one page: a row of control characters is long.
 const HTML_BYTES_MAX: usize = 8 << 20;
 
@@ -78,10 +74,15 @@ pub(super) struct DiffShown {
 }
 
 /// Reads a patch and writes the part that is wanted.
-pub(super) fn shown(text: &str, view: View, window: Window, marks: &Marks) -> Result<DiffShown, Flaw> {
+pub(super) fn shown(
+    text: &str,
+    view: View,
+    window: Window,
+    (marks, gates): (&Marks, &[Gate]),
+) -> Result<DiffShown, Flaw> {
     let patch = patch::read(text)?;
     let of_files = hunks(text, &patch);
-    let order = in_reading_order(&patch);
+    let order = in_reading_order(&patch, &gates.iter().filter_map(Gate::relied).collect::<Vec<_>>());
     let (from, until) = match window {
         Window::Files(from) => (from, from.saturating_add(FILES_MAX)),
         Window::File(place, _) => (place, place.saturating_add(1)),
@@ -231,89 +232,9 @@ fn height(hunk: &Hunk<'_>, view: View) -> usize {
     }
 }
 
-/// The row above a hunk: where it is.
-fn head(html: &mut String, hunk: &Hunk<'_>, view: View) {
-    let columns = if view == View::Unified { 3 } else { 4 };
-    let line = hunk.rows.iter().find_map(|row| row.new.or(row.old)).unwrap_or(0);
-    let _ = write!(html, "<tr class=h><td colspan={columns}>line {line} <bdi>");
-    others(html, clipped(hunk.place, ROW_CHARS_MAX).0);
-    html.push_str("</bdi>\n");
-}
-
-fn unified(html: &mut String, row: &Row<'_>) {
-    html.push_str(match row.fate {
-        Fate::Stays => "<tr><td>",
-        Fate::Goes => "<tr class=d><td>",
-        Fate::Comes => "<tr class=a><td>",
-    });
-    number(html, row.old);
-    html.push_str("<td>");
-    number(html, row.new);
-    html.push_str("<td>");
-    text(html, row);
-    html.push('\n');
-}
-
-fn sides(html: &mut String, old: Option<&Row<'_>>, new: Option<&Row<'_>>) {
-    html.push_str("<tr>");
-    for (row, line) in [(old, old.and_then(|row| row.old)), (new, new.and_then(|row| row.new))] {
-        html.push_str("<td>");
-        number(html, line);
-        html.push_str(match row.map(|row| row.fate) {
-            Some(Fate::Goes) => "<td class=d>",
-            Some(Fate::Comes) => "<td class=a>",
-            Some(Fate::Stays) => "<td>",
-            None => "<td class=x>",
-        });
-        if let Some(row) = row {
-            text(html, row);
-        }
-    }
-    html.push('\n');
-}
-
-fn number(html: &mut String, line: Option<u64>) {
-    if let Some(line) = line {
-        let _ = write!(html, "{line}");
-    }
-}
-
-/// What others wrote; writing to a string does not fail.
-fn others(html: &mut String, text: &str) {
-    let _ = inert(html, text, '\t');
-}
-
-fn text(html: &mut String, row: &Row<'_>) {
-    let mut room = ROW_CHARS_MAX;
-    let mut hidden = 0;
-    for part in &row.parts {
-        let (seen, chars) = clipped(part.text, room);
-        room -= chars;
-        hidden += part.text.len() - seen.len();
-        let tag = match row.fate {
-            Fate::Goes => "del>",
-            Fate::Comes | Fate::Stays => "ins>",
-        };
-        if part.differs && !seen.is_empty() {
-            html.push('<');
-            html.push_str(tag);
-        }
-        others(html, seen);
-        if part.differs && !seen.is_empty() {
-            html.push_str("</");
-            html.push_str(tag);
-        }
-    }
-    if hidden > 0 {
-        let _ = write!(html, " <span class=more>… {hidden} more bytes in this line</span>");
-    }
-    if row.unended {
-        html.push_str(" <span class=more>no line end</span>");
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::rows::ROW_CHARS_MAX;
     use super::*;
 
     fn patch_of(path: &str, lines: &[String]) -> String {
@@ -328,7 +249,7 @@ mod tests {
     }
 
     fn all(text: &str, view: View, window: Window) -> Result<DiffShown, Flaw> {
-        shown(text, view, window, &Marks::default())
+        shown(text, view, window, (&Marks::default(), &[]))
     }
 
     fn numbered(count: usize) -> Vec<String> {

@@ -7,7 +7,9 @@ pub(super) mod comments;
 mod diff;
 pub(super) mod log;
 mod marks;
+pub(super) mod rows;
 mod standing;
+mod tree;
 
 use super::fields::Fields;
 use super::frame::Frame;
@@ -21,6 +23,7 @@ use askama::Template;
 use comments::CommentShown;
 use diff::{DiffShown, View, Window, shown};
 use fernery_client::wire::{ObjectiveDetail, ReviewView, WorkorderDetail, WorkorderDifference};
+use fernery_core::blueprint::Gate;
 use fernery_core::names::unprintable_in;
 use fernery_core::percent::encode;
 use fernery_core::pipeline::possible::SeenStatus;
@@ -33,7 +36,8 @@ const ODD_MAX: usize = 50_000;
 
 /// What there is to read.
 enum Content {
-    Patch(DiffShown),
+    /// A patch: the tree of its files as HTML, and the files.
+    Patch(String, DiffShown),
     /// It is no patch.
     Text(Whole),
     Nothing(Line),
@@ -173,6 +177,7 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
     let work: WorkorderDetail = visit.get(&api("/v1/workorders/", &work_id, ""), &[]).await?;
     let frame = visit.frame(format!("Review {}", ticket.view.objective.title));
     let review = comments::read(visit, &run_id, frame.alone).await?;
+    let gates = work.gates.into_iter().filter_map(|gate| serde_json::from_value(gate).ok()).collect();
     let bundle = work.output_bundle.unwrap_or_default();
     let said =
         [text(&bundle, "title"), text(&bundle["metadata"], "pr_description_draft"), text(&bundle, "notes")];
@@ -198,7 +203,7 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
                 Some(_) => Marks::since(&review, text(&bundle, "content"), &edit),
                 None => Marks::of_run(&review, &edit),
             };
-            (Some(content(patch, outcome, (links.view, window), marks).await?), moved)
+            (Some(content(patch, outcome, (links.view, window), (marks, gates)).await?), moved)
         }
     };
     let since = links.since.as_ref().and_then(|since| attempts.iter().find(|of| of.work_order_id == *since));
@@ -261,7 +266,7 @@ async fn content(
     patch: String,
     outcome: String,
     (view, window): (View, Window),
-    marks: Marks,
+    (marks, gates): (Marks, Vec<Gate>),
 ) -> Result<Content, Refused> {
     if patch.trim().is_empty() {
         let outcome = if outcome.is_empty() { String::new() } else { format!(" ({outcome})") };
@@ -271,8 +276,8 @@ async fn content(
         return Ok(plain(patch));
     }
     // Thousands of rows take a while; other answers do not wait for them.
-    let made = tokio::task::spawn_blocking(move || match shown(&patch, view, window, &marks) {
-        Ok(diff) => Content::Patch(diff),
+    let made = tokio::task::spawn_blocking(move || match shown(&patch, view, window, (&marks, &gates)) {
+        Ok(diff) => Content::Patch(tree::tree(&diff.files), diff),
         // It failed its gate; a person can read it nevertheless.
         Err(_) => plain(patch),
     });

@@ -15,10 +15,11 @@ use askama::Template;
 use fernery_client::wire::{AzollaList, ObjectiveDetail};
 use fernery_core::artifact::{BlockerKind, BlockerRef, ObjectiveStatus};
 use fernery_core::inbox::deadline::is_cancelled;
+use fernery_core::percent::encode;
 use fernery_core::pipeline::possible::{SeenStatus, Verb};
 use serde_json::{Value, json};
 
-/// Things that happened, as many as are shown at once: the newest ones.
+/// Things that happened, as many as are shown at once.
 const MOMENTS: usize = 200;
 
 /// One thing that happened.
@@ -29,6 +30,13 @@ struct Happened {
     more: Vec<Line>,
     /// How it is marked: by a person, well, badly.
     mark: &'static str,
+}
+
+/// A part of what happened.
+struct History {
+    happened: Vec<Happened>,
+    before: usize,
+    after: usize,
 }
 
 /// Something that keeps it from going on.
@@ -70,7 +78,9 @@ struct Ticket {
     /// The button of the next step: its words, its page, and the command that does the same.
     step: Option<(&'static str, String, String)>,
     happened: Vec<Happened>,
-    happened_more: usize,
+    /// How many came before those that are shown, and how many after.
+    before: usize,
+    after: usize,
     can: Can,
     kinds: Vec<&'static str>,
     edited: Edited,
@@ -115,7 +125,8 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
         false => Vec::new(),
     };
     let repos = repos.into_iter().map(|repo| repo.name).collect();
-    let (happened, happened_more) = happened(&detail);
+    let until = visit.query.text("until").parse().ok();
+    let History { happened, before, after } = history(&detail, until);
     let question = words::open_question(&detail);
     let view = &detail.view;
     let o = &view.objective;
@@ -139,7 +150,8 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
         next: detail.next.iter().map(Line::of).collect(),
         step: step(&detail),
         happened,
-        happened_more,
+        before,
+        after,
         can: can(&detail),
         kinds: BlockerKind::ALL.iter().map(|kind| kind.as_str()).collect(),
         edited: Edited {
@@ -179,18 +191,23 @@ fn stands(detail: &ObjectiveDetail) -> Vec<(&'static str, Line)> {
     facts
 }
 
-/// What happened, the newest last, and how much came before that.
-fn happened(detail: &ObjectiveDetail) -> (Vec<Happened>, usize) {
+/// What happened, the newest last, up to a place that is counted from the beginning: what happens later does not move it.
+fn history(detail: &ObjectiveDetail, until: Option<usize>) -> History {
     let mut all = words::timeline(detail);
+    all.extend(words::claims(detail));
     all.sort_by_key(|moment| moment.at);
-    let before = all.len().saturating_sub(MOMENTS);
-    let shown = all.into_iter().skip(before).map(|moment| {
-        let by_person =
-            !matches!(moment.who.as_str(), "readiness" | "scheduler" | "executor" | "gate" | "fernery");
+    let until = until.unwrap_or(all.len()).clamp(all.len().min(1), all.len());
+    let (before, after) = (until.saturating_sub(MOMENTS), all.len() - until);
+    let happened = all.into_iter().take(until).skip(before).map(|moment| {
+        let by_person = !matches!(
+            moment.who.as_str(),
+            "readiness" | "scheduler" | "worker" | "executor" | "gate" | "fernery"
+        );
         let mark = match moment.what.as_str() {
             what if what.starts_with("FAIL")
                 || what.contains("GATE_FAILED")
-                || what.contains("EXHAUSTED") =>
+                || what.contains("EXHAUSTED")
+                || moment.who == "worker" && what.starts_with("attempt ") =>
             {
                 "bad"
             }
@@ -206,7 +223,7 @@ fn happened(detail: &ObjectiveDetail) -> (Vec<Happened>, usize) {
             mark,
         }
     });
-    (shown.collect(), before)
+    History { happened: happened.collect(), before, after }
 }
 
 /// The next step that has a page.
@@ -240,6 +257,20 @@ fn can(detail: &ObjectiveDetail) -> Can {
 }
 
 impl Ticket {
+    /// The page that ends where this one begins, and the one that begins where this one ends.
+    fn older(&self) -> String {
+        format!("/ticket/{}?until={}#history", encode(&self.id), self.before)
+    }
+
+    fn newer(&self) -> String {
+        let (until, all) =
+            (self.before + self.happened.len() + MOMENTS, self.before + self.happened.len() + self.after);
+        match until < all {
+            true => format!("/ticket/{}?until={until}#history", encode(&self.id)),
+            false => format!("/ticket/{}#history", encode(&self.id)),
+        }
+    }
+
     /// The repositories to choose from: those of this server, and the one that the ticket names.
     fn repos(&self) -> Vec<&str> {
         let named = Some(self.edited.repo.as_str()).filter(|repo| !repo.is_empty());
