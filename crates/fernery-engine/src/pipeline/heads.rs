@@ -1,16 +1,28 @@
-//! How far the lists of the pipeline have come: what a page that follows them asks once a second.
+//! How far the lists have come that pages show: what a page that follows them asks once a second.
 
 use crate::error::StoreResult;
 use crate::store::Store;
 
-/// The newest row of each list.
+/// How far each list has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heads {
     /// The journal: its newest entry, and how many entries are sealed. Whatever is done to tickets and candidates is there.
     pub journal: (Option<String>, Option<i64>),
     pub capture: Option<String>,
+    /// The newest manifest.
+    pub manifest: Option<String>,
     /// Whether a run is under way: then its executor may say how far it is.
     pub active: bool,
+    /// The streams that are paused.
+    pub paused: Option<String>,
+    /// What runs: how many leases there are, and the sum of their places. Another job under lease is another sum.
+    pub held: (i64, i64),
+    /// The sum of the versions of what runs: a heartbeat, progress and a wish to cancel each make one more.
+    pub versions: i64,
+    /// Tokens that were ever made, and those of them that were revoked.
+    pub tokens: (i64, i64),
+    /// The browsers that are signed in.
+    pub sessions: Option<String>,
 }
 
 /// Reads them in one statement.
@@ -21,6 +33,12 @@ pub async fn heads(store: &dyn Store) -> StoreResult<Heads> {
     Ok(Heads {
         journal: (text("entry_id")?, row.maybe_count("sealed")?),
         capture: text("capture_id")?,
+        manifest: text("manifest_id")?,
         active: row.maybe_text("active")?.is_some(),
+        paused: text("paused")?,
+        held: (row.count("leases")?, row.count("places")?),
+        versions: row.count("versions")?,
+        tokens: (row.count("tokens")?, row.count("revoked")?),
+        sessions: text("sessions")?,
     })
 }

@@ -33,6 +33,22 @@ async fn found(browser: &Chromium) -> Vec<String> {
     grave.map(line).collect()
 }
 
+/// What the first view of Now may cost, with its files.
+const FIRST_VIEW_BYTES_MAX: i64 = 100_000;
+
+async fn first_view_is_small(browser: &Chromium, site: &str) {
+    browser.tools("Network.enable", json!({})).await;
+    browser.tools("Network.setCacheDisabled", json!({ "cacheDisabled": true })).await;
+    browser.open(&format!("{site}/")).await;
+    let sum = "return ['navigation', 'resource'].flatMap((kind) => performance.getEntriesByType(kind))
+        .reduce((sum, of) => [sum[0] + of.transferSize, sum[1] + 1], [0, 0])";
+    let sum = browser.script(sum).await;
+    let (bytes, files) = (sum[0].as_i64().expect("bytes"), sum[1].as_i64().expect("files"));
+    assert!(files >= 4 && bytes > 5_000, "that is not all of it: {sum}");
+    assert!(bytes < FIRST_VIEW_BYTES_MAX, "{bytes} bytes in {files} files");
+    browser.tools("Network.setCacheDisabled", json!({ "cacheDisabled": false })).await;
+}
+
 /// Opens what is closed, so that everything is looked at.
 const OPEN_ALL: &str =
     "document.querySelectorAll('main details').forEach((details) => { details.open = true; })";
@@ -41,6 +57,7 @@ const OPEN_ALL: &str =
 async fn no_page_keeps_anybody_out_in_either_theme() {
     let (stage, browser) = (Stage::set(Words::plain()), Chromium::start().await);
     let site = stage.sign_in(&browser).await;
+    first_view_is_small(&browser, &site).await;
     let places = stage.places(&browser, &site).await;
     browser.tools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": axe() })).await;
     let mut wrong = Vec::new();
@@ -53,6 +70,38 @@ async fn no_page_keeps_anybody_out_in_either_theme() {
             wrong.extend(found.into_iter().map(|it| format!("{} ({theme}): {it}", place.row)));
         }
     }
+    // What only somebody who does something sees.
+    let mut look = async |what: &str| {
+        for theme in ["light", "dark"] {
+            browser.theme(theme).await;
+            wrong.extend(found(&browser).await.into_iter().map(|it| format!("{what} ({theme}): {it}")));
+        }
+    };
+    browser.open(&format!("{site}/board")).await;
+    browser.keys("/").await;
+    browser.see("#palette[open]").await;
+    browser.keys("greet").await;
+    browser.see("#palette-found a").await;
+    look("the palette").await;
+    browser.open(&format!("{site}/review/WEB-1")).await;
+    browser.draws("#!/bin/sh", "#!/bin/sh").await;
+    browser.see("form.comment").await;
+    look("the form of a comment").await;
+    browser.open(&format!("{site}/tokens")).await;
+    browser.fill("#name", "gpu-box").await;
+    browser.fill("#days", "many").await;
+    browser.press("Make").await;
+    browser.reads("main", "a whole number of days").await;
+    look("a refused form").await;
+    browser.fill("#days", "1").await;
+    browser.press("Make").await;
+    browser.reads("main", "It is shown this once").await;
+    look("a token that was made").await;
+    browser.open(&format!("{site}/approve/WEB-6")).await;
+    browser.client.delete_all_cookies().await.expect("signed out");
+    browser.press("Approve exactly this").await;
+    browser.reads("main", "I have signed in: go on with what I typed").await;
+    look("signing in again").await;
     assert!(wrong.is_empty(), "{} found:\n{}", wrong.len(), wrong.join("\n"));
     // The control: axe does see what is wrong, in the theme where it is.
     browser.script("document.querySelector('main').innerHTML = '<p class=\"control\">pale</p>'").await;

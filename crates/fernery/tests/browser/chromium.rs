@@ -6,6 +6,7 @@ use crate::program::patience::{PATIENCE, eventually};
 use crate::server::TestServer;
 use fantoccini::actions::{InputSource, KeyAction, KeyActions};
 use fantoccini::elements::Element;
+use fantoccini::error::CmdError;
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder, Locator};
 use fernery_engine::door::stop_watch;
@@ -65,19 +66,24 @@ impl WebDriverCompatibleCommand for Beyond {
 
 impl Chromium {
     pub(crate) async fn start() -> Self {
-        Self::with(json!({})).await
+        Self::with(json!({}), None).await
+    }
+
+    /// One for which this name is one of this machine, as a name in somebody's network is: not a secure context.
+    pub(crate) async fn that_resolves(name: &str) -> Self {
+        Self::with(json!({}), Some(format!("--host-resolver-rules=MAP {name} 127.0.0.1"))).await
     }
 
     /// One that runs no script of any page.
     pub(crate) async fn without_script() -> Self {
-        Self::with(json!({ "profile.managed_default_content_settings.javascript": 2 })).await
+        Self::with(json!({ "profile.managed_default_content_settings.javascript": 2 }), None).await
     }
 
-    async fn with(preferences: Value) -> Self {
+    async fn with(preferences: Value, flag: Option<String>) -> Self {
         let profile = tempfile::tempdir().expect("a folder");
         let (driver, url) = start_driver(&profile);
         let own = format!("--user-data-dir={}", profile.path().display());
-        let flags: Vec<&str> = FLAGS.iter().copied().chain([own.as_str()]).collect();
+        let flags: Vec<&str> = FLAGS.iter().copied().chain([own.as_str()]).chain(flag.as_deref()).collect();
         let wanted = json!({
             "goog:chromeOptions": { "binary": found("chromium"), "args": flags, "prefs": preferences },
             "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
@@ -169,7 +175,10 @@ impl Chromium {
         loop {
             let wait = self.client.wait().at_most(PATIENCE).every(LOOK_EVERY);
             let clicked = match wait.for_element(place).await {
-                Ok(element) => element.click().await,
+                Ok(element) => match self.center(&element).await {
+                    Ok(()) => element.click().await,
+                    Err(error) => Err(error),
+                },
                 Err(error) => Err(error),
             };
             match clicked {
@@ -180,6 +189,13 @@ impl Chromium {
                 Ok(()) => return,
             }
         }
+    }
+
+    /// Scrolls an element to where nothing stands over it: the top of a page stays in sight.
+    pub(crate) async fn center(&self, element: &Element) -> Result<(), CmdError> {
+        let element = serde_json::to_value(element).expect("an element");
+        let script = "arguments[0].scrollIntoView({ block: 'center' })";
+        self.client.execute(script, vec![element]).await.map(drop)
     }
 
     pub(crate) async fn click(&self, css: &str) {

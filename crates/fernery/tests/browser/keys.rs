@@ -68,6 +68,63 @@ async fn single_keys_move_open_find_and_write_down() {
     server.stop().await;
 }
 
+impl Chromium {
+    /// Presses Tab until what has the focus says this.
+    async fn tab_to(&self, label: &str) {
+        for _ in 0..100 {
+            self.keys(&Key::Tab.to_string()).await;
+            let says = "const e = document.activeElement; return (e.labels?.[0] ?? e).innerText.trim()";
+            if self.script(says).await == label {
+                return;
+            }
+        }
+        panic!("no Tab leads to {label:?} at {}", self.path().await);
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_only_a_keyboard_approves() {
+    let (server, browser, site) = on_the_board().await;
+    let enter = Key::Enter.to_string();
+    browser.open(&format!("{site}/")).await;
+    browser.keys("gb").await;
+    browser.reads("h1", "Board").await;
+    browser.tab_to("Skip to the page").await;
+    browser.keys(&enter).await;
+    browser.tab_to("Ticket number 2").await;
+    browser.keys(&enter).await;
+    browser.reads("h1", "Ticket number 2").await;
+    browser.tab_to("Read and approve").await;
+    browser.keys(&enter).await;
+    browser.reads("main", "Approve exactly this").await;
+    browser.tab_to("Note, for the record").await;
+    browser.keys("by hand").await;
+    browser.tab_to("Approve exactly this").await;
+    browser.keys(&enter).await;
+    browser.reads("#history", "by hand").await;
+    let ticket = server.get("/v1/objectives/T-2").await.json();
+    assert_ne!(ticket["objective"]["status"], "NEW", "{ticket}");
+    browser.close().await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_text_is_copied_also_over_plain_http() {
+    let server = TestServer::start_with(|settings| settings.allowed_hosts.push("fernery.test".into())).await;
+    let browser = Chromium::that_resolves("fernery.test").await;
+    browser.open(&format!("http://fernery.test:{}/sign-in", server.addr().port())).await;
+    let secure = browser.script("return [isSecureContext, 'clipboard' in navigator]").await;
+    assert_eq!(secure, json!([false, false]), "here a script has no clipboard");
+    browser.click("code + .copy").await;
+    browser.reads("code + .copy", "Copied").await;
+    browser.click("#token").await;
+    browser.chord(Key::Control.into(), 'v').await;
+    let pasted = browser.see("#token").await.prop("value").await.expect("a value");
+    assert_eq!(pasted.as_deref(), Some("fernery open"));
+    browser.close().await;
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn whoever_tabs_through_a_page_always_sees_where_they_are() {
     let (server, browser, site) = on_the_board().await;

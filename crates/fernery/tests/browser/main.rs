@@ -3,6 +3,9 @@
 #[path = "../../../fernery-engine/tests/support/fresh_database.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod fresh_database;
+#[path = "../http/inbox.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod inbox;
 #[path = "../http/pipeline.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod pipeline;
@@ -21,13 +24,16 @@ mod yard;
 
 mod access;
 mod chromium;
+mod comments;
 mod dead;
 mod hostile;
 mod keys;
 mod live;
 mod names;
+mod others;
 mod pictures;
 mod sign_in;
 mod stage;
 mod ticket;
+mod triage;
 mod without_script;

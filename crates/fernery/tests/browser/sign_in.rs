@@ -2,8 +2,12 @@
 
 use crate::chromium::{Chromium, site};
 use crate::names::nosy;
+use crate::program::{Server, started_by};
 use crate::server::TestServer;
+use rustix::process::Signal;
 use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::Duration;
 
 crate::on_both_backends!(
@@ -121,4 +125,67 @@ async fn forms_that_are_not_ours_do_nothing(server: TestServer) {
     assert!(paused().await);
     browser.close().await;
     server.stop().await;
+}
+
+#[tokio::test]
+async fn what_signs_in_is_never_logged() {
+    let server = Server::start(&["--log-level", "trace"]);
+    let browser = Chromium::start().await;
+    let link = server.run(["open", "--print"]).exits(0).stdout.trim().to_string();
+    let token = std::fs::read_to_string(server.data().join("operator.token")).expect("a token");
+    let mut secrets =
+        vec![token.trim().to_string(), link[link.rfind('/').expect("a link") + 1..].to_string()];
+    for _ in 0..2 {
+        // The second time it is spent.
+        browser.open(&link).await;
+        browser.press("Sign in").await;
+        browser.see("main").await;
+        let cookies = browser.client.get_all_cookies().await.expect("cookies");
+        secrets.extend(cookies.iter().map(|cookie| cookie.value().to_string()));
+    }
+    let site = link[..link.find("/open/").expect("a link")].to_string();
+    browser.open(&format!("{site}/sign-in")).await;
+    for typed in [format!("{}0", token.trim()), token] {
+        secrets.push(typed.trim().to_string());
+        browser.fill("#token", typed.trim()).await;
+        browser.press("Sign in").await;
+        browser.see("main").await;
+    }
+    browser.see("body[data-signed-in]").await;
+    let key = browser.script("return document.querySelector('[name=form_key]').value").await;
+    secrets.push(key.as_str().expect("a key").to_string());
+    let cookies = browser.client.get_all_cookies().await.expect("cookies");
+    secrets.extend(cookies.iter().map(|cookie| cookie.value().to_string()));
+    browser.close().await;
+    server.signal(Signal::TERM);
+    let (_, log) = server.ended_with_log();
+    assert!(log.contains("signed in") && log.contains("DEBUG"), "that is not all of the log: {log}");
+    assert!(secrets.len() >= 7 && secrets.iter().all(|secret| secret.len() > 20), "{}", secrets.len());
+    for secret in secrets {
+        // Beside the prefix a secret has an id, which is public.
+        let part = &secret[secret.len() - 32..];
+        assert!(!log.contains(part), "the log has {part}");
+    }
+}
+
+#[test]
+fn a_terminal_is_shown_a_link_and_a_pipe_is_not() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let up = format!("exec {} up --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_fernery"));
+    // A terminal of its own, in which the server runs.
+    let mut terminal = started_by("script");
+    terminal.current_dir(dir.path()).args(["-q", "-e", "-c", &up, "/dev/null"]);
+    let mut shown =
+        terminal.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("script is installed");
+    let lines = BufReader::new(shown.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let link = lines.into_iter().find(|line| line.starts_with("pages: "));
+    assert!(link.is_some_and(|link| link.contains("/open/")), "a person is shown a link");
+    crate::program::run_in(dir.path(), ["down"]).exits(0);
+    shown.wait().expect("ended");
+    let server = Server::start_in(dir, &[]);
+    // Its first line is out; whatever came after it would have come by the time that it has answered and ended.
+    server.run(["open", "--print"]).exits(0);
+    server.signal(Signal::TERM);
+    let (status, _) = server.ended();
+    assert_eq!(status.code(), Some(0));
 }

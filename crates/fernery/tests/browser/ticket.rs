@@ -48,6 +48,9 @@ async fn from_new_to_merged(more: &[&str]) {
     let since = browser.words(".changes").await;
     assert!(since.contains("two.txt") && !since.contains("one.txt"), "{since}");
     browser.press("Show the whole patch").await;
+    browser.press("Show what changed since you last looked").await;
+    browser.reads("#changes", "What changed since attempt 1").await;
+    browser.press("Show the whole patch").await;
 
     browser.fill("#confirm-note", "looks good").await;
     browser.press("Confirm this run").await;

@@ -1,13 +1,19 @@
 //! The stream that says that something has changed.
 
-use crate::browser::{Browser, Site, signed_in};
+use crate::browser::{Browser, Site, attribute, signed_in};
 use crate::server::{PATIENCE, TestServer};
+use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-crate::on_both_backends!(a_change_is_told_by_its_topic, a_browser_that_comes_back_is_told_what_it_missed);
+crate::on_both_backends!(
+    a_change_is_told_by_its_topic,
+    every_change_that_pages_show_is_told,
+    a_browser_that_comes_back_is_told_what_it_missed,
+    a_stream_begins_where_its_page_was_made,
+);
 
 /// A stream as a browser reads it.
 struct Stream(BufReader<TcpStream>);
@@ -21,8 +27,12 @@ struct Told {
 
 impl Stream {
     async fn open(browser: &Browser, site: &Site, known: Option<&str>) -> Self {
+        Self::open_at(browser, site, "/events", known).await
+    }
+
+    async fn open_at(browser: &Browser, site: &Site, path: &str, known: Option<&str>) -> Self {
         let mut stream = TcpStream::connect(site.addr).await.expect("a connection");
-        let mut head = browser.head(site, "GET", "/events");
+        let mut head = browser.head(site, "GET", path);
         if let Some(known) = known {
             head.push_str(&format!("last-event-id: {known}\r\n"));
         }
@@ -74,6 +84,63 @@ async fn a_change_is_told_by_its_topic(server: TestServer) {
     let told = stream.until("jobs").await;
     assert!(!told.topics.contains(&"tickets".to_string()), "{told:?}");
     assert_ne!(told.id, first.id);
+    server.stop().await;
+}
+
+async fn every_change_that_pages_show_is_told(server: TestServer) {
+    let held = server.leased("build").await;
+    let (job, other) = (held["job_id"].as_str().expect("an id"), server.token("viewer").await);
+    let (browser, site) = signed_in(&server, &server.operator).await;
+    let mut stream = Stream::open(&browser, &site, None).await;
+    stream.next().await;
+    // The counts of the stream stay as they are.
+    for act in ["pause", "resume"] {
+        assert_eq!(server.post(&format!("/v1/streams/build/{act}"), &json!({})).await.status, 200);
+        let told = stream.until("jobs").await;
+        assert!(!told.topics.contains(&"tickets".to_string()), "{told:?}");
+    }
+    let mut beat = json!({ "worker_id": "w", "job_id": job, "lease_token": held["lease_token"] });
+    for progress in [json!({ "percent": 40, "note": "4 of 10" }), json!(null)] {
+        beat["progress"] = progress;
+        assert_eq!(server.work("heartbeat", &beat).await.status, 200);
+        let told = stream.until("beats").await;
+        assert!(!told.topics.contains(&"jobs".to_string()), "a heartbeat moves no job: {told:?}");
+    }
+    assert_eq!(server.post(&format!("/v1/jobs/{job}/cancel"), &json!({})).await.status, 200);
+    stream.until("beats").await;
+    server.token("worker").await;
+    stream.until("tokens").await;
+    let (mut elsewhere, _) = signed_in(&server, &other).await;
+    stream.until("tokens").await;
+    let page = elsewhere.get(&site, "/").await;
+    elsewhere.submit(&site, &page, "/sign-out", &[]).await;
+    stream.until("tokens").await;
+    let id = other.split('_').nth(1).expect("an id");
+    server.call(&server.operator, "DELETE", &format!("/v1/tokens/{id}"), "").await;
+    stream.until("tokens").await;
+    server.stop().await;
+}
+
+async fn a_stream_begins_where_its_page_was_made(server: TestServer) {
+    let (mut browser, site) = signed_in(&server, &server.operator).await;
+    let mut beside = Stream::open(&browser, &site, None).await;
+    beside.next().await;
+    let page = browser.get(&site, "/streams").await;
+    let before = attribute(&page.body, "data-before");
+    // The reader has seen it before the stream of the page opens.
+    server.enqueue("between").await;
+    beside.until("jobs").await;
+    let path = format!("/events?known={before}");
+    let missed = Stream::open_at(&browser, &site, &path, None).await.next().await;
+    assert!(missed.topics.contains(&"jobs".to_string()), "{missed:?}");
+    // A stream that comes back knows more than its page.
+    let mut again = Stream::open_at(&browser, &site, &path, Some(&missed.id)).await;
+    server.token("worker").await;
+    let told = again.next().await;
+    assert!(!told.topics.contains(&"jobs".to_string()), "{told:?}");
+    // A part of a page is no beginning, and neither is a page for nobody.
+    assert!(!browser.get(&site, "/streams?part=main").await.body.contains("data-before"));
+    assert!(!Browser::default().get(&site, "/sign-in").await.body.contains("data-before"));
     server.stop().await;
 }
 

@@ -25,9 +25,10 @@ macro_rules! asset {
 
 pub(super) static STYLE: Asset = asset!("style", "css", "text/css; charset=utf-8");
 pub(super) static SCRIPT: Asset = asset!("app", "js", "text/javascript; charset=utf-8");
+pub(super) static LIVE: Asset = asset!("live", "js", "text/javascript; charset=utf-8");
 pub(super) static ICON: Asset = asset!("icon", "svg", "image/svg+xml");
 
-static ALL: [&Asset; 3] = [&STYLE, &SCRIPT, &ICON];
+static ALL: [&Asset; 4] = [&STYLE, &SCRIPT, &LIVE, &ICON];
 
 fn path(name: &str, kind: &str, body: &[u8]) -> String {
     let hash = Sha256::digest(body);

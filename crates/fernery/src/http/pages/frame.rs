@@ -4,6 +4,7 @@ use super::visit::Visit;
 use super::{Sees, assets};
 use fernery_client::wire::Role;
 use fernery_engine::door;
+use http::Method;
 
 /// A page that every page leads to.
 struct Place {
@@ -87,13 +88,22 @@ pub(super) struct Frame {
     pub(super) person: Option<Person>,
     /// Whether buttons that act are shown.
     pub(super) operator: bool,
+    /// How far everything had come before this page was made: its stream of changes begins there.
+    pub(super) before: String,
+    /// It answers a form: it cannot be loaded again without sending the form again.
+    pub(super) answers: bool,
     /// Only what is in the middle: the script asks for it to bring a page up to date.
     pub(super) alone: bool,
     /// What every form sends: it proves that the form is one of ours.
     pub(super) form_key: String,
     pub(super) style: &'static str,
-    pub(super) script: &'static str,
+    pub(super) scripts: [&'static str; 2],
     pub(super) icon: &'static str,
+}
+
+/// Whether only what is in the middle of a page is asked for.
+pub(super) fn is_alone(visit: &Visit) -> bool {
+    visit.query.text("part") == "main"
 }
 
 impl Frame {
@@ -110,11 +120,13 @@ impl Frame {
             title,
             nav: if person.is_some() { NAV.iter().map(doors).collect() } else { Vec::new() },
             operator,
-            alone: visit.query.text("part") == "main",
+            before: visit.before.clone(),
+            answers: visit.page.method == Method::POST,
+            alone: is_alone(visit),
             form_key: visit.signed_in.as_ref().map_or(String::new(), |it| it.form_key.clone()),
             person,
             style: assets::STYLE.path(),
-            script: assets::SCRIPT.path(),
+            scripts: [assets::SCRIPT.path(), assets::LIVE.path()],
             icon: assets::ICON.path(),
         }
     }

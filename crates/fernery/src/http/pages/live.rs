@@ -1,8 +1,9 @@
 //! `GET /events`: tells browsers that something has changed, never what. They ask for the page again.
 //!
 //! One reader for each process looks at most once a second at how far each topic has come, and only while somebody listens. A
-//! browser that comes back says what it knew (`Last-Event-ID`, a word for each topic); it is compared with what is there now, so
-//! nothing is missed over a broken connection or a restart.
+//! page carries how far everything had come before it was made (a word for each topic), and its stream begins there (`?known=`); a
+//! browser that comes back says what it knew (`Last-Event-ID`). Either is compared with what is there now, so nothing is missed
+//! before the stream opens, over a broken connection or a restart.
 
 use super::reply::PageReply;
 use super::sign_in;
@@ -14,12 +15,14 @@ use fernery_engine::pipeline::heads::heads;
 use fernery_engine::{StoreResult, door};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tracing::debug;
 
 /// How often the reader looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A page is made with what was seen so lately.
+const RECENT: Duration = Duration::from_secs(2);
 /// While a run is under way, its topic changes this often: its executor says how far it is.
 const RUNS_EVERY: Duration = Duration::from_secs(3);
 /// A sign of life, so that a browser and a proxy keep the stream open; then the session is looked at, too.
@@ -32,22 +35,28 @@ const STREAMS_MAX: usize = 2_000;
 pub(crate) const STREAMS_OF_SESSION_MAX: usize = 8;
 
 /// What a page may follow. A page names them in `data-live`.
-const TOPICS: [&str; 5] = ["tickets", "inbox", "runs", "jobs", "processes"];
+/// `jobs` is where jobs stand, `beats` what is heard of those that work: heartbeats, progress, wishes to
+/// cancel, and signs of life of processes.
+const TOPICS: [&str; 8] = ["tickets", "inbox", "manifests", "runs", "jobs", "beats", "processes", "tokens"];
 
 /// How far each topic has come: a word each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Vector([String; TOPICS.len()]);
 
 impl Vector {
+    /// The word of each topic.
+    fn words(&self) -> impl Iterator<Item = (&'static str, String)> {
+        TOPICS.iter().zip(&self.0).map(|(topic, at)| (*topic, format!("{topic}-{at}")))
+    }
+
     fn id(&self) -> String {
-        self.0.join(".")
+        self.words().map(|(_, word)| word).collect::<Vec<_>>().join(".")
     }
 
     /// The topics that are not as somebody knew them.
     fn changed_since(&self, known: &str) -> Vec<&'static str> {
         let known: Vec<&str> = known.split('.').collect();
-        let differs = |(n, _): &(usize, &&str)| known.get(*n) != Some(&self.0[*n].as_str());
-        TOPICS.iter().enumerate().filter(differs).map(|(_, topic)| *topic).collect()
+        self.words().filter(|(_, word)| !known.contains(&word.as_str())).map(|(topic, _)| topic).collect()
     }
 }
 
@@ -55,9 +64,11 @@ async fn look(server: &Server) -> StoreResult<Vector> {
     let store = server.engine().store();
     let heads = heads(store).await?;
     let (streams, counts) = store.streams_beyond(None).await?;
-    let mut processes: Vec<String> =
-        store.processes().await?.iter().map(|alive| alive.process.process_id.to_string()).collect();
+    let alive = store.processes().await?;
+    let mut processes: Vec<String> = alive.iter().map(|of| of.process.process_id.to_string()).collect();
     processes.sort_unstable();
+    let mut seen: Vec<i64> = alive.iter().map(|of| of.seen_at.as_millis()).collect();
+    seen.sort_unstable();
     let beat = if heads.active { door::since_boot().as_secs() / RUNS_EVERY.as_secs() + 1 } else { 0 };
     let word = |of: &dyn std::fmt::Debug| {
         let hash = Sha256::digest(format!("{of:?}"));
@@ -66,9 +77,12 @@ async fn look(server: &Server) -> StoreResult<Vector> {
     Ok(Vector([
         word(&heads.journal),
         word(&(&heads.journal, &heads.capture)),
+        word(&heads.manifest),
         word(&beat),
-        word(&(streams, counts)),
+        word(&(streams, counts, &heads.paused, heads.held)),
+        word(&(heads.held, heads.versions, seen)),
         word(&processes),
+        word(&(heads.tokens, &heads.sessions)),
     ]))
 }
 
@@ -88,6 +102,8 @@ struct Listeners {
     sessions: Vec<String>,
     /// Whether the reader runs.
     read: bool,
+    /// When what is told was looked for last.
+    looked_at: Option<Instant>,
 }
 
 impl Default for LiveStreams {
@@ -118,6 +134,35 @@ impl LiveStreams {
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How far everything has come, for a page that is about to be made: never further than what the page will show. Empty if that
+    /// cannot be said; whoever knows nothing is told of everything.
+    pub(super) async fn before(server: &Server) -> String {
+        let live = &server.live;
+        let recent = |at: Instant| at.elapsed() < RECENT;
+        if !live.listeners().looked_at.is_some_and(recent) {
+            live.look(server).await;
+        }
+        let told = live.told.borrow();
+        if *told == Vector::default() { String::new() } else { told.id() }
+    }
+
+    /// Looks, and tells whoever listens what has changed.
+    async fn look(&self, server: &Server) {
+        let at = door::stop_watch();
+        match look(server).await {
+            Ok(vector) => {
+                self.listeners().looked_at = Some(at);
+                self.told.send_if_modified(|told| {
+                    let changed = *told != vector;
+                    *told = vector;
+                    changed
+                });
+            }
+            // The store says why in the log; browsers are told when it answers again.
+            Err(error) => debug!(%error, "could not look for changes"),
+        }
     }
 
     /// Adds a listener, and starts the reader with the first.
@@ -154,17 +199,7 @@ impl Drop for Listening {
 /// The reader: until nobody listens any more.
 async fn read(server: Arc<Server>) {
     loop {
-        match look(&server).await {
-            Ok(vector) => {
-                server.live.told.send_if_modified(|told| {
-                    let changed = *told != vector;
-                    *told = vector;
-                    changed
-                });
-            }
-            // The store says why in the log; browsers are told when it answers again.
-            Err(error) => debug!(%error, "could not look for changes"),
-        }
+        server.live.look(&server).await;
         tokio::time::sleep(LOOK_EVERY).await;
         let mut listeners = server.live.listeners();
         if listeners.sessions.is_empty() {
@@ -180,7 +215,8 @@ pub(super) async fn events(visit: Visit) -> Shown {
     let signed_in = visit.signed_in.as_ref().ok_or_else(refuse)?;
     let listening = LiveStreams::listen(&visit.server, &signed_in.session.session_id).ok_or_else(refuse)?;
     let (chunks, body) = mpsc::channel(4);
-    let known = visit.last_event.clone();
+    // A stream that is opened again says what it was told; a new one, what its page shows.
+    let known = visit.last_event.clone().or_else(|| visit.query.filled("known").map(str::to_string));
     tokio::spawn(tell(visit, listening, known, chunks));
     Ok(PageReply::events(body))
 }
@@ -231,10 +267,15 @@ mod tests {
 
     #[test]
     fn what_a_browser_knew_is_compared_topic_by_topic() {
-        let vector = Vector(["a", "b", "c", "d", "e"].map(str::to_string));
-        assert_eq!(vector.changed_since("a.b.c.d.e"), [""; 0]);
-        assert_eq!(vector.changed_since("a.x.c.d.y"), ["inbox", "processes"]);
+        let (vector, mut other) = (Vector(TOPICS.map(str::to_string)), Vector(TOPICS.map(str::to_string)));
+        assert_eq!(vector.changed_since(&vector.id()), [""; 0]);
+        (other.0[1], other.0[6]) = ("x".into(), "y".into());
+        assert_eq!(vector.changed_since(&other.id()), ["inbox", "processes"]);
         assert_eq!(vector.changed_since(""), TOPICS);
-        assert_eq!(vector.changed_since("a.b"), ["runs", "jobs", "processes"], "an older version knew fewer");
+        assert_eq!(
+            vector.changed_since("inbox-inbox.tickets-tickets"),
+            TOPICS[2..],
+            "an older version knew fewer"
+        );
     }
 }

@@ -295,6 +295,7 @@ async fn handle(
         },
         query: Fields::default(),
         form: Fields::default(),
+        before: String::new(),
         last_event: parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_string),
         signed_in: None,
         server,
@@ -327,6 +328,10 @@ async fn handle(
     }
     // The headers keep the connection's read buffer alive; a stream may last for long.
     drop(parts);
+    // Before anything is read for the page. A part of a page that is brought up to date says no such thing, and a stream is no page.
+    if visit.signed_in.is_some() && visit.page.path != "/events" && !frame::is_alone(&visit) {
+        visit.before = live::LiveStreams::before(&visit.server).await;
+    }
     show(visit).await
 }
 
@@ -387,6 +392,7 @@ async fn show(visit: Visit) -> PageReply {
         param: String::new(),
         query: Fields::default(),
         form: Fields::default(),
+        before: visit.before.clone(),
         last_event: None,
         signed_in: visit.signed_in.clone(),
     };

@@ -39,6 +39,8 @@ pub(in crate::http) struct Visit {
     pub(super) param: String,
     pub(super) query: Fields,
     pub(super) form: Fields,
+    /// How far everything that pages follow had come before this page was made.
+    pub(super) before: String,
     /// The topics that this browser knows, as its stream told them last.
     pub(super) last_event: Option<String>,
     pub(super) signed_in: Option<SignedIn>,

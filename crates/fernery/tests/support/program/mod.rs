@@ -233,16 +233,25 @@ impl Server {
 
     /// Calls the server as a worker or producer would, with the token in this file; status and body.
     pub(crate) fn post(&self, token_file: &str, path: &str, body: &Value) -> (u16, Value) {
+        self.write("POST", token_file, path, body)
+    }
+
+    fn write(&self, method: &str, token_file: &str, path: &str, body: &Value) -> (u16, Value) {
         let token = std::fs::read_to_string(self.data().join(token_file)).unwrap();
         let body = body.to_string();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+            "{method} {path} HTTP/1.1\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\n",
             token.trim(),
             body.len()
         );
         let (status, reply) = self.exchange(&head, &body);
         (status, serde_json::from_str(&reply).unwrap_or_else(|e| panic!("{e}: {reply}")))
+    }
+
+    /// The same, for a call that changes a part of something.
+    pub(crate) fn patch(&self, token_file: &str, path: &str, body: &Value) -> (u16, Value) {
+        self.write("PATCH", token_file, path, body)
     }
 
     /// What the operator may read; status and body.

@@ -1,159 +1,10 @@
-// What the pages do beyond plain HTML. Everything also works without this file.
-//
-// Changes come over one stream for a browser, however many tabs it has: the tab that holds the lock listens and tells the others.
-// A page that is told that a topic has changed asks for itself again and puts in what is marked with that topic. Nothing is shown
-// before the server has said it.
+// What the pages do beyond plain HTML. Everything also works without this file; what keeps a page up to date is in live.js.
 "use strict";
 
 const main = document.getElementById("main");
 const signedIn = document.body.hasAttribute("data-signed-in");
 const byId = (id) => document.getElementById(id);
 const say = (text) => { byId("said").textContent = text; };
-
-// Bringing a page up to date -----------------------------------------------------------------------------------------------
-
-const AT_MOST_EVERY_MS = 1000;
-const dot = byId("live");
-const waiting = new Set();
-let timer = null;
-let asking = false;
-let lastAsked = 0;
-let paused = false;
-try { paused = sessionStorage.getItem("paused") === "yes"; } catch { /* storage is off: it is not kept */ }
-
-function topicsOf(element) { return element.dataset.live.split(" "); }
-
-function changed(topics) {
-  const here = new Set([...document.querySelectorAll("[data-live]")].flatMap(topicsOf));
-  topics.filter((topic) => here.has(topic)).forEach((topic) => waiting.add(topic));
-  soon();
-}
-
-function soon() {
-  if (paused || timer !== null || asking || waiting.size === 0 || document.hidden) return;
-  timer = setTimeout(refresh, Math.max(0, lastAsked + AT_MOST_EVERY_MS - Date.now()));
-}
-
-async function refresh() {
-  timer = null;
-  asking = true;
-  lastAsked = Date.now();
-  const topics = new Set(waiting);
-  waiting.clear();
-  try {
-    const url = new URL(location.href);
-    url.hash = "";
-    url.searchParams.set("part", "main");
-    const answer = await fetch(url, { headers: { accept: "text/html" }, redirect: "error" });
-    if (answer.status === 401) { location.reload(); return; }
-    // The page that answers a form has no address of its own: it stays as it was answered.
-    if (answer.status === 405) return;
-    if (!answer.ok) throw new Error(answer.status);
-    put(new DOMParser().parseFromString(await answer.text(), "text/html"), topics);
-    document.body.classList.remove("stale");
-  } catch {
-    // The server is away: what stands here may be old, and is asked for again when it is back.
-    topics.forEach((topic) => waiting.add(topic));
-    document.body.classList.add("stale");
-  } finally {
-    asking = false;
-  }
-  soon();
-}
-
-// The same details in a fresh part: by its id or, without one, by its place below the nearest element that has an id.
-function sameDetails(open, part) {
-  const find = (id) => (part.id === id ? part : part.querySelector("#" + CSS.escape(id)));
-  if (open.id) return find(open.id);
-  const above = open.parentElement.closest("[id]");
-  const place = [...above.querySelectorAll("details:not([id])")].indexOf(open);
-  return find(above.id)?.querySelectorAll("details:not([id])")[place];
-}
-
-// Puts in what has changed, and leaves alone where somebody types.
-function put(fresh, topics) {
-  for (const old of document.querySelectorAll("[data-live][id]")) {
-    const now = fresh.getElementById(old.id);
-    if (!now || !topicsOf(old).some((topic) => topics.has(topic))) continue;
-    if (old.outerHTML === now.outerHTML) continue;
-    const active = document.activeElement;
-    const inside = old.contains(active) ? active : null;
-    if (inside && inside.matches("input:not([type=checkbox]), textarea, select")) { topicsOf(old).forEach((t) => topics.has(t) && waiting.add(t)); continue; }
-    for (const open of old.querySelectorAll("details[open]")) {
-      const same = sameDetails(open, now);
-      if (same) same.open = true;
-    }
-    for (const ticked of old.querySelectorAll("input:checked[id]")) {
-      const same = now.querySelector("#" + CSS.escape(ticked.id));
-      if (same) same.checked = true;
-    }
-    const at = old.querySelector(".at")?.id;
-    old.replaceWith(now);
-    if (at) byId(at)?.classList.add("at");
-    if (inside && inside.id) byId(inside.id)?.focus();
-    dress(now);
-  }
-}
-
-// The stream ---------------------------------------------------------------------------------------------------------------
-
-const tabs = "BroadcastChannel" in window ? new BroadcastChannel("fernery-live") : null;
-
-let open = false;
-
-function hear(message) {
-  if (message.asks && open) tabs.postMessage({ state: "open" });
-  if (message.state) { dot.classList.toggle("open", message.state === "open"); }
-  if (message.topics) changed(message.topics);
-}
-
-function tell(message) {
-  hear(message);
-  tabs?.postMessage(message);
-}
-
-// Holds the lock, and so the stream, until this tab is gone.
-function listen() {
-  return new Promise((done) => {
-    const source = new EventSource("/events");
-    source.addEventListener("open", () => { open = true; tell({ state: "open" }); });
-    source.addEventListener("error", () => {
-      open = false;
-      tell({ state: "closed" });
-      // The browser comes back by itself unless the server refused.
-      if (source.readyState === EventSource.CLOSED) setTimeout(done, 15000);
-    });
-    source.addEventListener("changed", (event) => tell({ state: "open", topics: event.data.split(" ").filter(Boolean) }));
-    window.addEventListener("pagehide", () => { source.close(); done(); }, { once: true });
-  });
-}
-
-async function follow() {
-  dot.hidden = false;
-  showPaused();
-  dot.addEventListener("click", togglePause);
-  tabs?.addEventListener("message", (event) => hear(event.data));
-  tabs?.postMessage({ asks: true });
-  document.addEventListener("visibilitychange", soon);
-  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  for (;;) {
-    if (navigator.locks) await navigator.locks.request("fernery-live", listen);
-    else await listen();
-  }
-}
-
-function showPaused() {
-  dot.setAttribute("aria-pressed", String(!paused));
-  dot.textContent = paused ? "paused" : "live";
-}
-
-function togglePause() {
-  paused = !paused;
-  try { sessionStorage.setItem("paused", paused ? "yes" : "no"); } catch { /* not kept */ }
-  showPaused();
-  say(paused ? "Changes are not shown" : "Changes are shown as they come");
-  soon();
-}
 
 // Copying ------------------------------------------------------------------------------------------------------------------
 
@@ -374,7 +225,6 @@ if (signedIn) {
   document.addEventListener("keydown", key);
   document.addEventListener("click", (event) => closeMenus(event.target));
   if (location.hash === "#capture") byId("capture")?.focus();
-  if ("EventSource" in window && document.querySelector("[data-live]")) follow();
 }
 // A form that was sent is not sent twice by an impatient hand; its act would count once anyway.
 document.addEventListener("submit", (event) => {
