@@ -260,7 +260,7 @@ pub(super) async fn answer(
     let reply = caught(Box::pin(handle(server, &progress, request, framing, asked))).await;
     let reply = reply.unwrap_or_else(|_| {
         error!("a page panicked");
-        PageReply::html(500, "<!doctype html><title>Fernery</title><p>Something is wrong with this page. The log of the server says what.".into())
+        PageReply::html(500, "<!doctype html><title>Fernery</title><p>This page failed. The server's log says why.".into())
     });
     metrics.metrics.showed(page, reply.status());
     reply.respond(gzip, progress)

@@ -57,7 +57,7 @@ struct Orientation {
     actions: Vec<Action>,
     more: u64,
     unseen: Vec<Line>,
-    /// It was asked for, and is being made.
+    /// How to ask for a new one.
     ways: Ways,
 }
 
