@@ -5,7 +5,7 @@ use super::super::reply::PageReply;
 use super::super::ticket::RefusedAct;
 use super::super::trouble::Said;
 use super::super::visit::{Shown, Visit, api, link};
-use crate::cli::triage::words;
+use crate::candidate_words as words;
 use crate::http::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{CandidateView, PromoteResponse};
 use http::Method;

@@ -13,7 +13,7 @@ use super::show::{Id, Line, Prose, Ways, When};
 use super::ticket::RefusedAct;
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api, link};
-use crate::cli::triage::words;
+use crate::candidate_words as words;
 use crate::http::problem::{Code, Refused};
 use askama::Template;
 use fernery_client::wire::{AzollaList, CandidatePage, CandidateView};
