@@ -1,6 +1,7 @@
 //! What stands around every page: its head, the way to the other pages, and who is signed in.
 
-use super::visit::Visit;
+use super::show::Ways;
+use super::visit::{Visit, api};
 use super::{Sees, assets};
 use fernery_client::wire::Role;
 use fernery_engine::door;
@@ -91,6 +92,8 @@ pub(super) struct Frame {
     pub(super) alone: bool,
     /// What every form sends: it proves that the form is one of ours.
     pub(super) form_key: String,
+    /// Signing out from elsewhere, which only operators can.
+    pub(super) sign_out: Option<Ways>,
     pub(super) style: &'static str,
     pub(super) script: &'static str,
     pub(super) icon: &'static str,
@@ -113,6 +116,9 @@ impl Frame {
             operator,
             alone: visit.query.text("part") == "main",
             form_key: visit.signed_in.as_ref().map_or(String::new(), |it| it.form_key.clone()),
+            sign_out: visit.signed_in.as_ref().filter(|_| operator).map(|signed_in| {
+                Ways::call("DELETE", &api("/v1/sessions/", &signed_in.session.session_id, ""), None)
+            }),
             person,
             style: assets::STYLE.path(),
             script: assets::SCRIPT.path(),

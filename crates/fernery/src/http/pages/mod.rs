@@ -34,6 +34,7 @@ mod show;
 mod sign_in;
 mod sparkline;
 mod streams;
+mod suggested;
 mod ticket;
 mod tokens;
 mod triage;

@@ -4,6 +4,7 @@ use super::frame::Frame;
 use super::is_page;
 use super::reply::PageReply;
 use super::show::{Id, Line, Ways, When};
+use super::suggested;
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refusal, Refused};
@@ -27,7 +28,7 @@ struct Action {
     /// What its button says, and the page that it leads to.
     button: &'static str,
     path: String,
-    command: String,
+    ways: Option<Ways>,
     /// What has become of it since the page was made.
     since: Option<Line>,
 }
@@ -74,6 +75,8 @@ struct Now {
     pending: u64,
     held: u64,
     capture: Capture,
+    /// How to go through the inbox.
+    triage: Ways,
 }
 
 /// The box for a thought.
@@ -108,6 +111,7 @@ async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
         pending: inbox.pending_captures,
         held: inbox.held_captures,
         capture: Capture { text: typed, said, ways },
+        triage: suggested::ways("fernery triage"),
     };
     visit.show_as(status, &now)
 }
@@ -175,7 +179,7 @@ async fn orientation(visit: &Visit) -> Result<Option<Orientation>, Refused> {
             why: Line(line.why_now),
             button,
             path,
-            command: line.item.map_or(String::new(), |item| item.command.clone()),
+            ways: line.item.map(|item| suggested::ways(&item.command)),
             since,
         });
     }
