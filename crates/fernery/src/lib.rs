@@ -5,6 +5,7 @@
 
 mod bench;
 mod block_on;
+mod candidate_words;
 pub mod cli;
 pub mod command_worker;
 pub mod config;

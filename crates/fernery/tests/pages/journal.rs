@@ -89,7 +89,7 @@ async fn a_search_looks_at_a_bounded_number_of_entries_and_goes_on(server: TestS
     assert_eq!((next["entries"].as_array().map(Vec::len), &next["next_cursor"]), (Some(1), &Value::Null));
     let (mut browser, site) = signed_in(&server, &server.operator).await;
     let page = browser.get(&site, "/journal?act=created").await.body;
-    assert!(words(&page).contains("There are earlier ones"), "{}", words(&page));
+    assert!(words(&page).contains("there are older ones"), "{}", words(&page));
     let link = page.split("<a href=\"/journal?").find(|tag| tag.contains("rel=\"next\"")).expect("a way on");
     let path = unescaped(attribute(&format!("href=\"/journal?{link}"), "href"));
     assert_eq!(rows(&browser.get(&site, &path).await), 1);
@@ -131,7 +131,7 @@ async fn the_end_of_the_chain_is_checked(server: TestServer) {
     let fault = server.get("/v1/journal/verify?last=1").await.json()["fault"].clone();
     assert!(fault.as_str().is_some_and(|fault| fault.contains("forged, number 9, was removed")), "{fault}");
     let page = words(&browser.get(&site, "/journal").await.body);
-    assert!(page.contains("The journal is not whole:") && page.contains("number 9"), "{page}");
+    assert!(page.contains("chain is broken:") && page.contains("number 9"), "{page}");
     server.stop().await;
 }
 

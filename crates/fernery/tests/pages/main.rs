@@ -16,6 +16,7 @@ mod server;
 mod azollas;
 mod browser;
 mod comments;
+mod forms;
 mod headers;
 mod journal;
 mod live;

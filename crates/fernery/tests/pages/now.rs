@@ -33,7 +33,7 @@ async fn an_empty_page_says_what_to_do(server: TestServer) {
     assert!(page.contains("hosts task_management by default"), "{page}");
     with_azollas(&server).await;
     let page = words(&browser.get(&site, "/").await.body);
-    assert!(page.contains("Nobody has asked yet") && page.contains("Nothing runs."), "{page}");
+    assert!(page.contains("No orientation was made yet") && page.contains("Nothing runs."), "{page}");
     let first = browser.get(&site, "/").await;
     let asked = browser.submit(&site, &first, "/orient", &[]).await;
     assert_eq!(asked.status, 303, "{asked:?}");

@@ -1,6 +1,7 @@
 //! Acts of a person on a candidate, each with an id of its own, so that an act whose answer was lost can be sent again.
 
 use super::Changes;
+use crate::candidate_words::due_date;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
 use crate::cli::ticket::act::{record, send};
@@ -13,21 +14,11 @@ use fernery_client::wire::{
     SnoozeRequest,
 };
 use fernery_client::{Client, ClientError};
-use fernery_core::Timestamp;
 use fernery_core::artifact::{AzollaId, CandidateId, ObjectiveId};
 use serde_json::Value;
 
 fn path(id: &CandidateId, act: &str) -> String {
     format!("/v1/candidates/{id}/{act}")
-}
-
-/// A date or an instant, as it is kept.
-pub(crate) fn due(text: &str) -> Result<String, String> {
-    let end_of_day = || format!("{text}T23:59:59Z").parse::<Timestamp>().is_ok();
-    match text.parse::<Timestamp>().is_ok() || (text.len() == 10 && end_of_day()) {
-        true => Ok(text.to_string()),
-        false => Err("expected a date like 2026-11-20, or a time like 2026-11-20T17:00:00Z".into()),
-    }
 }
 
 pub(super) async fn promote(
@@ -169,7 +160,7 @@ fn form(before: &CandidateView) -> String {
 fn written(before: &CandidateView, page: &Page) -> Outcome<Changes> {
     let (shown, _) = text::read(&form(before));
     let (written, mut mistakes) = text::read(&page.text);
-    if let Some(Err(why)) = written.metadata.get("due_at").and_then(Value::as_str).map(due) {
+    if let Some(Err(why)) = written.metadata.get("due_at").and_then(Value::as_str).map(due_date) {
         mistakes.push(written.mistake("due_at", format!("due_at: {why}")));
     }
     mistakes.sort();
@@ -185,19 +176,4 @@ fn written(before: &CandidateView, page: &Page) -> Outcome<Changes> {
         metadata: written.metadata.into_iter().collect(),
         file: None,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_due_date_is_a_day_or_an_instant() {
-        for good in ["2026-11-20", "2026-11-20T17:00:00Z", "2026-11-20T17:00:00+01:00"] {
-            assert_eq!(due(good), Ok(good.to_string()));
-        }
-        for bad in ["", "tomorrow", "2026-13-01", "2026-11-20T17", "20.11.2026"] {
-            assert!(due(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -7,17 +7,12 @@ mod recurring;
 mod show;
 mod terminal;
 
-/// What the pages say of a candidate in the same words.
-pub(crate) mod words {
-    pub(crate) use super::act::due as due_date;
-    pub(crate) use super::show::facts;
-}
-
 use super::failure::{Failure, Outcome};
 use super::input;
 use super::pages::{self, Listing, Paging};
 use super::screen::{Cell, Screen, counted, plain, remark};
 use super::ticket::text::{degree, meta};
+use crate::candidate_words;
 use clap::{Args, Subcommand};
 use fernery_client::Client;
 use fernery_client::client::Query;
@@ -200,7 +195,7 @@ pub(super) struct Changes {
     #[arg(long, value_name = "0-4", value_parser = degree)]
     pub(super) urgency: Option<u8>,
     /// The deadline: a date like 2026-11-20, or a time like 2026-11-20T17:00:00Z
-    #[arg(long, value_name = "DATE", value_parser = act::due)]
+    #[arg(long, value_name = "DATE", value_parser = candidate_words::due_date)]
     pub(super) due: Option<String>,
     /// Set metadata: key=text or key:=json
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = meta)]
@@ -407,7 +402,7 @@ const CANDIDATES: Listing<CandidatePage> = Listing {
                 status,
                 candidate.created_at.into(),
                 format!("{}/{}", candidate.importance, candidate.urgency).into(),
-                Cell::maybe(show::due(&candidate)),
+                Cell::maybe(candidate_words::due(&candidate).map(|due| plain(&due))),
                 title.into(),
             ]
         };

@@ -1,76 +1,22 @@
 //! A candidate for people: what was captured, and below it the ticket that it would become.
 
+use crate::candidate_words::{facts, names};
 use crate::cli::job::stream;
 use crate::cli::screen::{counted, plain, wrapped};
 use fernery_client::wire::CandidateView;
 use fernery_core::inbox::label::is_same;
-use fernery_core::inbox::{CandidateStatus, marks};
+use fernery_core::inbox::marks;
 use fernery_engine::door;
-use serde_json::Value;
 
 pub(super) use crate::cli::screen::ids::short;
-
-/// The due date, if there is one.
-pub(super) fn due(candidate: &CandidateView) -> Option<String> {
-    candidate.metadata.get("due_at").and_then(Value::as_str).map(|due| plain(&readable(due)))
-}
-
-/// Only the day, if the time is its end.
-fn readable(due: &str) -> String {
-    match due.split_once('T') {
-        Some((day, time)) if time.starts_with("23:59:59") && time.ends_with('Z') => day.to_string(),
-        Some((day, time)) if time.ends_with('Z') && time.is_ascii() && time.len() > 5 => {
-            format!("{day} {} UTC", &time[..5])
-        }
-        _ => due.to_string(),
-    }
-}
-
-/// Words of a list in the metadata.
-fn names(candidate: &CandidateView, key: &str, mark: &str) -> Option<String> {
-    let names = candidate.metadata.get(key)?.as_array()?;
-    let names: Vec<_> =
-        names.iter().filter_map(Value::as_str).map(|n| format!("{mark}{}", plain(n))).collect();
-    (!names.is_empty()).then(|| names.join(" "))
-}
 
 /// The title, with the labels that it does not name itself.
 pub(super) fn titled(candidate: &CandidateView) -> String {
     let said = marks::labels(&candidate.title);
-    let of = |key: &str, mark: &str| names(candidate, key, mark).unwrap_or_default();
+    let of = |key: &str, mark: &str| names(candidate, key, mark).map_or(String::new(), |names| plain(&names));
     let all = [of("projects", "+"), of("labels", "#")].join(" ");
     let more = all.split_whitespace().filter(|label| !said.iter().any(|known| is_same(known, &label[1..])));
     std::iter::once(candidate.title.as_str()).chain(more).collect::<Vec<_>>().join(" ")
-}
-
-const IMPORTANCE: [&str; 5] = ["most", "high", "middling", "low", "least"];
-const URGENCY: [&str; 5] = ["now", "soon", "about this week", "can wait", "whenever"];
-
-fn word(words: &[&str; 5], degree: u8) -> String {
-    format!("{degree} ({})", words.get(usize::from(degree)).unwrap_or(&"?"))
-}
-
-/// What is known of a candidate beside its texts, each with its name.
-pub(crate) fn facts(candidate: &CandidateView) -> Vec<(&'static str, String)> {
-    let mut facts = Vec::new();
-    let mut fact = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
-    fact("importance", Some(word(&IMPORTANCE, candidate.importance)));
-    fact("urgency", Some(word(&URGENCY, candidate.urgency)));
-    fact("due", due(candidate));
-    fact("every", candidate.metadata.get("every").and_then(Value::as_str).map(plain));
-    fact("snoozed", candidate.snoozed_until.map(|until| format!("until {}", readable(&until.to_string()))));
-    fact("projects", names(candidate, "projects", "+"));
-    fact("contexts", names(candidate, "contexts", "@"));
-    fact("labels", names(candidate, "labels", "#"));
-    let status = match (&candidate.objective_id, &candidate.merged_into) {
-        (Some(ticket), _) => Some(format!("{} as {ticket}", candidate.status)),
-        (_, Some(other)) => Some(format!("{} into {}", candidate.status, short(other.as_str()))),
-        _ if candidate.status == CandidateStatus::Waiting => None,
-        _ => Some(candidate.status.to_string()),
-    };
-    fact("status", status.map(|status| plain(&status)));
-    fact("made by", (candidate.made_by != "builtin").then(|| plain(&candidate.made_by)));
-    facts
 }
 
 /// The lines of a candidate, wrapped to `width` if known; a text of more than `lines_max` lines is cut.
@@ -93,7 +39,7 @@ pub(super) fn card(candidate: &CandidateView, width: Option<usize>, lines_max: u
     lines.push(String::new());
     let title = indented(&candidate.title, width);
     lines.extend(title.into_iter().map(|line| line.trim_start().to_string()));
-    lines.extend(facts(candidate).into_iter().map(|(name, value)| format!("  {name:<11} {value}")));
+    lines.extend(facts(candidate).into_iter().map(|(name, value)| format!("  {name:<11} {}", plain(&value))));
     lines.push(format!("  {:<11} {}", "id", candidate.candidate_id));
     if !candidate.acceptance_criteria.trim().is_empty() {
         let mut criteria = indented(&candidate.acceptance_criteria, width);
@@ -119,18 +65,6 @@ fn indented(text: &str, width: Option<usize>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_due_date_is_as_short_as_it_can_be() {
-        for (due, said) in [
-            ("2026-11-17T23:59:59.000Z", "2026-11-17"),
-            ("2026-11-17T17:00:00.000Z", "2026-11-17 17:00 UTC"),
-            ("2026-11-17T17:00:00+01:00", "2026-11-17T17:00:00+01:00"),
-            ("2026-11-17", "2026-11-17"),
-        ] {
-            assert_eq!(readable(due), said);
-        }
-    }
 
     #[test]
     fn text_is_broken_at_words_and_moves_no_terminal() {

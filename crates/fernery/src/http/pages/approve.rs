@@ -2,10 +2,10 @@
 //! approval of anything else is refused.
 
 use super::frame::Frame;
+use super::refused::{RefusedAct, WithoutForm};
 use super::reply::PageReply;
 use super::review::rows::difference;
 use super::show::{Line, Ways, Whole};
-use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refusal};
 use crate::ticket_words::{self as words, Part};
@@ -39,12 +39,11 @@ struct Approve {
     changes: Vec<(&'static str, String)>,
     approved_before: bool,
     cautions: Vec<Line>,
-    refused: Option<Line>,
+    /// Why nobody can approve it now.
+    hindered: Option<Line>,
     digest: String,
-    note: String,
-    from_scratch: bool,
     reworks: bool,
-    said: Said,
+    refused: RefusedAct,
     ways: Ways,
     /// It cannot be approved now: it is this instead.
     status: Option<String>,
@@ -52,10 +51,10 @@ struct Approve {
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
-    page(&visit, 200, Said::default()).await
+    page(&visit, RefusedAct::none()).await
 }
 
-async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
+async fn page(visit: &Visit, refused: RefusedAct) -> Shown {
     let path = api("/v1/objectives/", &visit.param, "");
     let detail: ObjectiveDetail = visit.get(&path, &[("documents", "false")]).await?;
     let o = &detail.view.objective;
@@ -82,11 +81,9 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
         approved_before: before.is_some(),
         changes: changed.iter().map(|change| (change.name, difference(&change.rows(), AROUND))).collect(),
         cautions,
-        refused: approval.refused.as_ref().map(Line::of),
-        note: visit.form.text("note").to_string(),
-        from_scratch: visit.form.has("from_scratch"),
+        hindered: approval.refused.as_ref().map(Line::of),
         reworks: !detail.runs.is_empty(),
-        said,
+        refused,
         ways: Ways::new(
             format!("fernery ticket approve {} --digest {digest}", o.objective_id),
             "POST",
@@ -98,7 +95,7 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
         id: o.objective_id.to_string(),
         digest,
     };
-    visit.show_as(status, &approve)
+    visit.show_as(approve.refused.status(), &approve)
 }
 
 /// Facts by their names, in their order; what it may use and cost stands first.
@@ -131,9 +128,18 @@ pub(super) async fn approve(visit: Visit) -> Shown {
     }
     match visit.post::<DecisionResponse>(&api("/v1/objectives/", &id, "/approve"), &body).await {
         Ok(_) => Ok(PageReply::see_other(api("/ticket/", &id, ""))),
-        Err(refused) if refused.code.status() < 500 && refused.code != Code::NotFound => {
-            page(&visit, refused.code.status(), Said::of(&refused)).await
-        }
-        Err(refused) => Err(refused),
+        Err(refused) => page(&visit, RefusedAct::of("approve", &visit, refused)?).await,
+    }
+}
+
+impl Approve {
+    /// Whether it can be approved now, by this person.
+    fn offers(&self) -> bool {
+        self.frame.operator && self.hindered.is_none() && self.status.is_none()
+    }
+
+    /// An approval that was refused and is not possible any more.
+    fn lost(&self) -> Option<WithoutForm<'_>> {
+        self.refused.without_form(self.offers())
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::http::problem::{Code, Refusal, Refused};
 use fernery_core::percent::{decode_query, encode};
+use serde_json::{Value, json};
 
 /// Fields of one request at most.
 const FIELDS_MAX: usize = 2_000;
@@ -46,6 +47,21 @@ impl Fields {
         self.0.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
+    /// A field as a number of JSON; what is no number is left for the API to refuse.
+    pub(super) fn number(&self, name: &str) -> Value {
+        let text = self.text(name).trim();
+        text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
+    }
+
+    /// A field as JSON; `null` where nothing was typed.
+    pub(super) fn optional(&self, name: &str) -> Value {
+        self.filled(name).map_or(Value::Null, |text| json!(text))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn pairs(&self) -> impl Iterator<Item = &(String, String)> {
         self.0.iter()
     }
@@ -53,6 +69,13 @@ impl Fields {
     /// The same without a field.
     pub(super) fn without(&self, name: &str) -> Self {
         Self(self.0.iter().filter(|(other, _)| other != name).cloned().collect())
+    }
+
+    /// The same with one field of this name, which has this value.
+    pub(super) fn with(&self, name: &str, value: &str) -> Self {
+        let mut fields = self.without(name);
+        fields.0.push((name.to_string(), value.to_string()));
+        fields
     }
 
     /// As a form sends them.
@@ -74,6 +97,8 @@ mod tests {
         assert_eq!((fields.filled("empty"), fields.filled("none")), (None, None));
         let again = Fields::read(&fields.without("x").encoded()).unwrap();
         assert_eq!((again.text("note"), again.has("x")), ("a\nb & c", false));
+        assert_eq!((fields.number("x"), fields.number("note")), (json!(1), json!("a\nb & c")));
+        assert_eq!((fields.optional("x"), fields.optional("empty")), (json!("1"), Value::Null));
         assert_eq!(Fields::read("a=%zz").unwrap_err().code, Code::BadRequest);
         let many = "a=1&".repeat(FIELDS_MAX + 1);
         assert_eq!(Fields::read(&many).unwrap_err().code, Code::TooLarge);

@@ -34,12 +34,12 @@ pub(super) async fn show(visit: Visit) -> Shown {
     let frame = visit.frame("Find");
     let mut found: Vec<Found> = Vec::new();
     let wanted = q.to_lowercase();
-    let pages = frame.doors().filter(|door| !q.is_empty() && door.name.to_lowercase().contains(&wanted));
-    found.extend(pages.map(|door| Found {
+    let pages = frame.links().filter(|link| !q.is_empty() && link.name.to_lowercase().contains(&wanted));
+    found.extend(pages.map(|link| Found {
         kind: "page",
-        name: Line::of(door.name),
+        name: Line::of(link.name),
         beside: Line::default(),
-        path: door.path.to_string(),
+        path: link.path.to_string(),
     }));
     if !q.is_empty() {
         found.extend(by_id(&visit, &q).await?);

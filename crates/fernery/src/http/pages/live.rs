@@ -211,7 +211,12 @@ async fn read(server: Arc<Server>) {
 
 /// `GET /events`
 pub(super) async fn events(visit: Visit) -> Shown {
-    let refuse = || Refusal::new(Code::TooManyWaiting, "too many pages follow changes; this one does not");
+    let refuse = || {
+        Refusal::new(
+            Code::TooManyWaiting,
+            "too many open pages follow changes; this one does not update by itself",
+        )
+    };
     let signed_in = visit.signed_in.as_ref().ok_or_else(refuse)?;
     let listening = LiveStreams::listen(&visit.server, &signed_in.session.session_id).ok_or_else(refuse)?;
     let (chunks, body) = mpsc::channel(4);

@@ -5,7 +5,8 @@
 //!
 //! A new page is a file with `show(visit)`, a template that extends `frame.html`, a row of [`PAGES`] and, if every page leads to it, a
 //! line of `NAV` in `frame.rs`. Text by others is shown by the types of `show.rs`. What changes by itself stands in an element with an
-//! id and `data-live="topic …"` ([`live`] has the topics). A form sends `form_key` and, where the API takes an id of the act, `act_id`.
+//! id and `data-live="topic …"` ([`live`] has the topics). A form sends `form_key` and, where the API takes an id of the act, `act_id`;
+//! below its button stand its `Ways`. What was refused comes back by `refused.rs` with what was typed; what failed, by `trouble.rs`.
 //!
 //! In this order: the checks of every request, the name that the browser asked (a name that other servers share gets nobody a
 //! session), who is signed in, the proof that a form is ours, the age of the sign-in, the page.
@@ -23,10 +24,12 @@ pub mod host;
 mod job;
 mod jobs;
 mod journal;
+mod kept;
 mod keys;
 pub mod live;
 mod manifests;
 mod now;
+mod refused;
 mod reply;
 mod review;
 mod runs;
@@ -34,6 +37,7 @@ mod show;
 mod sign_in;
 mod sparkline;
 mod streams;
+mod suggested;
 mod ticket;
 mod tokens;
 mod triage;
@@ -261,7 +265,10 @@ pub(super) async fn answer(
     let reply = caught(Box::pin(handle(server, &progress, request, framing, asked))).await;
     let reply = reply.unwrap_or_else(|_| {
         error!("a page panicked");
-        PageReply::html(500, "<!doctype html><title>Fernery</title><p>Something is wrong with this page. The log of the server says what.".into())
+        PageReply::html(
+            500,
+            "<!doctype html><title>Fernery</title><p>This page failed. The server's log says why.".into(),
+        )
     });
     metrics.metrics.showed(page, reply.status());
     reply.respond(gzip, progress)
@@ -302,10 +309,11 @@ async fn handle(
     };
     let checked = framing.and_then(|()| check(&mut visit, &parts));
     if let Err(refused) = checked.and(found.map(|_| ()).map_err(|(_, refused)| refused)) {
-        if !incoming.is_end_stream() {
-            progress.leave_unread();
+        if incoming.is_end_stream() {
+            return trouble::page(&visit, &refused);
         }
-        return trouble::page(&visit, &refused);
+        progress.leave_unread();
+        return trouble::unread(&visit, &refused);
     }
     if visit.page.method == Method::POST {
         let read = read_form(&visit.server, &parts.headers, incoming).await;
@@ -317,7 +325,7 @@ async fn handle(
             Ok(form) => visit.form = form,
             Err(refused) => {
                 progress.leave_unread();
-                return trouble::page(&visit, &refused);
+                return trouble::unread(&visit, &refused);
             }
         }
     }
@@ -382,7 +390,7 @@ async fn admit(visit: &mut Visit, parts: &Parts) -> Result<Option<PageReply>, Re
 }
 
 async fn show(visit: Visit) -> PageReply {
-    // A refusal is shown in the frame of the page that was asked for.
+    // A refusal is shown in the frame of the page that was asked for, with what was sent.
     let again = Visit {
         server: visit.server.clone(),
         page: visit.page,
@@ -391,7 +399,7 @@ async fn show(visit: Visit) -> PageReply {
         asked: visit.asked.clone(),
         param: String::new(),
         query: Fields::default(),
-        form: Fields::default(),
+        form: visit.form.clone(),
         before: visit.before.clone(),
         last_event: None,
         signed_in: visit.signed_in.clone(),

@@ -47,6 +47,8 @@ struct Now {
     pending: u64,
     held: u64,
     capture: Capture,
+    /// How to go through the inbox.
+    triage: Ways,
 }
 
 /// The box for a thought.
@@ -83,6 +85,7 @@ async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
         pending: inbox.pending_captures,
         held: inbox.held_captures,
         capture: Capture { text: typed, said, ways },
+        triage: suggested::ways("fernery triage"),
     };
     visit.show_as(status, &now)
 }

@@ -250,7 +250,7 @@ pub(super) fn shell(text: &str) -> String {
 #[template(path = "ways.html")]
 pub(super) struct Ways {
     command: Option<String>,
-    curl: String,
+    curl: Option<String>,
 }
 
 impl HtmlSafe for Ways {}
@@ -263,16 +263,21 @@ impl Ways {
         let method = if method == "GET" { String::new() } else { format!(" -X {method}") };
         let curl =
             format!("curl{method} -H \"Authorization: Bearer $FERNERY_TOKEN\"{body} \"$FERNERY_URL{path}\"");
-        Self { command: Some(command.into()), curl }
+        Self { command: Some(command.into()), curl: Some(curl) }
     }
 
     /// A call of the API that no command makes.
-    pub(super) fn call(method: &str, path: &str) -> Self {
-        Self { command: None, ..Self::new("", method, path, None) }
+    pub(super) fn call(method: &str, path: &str, body: Option<&str>) -> Self {
+        Self { command: None, ..Self::new("", method, path, body) }
+    }
+
+    /// A command that is no single call of the API of this server.
+    pub(super) fn command(command: impl Into<String>) -> Self {
+        Self { command: Some(command.into()), curl: None }
     }
 
     fn lines(&self) -> impl Iterator<Item = Plain<'_>> {
-        self.command.iter().chain([&self.curl]).map(|line| Plain(line))
+        self.command.iter().chain(&self.curl).map(|line| Plain(line))
     }
 }
 
@@ -335,6 +340,7 @@ mod tests {
         );
         let html = ways.to_string();
         assert!(html.contains("fernery ticket block T-1"), "{html}");
-        assert!(ways.curl.contains(r#"-X POST"#) && ways.curl.contains(r#"it'\''s"#), "{}", ways.curl);
+        let curl = ways.curl.unwrap();
+        assert!(curl.contains(r#"-X POST"#) && curl.contains(r#"it'\''s"#), "{curl}");
     }
 }

@@ -128,7 +128,7 @@ impl Visit {
 }
 
 fn broken(error: &dyn std::fmt::Display) -> Refused {
-    error!(%error, "could not make a page");
+    error!(%error, "could not render a page");
     Refusal::new(Code::Internal, Code::Internal.title())
 }
 

@@ -106,11 +106,6 @@ fn typed(form: &Fields) -> Typed {
     }
 }
 
-/// A number; what is none is left for the API to refuse.
-fn number(form: &Fields, name: &str) -> Option<Value> {
-    form.filled(name).map(|text| text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number)))
-}
-
 /// `POST /job/{id}/again`
 pub(in crate::http::pages) async fn enqueue(visit: Visit) -> Shown {
     let act_id = visit.act_id();
@@ -135,10 +130,10 @@ async fn sent(visit: &Visit, act_id: &str) -> Result<EnqueuedJob, Refused> {
         job_id: act_id,
         stream: form.text("stream").trim(),
         payload,
-        max_attempts: number(form, "max_attempts"),
+        max_attempts: form.filled("max_attempts").map(|_| form.number("max_attempts")),
         run_at: form.filled("run_at"),
         unique_key: form.filled("unique_key"),
-        timeout_seconds: number(form, "timeout_seconds"),
+        timeout_seconds: form.filled("timeout_seconds").map(|_| form.number("timeout_seconds")),
     };
     visit.post("/v1/jobs", &body).await
 }

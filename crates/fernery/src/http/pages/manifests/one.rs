@@ -3,7 +3,8 @@
 use super::super::frame::Frame;
 use super::super::is_page;
 use super::super::now::lead;
-use super::super::show::{Line, When};
+use super::super::show::{Line, Ways, When};
+use super::super::suggested;
 use super::super::visit::{Shown, Visit, api};
 use super::changes::changes;
 use crate::http::problem::{Code, Refused};
@@ -22,7 +23,7 @@ struct Advised {
     why: Line,
     button: &'static str,
     path: String,
-    command: String,
+    ways: Option<Ways>,
 }
 
 struct Weighed {
@@ -107,7 +108,7 @@ fn advised(line: crate::orientation::Advice<'_>) -> Advised {
         why: Line(line.why_now),
         button,
         path,
-        command: line.item.map_or(String::new(), |item| item.command.clone()),
+        ways: line.item.map(|item| suggested::ways(&item.command)),
     }
 }
 

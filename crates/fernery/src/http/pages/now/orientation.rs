@@ -2,6 +2,7 @@
 
 use super::super::is_page;
 use super::super::show::{Line, Ways, When};
+use super::super::suggested;
 use super::super::visit::{Visit, api};
 use crate::http::problem::{Code, Refused};
 use crate::orientation;
@@ -25,7 +26,8 @@ pub(super) struct Action {
     /// What its button says, and the page that it leads to.
     pub(super) button: &'static str,
     pub(super) path: String,
-    pub(super) command: String,
+    /// The same from a terminal and by HTTP.
+    pub(super) ways: Option<Ways>,
     /// What has become of it since the page was made.
     pub(super) since: Option<Line>,
 }
@@ -107,7 +109,7 @@ pub(super) async fn orientation(
             why: Line(why),
             button,
             path,
-            command: item.map_or(String::new(), |item| item.command.clone()),
+            ways: item.map(|item| suggested::ways(&item.command)),
             since,
         });
     }

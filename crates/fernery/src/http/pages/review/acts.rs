@@ -2,13 +2,12 @@
 //! typed.
 
 use super::super::fields::Fields;
+use super::super::refused::RefusedAct;
 use super::super::reply::PageReply;
 use super::super::show::Ways;
-use super::super::ticket::RefusedAct;
-use super::super::trouble::Said;
 use super::super::visit::{Shown, Visit, api};
 use super::{Review, page};
-use crate::http::problem::{Code, Refused};
+use crate::http::problem::Refused;
 use fernery_client::wire::DecisionResponse;
 use serde_json::{Value, json};
 
@@ -51,11 +50,7 @@ async fn post(visit: &Visit, act: &str, body: &Value) -> Result<(), Refused> {
 async fn ended(visit: &Visit, act: &'static str, done: Result<(), Refused>, next: String) -> Shown {
     match done {
         Ok(()) => Ok(PageReply::see_other(next)),
-        Err(refused) if refused.code.status() < 500 && refused.code != Code::NotFound => {
-            let refusal = RefusedAct { act, typed: visit.form.clone(), said: Said::of(&refused) };
-            page(visit, refused.code.status(), refusal).await
-        }
-        Err(refused) => Err(refused),
+        Err(refused) => page(visit, RefusedAct::of(act, visit, refused)?).await,
     }
 }
 

@@ -1,17 +1,16 @@
 //! Comments on a patch and files that were viewed, as the review page reads and sends them.
 
+use super::super::refused::RefusedAct;
 use super::super::reply::PageReply;
 use super::super::show::{Line, Prose, Ways};
-use super::super::ticket::RefusedAct;
-use super::super::trouble::Said;
 use super::super::visit::{Shown, Visit, api, link};
 use super::marks::lines;
 use super::{Review, page};
-use crate::http::problem::{Code, Refused};
+use crate::http::problem::Refused;
 use fernery_client::wire::{CommentView, ReviewView, ViewedRequest};
 use fernery_core::percent::encode;
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// A comment in the list beside the patch.
 pub(super) struct CommentShown {
@@ -36,22 +35,35 @@ pub(super) async fn read(visit: &Visit, run_id: &str, alone: bool) -> Result<Rev
     Ok(noted.unwrap_or(review))
 }
 
-pub(super) fn listed(review: &ReviewView, visit: &Visit) -> Vec<CommentShown> {
-    let edited = visit.query.text("edit");
+/// The comments, one of them in the form that edits it: the one that the address names, or whose edit was refused.
+pub(super) fn listed(review: &ReviewView, visit: &Visit, refused: &RefusedAct) -> Vec<CommentShown> {
+    let edited = refused.typed("comment-edit", "comment_id", visit.query.text("edit"));
+    let can_edit = review.open && visit.is_operator();
     let shown = |comment: &CommentView| CommentShown {
         id: comment.comment_id.to_string(),
         file: Line::of(&comment.file),
         lines: lines(comment),
         author: Line::of(&comment.author),
         text: Prose::of(&comment.text),
-        editing: (comment.own && comment.comment_id.as_str() == edited).then(|| comment.text.clone()),
+        editing: (can_edit && comment.own && comment.comment_id.as_str() == edited)
+            .then(|| refused.typed("comment-edit", "text", &comment.text).to_string()),
         own: comment.own,
     };
     review.comments.comments.iter().map(shown).collect()
 }
 
-/// The same from a terminal and by HTTP.
-pub(super) fn ways(of: &Review) -> Ways {
+/// The same from a terminal and by HTTP; only a new comment has a command.
+pub(super) fn ways(of: &Review, act: &str, about: &str) -> Ways {
+    let comment = api("/v1/comments/", about, "");
+    match act {
+        "edit" => return Ways::call("PATCH", &comment, Some(&json!({ "text": "…" }).to_string())),
+        "delete" => return Ways::call("DELETE", &comment, None),
+        "viewed" | "not-viewed" => {
+            let body = json!({ "file": about, "viewed": act == "viewed" }).to_string();
+            return Ways::call("POST", &api("/v1/runs/", &of.run_id, "/viewed"), Some(&body));
+        }
+        _ => {}
+    }
     let body = json!({ "file": "…", "first_line": 1, "text": "…" });
     let path = api("/v1/runs/", &of.run_id, "/comments");
     let command = format!("fernery run comments {} --file … --line … --text '…'", of.ticket);
@@ -65,18 +77,9 @@ fn back(visit: &Visit, place: &str) -> PageReply {
     PageReply::see_other(format!("{path}#{}", encode(place)))
 }
 
-/// The page again with what is wrong, and what was typed; of an edit, with the comment as it is kept.
+/// The page again with what is wrong, and what was typed.
 async fn refused(visit: &Visit, act: &'static str, refused: Refused) -> Shown {
-    if refused.code.status() >= 500 {
-        return Err(refused);
-    }
-    let refusal = RefusedAct { act, typed: visit.form.clone(), said: Said::of(&refused) };
-    page(visit, refused.code.status(), refusal).await
-}
-
-/// A number as JSON; what is none is left for the API to refuse.
-fn number(text: &str) -> Value {
-    text.trim().parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
+    page(visit, RefusedAct::of(act, visit, refused)?).await
 }
 
 /// `POST /review/{id}/comment`
@@ -84,13 +87,13 @@ pub(in crate::http::pages) async fn add(visit: Visit) -> Shown {
     let form = &visit.form;
     let mut body = json!({
         "file": form.text("file"),
-        "first_line": number(form.text("first_line")),
+        "first_line": form.number("first_line"),
         "text": form.text("text"),
         "comment_id": visit.act_id(),
     });
     for (field, value) in [
         ("side", form.filled("side").map(|side| json!(side))),
-        ("last_line", form.filled("last_line").map(number)),
+        ("last_line", form.filled("last_line").map(|_| form.number("last_line"))),
     ] {
         if let Some(value) = value {
             body[field] = value;
@@ -130,7 +133,6 @@ pub(in crate::http::pages) async fn viewed(visit: Visit) -> Shown {
     let sent = visit.post::<ViewedRequest>(&api("/v1/runs/", &visit.param, "/viewed"), &body).await;
     match sent {
         Ok(_) => Ok(back(&visit, &format!("file-{}", visit.query.text("file")))),
-        Err(why) if why.code == Code::NotFound => Err(why),
         Err(why) => refused(&visit, "viewed", why).await,
     }
 }

@@ -13,10 +13,9 @@ mod tree;
 
 use super::fields::Fields;
 use super::frame::Frame;
+use super::refused::{RefusedAct, WithoutForm};
 use super::reply::PageReply;
-use super::show::{Id, Line, Prose, When, Whole};
-use super::ticket::RefusedAct;
-use super::trouble::Said;
+use super::show::{Id, Line, Prose, Ways, When, Whole};
 use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refusal, Refused};
 use askama::Template;
@@ -142,8 +141,7 @@ struct Review {
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
-    let refused = RefusedAct { act: "", typed: Fields::default(), said: Said::default() };
-    match page(&visit, 200, refused).await {
+    match page(&visit, RefusedAct::none()).await {
         Err(refused) if refused.code == Code::NotFound => last_of_ticket(&visit, refused).await,
         shown => shown,
     }
@@ -169,7 +167,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
+async fn page(visit: &Visit, refused: RefusedAct) -> Shown {
     let run: Value = visit.get(&api("/v1/runs/", &visit.param, ""), &[]).await?;
     let (run_id, work_id) = (text(&run, "run_id").to_string(), text(&run, "work_order_id").to_string());
     let path = api("/v1/objectives/", text(&run, "objective_id"), "");
@@ -236,15 +234,15 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
         shown_id: Id::of(&run_id),
         attempts,
         links,
-        comments: comments::listed(&review, visit),
-        commenting: visit.query.has("comment") || refused.act == "comment",
+        comments: comments::listed(&review, visit, &refused),
+        commenting: visit.query.has("comment") || refused.open("comment"),
         last_looked,
         review,
         frame,
         run_id,
         refused,
     };
-    visit.show_as(status, &review)
+    visit.show_as(review.refused.status(), &review)
 }
 
 fn window(query: &Fields) -> Window {
@@ -296,14 +294,10 @@ fn plain(text: String) -> Content {
 }
 
 impl Review {
-    fn typed(&self, act: &str, field: &str) -> &str {
-        if self.refused.act == act { self.refused.typed.text(field) } else { "" }
-    }
-
     /// The note of a reopening: what was typed, else what stands in the way and what the comments say.
     fn reopen_note(&self) -> String {
-        if self.open("reopen") {
-            return self.refused.typed.text("note").to_string();
+        if self.refused.open("reopen") {
+            return self.refused.typed("reopen", "note", "").to_string();
         }
         let conflict = self.landing.as_ref().map_or("", |landing| landing.conflict.as_str());
         let parts = [conflict, &self.review.comments.note];
@@ -313,8 +307,8 @@ impl Review {
     /// What the comments say, where the note that was typed does not have it.
     fn comments_now(&self) -> Option<&str> {
         let note = &self.review.comments.note;
-        let typed = self.refused.typed.text("note");
-        (self.open("reopen") && !note.is_empty() && !typed.contains(note.trim())).then_some(note)
+        let typed = self.refused.typed("reopen", "note", "");
+        (self.refused.open("reopen") && !note.is_empty() && !typed.contains(note.trim())).then_some(note)
     }
 
     /// Whether this person can comment now.
@@ -324,25 +318,43 @@ impl Review {
 
     /// Whether a line before or after the patch was typed.
     fn side_is(&self, side: &str, gone: &bool) -> bool {
-        match self.typed("comment", "side") {
+        match self.refused.typed("comment", "side", "") {
             "" => (side == "old") == *gone,
             typed => typed == side,
         }
     }
 
-    fn open(&self, act: &str) -> bool {
-        self.refused.act == act
+    /// Whether the page has the form of this act: it is possible now, and this person may.
+    fn offers(&self, act: &str) -> bool {
+        let possible = match act {
+            "confirm" => self.can.confirm,
+            "merge" => self.can.merge && self.landing.is_some(),
+            "reopen" => self.can.reopen,
+            "comment" => self.has_comment_form(),
+            "comment-edit" => self.comments.iter().any(|comment| comment.editing.is_some()),
+            "viewed" => self.content.is_some(),
+            _ => false,
+        };
+        self.frame.operator && possible
     }
 
-    fn problem(&self, act: &str) -> Option<&Line> {
-        self.refused.said.detail.as_ref().filter(|_| self.open(act))
+    /// Whether the file that is shown alone has the form for a comment.
+    fn has_comment_form(&self) -> bool {
+        let Some(Content::Patch(diff)) = &self.content else { return false };
+        let has_file = diff.files.iter().any(|file| file.viewed.is_some());
+        self.commenting && self.can_comment() && self.partial && has_file
     }
 
-    fn comment_ways(&self) -> super::show::Ways {
-        comments::ways(self)
+    /// An act that was refused and is not possible any more.
+    fn lost(&self) -> Option<WithoutForm<'_>> {
+        self.refused.without_form(self.offers(self.refused.act()))
     }
 
-    fn ways(&self, act: &str) -> super::show::Ways {
+    fn comment_ways(&self, act: &str, about: &str) -> Ways {
+        comments::ways(self, act, about)
+    }
+
+    fn ways(&self, act: &str) -> Ways {
         acts::ways(self, act)
     }
 }

@@ -6,6 +6,7 @@
 use super::doorway;
 use super::fields::Fields;
 use super::frame::Frame;
+use super::kept::KeptForm;
 use super::reply::PageReply;
 use super::show::Line;
 use super::visit::{Shown, Visit};
@@ -24,8 +25,6 @@ use tracing::info;
 
 /// How long a session lasts.
 const SESSION_LIFE: Duration = Duration::from_secs(12 * 3_600);
-/// Fields that are shown of a form that waits to be sent again; all of them are sent.
-const FIELDS_SHOWN: usize = 12;
 
 /// Somebody who is signed in.
 #[derive(Clone, Debug)]
@@ -116,7 +115,7 @@ fn page(
 }
 
 /// A path of this server to go on to; anything else leads to the first page.
-fn local(path: &str) -> String {
+pub(super) fn local(path: &str) -> String {
     let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let fine = path.starts_with('/') && !path.starts_with("//") && plain;
     if fine { path.to_string() } else { "/".to_string() }
@@ -263,25 +262,13 @@ struct Resent {
 struct ResendPage {
     frame: Frame,
     why: Line,
-    form_key: String,
-    next: String,
-    fields: Vec<(String, String)>,
-    shown: Vec<(Line, Line)>,
+    kept: KeptForm,
 }
 
 impl Resent {
     fn page(self, visit: &Visit) -> Shown {
-        let fields = self.fields.without("form_key");
-        let told = fields.pairs().filter(|(name, value)| name != "act_id" && !value.is_empty());
-        let shown = told.take(FIELDS_SHOWN).map(|(name, value)| (Line::of(name), Line::of(value))).collect();
-        visit.show(&ResendPage {
-            frame: visit.frame("Send it again"),
-            why: self.why,
-            form_key: self.form_key,
-            next: self.next,
-            fields: fields.pairs().cloned().collect(),
-            shown,
-        })
+        let kept = KeptForm::of(&self.fields).again(&self.next, &self.fields, &self.form_key, "Send it");
+        visit.show(&ResendPage { frame: visit.frame("Send it again"), why: self.why, kept })
     }
 }
 

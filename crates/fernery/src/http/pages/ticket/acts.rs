@@ -1,10 +1,9 @@
 //! The acts on a ticket: each form is one call of the API under an id of its own. A refused one comes back with what was typed.
 
-use super::super::fields::Fields;
+use super::super::refused::RefusedAct;
 use super::super::reply::PageReply;
-use super::super::trouble::Said;
 use super::super::visit::{Shown, Visit, api};
-use super::{RefusedAct, page};
+use super::{facts, page};
 use fernery_client::wire::{DecisionResponse, ObjectiveView};
 use http::Method;
 use serde_json::{Value, json};
@@ -15,6 +14,7 @@ async fn act(visit: Visit, act: &'static str, method: Method, body: Value) -> Sh
     let after = match act {
         "edit" => String::new(),
         "keep" => "/confirm".to_string(),
+        "wake" => "/snooze".to_string(),
         act => format!("/{act}"),
     };
     let path = api("/v1/objectives/", &id, &after);
@@ -26,22 +26,8 @@ async fn act(visit: Visit, act: &'static str, method: Method, body: Value) -> Sh
     };
     match sent {
         Ok(()) => Ok(PageReply::see_other(api("/ticket/", &id, ""))),
-        Err(refused) if refused.code.status() < 500 && refused.code.status() != 404 => {
-            let refusal = RefusedAct { act, typed: visit.form.clone(), said: Said::of(&refused) };
-            page(&visit, refused.code.status(), refusal).await
-        }
-        Err(refused) => Err(refused),
+        Err(refused) => page(&visit, RefusedAct::of(act, &visit, refused)?).await,
     }
-}
-
-/// A field as JSON; `null` where nothing was typed.
-fn optional(form: &Fields, name: &str) -> Value {
-    form.filled(name).map_or(Value::Null, |text| json!(text))
-}
-
-/// A number from a list of choices; what is no number is left for the API to refuse.
-fn number(form: &Fields, name: &str) -> Value {
-    form.text(name).parse::<u8>().map_or_else(|_| json!(form.text(name)), |number| json!(number))
 }
 
 /// `POST /ticket/{id}/edit`
@@ -49,19 +35,13 @@ pub(in crate::http::pages) async fn edit(visit: Visit) -> Shown {
     let mut body = json!({
         "title": visit.form.text("title").trim(),
         "acceptance_criteria": visit.form.text("acceptance_criteria"),
-        "importance": number(&visit.form, "importance"),
-        "urgency": number(&visit.form, "urgency"),
+        "importance": visit.form.number("importance"),
+        "urgency": visit.form.number("urgency"),
     });
-    // The API takes other facts as a whole: they are sent only where somebody chose another repository.
-    if visit.form.text("repo_ref") != visit.form.text("repo_was") {
-        let path = api("/v1/objectives/", &visit.param, "");
-        let now: ObjectiveView = visit.get(&path, &[("documents", "false")]).await?;
-        let mut facts = now.objective.metadata;
-        match visit.form.filled("repo_ref") {
-            Some(repo) => drop(facts.insert("repo_ref".to_string(), json!(repo))),
-            None => drop(facts.remove("repo_ref")),
-        }
-        body["metadata"] = json!(facts);
+    match facts::edited(&visit).await {
+        Ok(Some(facts)) => body["metadata"] = json!(facts),
+        Ok(None) => {}
+        Err(refused) => return page(&visit, RefusedAct::of("edit", &visit, refused)?).await,
     }
     act(visit, "edit", Method::PATCH, body).await
 }
@@ -99,14 +79,17 @@ pub(in crate::http::pages) async fn answer(visit: Visit) -> Shown {
 
 /// `POST /ticket/{id}/snooze`; without a time it is shown again now.
 pub(in crate::http::pages) async fn snooze(visit: Visit) -> Shown {
-    let until = if visit.form.has("wake") { Value::Null } else { json!(visit.form.text("until").trim()) };
+    let (name, until) = match visit.form.has("wake") {
+        true => ("wake", Value::Null),
+        false => ("snooze", json!(visit.form.text("until").trim())),
+    };
     let body = json!({ "until": until, "record_id": visit.act_id() });
-    act(visit, "snooze", Method::POST, body).await
+    act(visit, name, Method::POST, body).await
 }
 
 /// `POST /ticket/{id}/cancel`
 pub(in crate::http::pages) async fn cancel(visit: Visit) -> Shown {
-    let body = json!({ "note": optional(&visit.form, "note"), "record_id": visit.act_id() });
+    let body = json!({ "note": visit.form.optional("note"), "record_id": visit.act_id() });
     act(visit, "cancel", Method::POST, body).await
 }
 
@@ -114,7 +97,7 @@ pub(in crate::http::pages) async fn cancel(visit: Visit) -> Shown {
 pub(in crate::http::pages) async fn keep(visit: Visit) -> Shown {
     let body = json!({
         "run_id": visit.form.text("run_id"),
-        "note": optional(&visit.form, "note"),
+        "note": visit.form.optional("note"),
         "record_id": visit.act_id(),
     });
     act(visit, "keep", Method::POST, body).await
@@ -132,7 +115,7 @@ pub(in crate::http::pages) async fn reopen(visit: Visit) -> Shown {
 
 /// `POST /ticket/{id}/done`
 pub(in crate::http::pages) async fn done(visit: Visit) -> Shown {
-    let mut body = json!({ "note": optional(&visit.form, "note"), "record_id": visit.act_id() });
+    let mut body = json!({ "note": visit.form.optional("note"), "record_id": visit.act_id() });
     // Where nobody has approved it yet, this approves what was shown.
     if let Some(digest) = visit.form.filled("digest") {
         body["digest"] = json!(digest);

@@ -2,13 +2,14 @@
 //! [`new`].
 
 pub(super) mod acts;
+mod facts;
 pub(super) mod new;
 
-use super::fields::Fields;
 use super::frame::Frame;
 use super::is_page;
+use super::refused::{RefusedAct, WithoutForm};
 use super::show::{Line, Prose, Ways, When};
-use super::trouble::Said;
+use super::suggested;
 use super::visit::{Shown, Visit, api};
 use crate::ticket_words as words;
 use askama::Template;
@@ -46,13 +47,6 @@ struct Blocker {
     description: Prose,
 }
 
-/// An act that was refused: what was typed, and what is wrong with it.
-pub(super) struct RefusedAct {
-    pub(super) act: &'static str,
-    pub(super) typed: Fields,
-    pub(super) said: Said,
-}
-
 #[derive(Template)]
 #[template(path = "ticket/ticket.html")]
 struct Ticket {
@@ -75,8 +69,8 @@ struct Ticket {
     digest: String,
     question_run: String,
     next: Vec<Line>,
-    /// The button of the next step: its words, its page, and the command that does the same.
-    step: Option<(&'static str, String, String)>,
+    /// The button of the next step: its words, its page, and the same from elsewhere.
+    step: Option<(&'static str, String, Ways)>,
     happened: Vec<Happened>,
     /// How many came before those that are shown, and how many after.
     before: usize,
@@ -106,19 +100,20 @@ struct Can {
 struct Edited {
     title: String,
     criteria: String,
-    importance: u8,
-    urgency: u8,
+    importance: String,
+    urgency: String,
+    labels: String,
+    due: String,
     /// The repository that it names, and those that it may name.
     repo: String,
     repos: Vec<String>,
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
-    let refused = RefusedAct { act: "", typed: Fields::default(), said: Said::default() };
-    page(&visit, 200, refused).await
+    page(&visit, RefusedAct::none()).await
 }
 
-async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
+async fn page(visit: &Visit, refused: RefusedAct) -> Shown {
     let detail: ObjectiveDetail = visit.get(&api("/v1/objectives/", &visit.param, ""), &[]).await?;
     let repos = match visit.is_operator() && can(&detail).edit {
         true => visit.get::<AzollaList>("/v1/azollas", &[]).await?.repos,
@@ -157,15 +152,17 @@ async fn page(visit: &Visit, status: u16, refused: RefusedAct) -> Shown {
         edited: Edited {
             title: o.title.clone(),
             criteria: o.acceptance_criteria.clone(),
-            importance: o.importance,
-            urgency: o.urgency,
-            repo: o.metadata.get("repo_ref").and_then(Value::as_str).unwrap_or_default().to_string(),
+            importance: o.importance.to_string(),
+            urgency: o.urgency.to_string(),
+            labels: facts::labels(o),
+            due: facts::text(o, "due_at").to_string(),
+            repo: facts::text(o, "repo_ref").to_string(),
             repos,
         },
         refused,
         id,
     };
-    visit.show_as(status, &ticket)
+    visit.show_as(ticket.refused.status(), &ticket)
 }
 
 fn said(value: &Value) -> Line {
@@ -227,14 +224,18 @@ fn history(detail: &ObjectiveDetail, until: Option<usize>) -> History {
 }
 
 /// The next step that has a page.
-fn step(detail: &ObjectiveDetail) -> Option<(&'static str, String, String)> {
+fn step(detail: &ObjectiveDetail) -> Option<(&'static str, String, Ways)> {
     let o = &detail.view.objective;
     let id = o.objective_id.as_str();
     let step = if detail.allows(Verb::Approve) {
-        ("Read and approve", api("/approve/", id, ""), format!("fernery ticket approve {id}"))
+        (
+            "Read and approve",
+            api("/approve/", id, ""),
+            suggested::ways(&format!("fernery ticket approve {id}")),
+        )
     } else if detail.allows(Verb::Confirm) {
         let run = detail.runs.last()?["run_id"].as_str()?.to_string();
-        ("Review", api("/review/", &run, ""), format!("fernery ticket confirm {id}"))
+        ("Review", api("/review/", &run, ""), suggested::ways(&format!("fernery ticket confirm {id}")))
     } else {
         return None;
     };
@@ -278,22 +279,28 @@ impl Ticket {
         named.into_iter().chain(others).collect()
     }
 
-    /// What was typed into a field of an act that was refused; else what stands there at first.
-    fn typed<'a>(&'a self, act: &str, field: &str, first: &'a str) -> &'a str {
-        if self.refused.act == act { self.refused.typed.text(field) } else { first }
+    /// Whether the page has the form of this act: it is possible now, and this person may.
+    fn offers(&self, act: &str) -> bool {
+        let can = &self.can;
+        let possible = match act {
+            "answer" => self.question.is_some(),
+            "done" => can.done,
+            "unblock" => can.unblock,
+            "keep" => can.keep.is_some(),
+            "reopen" => can.reopen,
+            "edit" => can.edit,
+            "block" => can.block,
+            "snooze" => can.snooze,
+            "wake" => can.wake,
+            "cancel" => can.cancel,
+            _ => false,
+        };
+        self.frame.operator && possible
     }
 
-    fn open(&self, act: &str) -> bool {
-        self.refused.act == act
-    }
-
-    /// What was wrong, at the act that was refused.
-    fn problem(&self, act: &str) -> Option<&Line> {
-        self.refused.said.detail.as_ref().filter(|_| self.open(act))
-    }
-
-    fn field_problem(&self, act: &str, field: &str) -> Option<&str> {
-        self.refused.said.at(field).filter(|_| self.open(act))
+    /// An act that was refused and is not possible any more.
+    fn lost(&self) -> Option<WithoutForm<'_>> {
+        self.refused.without_form(self.offers(self.refused.act()))
     }
 
     /// An act from a terminal and by HTTP.
@@ -333,6 +340,10 @@ impl Ticket {
                 json!({ "digest": self.digest, "note": "…" }),
             ),
             "snooze" => (format!("fernery snooze {id} tomorrow"), json!({ "until": "tomorrow" })),
+            "wake" => {
+                let (path, body) = (format!("{path}/snooze"), json!({ "until": null }).to_string());
+                return Ways::new(format!("fernery snooze {id} --off"), "POST", &path, Some(&body));
+            }
             "done" => (format!("fernery done {id}"), json!({ "note": "…" })),
             act => (format!("fernery ticket {act} {id}"), json!({})),
         };

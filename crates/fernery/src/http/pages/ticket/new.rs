@@ -1,10 +1,9 @@
 //! `GET /new-ticket`: a form for a new ticket. Nothing runs before it is approved.
 
-use super::super::fields::Fields;
 use super::super::frame::Frame;
+use super::super::refused::{RefusedAct, WithoutForm};
 use super::super::reply::PageReply;
 use super::super::show::Ways;
-use super::super::trouble::Said;
 use super::super::visit::{Shown, Visit, api};
 use askama::Template;
 use fernery_client::wire::{AzollaList, ObjectiveView};
@@ -22,16 +21,17 @@ struct New {
     frame: Frame,
     azollas: Vec<Home>,
     repos: Vec<String>,
-    typed: Fields,
-    said: Said,
+    /// The id of what the form makes, which it keeps when it comes back.
+    act_id: String,
+    refused: RefusedAct,
     ways: Ways,
 }
 
 pub(in crate::http::pages) async fn show(visit: Visit) -> Shown {
-    page(&visit, 200, Fields::default(), Said::default()).await
+    page(&visit, RefusedAct::none()).await
 }
 
-async fn page(visit: &Visit, status: u16, typed: Fields, said: Said) -> Shown {
+async fn page(visit: &Visit, refused: RefusedAct) -> Shown {
     let list: AzollaList = visit.get("/v1/azollas", &[]).await?;
     let takes = list.azollas.into_iter().filter(|azolla| azolla.takes_tickets);
     let new = New {
@@ -40,8 +40,8 @@ async fn page(visit: &Visit, status: u16, typed: Fields, said: Said) -> Shown {
             .map(|azolla| Home { id: azolla.azolla_id.to_string(), description: azolla.description })
             .collect(),
         repos: list.repos.into_iter().map(|repo| repo.name).collect(),
-        typed,
-        said,
+        act_id: visit.act_id(),
+        refused,
         ways: Ways::new(
             "fernery ticket new --title '…'",
             "POST",
@@ -49,31 +49,26 @@ async fn page(visit: &Visit, status: u16, typed: Fields, said: Said) -> Shown {
             Some(&json!({ "azolla_id": "…", "title": "…" }).to_string()),
         ),
     };
-    visit.show_as(status, &new)
+    visit.show_as(new.refused.status(), &new)
 }
 
 /// `POST /new-ticket`
 pub(in crate::http::pages) async fn create(visit: Visit) -> Shown {
     let form = &visit.form;
     let repo = form.filled("repo_ref").map(|repo| json!({ "repo_ref": repo }));
-    let number =
-        |name: &str| form.text(name).parse::<u8>().map_or_else(|_| json!(form.text(name)), |n| json!(n));
     // The id was made when the form was shown: sent twice, it is one ticket.
     let body = json!({
         "objective_id": form.filled("objective_id").map_or_else(|| visit.act_id(), str::to_string),
         "azolla_id": form.text("azolla_id"),
         "title": form.text("title").trim(),
         "acceptance_criteria": form.text("acceptance_criteria"),
-        "importance": number("importance"),
-        "urgency": number("urgency"),
+        "importance": form.number("importance"),
+        "urgency": form.number("urgency"),
         "metadata": repo.unwrap_or_else(|| json!({})),
     });
     match visit.post::<ObjectiveView>("/v1/objectives", &body).await {
         Ok(made) => Ok(PageReply::see_other(api("/ticket/", made.objective.objective_id.as_str(), ""))),
-        Err(refused) if refused.code.status() < 500 => {
-            page(&visit, refused.code.status(), visit.form.clone(), Said::of(&refused)).await
-        }
-        Err(refused) => Err(refused),
+        Err(refused) => page(&visit, RefusedAct::of("new", &visit, refused)?).await,
     }
 }
 
@@ -86,11 +81,22 @@ impl New {
         }
     }
 
-    fn typed_or<'a>(&'a self, field: &str, first: &'a str) -> &'a str {
-        if self.typed.has(field) { self.typed.text(field) } else { first }
+    fn is(&self, field: &str, value: &str, first: &str) -> bool {
+        self.refused.typed("new", field, first) == value
     }
 
-    fn is(&self, field: &str, value: &str, first: &str) -> bool {
-        self.typed_or(field, first) == value
+    /// What was chosen and is not there any more: nothing else takes its place unseen.
+    fn gone(&self, field: &str) -> Option<&str> {
+        let chosen = self.refused.typed("new", field, "");
+        let there = match field {
+            "azolla_id" => self.azollas.iter().any(|azolla| azolla.id == chosen),
+            _ => self.repos.iter().any(|repo| repo == chosen),
+        };
+        Some(chosen).filter(|chosen| !chosen.is_empty() && !there)
+    }
+
+    /// A ticket that was refused and has no form any more: no azolla takes tickets now.
+    fn lost(&self) -> Option<WithoutForm<'_>> {
+        self.refused.without_form(!self.azollas.is_empty())
     }
 }

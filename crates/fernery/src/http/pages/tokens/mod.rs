@@ -70,6 +70,8 @@ struct Tokens {
     typed: Fields,
     said: Said,
     ways: Ways,
+    /// One call ends one session.
+    sessions_ways: Ways,
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
@@ -124,6 +126,7 @@ async fn page(visit: &Visit, status: u16, made: Option<MadeToken>, said: Said) -
             .filter(|_| status != Code::Conflict.status())
             .map_or_else(acts::new_id, str::to_string),
         made,
+        sessions_ways: Ways::call("DELETE", "/v1/sessions/…", None),
         typed,
         said,
         ways: Ways::new(
@@ -187,7 +190,7 @@ fn session(of: SessionInfo, own: &str, token: &str) -> Session {
         token: Line::of(token),
         since: When(of.created_at),
         ends: When(of.expires_at),
-        ways: Ways::call("DELETE", &path),
+        ways: Ways::call("DELETE", &path, None),
         id: of.session_id,
     }
 }

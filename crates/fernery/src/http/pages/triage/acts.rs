@@ -1,11 +1,10 @@
 //! The acts on a candidate: each form is one call of the API under an id of its own, and then the next candidate is shown. A refused
 //! act comes back with what was typed.
 
+use super::super::refused::RefusedAct;
 use super::super::reply::PageReply;
-use super::super::ticket::RefusedAct;
-use super::super::trouble::Said;
 use super::super::visit::{Shown, Visit, api, link};
-use crate::cli::triage::words;
+use crate::candidate_words as words;
 use crate::http::problem::{Code, Refusal, Refused};
 use fernery_client::wire::{CandidateView, PromoteResponse};
 use http::Method;
@@ -26,11 +25,7 @@ async fn answered(visit: Visit, act: &'static str, done: Result<(), Refused>, th
             Then::Next => link("/triage", &[("cursor", &cursor), ("last", &visit.param)]),
             Then::Stay => link(&api("/candidate/", &visit.param, ""), &[("cursor", &cursor)]),
         })),
-        Err(refused) if refused.code.status() < 500 && refused.code != Code::NotFound => {
-            let refusal = RefusedAct { act, typed: visit.form.clone(), said: Said::of(&refused) };
-            super::candidate(&visit, refused.code.status(), &cursor, refusal).await
-        }
-        Err(refused) => Err(refused),
+        Err(refused) => super::candidate(&visit, &cursor, RefusedAct::of(act, &visit, refused)?).await,
     }
 }
 
@@ -83,14 +78,11 @@ pub(in crate::http::pages) async fn edit(visit: Visit) -> Shown {
 
 async fn edited(visit: &Visit) -> Result<(), Refused> {
     let form = &visit.form;
-    let number = |name: &str| {
-        form.text(name).parse::<u8>().map_or_else(|_| json!(form.text(name)), |number| json!(number))
-    };
     let mut body = json!({
         "title": form.text("title").trim(),
         "acceptance_criteria": form.text("acceptance_criteria"),
-        "importance": number("importance"),
-        "urgency": number("urgency"),
+        "importance": form.number("importance"),
+        "urgency": form.number("urgency"),
         "record_id": visit.act_id(),
     });
     // The API takes other facts as a whole: they are sent only where somebody wrote another date.

@@ -1,13 +1,12 @@
 //! `GET /candidate/{id}/merge?other=…`: which candidates go into which, by name; it asks, because a merge cannot be taken back.
 
 use super::super::frame::Frame;
+use super::super::refused::RefusedAct;
 use super::super::reply::PageReply;
 use super::super::show::{Id, Line, Ways};
-use super::super::ticket::RefusedAct;
-use super::super::trouble::Said;
 use super::super::visit::{Shown, Visit, api, link};
 use super::{Captured, captured, read};
-use crate::http::problem::{Code, Refusal, Refused};
+use crate::http::problem::{Code, Refusal};
 use askama::Template;
 use fernery_client::wire::CandidateView;
 use serde_json::json;
@@ -31,7 +30,7 @@ struct Merge {
     others: Vec<Part>,
     cursor: String,
     back: String,
-    problem: Option<Line>,
+    refused: RefusedAct,
     ways: Ways,
 }
 
@@ -40,20 +39,13 @@ pub(in crate::http::pages) async fn show(visit: Visit) -> Shown {
     let cursor = visit.query.text("cursor").to_string();
     if others.is_empty() {
         let detail = "nothing is ticked: tick the candidates that are to be merged into this one";
-        let said = Said::of(&Refusal::new(Code::Invalid, detail));
-        let refused = RefusedAct { act: "merge", typed: visit.query.clone(), said };
-        return super::candidate(&visit, 422, &cursor, refused).await;
+        let refused = RefusedAct::of("merge", &visit, Refusal::new(Code::Invalid, detail))?;
+        return super::candidate(&visit, &cursor, refused).await;
     }
-    page(&visit, 200, &others, &cursor, None).await
+    page(&visit, &others, &cursor, RefusedAct::none()).await
 }
 
-async fn page(
-    visit: &Visit,
-    status: u16,
-    others: &[String],
-    cursor: &str,
-    refused: Option<Refused>,
-) -> Shown {
+async fn page(visit: &Visit, others: &[String], cursor: &str, refused: RefusedAct) -> Shown {
     if others.len() > MERGED_MAX {
         return Err(Refusal::new(Code::Invalid, format!("merge at most {MERGED_MAX} candidates at once")));
     }
@@ -75,9 +67,9 @@ async fn page(
         into: part(into),
         others: parts,
         cursor: cursor.to_string(),
-        problem: refused.map(|refused| Line::of(&refused.detail)),
+        refused,
     };
-    visit.show_as(status, &merge)
+    visit.show_as(merge.refused.status(), &merge)
 }
 
 fn part(candidate: CandidateView) -> Part {
@@ -101,9 +93,6 @@ pub(in crate::http::pages) async fn merge(visit: Visit) -> Shown {
             let one = api("/candidate/", &visit.param, "");
             Ok(PageReply::see_other(link(&one, &[("cursor", &cursor), ("last", last)])))
         }
-        Err(refused) if refused.code.status() < 500 && refused.code != Code::NotFound => {
-            page(&visit, refused.code.status(), &others, &cursor, Some(refused)).await
-        }
-        Err(refused) => Err(refused),
+        Err(refused) => page(&visit, &others, &cursor, RefusedAct::of("merge", &visit, refused)?).await,
     }
 }

@@ -7,13 +7,11 @@
 pub(super) mod acts;
 pub(super) mod merge;
 
-use super::fields::Fields;
 use super::frame::Frame;
+use super::refused::{RefusedAct, WithoutForm};
 use super::show::{Id, Line, Prose, Ways, When};
-use super::ticket::RefusedAct;
-use super::trouble::Said;
 use super::visit::{Shown, Visit, api, link};
-use crate::cli::triage::words;
+use crate::candidate_words as words;
 use crate::http::problem::{Code, Refused};
 use askama::Template;
 use fernery_client::wire::{AzollaList, CandidatePage, CandidateView};
@@ -109,20 +107,16 @@ pub(super) async fn show(visit: Visit) -> Shown {
     let mut first = if ended { None } else { Some(place(&visit, cursor).await?) };
     let candidate = first.as_mut().and_then(|page| page.candidates.pop());
     let later = after(first.and_then(|page| page.next_cursor));
-    page(&visit, 200, Sitting { candidate, cursor: cursor.to_string(), later, ended }, nothing()).await
+    page(&visit, Sitting { candidate, cursor: cursor.to_string(), later, ended }, RefusedAct::none()).await
 }
 
 /// `GET /candidate/{id}`
 pub(super) async fn one(visit: Visit) -> Shown {
-    candidate(&visit, 200, visit.query.text("cursor"), nothing()).await
-}
-
-fn nothing() -> RefusedAct {
-    RefusedAct { act: "", typed: Fields::default(), said: Said::default() }
+    candidate(&visit, visit.query.text("cursor"), RefusedAct::none()).await
 }
 
 /// The page of one candidate, with where the list goes on after it.
-async fn candidate(visit: &Visit, status: u16, cursor: &str, refused: RefusedAct) -> Shown {
+async fn candidate(visit: &Visit, cursor: &str, refused: RefusedAct) -> Shown {
     let candidate = read(visit, &visit.param).await?;
     let here = place(visit, cursor).await?;
     let first = here.candidates.first().map(|first| &first.candidate_id);
@@ -132,7 +126,7 @@ async fn candidate(visit: &Visit, status: u16, cursor: &str, refused: RefusedAct
         false => link("/triage", &[("cursor", cursor)]),
     };
     let sitting = Sitting { candidate: Some(candidate), cursor: cursor.to_string(), later, ended: false };
-    page(visit, status, sitting, refused).await
+    page(visit, sitting, refused).await
 }
 
 /// The first waiting candidate beyond a place of the list.
@@ -157,7 +151,7 @@ struct Sitting {
     ended: bool,
 }
 
-async fn page(visit: &Visit, status: u16, sitting: Sitting, refused: RefusedAct) -> Shown {
+async fn page(visit: &Visit, sitting: Sitting, refused: RefusedAct) -> Shown {
     let Sitting { candidate, cursor, later, ended } = sitting;
     let waiting: CandidatePage = visit.get("/v1/candidates", &[("limit", COMPARED)]).await?;
     let azollas: AzollaList = visit.get("/v1/azollas", &[]).await?;
@@ -184,7 +178,7 @@ async fn page(visit: &Visit, status: u16, sitting: Sitting, refused: RefusedAct)
         later,
         refused,
     };
-    visit.show_as(status, &triage)
+    visit.show_as(triage.refused.status(), &triage)
 }
 
 /// Those that say nearly the same, and the others that wait.
@@ -284,20 +278,20 @@ impl Triage {
         ways(self.candidate.as_ref().map_or("", |of| of.id.as_str()), act)
     }
 
-    /// What was typed into a field of an act that was refused; else what stands there at first.
-    fn typed<'a>(&'a self, act: &str, field: &str, first: &'a str) -> &'a str {
-        if self.refused.act == act { self.refused.typed.text(field) } else { first }
+    /// Whether the page has a place where this act is refused: it is possible now, and this person may.
+    fn offers(&self, act: &str) -> bool {
+        let Some(of) = &self.candidate else { return false };
+        let possible = match act {
+            "merge" => of.waits && !(self.near.is_empty() && self.others.is_empty()),
+            "promote" | "discard" | "wake" | "edit" | "snooze" => of.waits,
+            "restore" => of.discarded,
+            _ => false,
+        };
+        self.frame.operator && possible
     }
 
-    fn open(&self, act: &str) -> bool {
-        self.refused.act == act
-    }
-
-    fn problem(&self, act: &str) -> Option<&Line> {
-        self.refused.said.detail.as_ref().filter(|_| self.open(act))
-    }
-
-    fn field_problem(&self, act: &str, field: &str) -> Option<&str> {
-        self.refused.said.at(field).filter(|_| self.open(act))
+    /// An act that was refused and is not possible any more.
+    fn lost(&self) -> Option<WithoutForm<'_>> {
+        self.refused.without_form(self.offers(self.refused.act()))
     }
 }
