@@ -21,9 +21,9 @@ pub(super) async fn show(client: &Client, screen: Screen) -> Outcome {
     let query = Query::new().with("status", Some(ObjectiveStatus::Done)).with("limit", Some(LOOKED_AT));
     let page: ObjectivePage = client.get("/v1/objectives", &query, Duration::ZERO).await?.read()?;
     for line in page.objectives.iter().filter_map(conflict) {
-        screen.line(&screen.painted(&plain(&line), Paint::Bad))?;
+        screen.say_painted(&plain(&line), Paint::Bad)?;
     }
-    merging(&page.objectives).map_or(Ok(()), |line| screen.line(&plain(&line)))
+    merging(&page.objectives).map_or(Ok(()), |line| screen.say(&plain(&line)))
 }
 
 fn conflict(view: &ObjectiveView) -> Option<String> {

@@ -33,7 +33,7 @@ pub(super) async fn show(client: &Client, screen: Screen) -> Outcome {
         let (named, wait) = (tickets.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", "), &why);
         let verb = if tickets.len() == 1 { "waits" } else { "wait" };
         let line = format!("{named}{more} {verb}: {wait}");
-        screen.line(&screen.painted(&plain(&line).replace('\n', " "), Paint::Bad))?;
+        screen.say_painted(&plain(&line).replace('\n', " "), Paint::Bad)?;
     }
     Ok(())
 }
