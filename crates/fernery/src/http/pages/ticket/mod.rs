@@ -233,7 +233,7 @@ fn can(detail: &ObjectiveDetail) -> Can {
         unblock: detail.allows(Verb::Unblock),
         keep: kept.filter(|_| detail.allows(Verb::Keep)).map(str::to_string),
         reopen: detail.allows(Verb::Reopen),
-        snooze: !finished && detail.view.snoozed_until.is_none(),
+        snooze: !finished && !is_cancelled(&detail.view.objective) && detail.view.snoozed_until.is_none(),
         cancel: detail.allows(Verb::Cancel),
         done: detail.allows(Verb::Done),
         wake: detail.view.snoozed_until.is_some(),
