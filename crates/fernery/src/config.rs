@@ -60,6 +60,8 @@ pub enum LogFormat {
 /// All settings, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
+    /// The configuration file that was read.
+    pub file: Option<PathBuf>,
     pub listen: SocketAddr,
     pub data: PathBuf,
     pub database: Database,
@@ -157,6 +159,7 @@ impl InForce {
             (None, Some(_)) => return Err(self.row("tls_key").refused("needs tls_cert too")),
         };
         let settings = Settings {
+            file: self.file.clone(),
             listen: self.listen()?,
             data,
             transport: self.transport(&database)?,

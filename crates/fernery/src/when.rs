@@ -18,6 +18,32 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// An instant to the minute: `2026-11-20 17:00 UTC`.
+pub(crate) fn minute(at: Timestamp) -> String {
+    let text = at.to_string();
+    match (text.get(..10), text.get(11..16)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => text,
+    }
+}
+
+/// When something is due, as people say it: `due in 3 days`, `overdue by 2 hours`.
+pub(crate) fn due(at: Timestamp, now: Timestamp) -> String {
+    let (left, late) = if at > now { (at.since(now), false) } else { (now.since(at), true) };
+    let (unit, unit_ms) = match millis(left) {
+        ms if ms >= UNITS[0].1 => ("day", UNITS[0].1),
+        ms if ms >= UNITS[1].1 => ("hour", UNITS[1].1),
+        _ => ("minute", UNITS[2].1),
+    };
+    let n = millis(left) / unit_ms;
+    let s = if n == 1 { "" } else { "s" };
+    match (n, late) {
+        (0, _) => "due now".to_string(),
+        (n, false) => format!("due in {n} {unit}{s}"),
+        (n, true) => format!("overdue by {n} {unit}{s}"),
+    }
+}
+
 /// A duration in its largest unit, rounded down; none below a second.
 fn one_unit(duration: Duration) -> Option<String> {
     let ms = millis(duration);
@@ -56,6 +82,22 @@ mod tests {
         ] {
             assert_eq!(relative(Timestamp::from_millis(now.as_millis() + ms), now), said);
         }
+    }
+
+    #[test]
+    fn what_is_due_is_told_in_words() {
+        let now = Timestamp::from_millis(1_800_000_000_000);
+        for (ms, said) in [
+            (86_400_000 * 3 + 5_000, "due in 3 days"),
+            (86_400_000, "due in 1 day"),
+            (7_200_000, "due in 2 hours"),
+            (61_000, "due in 1 minute"),
+            (3_000, "due now"),
+            (-86_400_000 * 2, "overdue by 2 days"),
+        ] {
+            assert_eq!(due(Timestamp::from_millis(now.as_millis() + ms), now), said);
+        }
+        assert_eq!(minute(now), "2027-01-15 08:00 UTC");
     }
 
     #[test]

@@ -78,6 +78,9 @@ pub struct ReloadResponse {
     pub applied: bool,
     /// The azollas whose blueprints change; none if the files are as they were.
     pub azollas: Vec<AzollaChange>,
+    /// The configuration file, if it has changed since the process started: a reload does not read it, a restart does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_config: Option<String>,
 }
 
 /// The change of one azolla.

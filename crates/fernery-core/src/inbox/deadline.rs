@@ -3,11 +3,12 @@
 //! A deadline counts from when its urgency was first seen, not from the last edit: editing a title gives no more time.
 //! A `due_at` in the metadata overrides the urgency.
 
-use super::foreign;
+use super::{dates, foreign};
 use crate::Timestamp;
 use crate::artifact::{
     AzollaId, Metadata, Objective, ObjectiveStatus, ObjectiveType, PauseReason, PauseState,
 };
+use crate::calendar::Zone;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
@@ -36,6 +37,27 @@ pub fn due_of(metadata: &Metadata) -> Option<Timestamp> {
     let instant = text.parse().ok();
     instant.or_else(|| (text.len() == 10).then(|| format!("{text}T23:59:59Z").parse().ok()).flatten())
 }
+
+/// Reads when something is due as people say it, from `now` on: `friday`, `tomorrow 17:00`, `in 2 weeks`, `3d`, a date, or an
+/// instant. A day without a time ends with its last second, as in a capture.
+pub fn read_due(text: &str, now: Timestamp, zone: &Zone) -> Result<Timestamp, String> {
+    let lower = text.trim().to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let in_words = || {
+        let today = zone.civil(now)?.date();
+        let when = dates::phrase(&words, today).or_else(|| match words[..] {
+            [word] => dates::value(word, today),
+            _ => None,
+        })?;
+        // A day so far away that no instant can be written for it is no date.
+        zone.instant(when.civil()).filter(|at| at.to_string().parse::<Timestamp>().is_ok())
+    };
+    text.trim().parse().ok().or_else(in_words).ok_or_else(|| format!("{text:?} is no date: {DUE_SAID}"))
+}
+
+/// What people can say for a date that something is due.
+pub const DUE_SAID: &str =
+    "say friday, tomorrow 17:00, in 2 weeks, 2026-12-01, or an instant like 2026-12-01T17:00:00Z";
 
 /// The clock of an objective now, given the clock that was known before. A new objective counts from its creation; if urgency
 /// and date are unchanged, the clock continues; if one of them changed, it counts from now.
@@ -130,6 +152,29 @@ mod tests {
         Objective {
             metadata: [("due_at".to_string(), value)].into(),
             ..objective("T-1", ObjectiveStatus::Todo)
+        }
+    }
+
+    #[test]
+    fn people_say_when_something_is_due() {
+        // A Monday.
+        let now: Timestamp = "2026-11-16T10:30:00Z".parse().unwrap();
+        let read = |text: &str, zone: &str| read_due(text, now, &zone.parse().unwrap());
+        for (text, expected) in [
+            ("friday", "2026-11-20T23:59:59.000Z"),
+            ("Tomorrow 17:00", "2026-11-17T17:00:00.000Z"),
+            ("in 2 weeks", "2026-11-30T23:59:59.000Z"),
+            ("3d", "2026-11-19T23:59:59.000Z"),
+            ("2026-12-01", "2026-12-01T23:59:59.000Z"),
+            ("2026-12-01T08:00:00+01:00", "2026-12-01T07:00:00.000Z"),
+            ("2026-11-02", "2026-11-02T23:59:59.000Z"),
+        ] {
+            assert_eq!(read(text, "UTC").map(|at| at.to_string()).as_deref(), Ok(expected), "{text}");
+        }
+        let vienna = read("friday", "Europe/Vienna").unwrap();
+        assert_eq!(vienna.to_string(), "2026-11-20T22:59:59.000Z");
+        for text in ["", "soon", "2026-13-01", "friday friday", "5"] {
+            assert!(read(text, "UTC").is_err_and(|why| why.contains("say friday")), "{text}");
         }
     }
 

@@ -47,8 +47,8 @@ pub enum Waiting {
     Review,
     /// The scheduler.
     Turn,
-    /// The gates.
-    Gates,
+    /// The gates; the one that is at work, if this process knows it.
+    Gates(Option<String>),
     /// A person, who carries it out.
     Person(ObjectiveId),
 }
@@ -80,7 +80,7 @@ impl Waiting {
             Self::Concurrency => "concurrency_limit",
             Self::Review => "review_limit",
             Self::Turn => "turn",
-            Self::Gates => "gates",
+            Self::Gates(_) => "gates",
             Self::Person(_) => "person",
         }
     }
@@ -114,7 +114,8 @@ impl Waiting {
                 "confirm finished tickets first: as many wait in its azolla as its blueprint allows (limits.review_limit)".into()
             }
             Self::Turn => "the scheduler has not come to it yet".into(),
-            Self::Gates => "its gates are checking the output".into(),
+            Self::Gates(Some(gate)) => format!("gate {gate} is checking the output"),
+            Self::Gates(None) => "its gates are checking the output".into(),
             Self::Person(id) => format!("a person does it: when it is done, `fernery done {id}`"),
         }
     }

@@ -7,6 +7,7 @@ use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{CandidateId, ObjectiveId, ObjectiveStatus, RecordId};
 use fernery_core::exported::{SnoozeRecord, Snoozed};
+use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::inbox::snooze;
 use fernery_core::journal::Act;
 use fernery_core::pipeline::Violation;
@@ -107,7 +108,8 @@ fn may_be_snoozed(sql: &mut dyn Sql, subject: &Subject) -> Answer<Result<(), Ref
         Subject::Objective(id) => {
             let row = accepted!(objectives::locked(sql, id)?);
             let finished = row.objective.status == ObjectiveStatus::Done && !row.unconfirmed;
-            if finished { ticket_state::refused(sql, &row)? } else { Ok(()) }
+            // A cancelled one is out of sight: put off, it would be in no list at all.
+            if finished || is_cancelled(&row.objective) { ticket_state::refused(sql, &row)? } else { Ok(()) }
         }
         Subject::Candidate(id) => {
             let candidate = accepted!(candidates::locked(sql, id)?);

@@ -4,8 +4,10 @@ use super::Global;
 use super::config::flags::SettingFlags;
 use super::config::{in_force, warn_of_unknown_env};
 use super::failure::{Failure, Outcome};
+use super::input;
 use super::screen::{Cell, Screen, json_inert};
 use super::server::env_text;
+use super::ticket::editor::{self, Kept};
 use crate::block_on::block_on;
 use crate::doctor::{self, Caller, Finding, Level};
 use crate::serve::data_dir::URL_FILE;
@@ -16,7 +18,7 @@ use std::path::PathBuf;
 ///
 /// Checks everything that `fernery up` needs: whether the database can be reached and has this version's schema, what
 /// an acknowledged job survives, Redis if it is set, disk space, the clock, harmful lease settings, limits, who can
-/// read the tokens, the repositories, and the sandbox of executors and gates. It takes the same settings as `fernery
+/// read the tokens, the repositories, the sandbox of executors and gates, and texts from the editor that were not sent. It takes the same settings as `fernery
 /// up`.
 ///
 /// It changes nothing: it works with and without a running server, writes nothing to the database and creates none.
@@ -47,7 +49,8 @@ pub(super) fn run(doctor: Doctor, global: &Global, screen: Screen) -> Outcome {
     let ca = std::env::var_os("FERNERY_CA").filter(|v| !v.is_empty()).map(PathBuf::from);
     let caller = Caller { url, ca, url_file: URL_FILE, data_origin: in_force.data_origin() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let findings = block_on(&runtime, doctor::examine(&settings, &caller));
+    let mut findings = block_on(&runtime, doctor::examine(&settings, &caller));
+    findings.extend(editor::kept().iter().map(unsent));
     if screen.json {
         let text =
             serde_json::to_string(&findings).map_err(|error| Failure::lost("output", error.to_string()))?;
@@ -59,6 +62,13 @@ pub(super) fn run(doctor: Doctor, global: &Global, screen: Screen) -> Outcome {
         Some(Level::Problem) => Err(Failure::told()),
         _ => Ok(()),
     }
+}
+
+/// A text that was typed into an editor and was not sent.
+fn unsent(kept: &Kept) -> Finding {
+    let file = kept.path.display().to_string();
+    let remedy = format!("to send it: {} {}; or delete it", kept.go_on, input::shell_word(&file));
+    Finding::warning("drafts", format!("a text that was not sent: {file}"), remedy)
 }
 
 fn show(findings: &[Finding], screen: Screen) -> Outcome {

@@ -93,8 +93,16 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
 
 /// The root of the work tree that this is in.
 fn root() -> Outcome<PathBuf> {
-    let said = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
-    said.map(PathBuf::from).ok_or_else(|| {
+    let here = Path::new(".");
+    if let Some(root) = git(here, &["rev-parse", "--show-toplevel"])? {
+        return Ok(root.into());
+    }
+    Err(if git(here, &["rev-parse", "--is-bare-repository"])?.as_deref() == Some("true") {
+        Failure::usage("this repository is bare: it has no work tree that the two files could be in").hint(
+            "run it in a clone of this repository; or write the files yourself in another folder, with this one under [repos] \
+             (fernery config --default, fernery azolla show --default)",
+        )
+    } else {
         Failure::usage("this is not a git repository").hint(
             "run it inside a repository, or create one: `git init`, then commit something (patches need a base commit)",
         )

@@ -1,6 +1,7 @@
 //! Input of a command: a named file, or stdin.
 
 use super::failure::{Failure, Outcome};
+use super::screen::asked;
 use fernery_core::Timestamp;
 use std::fs::File;
 use std::io::{BufRead, IsTerminal, Read, Write};
@@ -42,7 +43,7 @@ pub(super) fn confirmed(question: &str, undone: &str) -> Outcome {
 
 /// The answer to a question in a line; `None`: there is nobody to answer.
 pub(super) fn ask(question: &str) -> Outcome<Option<String>> {
-    write!(std::io::stderr(), "{question}")?;
+    write!(std::io::stderr(), "{}", asked(question))?;
     let mut answer = String::new();
     let bytes = std::io::stdin().lock().read_line(&mut answer)?;
     Ok((bytes > 0).then(|| answer.trim().to_string()))

@@ -27,7 +27,7 @@ Examples:
 
 const PAUSES: Listing<PausePage> = Listing {
     key: "pauses",
-    heads: &["STOPPED", "TICKET", "WHAT HAPPENED…", "NEXT…"],
+    heads: &["STOPPED", "TICKET", "WHAT HAPPENED…", "NEXT↵"],
     rows: |page| {
         let row = |PauseView { pause, happened }: PauseView| -> Vec<Cell> {
             let next = Cell::maybe(pause.prioritized_actions.first());

@@ -203,7 +203,8 @@ impl Screen {
     }
 
     /// A table. Columns are as wide as their widest cell. On a terminal ids are shortened and instants are told by their
-    /// distance from now; if it is too narrow, columns whose head ends in `…` are cut, and any other last column is wrapped.
+    /// distance from now; if it is too narrow, columns whose head ends in `…` are cut, and any other last column is wrapped (`↵`:
+    /// in a line of its own).
     pub(super) fn table(&self, heads: &[&'static str], rows: Vec<Vec<Cell>>) -> Outcome {
         self.more_rows(heads, rows, &mut Vec::new())
     }
@@ -339,6 +340,15 @@ pub(super) fn counted(n: impl std::fmt::Display, thing: &str) -> String {
 pub(super) fn remark(text: &str) {
     for line in told_at(&plain(text), columns(&io::stderr())) {
         let _ = writeln!(io::stderr(), "{line}");
+    }
+}
+
+/// A question for stderr, in lines that fit its terminal; the answer is typed behind the last one.
+pub(super) fn asked(question: &str) -> String {
+    match columns(&io::stderr()) {
+        // The answer needs a place of its own.
+        Some(width) => prose::wrapped(question.trim_end(), width.saturating_sub(4)).join("\n") + " ",
+        None => question.to_string(),
     }
 }
 

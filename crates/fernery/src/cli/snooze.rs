@@ -3,6 +3,7 @@
 use super::failure::{Failure, Outcome};
 use super::ids;
 use super::screen::Screen;
+use super::screen::when::minute;
 use super::ticket::{act, path};
 use super::triage::find;
 use clap::Args;
@@ -77,13 +78,4 @@ async fn candidate(
     let reply: Reply<CandidateView> = act::send(client, &format!("/v1/candidates/{id}/snooze"), body).await?;
     let view = reply.read()?;
     Ok((named.to_string(), reply.body.to_vec(), view.snoozed_until))
-}
-
-/// An instant as people read it.
-fn minute(at: Timestamp) -> String {
-    let text = at.to_string();
-    match (text.get(..10), text.get(11..16)) {
-        (Some(day), Some(time)) => format!("{day} {time} UTC"),
-        _ => text,
-    }
 }

@@ -27,8 +27,7 @@ Every flag can also be set as FERNERY_… in the environment or as a key in the 
 file > default. Every process on this machine can read a password in --database; put it into FERNERY_DATABASE or the \
 file.
 
-Exit codes: 0 ended, or detached and serving, 1 it could not start, 2 called wrongly, 4 --detach, and a server runs there \
-already.
+Exit codes: 0 ended, or detached and serving, 1 it could not start, 2 called wrongly, 4 a server runs there already.
 
 Examples:
   fernery up
@@ -55,6 +54,11 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
     }
     let (_, settings) = in_force(global, up.flags)?;
     warn_of_unknown_env();
+    if !up.detached
+        && let Some(already) = detach::already(&settings)?
+    {
+        return Err(already);
+    }
     if up.detach {
         return detach::run(&settings, screen);
     }

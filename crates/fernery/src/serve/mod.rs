@@ -138,8 +138,13 @@ async fn keep_reloading(live: Arc<Live>, asked: Arc<Notify>) {
     loop {
         asked.notified().await;
         match live.clone().reload().await {
-            Ok(done) if done.azollas.is_empty() => info!("reload: nothing has changed"),
-            Ok(_) => {}
+            Ok(done) => match &done.changed_config {
+                Some(file) => {
+                    warn!(%file, "reload: the configuration has changed too, which needs a restart")
+                }
+                None if done.azollas.is_empty() => info!("reload: nothing has changed"),
+                None => {}
+            },
             Err(Unloaded::Mistakes(mistakes)) => {
                 for mistake in mistakes {
                     warn!(%mistake, "reload refused; nothing was applied");
@@ -254,6 +259,7 @@ fn surroundings(settings: &Settings) -> Surroundings {
     let (hosts, private_addresses) = (settings.notice_hosts.clone(), settings.notice_private);
     Surroundings {
         azollas: Some(settings.azollas.clone()),
+        config: settings.file.clone(),
         repos: settings.repos.clone(),
         registry: settings.registry.clone(),
         allowed: Allowed { hosts, private_addresses },

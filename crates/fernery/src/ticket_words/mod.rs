@@ -11,6 +11,7 @@ pub(crate) use covered::{Part, parts};
 pub(crate) use evidence::{of_gate, of_run};
 pub(crate) use history::{Moment, claims, timeline};
 
+use crate::when::span;
 use fernery_client::wire::{LandingView, ObjectiveDetail};
 use fernery_core::artifact::{BlockerId, OutputBundle, RunId};
 use fernery_core::limits::LANDINGS_TRIED;
@@ -18,6 +19,7 @@ use fernery_core::pipeline::dependency::asks_somebody;
 use fernery_core::pipeline::landing::{Fit, LandingState};
 use fernery_core::pipeline::question;
 use serde_json::Value;
+use std::time::Duration;
 
 /// A question that waits for an answer.
 pub(crate) struct OpenQuestion {
@@ -58,21 +60,30 @@ pub(crate) fn cautions(read: &ObjectiveDetail) -> Vec<String> {
 
 /// The use of each part of the envelope that has a limit.
 pub(crate) fn envelope(detail: &ObjectiveDetail) -> Option<String> {
+    envelope_with(detail, Duration::ZERO)
+}
+
+/// The same, with the time of attempts that is not written down yet.
+pub(crate) fn envelope_with(detail: &ObjectiveDetail, more: Duration) -> Option<String> {
     let bounds = detail.envelope.as_ref()?.as_object()?;
     let spent = &detail.view.spent;
-    let parts: Vec<String> = [
-        ("attempts", "attempts", "attempts", 1),
-        ("wall_time_ms", "wall_ms", "seconds", 1_000),
-        ("tokens", "tokens", "tokens", 1),
-        ("cost_usd_micros", "cost_usd_micros", "cents", 10_000),
-    ]
-    .into_iter()
-    .filter_map(|(bound, used, unit, of)| {
-        let limit = bounds.get(bound)?.as_u64()?;
-        let used = spent[used].as_u64().unwrap_or(0);
-        Some(format!("{} of {} {unit}", used.div_ceil(of), limit / of))
-    })
-    .collect();
+    let part =
+        |bound: &str, used: &str| Some((spent[used].as_u64().unwrap_or(0), bounds.get(bound)?.as_u64()?));
+    let counted = |bound: &str, used: &str, unit: &str, of: u64| {
+        part(bound, used).map(|(used, limit)| format!("{} of {} {unit}", used.div_ceil(of), limit / of))
+    };
+    let time = part("wall_time_ms", "wall_ms").map(|(used, limit)| {
+        let used = Duration::from_millis(used).saturating_add(more).as_millis().div_ceil(1_000);
+        let used = Duration::from_secs(u64::try_from(used).unwrap_or(u64::MAX));
+        format!("{} of {}", span(used), span(Duration::from_millis(limit)))
+    });
+    let parts = [
+        counted("attempts", "attempts", "attempts", 1),
+        time,
+        counted("tokens", "tokens", "tokens", 1),
+        counted("cost_usd_micros", "cost_usd_micros", "cents", 10_000),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -61,6 +61,7 @@ use fernery_engine::{Engine, StoreError, door};
 use fernery_exec::agent::trash::Trash;
 use fernery_exec::sandbox::Probing;
 use fernery_exec::sandbox::modes::Private;
+use gate::AtWork;
 use manifest_scheduler::ManifestScheduler;
 use reload::{HostedNow, Live};
 pub(crate) use sealer::HEAD_FILE;
@@ -97,6 +98,8 @@ pub(crate) struct Context {
     pub(crate) probing: Probing,
     /// The files of the data directory that no run may open to others.
     pub(crate) private: Private,
+    /// The gates that are at work.
+    at_work: Arc<AtWork>,
     /// Held while this process says what it hosts.
     saying: Mutex<()>,
 }
@@ -177,6 +180,8 @@ impl Context {
 pub struct Surroundings {
     /// The files of the blueprints, to be read again; `None`: they come from no files.
     pub azollas: Option<Vec<PathBuf>>,
+    /// The configuration file, which only a start reads.
+    pub config: Option<PathBuf>,
     /// Repositories that tickets may name.
     pub repos: Repos,
     /// Azollas elsewhere that may be asked.
@@ -213,7 +218,7 @@ impl Pipeline {
         engine.substrate().transact(move |sql| azollas::register_all(sql, &all)).await?;
         let owner = format!("fernery-{}", chance.process_id());
         let work = leftovers::work_of(&data, &engine).await?;
-        let Surroundings { azollas: files, repos, registry, allowed } = around;
+        let Surroundings { azollas: files, config, repos, registry, allowed } = around;
         let (trash, repos, private) = (Trash::of(&data), Arc::new(repos), Private::of(&data));
         let context = Context {
             engine,
@@ -228,6 +233,7 @@ impl Pipeline {
             trash,
             probing,
             private,
+            at_work: Arc::default(),
             saying: Mutex::default(),
         };
         let context = Arc::new(context);
@@ -257,7 +263,7 @@ impl Pipeline {
             run(None, Interval::Fixed(HOSTED_EVERY)).of(cleanup::Cleanup::new(left)),
         ];
         let differences = Differences::new(&context.work, &context.repos);
-        let live = Arc::new(Live::start(context, files));
+        let live = Arc::new(Live::start(context, files, config));
         tasks.push(live.clone().watch());
         Ok(Self { driver, tasks, live, differences })
     }

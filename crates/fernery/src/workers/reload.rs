@@ -10,7 +10,7 @@ use super::runner::Runner;
 use super::{Context, blueprints, notifier};
 use crate::config::Repos;
 use fernery_client::wire::{AzollaChange, Difference, ReloadResponse};
-use fernery_core::artifact::AzollaId;
+use fernery_core::artifact::{AzollaId, WorkorderId};
 use fernery_core::blueprint::Blueprint;
 use fernery_core::canonical::Digest;
 use fernery_core::pipeline::ground::Premises;
@@ -18,7 +18,7 @@ use fernery_engine::pipeline::{azollas, voiding};
 use fernery_engine::{StoreError, door};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -63,6 +63,8 @@ impl Running {
 pub(crate) struct Live {
     pub(super) context: Arc<Context>,
     files: Option<Vec<PathBuf>>,
+    /// The configuration file, and what was in it at the start.
+    config: Option<(PathBuf, Option<Digest>)>,
     /// One reload at a time; none any more when the process ends.
     running: Mutex<Option<Vec<Running>>>,
 }
@@ -85,9 +87,22 @@ impl From<StoreError> for Unloaded {
 }
 
 impl Live {
-    pub(super) fn start(context: Arc<Context>, files: Option<Vec<PathBuf>>) -> Self {
+    pub(super) fn start(context: Arc<Context>, files: Option<Vec<PathBuf>>, config: Option<PathBuf>) -> Self {
         let running = Mutex::new(Some(vec![Running::start(&context)]));
-        Self { context, files, running }
+        let config = config.map(|file| std::path::absolute(&file).unwrap_or(file));
+        let config = config.map(|file| (content_of(&file), file)).map(|(content, file)| (file, content));
+        Self { context, files, config, running }
+    }
+
+    /// The configuration file, if something else is in it than at the start.
+    fn changed_config(&self) -> Option<String> {
+        let (file, before) = self.config.as_ref()?;
+        (content_of(file) != *before).then(|| file.display().to_string())
+    }
+
+    /// The gate of this process that is at work on a workorder.
+    pub(crate) fn gate_at_work(&self, id: &WorkorderId) -> Option<String> {
+        self.context.at_work.gate_of(id)
     }
 
     pub(crate) fn premises(&self) -> Premises {
@@ -114,7 +129,8 @@ impl Live {
     /// What a reload would change.
     pub(crate) async fn changes(&self) -> Result<ReloadResponse, Unloaded> {
         let new = self.read().await?;
-        Ok(ReloadResponse { applied: false, azollas: self.compared(&new).await? })
+        let (azollas, changed_config) = (self.compared(&new).await?, self.changed_config());
+        Ok(ReloadResponse { applied: false, azollas, changed_config })
     }
 
     /// Reads the files again, and applies all of them or none. Once begun it comes to its end, also where whoever asked for it does
@@ -154,7 +170,7 @@ impl Live {
                 azolla_id = %change.azolla_id, changes = %told(change), approvals_voided = change.voided.len(), "reloaded"
             );
         }
-        Ok(ReloadResponse { applied: true, azollas })
+        Ok(ReloadResponse { applied: true, azollas, changed_config: self.changed_config() })
     }
 
     /// The azollas whose blueprints differ from those in force, or that come or go.
@@ -231,8 +247,7 @@ impl Live {
     }
 
     fn content(&self) -> Vec<Option<Digest>> {
-        let read = |file: &PathBuf| std::fs::read(file).ok().map(|bytes| Digest::of_bytes(&bytes));
-        self.files.iter().flatten().map(read).collect()
+        self.files.iter().flatten().map(|file| content_of(file)).collect()
     }
 
     async fn tell(&self) {
@@ -266,6 +281,10 @@ impl Live {
         }
         while stopping.join_next().await.is_some() {}
     }
+}
+
+fn content_of(file: &Path) -> Option<Digest> {
+    std::fs::read(file).ok().map(|bytes| Digest::of_bytes(&bytes))
 }
 
 /// The smallest parts in which two documents differ.

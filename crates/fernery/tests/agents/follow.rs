@@ -85,3 +85,32 @@ fn a_server_that_is_started_anew_in_between_is_waited_for() {
     assert_eq!(heard.matches("approved it").count(), 1, "nothing is told twice: {heard}");
     let _: &Server = &yard.server;
 }
+
+#[test]
+fn the_time_of_the_run_counts_while_it_runs_and_the_gate_at_work_is_named() {
+    let gates = GATES.replace(
+        " }]",
+        " }, { kind = \"command\", name = \"slow\", argv = [\"sleep\", \"2\"], timeout = \"30s\" }]",
+    );
+    let yard = Yard::open(&blueprint(&gates));
+    yard.ticket("yard", "t", "mock: wait 3s\nmock: write a.txt 1");
+    let child = following(&yard, "t");
+    let shown = || yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
+    let counts = |shown: &str| ["1", "2", "3"].iter().any(|n| shown.contains(&format!(", {n} s of 4 h")));
+    let mut seen = String::new();
+    let counted = eventually(|| {
+        seen = shown();
+        counts(&seen)
+    });
+    assert!(counted && seen.contains("IN_PROGRESS"), "{seen}");
+    assert!(
+        seen.contains("works on it; if it is heard of no more") && !seen.contains("holds it until"),
+        "{seen}"
+    );
+    let listed = yard.server.run(["ticket", "list", "--json"]).exits(0).json();
+    let people = yard.server.run(["ticket", "list"]).exits(0).stdout;
+    let said = listed["objectives"][0]["progress"].is_object() || people.contains("under way");
+    assert!(said, "{people}");
+    let end = told(child).exits(0);
+    assert!(end.stdout.contains("gate slow is checking the output"), "{end:?}");
+}

@@ -360,6 +360,12 @@ fn init_outside_of_a_repository_says_what_to_do() {
         answer.stderr.contains("not a git repository") && answer.stderr.contains("git init"),
         "{answer:?}"
     );
+    git(dir.path(), &["init", "--quiet", "--bare"]);
+    let answer = run_in(dir.path(), ["init"]).exits(2);
+    assert!(
+        answer.stderr.contains("this repository is bare") && answer.stderr.contains("clone"),
+        "{answer:?}"
+    );
     let repository = repository();
     git(repository.path(), &["checkout", "--quiet", "--detach"]);
     let answer = run_in(repository.path(), ["init"]).exits(2);

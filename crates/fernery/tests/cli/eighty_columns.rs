@@ -5,7 +5,9 @@ use crate::program::patience::eventually;
 use crate::program::{Answer, Server, fernery, run_in, started_by};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use unicode_width::UnicodeWidthStr;
 
 const COLUMNS: usize = 80;
@@ -16,13 +18,21 @@ const LONG_TITLE: &str =
 
 /// Runs a command on a terminal so wide.
 fn at_terminal(dir: &Path, columns: usize, colour: bool, args: &[&str]) -> Answer {
+    typed_at_terminal(dir, columns, colour, args, "")
+}
+
+/// The same, with steps as the terminal knows them.
+fn typed_at_terminal(dir: &Path, columns: usize, colour: bool, args: &[&str], steps: &str) -> Answer {
     let mut command = started_by("python3");
     command.args(["-c", include_str!("inbox/terminal.py"), &columns.to_string()]);
     command.arg(fernery().get_program()).args(args).current_dir(dir);
     if colour {
         command.env_remove("NO_COLOR");
     }
-    let output = command.output().expect("python3 starts");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(steps.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
     let code = seen["code"].as_i64().and_then(|code| i32::try_from(code).ok());
@@ -41,6 +51,18 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         run_in(dir.path(), ["demo", "--yes", "--dir", "world"]).exits(0);
         let folder = dir.path().join("world");
+        // An azolla without anybody who works for it, and a patch that conflicts with what its branch has got meanwhile.
+        let config = std::fs::read_to_string(folder.join("fernery.toml")).unwrap();
+        let config =
+            config.replace("azolla = [\"azolla.toml\"]", "azolla = [\"azolla.toml\", \"text.toml\"]");
+        std::fs::write(folder.join("fernery.toml"), config).unwrap();
+        let text = "extends = \"mec\"\nazolla_id = \"text\"\ndiazotroph_type = \"TEXT_DIAZOTROPH\"\n\
+                    [executors.TEXT_DIAZOTROPH]\nkind = \"remote\"\n";
+        std::fs::write(folder.join("text.toml"), text).unwrap();
+        std::fs::write(folder.join("repo/greet.sh"), "echo something else\n").unwrap();
+        let mut git = Command::new("git");
+        git.current_dir(folder.join("repo")).args(["-c", "user.name=a", "-c", "user.email=a@example.org"]);
+        assert!(git.args(["commit", "-q", "-a", "-m", "else"]).status().unwrap().success());
         let mut command = fernery();
         command.current_dir(&folder).args(["up", "--listen", "127.0.0.1:0"]);
         let server = Server::spawn(command, dir).with_data(folder.join("data"));
@@ -73,6 +95,7 @@ impl World {
         for id in ALIKE {
             world.run(["job", "enqueue", "--stream", "alike", "--id", id]).exits(0);
         }
+        world.run(["ticket", "new", "--azolla", "text", "--id", "unmanned", "--title", LONG_TITLE]).exits(0);
         world
             .run(["token", "new", "--role", "worker", "--name", LONG_ID, "--streams", "build,deploy:*,x"])
             .exits(0);
@@ -122,12 +145,37 @@ fn column(table: &str, head: &str) -> Vec<String> {
 #[test]
 fn a_terminal_of_80_columns_has_room_for_everything_and_short_ids_that_are_accepted() {
     let world = World::filled();
+    what_waits_for_a_person_fits_80_columns(&world);
     every_list_and_page_fits_80_columns(&world);
     colours_are_for_terminals_that_want_them(&world);
     completions_know_the_names_of_an_instance(&world);
     bash_completes_an_id(&world);
     an_ambiguous_id_is_refused_with_what_it_may_mean(&world);
     every_short_id_is_accepted_where_its_kind_is(&world);
+}
+
+/// A text that a person pastes is in a line of its own.
+fn has_line(shown: &str, line: &str) -> bool {
+    shown.lines().any(|of| of.trim() == line)
+}
+
+fn what_waits_for_a_person_fits_80_columns(world: &World) {
+    let approved = world.fits(&["ticket", "approve", "unmanned", "--yes"]);
+    assert!(approved.contains("warning: approved, it would wait: no worker polls"), "{approved}");
+    let fit = || world.run(["ticket", "show", "demo-1", "--json"]).exits(0).json()["landing"]["fit"].clone();
+    assert!(eventually(|| fit() == "CONFLICTS"), "{}", fit());
+    let orient = world.fits(&["orient"]);
+    assert!(orient.contains("demo-1 conflicts") && orient.contains("unmanned waits: no worker"), "{orient}");
+    let steps = "expect [y/N]\nsend n\\n\n";
+    let args = ["ticket", "merge", "demo-1"];
+    let asked = typed_at_terminal(&world.folder, COLUMNS, false, &args, steps).exits(1).stdout;
+    assert!(asked.contains("it conflicts:") && asked.contains("nothing was merged"), "{asked}");
+    assert!(asked.lines().all(|line| line.width() <= COLUMNS), "{asked}");
+    let pauses = world.fits(&["pause", "list"]);
+    assert!(
+        has_line(&pauses, "Look at the output and confirm it: fernery ticket confirm demo-1"),
+        "{pauses}"
+    );
 }
 
 fn every_list_and_page_fits_80_columns(world: &World) {
@@ -141,12 +189,15 @@ fn every_list_and_page_fits_80_columns(world: &World) {
     let mut all: Vec<Vec<&str>> = [
         "ticket list",
         "ticket list --status NEW",
+        "ticket list --sort due",
+        "ticket list --sort importance",
         "job list",
         "job list --all",
         "stream list",
         "trash list",
         "dlq list",
         "run list",
+        "run list --all",
         "pause list",
         "journal list --all",
         "token list",

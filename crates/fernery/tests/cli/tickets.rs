@@ -37,6 +37,48 @@ fn a_patch_of_no_repository_is_refused_at_its_approval_with_what_to_do() {
 }
 
 #[test]
+fn without_a_repository_a_ticket_is_a_task_and_due_when_a_person_says() {
+    let server = Server::start(&[]);
+    let made =
+        server.run(["ticket", "new", "--id", "T", "--title", "buy milk", "--due", "in 3 days"]).exits(0);
+    assert!(made.stderr.contains("when you have done it: fernery done T"), "{made:?}");
+    let due = |id: &str| {
+        let objective = show(&server, id)["objective"].clone();
+        assert_eq!(objective["azolla_id"], "tasks");
+        objective["metadata"]["due_at"].as_str().unwrap().to_string()
+    };
+    let at = due("T");
+    assert!(at.ends_with("T23:59:59.000Z"), "{at}");
+    let shown = server.run(["ticket", "show", "T"]).exits(0).stdout;
+    assert!(shown.contains("due in 3 days: ") && !shown.contains("due_at"), "{shown}");
+    let text = "---\nid: U\nimportance: 0\ndue: tomorrow 9:00\n---\n# Pay\n";
+    server.run_with_stdin(&["ticket", "new", "-"], text).exits(0);
+    assert!(due("U").ends_with("T09:00:00.000Z"), "{}", due("U"));
+    let listed = server.run(["ticket", "list"]).exits(0).stdout;
+    assert!(listed.contains("due in 3 days"), "{listed}");
+    let listed = server.run(["ticket", "list", "--sort", "due"]).exits(0).stdout;
+    assert!(listed.lines().next().unwrap().contains("DUE") && listed.contains(&at), "{listed}");
+    let listed = server.run(["ticket", "list", "--sort", "importance"]).exits(0).stdout;
+    assert!(listed.contains("IMPORTANCE") && listed.contains("0 (urgency 2)"), "{listed}");
+    server.run(["ticket", "edit", "T", "--due", "2030-01-02"]).exits(0);
+    assert_eq!(due("T"), "2030-01-02T23:59:59.000Z");
+    for (args, said) in [
+        (&["ticket", "edit", "T", "--due", "soon"][..], "due: \"soon\" is no date: say friday"),
+        (&["ticket", "edit", "T", "--meta", "due_at=tomorrow"], "is no instant: use --due"),
+        (&["ticket", "new", "--title", "x", "--meta", "due_at=tomorrow"], "is no instant: use --due"),
+        (&["ticket", "edit", "T", "--after", "U"], "only `ticket new` can make a ticket wait"),
+    ] {
+        let refused = server.run(args.iter().copied()).exits(2).stderr;
+        assert!(refused.contains(said), "{args:?}: {refused}");
+    }
+    let refused =
+        server.run_with_stdin(&["ticket", "edit", "U", "-"], "---\nurgency: 1\ndue: soon\n---\n").exits(2);
+    assert!(refused.stderr.contains("stdin:3: due: \"soon\""), "{refused:?}");
+    server.run(["ticket", "edit", "T", "--unset", "due_at"]).exits(0);
+    assert_eq!(show(&server, "T")["objective"]["metadata"].get("due_at"), None);
+}
+
+#[test]
 fn a_ticket_is_written_down_approved_and_followed() {
     let server = Server::start_for_text();
     let made = server
@@ -161,7 +203,8 @@ fn a_ticket_with_something_in_its_way_stops_after_its_approval_and_goes_on() {
 #[test]
 fn acts_end_with_the_code_that_scripts_can_tell_apart() {
     let server = Server::start(&[]);
-    server.run(["ticket", "new", "--id", "T", "--title", "x"]).exits(0);
+    let made = server.run(["ticket", "new", "--azolla", "mec", "--id", "T", "--title", "x"]).exits(0);
+    assert!(made.stderr.contains("cannot be approved yet: azolla mec makes patches"), "{made:?}");
     let wrong = server.run(["ticket", "confirm", "T"]).exits(4);
     assert!(wrong.stderr.contains("T is NEW") && wrong.stderr.contains("no run"), "{wrong:?}");
     let wrong = server.run(["ticket", "confirm", "T", "--run", "r"]).exits(4);
@@ -349,9 +392,13 @@ fn what_is_said_of_a_cancelled_ticket_and_of_open_blockers_fits_what_can_be_done
     let followed = server.run(["ticket", "show", "T", "-f"]).exits(1).stdout;
     assert!(followed.contains("T is CANCELLED") && !followed.contains("T is BLOCKED"), "{followed}");
     for act in [&["ticket", "approve", "T", "--yes"][..], &["ticket", "reopen", "T", "--note", "x"]] {
-        let refused = server.run(act.iter().copied()).exits(4).stderr;
+        let answer = server.run(act.iter().copied()).exits(4);
+        let refused = answer.stderr;
         assert!(refused.contains("T is cancelled;") && refused.contains("unblock T --all"), "{refused}");
+        assert_eq!(answer.stdout, "", "what cannot be approved is not shown for it");
     }
+    let refused = server.run(["snooze", "T", "tomorrow"]).exits(4).stderr;
+    assert!(refused.contains("T is cancelled;"), "{refused}");
     let edited = server.run(["ticket", "edit", "T", "--title", "y"]).exits(0).stderr;
     assert!(edited.contains("your change is kept") && edited.contains("unblock T --all"), "{edited}");
     let listed = server.run(["ticket", "list", "--status", "cancelled"]).exits(0).stdout;

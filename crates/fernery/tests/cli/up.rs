@@ -55,11 +55,12 @@ fn a_directory_that_holds_other_things_is_not_taken_over() {
 #[test]
 fn a_second_server_on_one_database_names_the_first() {
     let server = Server::start(&[]);
-    let second = server.run(["up", "--listen", "127.0.0.1:0"]).exits(1);
-    assert!(second.stderr.contains(&format!("process {}", server.pid())), "{second:?}");
+    let second = server.run(["up", "--listen", "127.0.0.1:0"]).exits(4);
+    let told = format!("already, at {} (process {}); to stop it: fernery down", server.url, server.pid());
+    assert!(second.stderr.contains(&told), "{second:?}");
     assert_eq!(second.stdout, "");
-    let second = server.run(["up", "--listen", "127.0.0.1:0", "--json"]).exits(1);
-    assert!(second.json()["detail"].as_str().unwrap().contains(&server.pid().to_string()));
+    let second = server.run(["up", "--listen", "127.0.0.1:0", "--json"]).exits(4);
+    assert!(second.json()["message"].as_str().unwrap().contains(&server.pid().to_string()));
     server.run(["job", "list"]).exits(0);
 }
 

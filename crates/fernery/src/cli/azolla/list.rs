@@ -66,8 +66,16 @@ pub(in crate::cli) async fn run(azolla: Hosted, client: &Client, screen: Screen)
                 return screen.json_body(&reply.body);
             }
             let answer = reply.read()?;
+            if let Some(file) = &answer.changed_config {
+                let told = format!(
+                    "{file} has changed since the server started. A reload reads only the blueprints that were named in it then: for \
+                     the rest, restart the server (fernery down, then fernery up)"
+                );
+                remark(&told);
+            }
             if answer.azollas.is_empty() {
-                return screen.line("nothing has changed");
+                let what = if answer.changed_config.is_some() { "no blueprint" } else { "nothing" };
+                return screen.line(&format!("{what} has changed"));
             }
             for change in &answer.azollas {
                 screen.line(&plain(&format!("{}: {}", change.azolla_id, told(change))))?;

@@ -37,9 +37,10 @@ Examples:
     Protected,
     /// Read the blueprint files of the server again: all of them are applied, or none
     ///
-    /// Work that is under way goes on under the blueprint that it was made under. An approval that covers something that has
-    /// changed is void: its ticket has to be approved again, as NEW; a BLOCKED one becomes NEW once it is unblocked. SIGHUP to
-    /// the server does the same.
+    /// What runs now goes on under the blueprint that it was made under. Where a part has changed that approvals cover (what runs,
+    /// and how it is judged), they are void: a ticket in TODO becomes NEW and has to be approved again, a running one does if it
+    /// needs another attempt, a BLOCKED one once it is unblocked. Other changes void nothing. The answer names such tickets. The
+    /// configuration file is not read again: a restart does that. SIGHUP to the server does the same as this command.
     #[command(after_help = "\
 Exit codes: 0 applied, or nothing has changed, 2 a file has a mistake and nothing was applied.
 

@@ -2,6 +2,7 @@
 
 use crate::cli::failure::Outcome;
 use crate::cli::job::stream;
+use crate::cli::screen::when::minute;
 use crate::cli::screen::{Paint, Screen, plain};
 use crate::orientation::lines;
 use fernery_client::wire::ManifestView;
@@ -92,15 +93,6 @@ fn freshness(asked: &Asked, now: Timestamp) -> String {
     };
     let more = if asked.full { ", and there may be more than one answer can hold" } else { "" };
     format!("{}{at} {how}{more}", asked.azolla_id)
-}
-
-/// An instant as people read it.
-fn minute(at: Timestamp) -> String {
-    let text = at.to_string();
-    match (text.get(..10), text.get(11..16)) {
-        (Some(day), Some(time)) => format!("{day} {time} UTC"),
-        _ => text,
-    }
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ pub(super) async fn show(client: &Client, screen: Screen) -> Outcome {
     let of = [ObjectiveStatus::Todo, ObjectiveStatus::InProgress];
     let pages = tokio::try_join!(page(client, of[0]), page(client, of[1]))?;
     let (stuck, cut) = lines(of.into_iter().zip([pages.0, pages.1]));
-    let paint = |line: &String| screen.line(&screen.painted(&plain(line).replace('\n', " "), Paint::Bad));
+    let paint = |line: &String| screen.say_painted(&plain(line).replace('\n', " "), Paint::Bad);
     stuck.iter().try_for_each(paint)?;
-    cut.iter().try_for_each(|line| screen.line(line))
+    cut.iter().try_for_each(|line| screen.say(line))
 }
 
 /// A line for each reason, and one for each status of which there is more than was looked at.

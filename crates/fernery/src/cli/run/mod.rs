@@ -20,17 +20,20 @@ use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{ReplayResponse, RunPage};
 use fernery_core::artifact::{ObjectiveId, RunId};
-use fernery_core::blueprint::Sandbox;
+use fernery_core::blueprint::{Blueprint, Sandbox};
 use fernery_core::limits;
 use fernery_core::pipeline::evidence::BRANCH;
 use logs::Logs;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Run {
     /// List run records, newest first
     #[command(after_help = "\
+Runs by which Fernery itself makes candidates and the orientation are listed with --all.
+
 Examples:
   fernery run list
   fernery run list --all --json")]
@@ -74,25 +77,48 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 const RUNS: Listing<RunPage> = Listing {
     key: "runs",
     heads: &["RUN", "TICKET", "RESULT", "JUDGED", "REASON…"],
-    rows: |page| {
-        let row = |run: &Value| -> Vec<Cell> {
-            vec![
-                text(run, "run_id").into(),
-                Cell::id(text(run, "objective_id")),
-                Cell::state(text(run, "gate_result")),
-                text(run, "created_at").into(),
-                text(run, "gate_reason").into(),
-            ]
-        };
-        page.runs.iter().map(row).collect()
-    },
+    rows: |page| page.runs.iter().map(row).collect(),
 };
+
+/// The standing objective of the built-in inbox.
+static DUTY: LazyLock<String> = LazyLock::new(|| {
+    Blueprint::task_management().standing.map_or_else(String::new, |duty| duty.objective_id.to_string())
+});
+
+/// Runs of tickets: not those by which Fernery itself makes candidates and the orientation.
+const RUNS_OF_TICKETS: Listing<RunPage> = Listing {
+    rows: |page| {
+        let of_ticket = |run: &&Value| text(run, "objective_id") != DUTY.as_str();
+        page.runs.iter().filter(of_ticket).map(row).collect()
+    },
+    ..RUNS
+};
+
+fn row(run: &Value) -> Vec<Cell> {
+    vec![
+        text(run, "run_id").into(),
+        Cell::id(text(run, "objective_id")),
+        Cell::state(text(run, "gate_result")),
+        text(run, "created_at").into(),
+        text(run, "gate_reason").into(),
+    ]
+}
 
 pub(super) async fn run(run: Run, client: &Client, screen: Screen) -> Outcome {
     match run {
         Run::List { paging } => {
             let fetch = async |limit, cursor: Option<String>| page(client, limit, cursor).await;
-            pages::list(screen, &RUNS, &paging, fetch).await
+            if screen.json || paging.all {
+                return pages::list(screen, &RUNS, &paging, fetch).await;
+            }
+            match pages::list_most(screen, &RUNS_OF_TICKETS, &paging, fetch).await? {
+                0 => {}
+                n => remark(&format!(
+                    "not listed: {} of Fernery itself; --all lists them too",
+                    counted(n, "run")
+                )),
+            }
+            Ok(())
         }
         Run::Show { id } => {
             let work = find::workorder(client, &id).await?;

@@ -1,6 +1,6 @@
 //! Fits a table into a terminal. Only columns that are marked for it are cut: people paste what is in the others.
 
-use super::Cell;
+use super::{Cell, prose};
 use unicode_width::UnicodeWidthStr;
 
 /// Spaces between two columns.
@@ -22,32 +22,39 @@ pub(in crate::cli) struct Column {
     pub(super) head: &'static str,
     pub(super) width: usize,
     cut: bool,
+    /// Whole where there is room, else on a line of its own: people paste it.
+    whole: bool,
 }
 
 impl Column {
-    /// A head that ends in `…` marks a column that may be cut.
+    /// A head that ends in `…` marks a column that may be cut; the last one may end in `↵`: it holds sentences with commands, and
+    /// goes to a line of its own before anything is cut for it.
     pub(super) fn new(head: &'static str) -> Self {
-        let name = head.strip_suffix('…').unwrap_or(head);
-        Self { head: name, width: name.width(), cut: name != head }
+        let name = head.strip_suffix(['…', '↵']).unwrap_or(head);
+        Self { head: name, width: name.width(), cut: head.ends_with('…'), whole: head.ends_with('↵') }
     }
 }
 
-/// What the columns need if the last one is cut or wrapped.
-fn needed(columns: &[Column]) -> usize {
+/// What the columns need if the last one is cut, wrapped, or on a line of its own.
+fn needed(columns: &[Column], total: usize) -> usize {
     let Some((last, others)) = columns.split_last() else { return 0 };
-    others.iter().map(|column| column.width + GAP).sum::<usize>() + wanted(last, true)
+    let before = others.iter().map(|column| column.width + GAP).sum::<usize>();
+    match before + wanted(last, true) {
+        all if last.whole && all > total => before.saturating_sub(GAP),
+        all => all,
+    }
 }
 
 /// The narrowest that a column may be.
 fn wanted(column: &Column, last: bool) -> usize {
-    if last && !column.cut { column.width.min(LAST_MIN) } else { column.width }
+    if last && !column.cut && !column.whole { column.width.min(LAST_MIN) } else { column.width }
 }
 
 /// Makes the widest of the columns that may be cut narrower, until the table fits or none is left.
 pub(super) fn narrow(columns: &mut [Column], total: usize) {
     let leasts: &[usize] = if total < ONE_LINE_FROM { &[CUT_MIN] } else { &[CUT_MIN, CUT_LEAST] };
     for least in leasts.iter().copied() {
-        while let Some(over) = needed(columns).checked_sub(total).filter(|over| *over > 0) {
+        while let Some(over) = needed(columns, total).checked_sub(total).filter(|over| *over > 0) {
             let may_be_cut =
                 |column: &&mut Column| column.cut && column.width > least.max(column.head.width());
             let mut by_width: Vec<&mut Column> = columns.iter_mut().filter(may_be_cut).collect();
@@ -91,7 +98,11 @@ pub(super) fn pieces(row: &[Cell], columns: &[Column], total: usize) -> Vec<Piec
             true if new_line => rest.max(column.width),
             _ => column.width,
         };
-        let lines = if wraps { wrapped(&cell.0, room) } else { vec![cut(&cell.0, room)] };
+        let lines = match (column.whole, wraps) {
+            (true, _) => prose::wrapped(&cell.0, room),
+            (false, true) => wrapped(&cell.0, room),
+            (false, false) => vec![cut(&cell.0, room)],
+        };
         for text in lines.into_iter().filter(|text| !text.is_empty()) {
             let spaces = if new_line { start } else { start.saturating_sub(end) };
             end = start + text.width();
@@ -211,6 +222,19 @@ mod tests {
         let lines = shown(&["LEVEL", "FOUND"], &[&["ok", text]], wide(34));
         assert!(lines.iter().all(|line| line.width() <= 34), "{lines:?}");
         assert_eq!(lines[1..].iter().map(|line| line[7..].trim()).collect::<String>(), text);
+    }
+
+    #[test]
+    fn a_command_is_neither_cut_nor_broken_and_nothing_is_cut_for_it() {
+        let heads = ["TICKET", "WHAT HAPPENED…", "NEXT↵"];
+        let command = "fernery ticket reopen web-1 --note 'conflicts: README.md'";
+        let (happened, next) = ("did not merge with main", format!("Let it be worked on again: {command}"));
+        let lines = shown(&heads, &[&["web-1", happened, &next]], wide(80));
+        assert_eq!(lines[2..4], ["web-1   did not merge with main", "    Let it be worked on again:"]);
+        assert_eq!((lines[0].as_str(), lines[4].trim()), ("TICKET  WHAT HAPPENED", command));
+        assert!(lines.iter().all(|line| line.width() <= 80), "{lines:?}");
+        let lines = shown(&heads, &[&["web-1", happened, "go on"]], wide(80));
+        assert_eq!(lines[1], format!("web-1   {happened}  go on"), "where there is room, in the same line");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use fernery_client::wire::{ApproveRequest, DecisionResponse};
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::{ObjectiveId, ObjectiveStatus};
 use fernery_core::canonical::Digest;
+use fernery_core::pipeline::possible::{SeenStatus, Verb};
 
 /// The message if the person does not agree.
 pub(in crate::cli) const UNAPPROVED: &str = "nothing was approved";
@@ -42,18 +43,27 @@ pub(in crate::cli) async fn approve(
             let Some(approval) = &read.approval else {
                 return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
             };
-            // Do not show a person what cannot start. With --yes, the server refuses by itself.
+            // Do not show a person what cannot be approved or cannot start. With --yes, the server refuses by itself, and says all
+            // that can be done.
+            // A server of an earlier version names nothing.
+            let allowed = read.possible.is_empty() || read.allows(Verb::Approve);
             match &approval.refused {
+                _ if !allowed && asked => {
+                    let seen = SeenStatus::of(&read.view.objective);
+                    let next = read.next.first().map(|next| plain(next)).unwrap_or_default();
+                    return Err(
+                        Failure::conflict(format!("{id} is {seen} and cannot be approved now")).hint(next)
+                    );
+                }
                 Some(why) if asked => return Err(Failure::conflict(why.clone())),
-                Some(_) => {}
-                None if screen.json => {}
-                None => {
+                None if allowed && !screen.json => {
                     show::approval(screen, approval, approved_before(&read))?;
                     unmanned::warn(screen, approval)?;
                     cautions(&read)
                         .iter()
                         .try_for_each(|why| screen.say_painted(&plain(why), Paint::Busy))?;
                 }
+                _ => {}
             }
             if asked {
                 let question = format!("approve {} as shown? [y/N] ", screen.id(id));

@@ -18,7 +18,7 @@ pub(in crate::cli) enum Ticket {
     /// Create a ticket; nothing runs before it is approved
     #[command(after_help = "\
 Without flags on a terminal, $EDITOR opens, and a text that is refused is kept in a file. The form is Markdown: `key: value` lines between --- (title, importance, \
-urgency, azolla, id, and blocked_on once per blocker; other keys are metadata), the first `# heading` is the title, \
+urgency, due, azolla, id, and blocked_on once per blocker; other keys are metadata), the first `# heading` is the title, \
 the rest the acceptance criteria. A ticket with an open blocker can be approved: it becomes BLOCKED, and continues \
 after `ticket unblock`. Where there are several repositories, the one of the current folder is meant; --meta \
 repo_ref=NAME names another.
@@ -28,6 +28,7 @@ Examples:
     --criteria '- the message names it'
   fernery ticket new --file ticket.md
   fernery ticket new --id WEB-17 --importance 1 --title 'Fix the footer'
+  fernery ticket new --title 'Pay the rent' --due friday
   fernery ticket new --title 'Paint it' \\
     --blocked-on 'DESIGN_DECISION: which colour?'
   fernery ticket new --title 'Paint the door too' --after WEB-17")]
@@ -79,11 +80,13 @@ Examples:
     },
     /// Edit a ticket; if it was approved, it may need a new approval
     #[command(after_help = "\
-Without flags on a terminal, $EDITOR opens. Fields that are not named stay unchanged; --unset removes metadata.
+Without flags on a terminal, $EDITOR opens. Fields that are not named stay unchanged; --unset removes metadata. A ticket waits for \
+another one only from its beginning (`ticket new --after`).
 
 Examples:
   fernery ticket edit WEB-17 --title 'Fix the footer on phones'
   fernery ticket edit WEB-17 --urgency 0
+  fernery ticket edit WEB-17 --due 'next monday 9:00'
   fernery ticket edit WEB-17 - < ticket.md")]
     Edit {
         /// The ticket's id
@@ -282,6 +285,9 @@ pub(in crate::cli) struct Text {
     /// Urgency: 0 (now) to 4 (some day) [default: 2]
     #[arg(long, value_name = "0-4", value_parser = degree)]
     pub(super) urgency: Option<u8>,
+    /// When it is due: friday, tomorrow 17:00, in 2 weeks, 2026-12-01. Days are those of the inbox's time zone
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    pub(super) due: Option<String>,
     /// The azolla (project) of the ticket [default: the only one that takes tickets]
     #[arg(long, value_name = "ID")]
     pub(super) azolla: Option<AzollaId>,
@@ -329,6 +335,21 @@ pub(in crate::cli) struct EditText {
     /// Urgency: 0 (now) to 4 (some day)
     #[arg(long, value_name = "0-4", value_parser = degree)]
     pub(super) urgency: Option<u8>,
+    /// When it is due: friday, tomorrow 17:00, in 2 weeks, 2026-12-01. Days are those of the inbox's time zone; --unset due_at
+    /// takes it away
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    pub(super) due: Option<String>,
+    /// Only a new ticket can be told to wait for another one
+    #[arg(long, hide = true, value_parser = after_is_for_new)]
+    pub(super) after: Option<ObjectiveId>,
+}
+
+/// Two tickets can never wait for each other, because only a new one can be told to wait.
+fn after_is_for_new(other: &str) -> Result<ObjectiveId, String> {
+    Err(format!(
+        "only `ticket new` can make a ticket wait for another one; to stop this one until you resolve it: fernery ticket block ID \
+         --kind DEPENDENCY_CHANGE --description 'after {other}'"
+    ))
 }
 
 /// Lower case and hyphens are accepted too.

@@ -2,13 +2,14 @@
 //! in between is waited for.
 
 use super::show;
+use super::under_way::UnderWay;
 use super::{brief, detail};
 use crate::cli::Global;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::ids;
 use crate::cli::run::logs::dialect;
 use crate::cli::screen::{Paint, Screen, json_inert, plain, remark};
-use crate::ticket_words::{Moment, envelope, open_question, timeline};
+use crate::ticket_words::{Moment, envelope, envelope_with, open_question, timeline};
 use fernery_client::Client;
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{ObjectiveDetail, WaitingView, WorkorderLog};
@@ -43,6 +44,7 @@ pub(in crate::cli) async fn follow(
         waiting: None,
         spent: None,
         log: None,
+        under_way: UnderWay::default(),
         live: Live::new(screen),
         since: None,
     };
@@ -90,6 +92,7 @@ struct Following {
     /// What was used of its envelope when that was last told.
     spent: Option<String>,
     log: Option<LogPlace>,
+    under_way: UnderWay,
     live: Live,
     /// When the round began that is told: with the last approval.
     since: Option<Timestamp>,
@@ -130,8 +133,10 @@ impl Following {
         }
         self.wait(&now)?;
         let doing = now.view.progress.as_ref().map(show::doing);
-        let spent = envelope(&now).unwrap_or_default();
-        self.live.set(&[status.to_string(), spent, doing.unwrap_or_default()]);
+        let gates = now.view.waiting.as_ref().filter(|of| of.code == "gates").map(|of| of.why.clone());
+        let more = self.under_way.time(&now, client).await;
+        let spent = envelope_with(&now, more).unwrap_or_default();
+        self.live.set(&[status.to_string(), spent, doing.or(gates).unwrap_or_default()]);
         Ok(None)
     }
 
@@ -187,8 +192,12 @@ impl Following {
 
     /// Why nothing happens, whenever that changes.
     fn wait(&mut self, now: &ObjectiveDetail) -> Outcome {
-        // That somebody works on it, and the gates after that, is told by what they do.
-        let idle = |waiting: &&WaitingView| !matches!(waiting.code.as_str(), "held" | "gates" | "turn");
+        // That somebody works on it is told by what they do; the gates say nothing before they have ended.
+        let idle = |waiting: &&WaitingView| match waiting.code.as_str() {
+            "held" | "turn" => false,
+            "gates" => waiting.why.starts_with("gate "),
+            _ => true,
+        };
         let why = now.view.waiting.as_ref().filter(idle).map(|waiting| waiting.why.clone());
         if why != self.waiting
             && let Some(why) = &why

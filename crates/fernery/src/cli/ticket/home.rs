@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// The built-in azolla for work on repositories.
 const MEC: &str = "mec";
+/// The built-in azolla of what people do themselves.
+const TASKS: &str = "tasks";
 
 /// What a server takes tickets for, seen from a folder.
 pub(in crate::cli) struct Home {
@@ -56,11 +58,16 @@ impl Home {
         Ok(Self { list, here })
     }
 
-    /// The azolla of a ticket that names none.
-    pub(in crate::cli) fn azolla(&self) -> Unsaid {
+    /// The azolla of a ticket that names none. Where there is no repository to work on, and the ticket names none either, it is
+    /// something that a person does.
+    pub(in crate::cli) fn azolla(&self, names_repo: bool) -> Unsaid {
         let is_usable = |azolla: &&AzollaSummary| !azolla.needs_repository || !self.list.repos.is_empty();
         let all = self.azollas();
         let usable: Vec<_> = all.iter().copied().filter(is_usable).collect();
+        let has_tasks = || self.list.azollas.iter().any(|of| of.hosted && of.azolla_id.as_str() == TASKS);
+        if usable.is_empty() && !names_repo && has_tasks() {
+            return Unsaid::Known(TASKS.to_string());
+        }
         let names = |found: &[&AzollaSummary]| found.iter().map(|of| of.azolla_id.to_string()).collect();
         match Unsaid::of(names(if usable.is_empty() { &all } else { &usable })) {
             // `fernery init` gives a repository and its azolla the same name.
@@ -131,7 +138,7 @@ impl Home {
                 format!("# Choose one of these, without the #:\n{each}")
             }
         };
-        let azolla = azolla.map_or_else(|| self.azolla(), |named| Unsaid::Known(named.to_string()));
+        let azolla = azolla.map_or_else(|| self.azolla(names_repo), |named| Unsaid::Known(named.to_string()));
         let repo = match azolla.known() {
             Some(azolla) if !names_repo => self.repo(azolla),
             _ => Unsaid::Open,
@@ -194,13 +201,24 @@ mod tests {
     #[test]
     fn what_is_the_only_one_need_not_be_said() {
         let one = home(&[("app", true), ("task_management", false)], &[("app", "/")], "/");
-        assert_eq!((one.azolla(), one.repo("app")), (known("app"), known("app")));
+        assert_eq!((one.azolla(false), one.repo("app")), (known("app"), known("app")));
         assert_eq!(one.lines(None, false), "azolla: app\nrepo_ref: app\n");
         // Without a repository nobody can work for `mec`.
         let text = home(&[("mec", true), ("docs", false)], &[], "/");
-        assert_eq!((text.azolla(), text.repo("docs")), (known("docs"), Unsaid::Open));
+        assert_eq!((text.azolla(false), text.repo("docs")), (known("docs"), Unsaid::Open));
         let bare = home(&[("mec", true)], &[], "/");
-        assert_eq!((bare.azolla(), bare.repo("mec")), (known("mec"), Unsaid::Open));
+        assert_eq!((bare.azolla(false), bare.repo("mec")), (known("mec"), Unsaid::Open));
+    }
+
+    #[test]
+    fn without_a_repository_a_ticket_is_a_task_unless_it_names_one() {
+        let bare = home(&[("mec", true), ("tasks", false)], &[], "/");
+        assert_eq!((bare.azolla(false), bare.azolla(true)), (known("tasks"), known("mec")));
+        assert_eq!(bare.lines(None, false), "azolla: tasks\n");
+        let other = home(&[("mec", true), ("tasks", false), ("docs", false)], &[], "/");
+        assert_eq!(other.azolla(false), known("docs"), "what somebody has set up is meant");
+        let with = home(&[("mec", true), ("tasks", false)], &[("app", "/")], "/");
+        assert_eq!(with.azolla(false), known("mec"));
     }
 
     fn git(at: &Path, args: &[&str]) {
@@ -247,11 +265,11 @@ mod tests {
             home(&[("web", true), ("shop", true)], &repos, here.canonicalize().unwrap().to_str().unwrap())
         };
         let inner = at(&shop.join("src"));
-        assert_eq!((inner.azolla(), inner.repo("web")), (known("shop"), known("shop")));
+        assert_eq!((inner.azolla(false), inner.repo("web")), (known("shop"), known("shop")));
         assert_eq!(at(&web).repo("web"), known("web"));
         let outside = at(outer.path());
         let both = || Unsaid::Several(vec!["web".into(), "shop".into()]);
-        assert_eq!((outside.azolla(), outside.repo("web")), (both(), both()));
+        assert_eq!((outside.azolla(false), outside.repo("web")), (both(), both()));
         let lines = outside.lines(None, false);
         assert_eq!(lines, "# Choose one of these, without the #:\n# azolla: web\n# azolla: shop\n");
     }

@@ -3,6 +3,7 @@
 pub(super) mod act;
 mod answer;
 pub(super) mod approve;
+mod due;
 pub(super) mod editor;
 mod flags;
 pub(super) mod follow;
@@ -11,6 +12,7 @@ pub(super) mod merge;
 pub(super) mod show;
 pub(super) mod text;
 mod unblock;
+mod under_way;
 pub(super) mod unmanned;
 pub(super) mod write;
 
@@ -19,17 +21,21 @@ pub(super) use flags::Ticket;
 use super::failure::Outcome;
 use super::ids;
 use super::pages::{self, Listing};
-use super::screen::{Cell, Screen};
+use super::screen::{Cell, Screen, when};
 use crate::ticket_words::landing_brief;
 use act::{act, record};
 use fernery_client::client::{Query, Reply};
 use fernery_client::wire::{BlockRequest, NoteRequest, ObjectiveDetail, ObjectivePage, ObjectiveView};
 use fernery_client::{Client, ClientError};
-use fernery_core::artifact::ObjectiveId;
+use fernery_core::Timestamp;
+use fernery_core::artifact::{Objective, ObjectiveId, ObjectiveStatus};
+use fernery_core::inbox::deadline::{due_at as due_of, is_open};
 use fernery_core::inbox::label::Label;
 use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::pipeline::waiting::Waiting;
+use fernery_engine::door;
 use std::time::Duration;
+use under_way::UnderWay;
 
 pub(super) fn path(id: &ObjectiveId, act: &str) -> String {
     format!("/v1/objectives/{id}{}{act}", if act.is_empty() { "" } else { "/" })
@@ -64,11 +70,21 @@ pub(super) async fn run(mut ticket: Ticket, client: &Client, screen: Screen) -> 
                 let query = query.with("limit", Some(limit)).with("cursor", cursor);
                 client.get("/v1/objectives", &query, Duration::ZERO).await
             };
-            pages::list(screen, &TICKETS, &paging, fetch).await
+            let listing = match sort.as_deref() {
+                Some("due") => &BY_DUE,
+                Some("importance") => &BY_IMPORTANCE,
+                _ => &TICKETS,
+            };
+            pages::list(screen, listing, &paging, fetch).await
         }
         Ticket::Show { id, .. } => {
             let reply = detail(client, &id).await?;
-            if screen.json { screen.json_body(&reply.body) } else { show::show(screen, &reply.read()?) }
+            if screen.json {
+                return screen.json_body(&reply.body);
+            }
+            let detail = reply.read()?;
+            let more = UnderWay::default().time(&detail, client).await;
+            show::show(screen, &detail, more)
         }
         Ticket::Edit { id, text } => write::edit(&id, text, client, screen).await,
         Ticket::Approve { id, yes, digest, note, from_scratch } => {
@@ -97,31 +113,57 @@ const TICKETS: Listing<ObjectivePage> = Listing {
     key: "objectives",
     heads: &["TICKET", "STATUS", "CREATED", "TITLE…", "NOW…"],
     rows: |page| {
-        let row = |view: ObjectiveView| {
-            let objective = view.objective;
-            let word = SeenStatus::of(&objective).as_str();
-            let status = match &view.waiting {
-                _ if view.unconfirmed => format!("{word} (confirm?)").into(),
-                Some(waiting) if waiting.code == Waiting::NOT_HOSTED => format!("{word} (not hosted)").into(),
-                Some(waiting) if Waiting::needs_a_person(&waiting.code) => format!("{word} (waits)").into(),
-                _ => Cell::state(word),
-            };
-            let landing = view.landing.as_ref().and_then(landing_brief);
-            let now = match (&view.progress, &view.waiting) {
-                (Some(progress), _) => show::doing(progress),
-                (None, _) if view.snoozed_until.is_some() => "snoozed".to_string(),
-                (None, Some(waiting)) => waiting.why.clone(),
-                (None, None) => landing.unwrap_or_else(|| show::kept_by(&objective, &view.waits_for)),
-            };
-            let title = show::titled(&objective);
-            vec![
-                Cell::id(objective.objective_id),
-                status,
-                objective.created_at.into(),
-                title.into(),
-                now.into(),
-            ]
+        let row = |view| {
+            let due = due_at(&view).map(|at| when::due(at, door::wall_clock()));
+            row(&view, view.objective.created_at.into(), due)
         };
         page.objectives.into_iter().map(row).collect()
     },
 };
+
+/// With what it is sorted by.
+const BY_DUE: Listing<ObjectivePage> = Listing {
+    heads: &["TICKET", "STATUS", "DUE", "TITLE…", "NOW…"],
+    rows: |page| {
+        page.objectives.iter().map(|view| row(view, Cell::maybe(due_of(&view.objective)), None)).collect()
+    },
+    ..TICKETS
+};
+
+/// With what it is sorted by.
+const BY_IMPORTANCE: Listing<ObjectivePage> = Listing {
+    heads: &["TICKET", "STATUS", "IMPORTANCE", "TITLE…", "NOW…"],
+    rows: |page| {
+        let matters = |of: &Objective| format!("{} (urgency {})", of.importance, of.urgency).into();
+        page.objectives.iter().map(|view| row(view, matters(&view.objective), None)).collect()
+    },
+    ..TICKETS
+};
+
+/// When a ticket is due that somebody still has to do something for.
+fn due_at(view: &ObjectiveView) -> Option<Timestamp> {
+    due_of(&view.objective).filter(|_| is_open(&view.objective))
+}
+
+/// A row, with what the list is sorted by, and what stands before what the ticket does or waits for.
+fn row(view: &ObjectiveView, sorted_by: Cell, first: Option<String>) -> Vec<Cell> {
+    let objective = &view.objective;
+    let word = SeenStatus::of(objective).as_str();
+    let status = match &view.waiting {
+        _ if view.unconfirmed => format!("{word} (confirm?)").into(),
+        Some(waiting) if waiting.code == Waiting::NOT_HOSTED => format!("{word} (not hosted)").into(),
+        Some(waiting) if Waiting::needs_a_person(&waiting.code) => format!("{word} (waits)").into(),
+        _ => Cell::state(word),
+    };
+    let landing = view.landing.as_ref().and_then(landing_brief);
+    let now = match (&view.progress, &view.waiting) {
+        (Some(progress), _) => show::doing(progress),
+        (None, _) if view.snoozed_until.is_some() => "snoozed".to_string(),
+        (None, Some(waiting)) => waiting.why.clone(),
+        (None, None) if objective.status == ObjectiveStatus::InProgress => "under way".to_string(),
+        (None, None) => landing.unwrap_or_else(|| show::kept_by(objective, &view.waits_for)),
+    };
+    let now = first.into_iter().chain((!now.is_empty()).then_some(now)).collect::<Vec<_>>().join("; ");
+    let title = show::titled(objective);
+    vec![Cell::id(&objective.objective_id), status, sorted_by, title.into(), now.into()]
+}

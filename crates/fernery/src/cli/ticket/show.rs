@@ -1,21 +1,24 @@
 //! A ticket for people: its content, its history in order, and what to do next.
 
+use super::due::DUE_AT;
 use super::merge;
 use crate::cli::failure::Outcome;
-use crate::cli::screen::{Cell, Paint, Screen, plain, wrapped};
+use crate::cli::screen::{Cell, Paint, Screen, plain, when, wrapped};
 use crate::ticket_words::{
-    Moment, Part, Revised, changes, envelope, landing_line, open_question, parts, timeline,
+    Moment, Part, Revised, changes, envelope_with, landing_line, open_question, parts, timeline,
 };
 use fernery_client::wire::{ApprovalView, ObjectiveDetail};
 use fernery_core::Progress;
 use fernery_core::artifact::{BlockerRef, Objective};
-use fernery_core::inbox::deadline::is_cancelled;
+use fernery_core::inbox::deadline::{due_at, is_cancelled, is_open};
 use fernery_core::inbox::label::is_same;
 use fernery_core::inbox::marks;
 use fernery_core::pipeline::dependency::{Dependency, asks_somebody};
 use fernery_core::pipeline::possible::SeenStatus;
 use fernery_core::pipeline::waiting::Waiting;
+use fernery_engine::door;
 use serde_json::Value;
+use std::time::Duration;
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or("")
@@ -24,7 +27,8 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 /// The metadata that is shown as labels.
 const LABELLED: [&str; 2] = ["projects", "labels"];
 
-pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome {
+/// `more`: the time of attempts that is not written down yet.
+pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail, more: Duration) -> Outcome {
     let o = &detail.view.objective;
     let mut facts = vec![
         ("ticket", Cell::from(&o.objective_id)),
@@ -42,8 +46,14 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail) -> Outcome 
     let waits_for = &detail.view.waits_for;
     facts.extend(waits_for.iter().map(|of| ("after", of.sentence().into())));
     facts.extend(o.blocked_reason.as_ref().filter(|_| !is_cancelled(o)).map(|why| ("blocked", why.into())));
-    facts.extend(envelope(detail).map(|spent| ("spent", spent.into())));
-    for (key, value) in o.metadata.iter().filter(|(key, _)| !LABELLED.contains(&key.as_str())) {
+    facts.extend(envelope_with(detail, more).map(|spent| ("spent", spent.into())));
+    let due = due_at(o);
+    facts.extend(due.map(|at| {
+        let told = if is_open(o) { when::due(at, door::wall_clock()) } else { "was due".to_string() };
+        ("due", format!("{told}: {}", when::minute(at)).into())
+    }));
+    let is_shown = |key: &str| LABELLED.contains(&key) || key == DUE_AT && due.is_some();
+    for (key, value) in o.metadata.iter().filter(|(key, _)| !is_shown(key)) {
         facts.push(("metadata", format!("{key}: {}", shown(value)).into()));
     }
     facts.extend(detail.view.unconfirmed.then(|| ("confirm", "not confirmed by a person yet".into())));

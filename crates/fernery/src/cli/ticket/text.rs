@@ -10,7 +10,7 @@
 //! - the message names the field
 //! ```
 //!
-//! `title`, `importance`, `urgency`, `azolla` and `id` are fields of the ticket, each line `blocked_on` is a blocker;
+//! `title`, `importance`, `urgency`, `due`, `azolla` and `id` are fields of the ticket, each line `blocked_on` is a blocker;
 //! every other key is metadata. The title may also be the first heading; the rest is the acceptance criteria.
 
 use fernery_client::wire::NewBlockerRequest;
@@ -47,6 +47,8 @@ pub(in crate::cli) struct Written {
     pub(in crate::cli) criteria: Option<String>,
     pub(in crate::cli) importance: Option<u8>,
     pub(in crate::cli) urgency: Option<u8>,
+    /// When it is due, as it was written.
+    pub(in crate::cli) due: Option<String>,
     pub(in crate::cli) metadata: Metadata,
     pub(in crate::cli) blocked_on: Vec<NewBlockerRequest>,
     /// The line of each key, and of title and criteria.
@@ -151,6 +153,7 @@ fn field(written: &mut Written, line: &str, at: usize) -> Result<(), String> {
         "title" => written.title = Some(value.to_string()),
         "importance" => written.importance = degree()?,
         "urgency" => written.urgency = degree()?,
+        "due" => written.due = Some(value.to_string()),
         "azolla" => written.azolla = Some(value.parse().map_err(|e| format!("azolla: {e}"))?),
         "blocked_on" => written.blocked_on.push(blocker(value)?),
         "id" => written.id = Some(value.parse().map_err(|e| format!("id: {e}"))?),
@@ -218,6 +221,7 @@ pub(in crate::cli) fn new_form(known: &str) -> String {
 {known}importance: 2
 urgency: 2
 # Importance and urgency: 0 (most) to 4 (least). Other keys are metadata.
+# due: friday
 # blocked_on: DESIGN_DECISION: what has to be decided before the work starts
 ---
 # 

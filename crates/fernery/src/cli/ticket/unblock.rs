@@ -32,8 +32,8 @@ pub(in crate::cli) async fn unblock(
     act::left_at(&reply, screen)?;
     if !screen.json && reply.read()?.objective.status == ObjectiveStatus::New {
         remark(&format!(
-            "no approval covers it: it was never approved, it has changed, or its envelope is used up; to \
-            continue: fernery ticket approve {id}"
+            "no approval covers it: it was never approved, it or the blueprint of its azolla has changed, or its \
+            envelope is used up; to continue: fernery ticket approve {id}"
         ));
     }
     Ok(())

@@ -9,5 +9,5 @@ pub(in crate::cli) fn warn(screen: Screen, approval: &ApprovalView) -> Outcome {
     let Some(unmanned) = &approval.unmanned else { return Ok(()) };
     let line = format!("warning: approved, it would wait: {}", plain(&unmanned.why).replace('\n', " "));
     screen.line("")?;
-    screen.line(&screen.painted(&line, Paint::Bad))
+    screen.say_painted(&line, Paint::Bad)
 }

@@ -1,6 +1,7 @@
 //! `fernery ticket new` and `edit`: from flags, a file, stdin or the editor to the server.
 
 use super::act::left_at;
+use super::due;
 use super::editor::{self, Draft};
 use super::flags::{EditText, Text};
 use super::home::{Home, Unsaid};
@@ -105,9 +106,13 @@ pub(super) async fn new(args: Text, client: &Client, screen: Screen) -> Outcome 
     let id = objective.objective_id;
     screen.line(id.as_str())?;
     if objective.status == ObjectiveStatus::New {
-        remark(&match brief(client, &id).await?.allows(Verb::Done) {
-            true => format!("it is NEW; when you have done it: fernery done {id}"),
-            false => format!("it is NEW; to let it run: fernery ticket approve {id}"),
+        let read = brief(client, &id).await?;
+        // What is refused now is not suggested.
+        let refused = read.approval.as_ref().and_then(|approval| approval.refused.as_deref());
+        remark(&match (read.allows(Verb::Done), refused) {
+            (true, _) => format!("it is NEW; when you have done it: fernery done {id}"),
+            (false, None) => format!("it is NEW; to let it run: fernery ticket approve {id}"),
+            (false, Some(why)) => format!("it is NEW, and cannot be approved yet: {why}"),
         });
     }
     Ok(())
@@ -123,6 +128,8 @@ async fn create(
     let (written, mut mistakes) = text::read(&page.text);
     let mut metadata = written.metadata.clone();
     metadata.extend(args.metadata.iter().cloned());
+    let named = metadata.clone();
+    due::fill_in(&mut metadata, (args.due.as_deref(), &written), &named, &mut mistakes, client).await?;
     let title = args.title.clone().or(written.title.clone()).unwrap_or_default();
     label(&mut metadata, &args.labels, &title);
     let named = args.azolla.as_ref().or(written.azolla.as_ref());
@@ -190,7 +197,7 @@ async fn filled_in(
     };
     let azolla_id = match named {
         Some(named) => named.clone(),
-        None => match home.azolla() {
+        None => match home.azolla(metadata.contains_key("repo_ref")) {
             Unsaid::Known(name) => AzollaId::stored(&name),
             Unsaid::Several(names) => {
                 choose("several azollas take tickets here", "--azolla ", &names);
@@ -241,6 +248,7 @@ pub(super) async fn edit(id: &ObjectiveId, args: EditText, client: &Client, scre
         || args.criteria.is_some()
         || args.importance.is_some()
         || args.urgency.is_some()
+        || args.due.is_some()
         || !args.metadata.is_empty()
         || !args.unset.is_empty()
         || !args.labels.is_empty();
@@ -255,7 +263,7 @@ pub(super) async fn edit(id: &ObjectiveId, args: EditText, client: &Client, scre
         change(&before, &args, &Page::none(), client).await?
     } else {
         needs_editor(
-            "name a change: --title, --criteria, --importance, --urgency, --meta, --unset or --file FILE",
+            "name a change: --title, --criteria, --importance, --urgency, --due, --meta, --unset or --file FILE",
         )?;
         let command = format!("fernery ticket edit {id} --file");
         let send = async |draft: &Draft| change(&before, &args, &Page::of(draft, &command)?, client).await;
@@ -295,6 +303,9 @@ async fn change(
     metadata.extend(written.metadata.clone());
     metadata.extend(args.metadata.iter().cloned());
     metadata.retain(|key, _| !args.unset.contains(key));
+    let mut named = written.metadata.clone();
+    named.extend(args.metadata.iter().cloned());
+    due::fill_in(&mut metadata, (args.due.as_deref(), &written), &named, &mut mistakes, client).await?;
     let title = args.title.clone().or(written.title.clone());
     label(&mut metadata, &args.labels, title.as_deref().unwrap_or_default());
     let request = EditObjectiveRequest {

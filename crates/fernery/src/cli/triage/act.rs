@@ -160,8 +160,12 @@ fn form(before: &CandidateView) -> String {
 fn written(before: &CandidateView, page: &Page) -> Outcome<Changes> {
     let (shown, _) = text::read(&form(before));
     let (written, mut mistakes) = text::read(&page.text);
-    if let Some(Err(why)) = written.metadata.get("due_at").and_then(Value::as_str).map(due_date) {
-        mistakes.push(written.mistake("due_at", format!("due_at: {why}")));
+    for (key, said) in
+        [("due_at", written.metadata.get("due_at").and_then(Value::as_str)), ("due", written.due.as_deref())]
+    {
+        if let Some(Err(why)) = said.map(due_date) {
+            mistakes.push(written.mistake(key, format!("{key}: {why}")));
+        }
     }
     mistakes.sort();
     page.refuse(mistakes)?;
@@ -172,7 +176,7 @@ fn written(before: &CandidateView, page: &Page) -> Outcome<Changes> {
         criteria: written.criteria,
         importance: written.importance,
         urgency: written.urgency,
-        due: None,
+        due: written.due,
         metadata: written.metadata.into_iter().collect(),
         file: None,
     })

@@ -23,9 +23,6 @@ const LOG_TAIL: u64 = 16 * 1024;
 pub(super) fn run(settings: &Settings, screen: Screen) -> Outcome {
     let data = settings.data.as_path();
     let start = |why: String| Failure::failed("start", why);
-    if let Some(already) = already(settings)? {
-        return Err(already);
-    }
     data_dir::prepare(data).map_err(Failure::usage)?;
     let path = std::path::absolute(data)?.join(LOG_FILE);
     let cannot = |error: std::io::Error| start(format!("cannot write {}: {error}", path.display()));
@@ -53,11 +50,11 @@ pub(super) fn run(settings: &Settings, screen: Screen) -> Outcome {
     if screen.json {
         return screen.line(&json_inert(&json!({"listening": url, "pid": pid, "log": log}).to_string()));
     }
-    screen.line(&plain(&format!("listening on {url} (process {pid}, log {log}); to stop it: fernery down")))
+    screen.say(&plain(&format!("listening on {url} (process {pid}, log {log}); to stop it: fernery down")))
 }
 
 /// The refusal if a server runs on this data directory. On PostgreSQL several may.
-fn already(settings: &Settings) -> Outcome<Option<Failure>> {
+pub(super) fn already(settings: &Settings) -> Outcome<Option<Failure>> {
     let (data, is_shared) = (&settings.data, !matches!(settings.database, Database::Sqlite(_)));
     let held = running::process(data).map_err(|error| Failure::failed("start", error.to_string()))?;
     let Some(server) = held.filter(|_| !is_shared) else { return Ok(None) };

@@ -192,7 +192,7 @@ pub async fn read(call: Call) -> Replied {
     ) = found.await?.ok_or_else(unknown(&call, "ticket"))?;
     let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
     let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
-    let waiting = waiting::of(call.server.engine(), &row, seen, lacks).await?;
+    let waiting = waiting::of(&call, &row, seen, lacks).await?;
     let mut under_way = under_way(&call, std::slice::from_ref(&row), &in_force).await?;
     let Stand { progress, work, .. } = under_way.remove(&row.objective.objective_id).unwrap_or_default();
     let premises = call.server.settings.pipeline.premises();

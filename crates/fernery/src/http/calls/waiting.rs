@@ -1,19 +1,20 @@
 //! Why an objective waits, for readers.
 
 use crate::http::wire::answer::Call;
+use crate::when;
 use crate::workers::manning::unusable;
 use fernery_client::wire::WaitingView;
-use fernery_core::StreamName;
 use fernery_core::artifact::{AzollaId, Objective, ObjectiveStatus, WorkorderStatus};
 use fernery_core::blueprint::{Blueprint, ExecutorKind};
 use fernery_core::pipeline::ground::repo_ref;
 use fernery_core::pipeline::waiting::Waiting;
+use fernery_core::{StreamName, Timestamp};
 use fernery_engine::pipeline::Sql;
 use fernery_engine::pipeline::azollas::{self, Hosting, Registered};
 use fernery_engine::pipeline::objectives::ObjectiveRow;
 use fernery_engine::pipeline::reading::{self, WorkorderView};
 use fernery_engine::pipeline::room::{self, Room};
-use fernery_engine::{Engine, Explanation, StoreError};
+use fernery_engine::{Explanation, StoreError, door};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -87,6 +88,32 @@ impl<'a> Manning<'a> {
     }
 }
 
+/// Who works on it.
+struct Holder<'a> {
+    worker_id: &'a str,
+    /// How long that is believed without a heartbeat.
+    until: Timestamp,
+    expired: bool,
+    /// It is asked to end it.
+    stops: bool,
+}
+
+impl Holder<'_> {
+    /// In words for people: what happens if the worker is gone is what they want to know.
+    fn sentence(&self, now: Timestamp) -> String {
+        let (worker, when) = (self.worker_id, when::relative(self.until, now));
+        match self {
+            Self { expired: true, .. } => {
+                format!("worker {worker} is not heard of any more; another one takes it over soon")
+            }
+            Self { stops: true, .. } => format!("worker {worker} works on it, and is asked to stop"),
+            _ => format!(
+                "worker {worker} works on it; if it is heard of no more, another one takes it over {when}"
+            ),
+        }
+    }
+}
+
 /// What was read beside an objective, in the same snapshot.
 pub(in crate::http) struct Seen {
     pub(in crate::http) not_hosted: Option<Waiting>,
@@ -111,7 +138,7 @@ pub(in crate::http) fn look(
 
 /// What the objective waits for; `None`: nothing, or nobody can tell.
 pub(in crate::http) async fn of(
-    engine: &Engine,
+    call: &Call,
     row: &ObjectiveRow,
     seen: Seen,
     lacks: Option<Waiting>,
@@ -122,17 +149,23 @@ pub(in crate::http) async fn of(
         return Ok(open.then(|| view(&Waiting::Person(row.objective.objective_id.clone()))));
     }
     if let Some(work) = active {
+        let live = call.server.settings.pipeline.live();
+        let gates = || Waiting::Gates(live.and_then(|live| live.gate_at_work(&work.workorder.work_order_id)));
         if work.workorder.status == WorkorderStatus::Executed {
-            return Ok(Some(view(&not_hosted.unwrap_or(Waiting::Gates))));
+            return Ok(Some(view(&not_hosted.unwrap_or_else(gates))));
         }
         let Some(job_id) = work.workorder.work_order_id.job_id() else { return Ok(None) };
-        let Some((job, why)) = engine.explain(job_id).await? else { return Ok(None) };
+        let Some((job, why)) = call.server.engine().explain(job_id).await? else { return Ok(None) };
         // A remote executor may hold it nevertheless, but no process would judge its output.
         return Ok(Some(match (not_hosted, lacks, &why) {
             (Some(not_hosted), _, Explanation::NoWorker { .. }) => view(&not_hosted),
             (None, Some(lacks), why) if why.is_unclaimed() => view(&lacks),
             // It was executed a moment ago.
-            (_, _, Explanation::Ended(_)) => view(&Waiting::Gates),
+            (_, _, Explanation::Ended(_)) => view(&gates()),
+            (_, _, Explanation::Held { worker_id, until, expired, cancel_requested }) => {
+                let holder = Holder { worker_id, until: *until, expired: *expired, stops: *cancel_requested };
+                WaitingView { code: why.code().to_string(), why: holder.sentence(door::wall_clock()) }
+            }
             _ => WaitingView { code: why.code().to_string(), why: why.sentence(&job.brief.stream) },
         }));
     }

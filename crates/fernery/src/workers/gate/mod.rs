@@ -4,6 +4,7 @@
 //! Commands run outside any transaction while the claim is renewed; a renewal that is refused stops them, and nothing is
 //! written.
 
+mod at_work;
 mod command;
 pub(super) mod trial;
 
@@ -14,6 +15,7 @@ use super::{Context, stop_watch};
 use crate::config::Repos;
 use crate::config::duration::millis;
 use async_trait::async_trait;
+pub(crate) use at_work::AtWork;
 use command::{Program, run_gate};
 use fernery_core::artifact::{AzollaId, GateResult, Workorder, WorkorderId};
 use fernery_core::blueprint::Gate;
@@ -59,6 +61,7 @@ pub(super) struct Judge {
     private: Private,
     repos: Arc<Repos>,
     programs: Semaphore,
+    at_work: Arc<AtWork>,
 }
 
 impl Gates {
@@ -67,7 +70,8 @@ impl Gates {
         let (substrate, work) = (context.engine.substrate(), context.work.clone());
         let (probing, programs) = (context.probing.clone(), Semaphore::new(PROGRAMS_MAX));
         let (private, repos) = (context.private.clone(), context.repos.clone());
-        let judge = Judge { substrate, by, work, probing, private, repos, programs };
+        let at_work = context.at_work.clone();
+        let judge = Judge { substrate, by, work, probing, private, repos, programs, at_work };
         Self { judge: Arc::new(judge), judging: Mutex::default() }
     }
 
@@ -250,13 +254,16 @@ impl Judge {
         for gate in &gate_input.blueprint.gates {
             let evidence = match plain_evidence(gate, &gate_input.bundle, gate_input.snapshot.as_ref()) {
                 Some(evidence) => evidence,
-                None => match self.run_renewing(gate_input, trial, gate, held).await? {
-                    Some((evidence, renewed)) => {
-                        held = renewed;
-                        evidence
+                None => {
+                    let _shown = self.at_work.enter(&gate_input.workorder.workorder.work_order_id, gate);
+                    match self.run_renewing(gate_input, trial, gate, held).await? {
+                        Some((evidence, renewed)) => {
+                            held = renewed;
+                            evidence
+                        }
+                        None => return Ok(None),
                     }
-                    None => return Ok(None),
-                },
+                }
             };
             let passed = evidence.result == Some(GateResult::Pass) && evidence.trouble.is_none();
             found.push(evidence);

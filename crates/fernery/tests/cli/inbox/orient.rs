@@ -41,6 +41,13 @@ fn orient_says_what_needs_you_and_what_to_type() {
     assert_eq!(read["manifest"]["prioritized_orientation"].as_array().unwrap().len(), 5, "{read}");
     let last = server.run(["orient", "--last", "--json"]).exits(0).json();
     assert_eq!(last["manifest"]["manifest_id"], read["manifest"]["manifest_id"]);
+    // What it took to make the page is listed if somebody asks for all.
+    let runs = server.run(["run", "list"]).exits(0);
+    assert!(
+        !runs.stdout.contains("operator-continuity") && runs.stderr.contains("--all lists them too"),
+        "{runs:?}"
+    );
+    assert!(server.run(["run", "list", "--all"]).exits(0).stdout.contains("operator-continuity"));
 }
 
 #[test]

@@ -71,7 +71,8 @@ fn an_approved_task_waits_for_its_person_and_no_program_gets_it() {
     assert_eq!((status, &refused["code"]), (403, &json!("forbidden")), "{refused}");
     server.run(["done", "T-1"]).exits(0);
     assert_eq!(ticket(&server, "T-1")["objective"]["status"], "DONE");
-    let other = server.run(["ticket", "new", "--id", "T-2", "--title", "Fix the footer"]).exits(0);
+    let other =
+        server.run(["ticket", "new", "--azolla", "mec", "--id", "T-2", "--title", "Fix the footer"]).exits(0);
     assert!(other.stderr.contains("approve"), "{other:?}");
     let program = server.run(["done", "T-2"]).exits(4);
     assert!(program.stderr.contains("a program does the work of azolla mec"), "{program:?}");

@@ -14,7 +14,57 @@ fn editor(server: &Server, text: &str) -> String {
 
 fn drafts(server: &Server) -> Vec<PathBuf> {
     let all = fs::read_dir(server.dir.path().join("state/fernery/drafts")).into_iter().flatten();
-    all.map(|entry| entry.unwrap().path()).collect()
+    let all = all.map(|entry| entry.unwrap().path());
+    all.filter(|path| path.extension().is_some_and(|of| of == "md")).collect()
+}
+
+#[test]
+fn a_text_that_nobody_could_be_told_of_is_named_and_offered_again() {
+    let server = Server::start(&[]);
+    let dir = server.dir.path();
+    let new = |editor: &str, steps: &[&str]| seen(&on_terminal(dir, &["ticket", "new"], editor, steps));
+    let typed = format!("sh -c '{} \"$1\"; echo written; read _' sh", editor(&server, "# Buy milk\n"));
+    // The command dies with its editor open, and so without a word.
+    new(&typed, &["expect written", "signal SIGKILL"]);
+    let [kept] = &drafts(&server)[..] else { panic!("one draft is kept") };
+    let mut doctor = crate::program::fernery();
+    let said =
+        doctor.current_dir(dir).env("XDG_STATE_HOME", dir.join("state")).arg("doctor").output().unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains(&format!("fernery ticket new --file {}", kept.display())), "{said}");
+    // One that does not go on with it loses nothing.
+    let offer = "expect “Buy milk”";
+    let fresh = new("true", &[offer, "expect [y/N]", "send n\\n", "expect nothing was saved"]);
+    assert_eq!(drafts(&server).len(), 1, "{fresh}");
+    // While a command works on it, no other one is offered it, and doctor is quiet.
+    let inner = "sh -c 'fernery doctor > said.txt; echo looked' sh";
+    let path = format!(
+        "{}:{}",
+        std::path::Path::new(crate::program::fernery().get_program()).parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let env = [("EDITOR", inner), ("PATH", path.as_str())];
+    let steps = [offer, "expect [y/N]", "send y\\n", "expect looked", "expect it is NEW"];
+    super::on_terminal_with(dir, &["ticket", "new"], &env, &steps);
+    let said = fs::read_to_string(dir.join("said.txt")).unwrap();
+    assert!(said.contains("fernery_version") && !said.contains("was not sent"), "{said}");
+    assert!(server.run(["ticket", "list"]).exits(0).stdout.contains("Buy milk"));
+    assert_eq!(drafts(&server), Vec::<PathBuf>::new());
+    assert_eq!(fs::read_dir(dir.join("state/fernery/drafts")).unwrap().count(), 0, "nothing stays beside it");
+}
+
+#[test]
+fn without_a_chosen_editor_an_installed_one_opens() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = Server::start(&[]);
+    let bin = server.dir.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("sensible-editor"), "#!/bin/sh\necho '# From here' > \"$1\"\n").unwrap();
+    fs::set_permissions(bin.join("sensible-editor"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let env = [("PATH", path.as_str())];
+    super::on_terminal_with(server.dir.path(), &["ticket", "new"], &env, &["expect it is NEW"]);
+    assert!(server.run(["ticket", "list"]).exits(0).stdout.contains("From here"));
 }
 
 #[test]

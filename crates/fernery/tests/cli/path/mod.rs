@@ -60,12 +60,16 @@ impl Drop for Detached<'_> {
 
 /// A command on a terminal, with this editor; the steps are typed.
 fn on_terminal(folder: &Path, args: &[&str], editor: &str, steps: &[&str]) -> serde_json::Value {
+    on_terminal_with(folder, args, &[("EDITOR", editor)], steps)
+}
+
+fn on_terminal_with(folder: &Path, args: &[&str], env: &[(&str, &str)], steps: &[&str]) -> serde_json::Value {
     use std::io::Write;
     use std::process::Stdio;
     let mut command = crate::program::started_by("python3");
     command.args(["-c", include_str!("../inbox/terminal.py"), "200"]).arg(fernery().get_program()).args(args);
-    command.current_dir(folder).env("EDITOR", editor).env_remove("VISUAL").stdin(Stdio::piped());
-    command.env("XDG_STATE_HOME", folder.join("state"));
+    command.current_dir(folder).env_remove("VISUAL").env_remove("EDITOR").stdin(Stdio::piped());
+    command.env("XDG_STATE_HOME", folder.join("state")).envs(env.iter().copied());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("python3 starts");
     child.stdin.take().unwrap().write_all((steps.join("\n") + "\n").as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();

@@ -68,6 +68,24 @@ fn edits_are_noticed_and_applied_or_refused_as_a_whole(server: &Server) {
     assert!(eventually(|| descriptions(server) == ["second", "third"]), "SIGHUP does the same");
 }
 
+/// A reload reads the blueprints that the server was started with: of a new one it must not say that nothing has changed.
+#[test]
+fn a_reload_says_that_the_configuration_needs_a_restart() {
+    let dir = folder();
+    fs::write(dir.path().join("fernery.toml"), "azolla = [\"one.toml\"]\n").unwrap();
+    let server = Server::start_in(dir, &[]);
+    assert_eq!(server.run(["azolla", "reload"]).exits(0).stdout, "nothing has changed\n");
+    fs::write(server.dir.path().join("fernery.toml"), "azolla = [\"one.toml\", \"two.toml\"]\n").unwrap();
+    for args in [&["azolla", "reload"][..], &["azolla", "reload", "--dry-run"]] {
+        let told = server.run(args.iter().copied()).exits(0);
+        assert_eq!(told.stdout, "no blueprint has changed\n");
+        assert!(told.stderr.contains("fernery.toml has changed since the server started"), "{told:?}");
+        assert!(told.stderr.contains("restart the server"), "{told:?}");
+    }
+    let told = server.run(["azolla", "reload", "--json"]).exits(0).json();
+    assert!(told["changed_config"].as_str().is_some_and(|file| file.ends_with("/fernery.toml")), "{told}");
+}
+
 #[test]
 fn a_blueprint_is_reloaded_on_sqlite() {
     let server = Server::start_in(folder(), &FLAGS);

@@ -250,7 +250,7 @@ fn can(detail: &ObjectiveDetail) -> Can {
         unblock: detail.allows(Verb::Unblock),
         keep: detail.kept_run.as_ref().map(ToString::to_string),
         reopen: detail.allows(Verb::Reopen),
-        snooze: !finished && detail.view.snoozed_until.is_none(),
+        snooze: !finished && !is_cancelled(&detail.view.objective) && detail.view.snoozed_until.is_none(),
         cancel: detail.allows(Verb::Cancel),
         done: detail.allows(Verb::Done),
         wake: detail.view.snoozed_until.is_some(),
