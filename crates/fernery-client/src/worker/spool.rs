@@ -1,7 +1,7 @@
 //! Reports on disk, so that finished work survives the process that did it.
 //!
 //! A directory with a lock, numbered segments to which reports are appended, and what could not be read set aside. A
-//! report is durable when [`Spool::keep`] has returned: written and synced, the directory too where the segment is new.
+//! report is durable when [`Spool::save`] has returned: written and synced, the directory too where the segment is new.
 //! A settled report is noted without a sync: a lost note only causes a repeated report, to which the server gives the same
 //! answer. A segment without unsettled reports is emptied or deleted.
 //!

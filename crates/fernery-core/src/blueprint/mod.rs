@@ -218,7 +218,8 @@ fn is_utc(zone: &Zone) -> bool {
 pub struct Neighbours<'a> {
     /// The text of a blueprint that another extends; `mec` is built in.
     pub blueprint: &'a dyn Fn(&str) -> Option<String>,
-    /// The text of an agent's profile, or why its file cannot be read; those of [`Profile::names`] are built in.
+    /// The text of an agent's profile, or why its file cannot be read; those of [`names`](crate::Profile::names) are built
+    /// in.
     pub profile: &'a dyn Fn(&str) -> Result<Option<String>, String>,
 }
 

@@ -17,7 +17,7 @@ use fernery_client::wire::{
     ApprovalView, EditObjectiveRequest, JournalEntry, NewBlockerRequest, NewObjectiveRequest,
     ObjectiveDetail, ObjectivePage, ObjectiveView, WaitingView,
 };
-use fernery_core::artifact::{AzollaId, ObjectiveId};
+use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus};
 use fernery_core::limits;
 use fernery_core::pipeline::draft::{Draft, DraftEdit, NewBlocker};
 use fernery_core::pipeline::ground::unstartable;

@@ -6,7 +6,7 @@ use crate::http::problem::{Code, Refusal, Refused};
 use crate::http::wire::answer::{Call, Replied, Reply};
 use crate::http::wire::{cursor, json};
 use fernery_client::wire::{StatsPoint, StreamDetail, StreamList, StreamSettings, StreamStats};
-use fernery_core::job::stats::{ Histogram, StatsRange};
+use fernery_core::job::stats::{Histogram, StatsCounts, StatsRange};
 use fernery_core::{BadName, StreamName, Timestamp, limits};
 use fernery_engine::store::{StreamChange, StreamView};
 

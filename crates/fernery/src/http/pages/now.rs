@@ -8,6 +8,7 @@ pub(super) use orientation::lead;
 use super::frame::Frame;
 use super::reply::PageReply;
 use super::show::{Line, Ways, When};
+use super::suggested;
 use super::trouble::Said;
 use super::visit::{Shown, Visit, api};
 use crate::http::problem::{Code, Refusal, Refused};

@@ -23,8 +23,18 @@ const KNOWN: &[(&str, &str, usize, &str)] = &[
     ("fernery", "Readiness", 2, "what `/readyz` tried, and the polling worker of that name"),
     ("fernery", "Reply", 2, "to a caller, and what doctor was answered"),
     ("fernery", "Seen", 3, "what a step has read before it decides, private to its room"),
-    ("fernery", "Server", 4, "what requests share, one that is called, one under a bench, and one that doctor judges"),
-    ("fernery", "Show", 4, "arguments of `show`, once for each noun of the command line, and how a worker shows events"),
+    (
+        "fernery",
+        "Server",
+        4,
+        "what requests share, one that is called, one under a bench, and one that doctor judges",
+    ),
+    (
+        "fernery",
+        "Show",
+        4,
+        "arguments of `show`, once for each noun of the command line, and how a worker shows events",
+    ),
     ("fernery", "Target", 3, "of a copy, of a question, and of a call"),
     ("fernery", "Text", 2, "what a ticket says, and what is shown of it"),
     ("fernery-core", "Entry", 2, "of the journal, and of a TOML table"),
@@ -36,12 +46,27 @@ const KNOWN: &[(&str, &str, usize, &str)] = &[
     ("fernery-core", "Place", 2, "lines that a comment is on, and where in a TOML file something stands"),
     ("fernery-core", "Seen", 2, "what a decision is made from, private to its room"),
     ("fernery-core", "Violation", 2, "of a schema, and of the rules for a part of a document"),
-    ("fernery-engine", "AfterCommit", 2, "each store has its own: what to announce once a transaction is durable"),
+    (
+        "fernery-engine",
+        "AfterCommit",
+        2,
+        "each store has its own: what to announce once a transaction is durable",
+    ),
     ("fernery-engine", "Counts", 2, "of what happened to messages, and of the rows of a copy"),
-    ("fernery-engine", "Ending", 2, "the wait for a job's end, and what an attempt's end means for its workorder"),
+    (
+        "fernery-engine",
+        "Ending",
+        2,
+        "the wait for a job's end, and what an attempt's end means for its workorder",
+    ),
     ("fernery-engine", "HolderReport", 2, "each store has its own: what a holder says of an attempt's end"),
     ("fernery-engine", "Page", 3, "of rows, of messages, and of an export"),
-    ("fernery-engine", "Stop", 3, "why held work is given up, why a round of the relay ends, and the end of a copy"),
+    (
+        "fernery-engine",
+        "Stop",
+        3,
+        "why held work is given up, why a round of the relay ends, and the end of a copy",
+    ),
     ("fernery-engine", "Which", 2, "each store has its own: which leases are settled"),
     ("fernery-exec", "Order", 2, "to the sandbox's stage, and to a guard"),
 ];
@@ -74,7 +99,8 @@ fn no_two_types_of_a_crate_have_one_name() {
         }
     }
     assert!(places.len() > 500, "types are found");
-    let known: BTreeMap<_, _> = KNOWN.iter().map(|(krate, name, often, _)| ((*krate, *name), *often)).collect();
+    let known: BTreeMap<_, _> =
+        KNOWN.iter().map(|(krate, name, often, _)| ((*krate, *name), *often)).collect();
     let mut broken = Vec::new();
     for ((krate, name), at) in &places {
         if at.len() > known.get(&(krate.as_str(), name.as_str())).copied().unwrap_or(1) {
