@@ -171,8 +171,8 @@ async fn an_idle_worker_is_shown_with_what_it_asks_for(server: TestServer) {
     let looks = async {
         loop {
             let listed = server.get("/v1/pollers").await.json();
-            let waits = |it: &&Value| it["worker_id"] == "patient" && it["waiting"] == true;
-            if listed["pollers"].as_array().expect("pollers").iter().find(waits).is_some() {
+            let waits = |it: &Value| it["worker_id"] == "patient" && it["waiting"] == true;
+            if listed["pollers"].as_array().expect("pollers").iter().any(waits) {
                 break;
             }
         }
