@@ -391,19 +391,7 @@ async fn admit(visit: &mut Visit, parts: &Parts) -> Result<Option<PageReply>, Re
 
 async fn show(visit: Visit) -> PageReply {
     // A refusal is shown in the frame of the page that was asked for, with what was sent.
-    let again = Visit {
-        server: visit.server.clone(),
-        page: visit.page,
-        place: visit.place,
-        authority: visit.authority.clone(),
-        asked: visit.asked.clone(),
-        param: String::new(),
-        query: Fields::default(),
-        form: visit.form.clone(),
-        before: visit.before.clone(),
-        last_event: None,
-        signed_in: visit.signed_in.clone(),
-    };
+    let again = Visit { query: Fields::default(), ..visit.clone() };
     match (visit.page.run)(visit).await {
         Ok(reply) => reply,
         Err(refused) => trouble::page(&again, &refused),

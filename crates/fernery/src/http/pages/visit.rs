@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tracing::error;
 
 /// What a page gets.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::http) struct Visit {
     pub(super) server: Arc<Server>,
     pub(super) page: &'static Page,
