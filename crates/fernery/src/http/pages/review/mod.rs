@@ -340,7 +340,7 @@ impl Review {
 
     /// Whether the file that is shown alone has the form for a comment.
     fn has_comment_form(&self) -> bool {
-        let Some(Content::Patch(diff, ..)) = &self.content else { return false };
+        let Some(Content::Patch(_, diff)) = &self.content else { return false };
         let has_file = diff.files.iter().any(|file| file.viewed.is_some());
         self.commenting && self.can_comment() && self.partial && has_file
     }
