@@ -156,12 +156,12 @@ mod tests {
             named(&[
                 ("src/a.rs", Risk::Protected),
                 ("tool", Risk::Protected),
+                ("Makefile", Risk::Protected),
                 ("Cargo.lock", Risk::Dependencies),
                 ("tests/old.rs", Risk::TestDeleted),
-                ("Makefile", Risk::Plain),
                 ("tests/new.rs", Risk::Plain),
             ]),
-            "the gates of the run say what they rely on"
+            "the gates of the run say what they rely on; a new file that tools read unasked counts beside it"
         );
     }
 }

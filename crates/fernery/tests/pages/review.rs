@@ -275,7 +275,7 @@ async fn files_stand_in_a_tree_beside_the_patch_in_the_order_of_risk(server: Tes
                [[gates]]\nkind = \"command\"\nname = \"prices\"\nargv = [\"make\", \"prices\"]\ntimeout = \"10s\"\nprotects = [\"prices/\"]\n";
     approved_under(&server, own, "WEB-1", "Prices").await;
     let hostile = "src/deep/er/<b>&.txt";
-    let paths = ["Makefile", "src/deep/er/a.rs", hostile, "src/z.rs", "prices/list.csv"];
+    let paths = ["Jenkinsfile", "src/deep/er/a.rs", hostile, "src/z.rs", "prices/list.csv"];
     let patch: String = paths.iter().map(|path| new_file(path, ["x"].iter())).collect();
     let run = attempt(&server, "WEB-1", Made { patch: &patch, log: "", passes: true }).await;
     let work = server.get(&format!("/v1/runs/{run}")).await.json()["work_order_id"]
@@ -294,7 +294,8 @@ async fn files_stand_in_a_tree_beside_the_patch_in_the_order_of_risk(server: Tes
     let first = tree(&page);
     let said = words(&first);
     // By name, folders first; folders with one folder in them in one line.
-    let places = ["prices/ 1 file list.csv", "src/ 3 files", "deep/er/ 2 files", "a.rs", "z.rs", "Makefile"];
+    let places =
+        ["prices/ 1 file list.csv", "src/ 3 files", "deep/er/ 2 files", "a.rs", "z.rs", "Jenkinsfile"];
     let mut rest = said.as_str();
     for place in places {
         rest = rest.split_once(place).unwrap_or_else(|| panic!("{place}: {said}")).1;
