@@ -7,7 +7,7 @@ use super::failure::{Failure, Outcome};
 use super::input;
 use super::screen::{Cell, Screen, json_inert};
 use super::server::env_text;
-use super::ticket::editor::{self, Kept};
+use super::ticket::editor::{self, KeptDraft};
 use crate::block_on::block_on;
 use crate::doctor::{self, Caller, Finding, Level};
 use crate::serve::data_dir::URL_FILE;
@@ -65,7 +65,7 @@ pub(super) fn run(doctor: Doctor, global: &Global, screen: Screen) -> Outcome {
 }
 
 /// A text that was typed into an editor and was not sent.
-fn unsent(kept: &Kept) -> Finding {
+fn unsent(kept: &KeptDraft) -> Finding {
     let file = kept.path.display().to_string();
     let remedy = format!("to send it: {} {}; or delete it", kept.go_on, input::shell_word(&file));
     Finding::warning("drafts", format!("a text that was not sent: {file}"), remedy)

@@ -55,7 +55,7 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
     let (_, settings) = in_force(global, up.flags)?;
     warn_of_unknown_env();
     if !up.detached
-        && let Some(already) = detach::already(&settings)?
+        && let Some(already) = detach::already(&settings, up.detach)?
     {
         return Err(already);
     }

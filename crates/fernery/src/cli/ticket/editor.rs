@@ -106,7 +106,7 @@ fn offered(form: &str, go_on: &str) -> Outcome<Option<Draft>> {
 }
 
 /// A text that was not sent, and that no command works on.
-pub(in crate::cli) struct Kept {
+pub(in crate::cli) struct KeptDraft {
     pub(in crate::cli) path: PathBuf,
     /// The command that takes it, without the name of its file.
     pub(in crate::cli) go_on: String,
@@ -114,7 +114,7 @@ pub(in crate::cli) struct Kept {
 }
 
 /// All of them, the newest first. In a folder that all users share, only one's own.
-pub(in crate::cli) fn kept() -> Vec<Kept> {
+pub(in crate::cli) fn kept() -> Vec<KeptDraft> {
     let own = rustix::process::geteuid().as_raw();
     let kept = |entry: io::Result<DirEntry>| {
         let path = entry.ok()?.path();
@@ -123,9 +123,9 @@ pub(in crate::cli) fn kept() -> Vec<Kept> {
         let since = meta.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         let written_at = Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?);
         let in_hand = File::open(path.with_extension(LOCK)).is_ok_and(|lock| !locks(&lock));
-        (!in_hand).then(|| Kept { go_on: format!("fernery {words} --file"), path, written_at })
+        (!in_hand).then(|| KeptDraft { go_on: format!("fernery {words} --file"), path, written_at })
     };
-    let mut all: Vec<Kept> = fs::read_dir(folder()).into_iter().flatten().filter_map(kept).collect();
+    let mut all: Vec<KeptDraft> = fs::read_dir(folder()).into_iter().flatten().filter_map(kept).collect();
     all.sort_by_key(|kept| std::cmp::Reverse(kept.written_at));
     all
 }

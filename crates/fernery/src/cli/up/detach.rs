@@ -53,14 +53,16 @@ pub(super) fn run(settings: &Settings, screen: Screen) -> Outcome {
     screen.say(&plain(&format!("listening on {url} (process {pid}, log {log}); to stop it: fernery down")))
 }
 
-/// The refusal if a server runs on this data directory. On PostgreSQL several may.
-pub(super) fn already(settings: &Settings) -> Outcome<Option<Failure>> {
+/// The refusal if a server runs on this data directory, or also if one is starting. On PostgreSQL several may.
+pub(super) fn already(settings: &Settings, or_starts: bool) -> Outcome<Option<Failure>> {
     let (data, is_shared) = (&settings.data, !matches!(settings.database, Database::Sqlite(_)));
     let held = running::process(data).map_err(|error| Failure::failed("start", error.to_string()))?;
     let Some(server) = held.filter(|_| !is_shared) else { return Ok(None) };
     let pid = server.pid.as_raw_pid();
     let at = match read_line(&data.join(URL_FILE))? {
         Some(url) => format!("at {url}"),
+        // It may never come to serve: whoever stays to see that waits for the database.
+        None if !or_starts => return Ok(None),
         None => "and is starting".to_string(),
     };
     let told = format!("a server runs on {} already, {at} (process {pid})", data.display());

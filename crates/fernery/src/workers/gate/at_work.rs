@@ -14,9 +14,9 @@ impl AtWork {
     }
 
     /// It is shown until this is dropped, however the gate ends.
-    pub(super) fn enter(&self, id: &WorkorderId, gate: &Gate) -> Shown<'_> {
+    pub(super) fn enter(&self, id: &WorkorderId, gate: &Gate) -> GateAtWork<'_> {
         self.all().insert(id.clone(), gate.name().to_string());
-        Shown { at_work: self, id: id.clone() }
+        GateAtWork { at_work: self, id: id.clone() }
     }
 
     /// The gate that is at work on it.
@@ -25,12 +25,12 @@ impl AtWork {
     }
 }
 
-pub(super) struct Shown<'a> {
+pub(super) struct GateAtWork<'a> {
     at_work: &'a AtWork,
     id: WorkorderId,
 }
 
-impl Drop for Shown<'_> {
+impl Drop for GateAtWork<'_> {
     fn drop(&mut self) {
         self.at_work.all().remove(&self.id);
     }

@@ -76,7 +76,7 @@ fn suggestions_about_repositories_lead_to_an_approval_that_is_not_refused() {
     carry_out(&server, &approve, &["--yes"]);
     assert_ne!(status(&server, "T-1"), "NEW");
     let without = Server::start(&[]);
-    let title = new(&without, "T-1", &[]);
+    let title = new(&without, "T-1", &["--azolla", "mec"]);
     let command = suggested(&without, &title);
     assert_eq!(command, "fernery ticket cancel T-1");
     carry_out(&without, &command, &[]);
