@@ -64,8 +64,8 @@ pub use sign_ins::{BrowserSession, NewSignIn, SignIns};
 pub use stats::{Stats, StatsBatch, StreamHistory, UnwrittenStats};
 pub use tokens::{TokenRow, Tokens};
 pub use view::{
-    AttemptView, Cursor, Holder, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamChange, StreamCounts,
-    StreamLimits, StreamView, StreamsOpened,
+    AttemptView, Cursor, Holder, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Page, StreamChange,
+    StreamCounts, StreamLimits, StreamView, StreamsOpened,
 };
 
 /// What every store is told when it is opened.

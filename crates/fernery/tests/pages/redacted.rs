@@ -3,7 +3,8 @@
 use crate::browser::{Browser, Site, signed_in, words};
 use crate::server::TestServer;
 use fernery::http::pages::{PAGES, Sees};
-use fernery::http::routes::{ROUTES, Who};
+use fernery::http::route::{Route, Who};
+use fernery::http::routes::ROUTES;
 use fernery_client::wire::Role;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -114,7 +115,7 @@ async fn showing(
 ) -> BTreeSet<String> {
     let mut shows = BTreeSet::new();
     // What an operator may do beside reading would change the jobs.
-    let read = |route: &&fernery::http::routes::Route| match route.method {
+    let read = |route: &&Route| match route.method {
         http::Method::GET => route.who.allows(role) || matches!(route.who, Who::Open | Who::Metrics),
         _ => role == Role::Viewer && route.who.allows(role),
     };

@@ -77,8 +77,7 @@ mod tests {
     #[test]
     fn a_patch_that_conflicts_or_did_not_land_says_so_with_the_command_that_helps() {
         let page = |confirmed, fit, why: &str| {
-            let patch =
-                PatchState { state: LandingState::Open, fit, why: Some(why.into()), waiting: None };
+            let patch = PatchState { state: LandingState::Open, fit, why: Some(why.into()), waiting: None };
             let done = objective("T-1", ObjectiveStatus::Done);
             let patches = [(done.objective_id.clone(), Unlanded { patch, confirmed })].into();
             let item =

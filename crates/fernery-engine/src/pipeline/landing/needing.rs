@@ -19,8 +19,7 @@ pub fn stopped(
         // A finished ticket has no open blockers.
         let of = objective_row(row, Vec::new())?;
         let why = row.maybe_text("why")?.map(str::to_string);
-        let patch =
-            PatchState { state: row.word("state")?, fit: row.maybe_word("fit")?, why, waiting: None };
+        let patch = PatchState { state: row.word("state")?, fit: row.maybe_word("fit")?, why, waiting: None };
         let confirmed = !of.unconfirmed;
         Ok((of, Unlanded { patch, confirmed }))
     });

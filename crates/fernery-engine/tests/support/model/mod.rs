@@ -16,10 +16,10 @@ use fernery_engine::error::StoreResult;
 use fernery_engine::signals::Signals;
 use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadGroups,
-    DeadLetter, Enqueue, Enqueued, Failure, Holder, IdsFound, IdsLike, JobBrief, JobFilter, JobView, Retention,
+    DeadLetter, Enqueue, Enqueued, Failure, Holder, IdsFound, IdsLike, JobBrief, JobFilter, JobView,
     LivingProcess, Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report,
-    RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamChange, StreamCounts, StreamView, Streams,
-    TokenRow, Tokens, Transactions,
+    Retention, RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamChange, StreamCounts, StreamView,
+    Streams, TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};

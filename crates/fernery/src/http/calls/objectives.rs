@@ -183,13 +183,8 @@ pub async fn read(call: Call) -> Replied {
         let merges = if whole { landings::foreseen(sql, &row, kept.as_ref())? } else { None };
         Ok(Some((row, in_force, (seen, until), (chain, acts), (landing, state, (kept, confirms), merges))))
     });
-    let (
-        row,
-        in_force,
-        (seen, snoozed_until),
-        (chain, acts),
-        (landing, mut state, (kept, confirms), merges),
-    ) = found.await?.ok_or_else(unknown(&call, "ticket"))?;
+    let (row, in_force, (seen, snoozed_until), (chain, acts), (landing, mut state, (kept, confirms), merges)) =
+        found.await?.ok_or_else(unknown(&call, "ticket"))?;
     let lacks = Manning::new(&call, in_force.clone()).lacks(&row.objective).await?;
     let unmanned = seen.not_hosted.as_ref().or(lacks.as_ref()).map(waiting::view);
     let waiting = waiting::of(&call, &row, seen, lacks).await?;

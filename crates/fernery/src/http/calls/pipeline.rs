@@ -96,13 +96,6 @@ impl PipelineView {
         self.passes.as_ref().map_or_else(Vec::new, |passes| passes(azolla))
     }
 
-    /// Of these gates of a workorder the one whose program wrote last, if it runs or ran in this process.
-    pub fn gate_at_work<'g>(&self, id: &WorkorderId, gates: impl Iterator<Item = &'g str>) -> Option<String> {
-        let written = |gate: &str| self.log_file(id, Some(gate))?.metadata().ok()?.modified().ok();
-        let last = gates.filter_map(|gate| Some((written(gate)?, gate))).max_by_key(|(at, _)| *at);
-        last.map(|(_, gate)| gate.to_string())
-    }
-
     /// Where the log of a workorder's executor or of one of its gates is, if there is one; `None` where no worker runs.
     pub fn log_file(&self, id: &WorkorderId, gate: Option<&str>) -> Option<PathBuf> {
         self.logs.as_ref().map(|logs| logs(id, gate))

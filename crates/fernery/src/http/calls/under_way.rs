@@ -4,7 +4,7 @@ use crate::http::problem::Refused;
 use crate::http::wire::answer::Call;
 use fernery_client::wire::WorkView;
 use fernery_core::artifact::{AzollaId, ObjectiveId, ObjectiveStatus, WorkorderStatus};
-use fernery_core::blueprint::{Blueprint, ExecutorKind, Gate};
+use fernery_core::blueprint::{Blueprint, ExecutorKind};
 use fernery_core::{JobId, Progress};
 use fernery_engine::pipeline::azollas::Registered;
 use fernery_engine::pipeline::objectives::ObjectiveRow;
@@ -68,12 +68,8 @@ fn shown(
     let this_attempt = holder.map_or(0, |holder| now.since(holder.started_at).as_millis());
     let used_ms = work.spent_ms.saturating_add(u64::try_from(this_attempt).unwrap_or(u64::MAX));
     let executor = blueprint.and_then(|of| of.executor_of(&workorder.diazotroph_type));
-    let commands = blueprint.iter().flat_map(|of| &of.gates).filter_map(|gate| match gate {
-        Gate::Command { name, .. } => Some(name.as_str()),
-        _ => None,
-    });
-    let gate =
-        judging.then(|| call.server.settings.pipeline.gate_at_work(&workorder.work_order_id, commands));
+    let live = call.server.settings.pipeline.live().filter(|_| judging);
+    let gate = live.and_then(|live| live.gate_at_work(&workorder.work_order_id));
     WorkView {
         work_order_id: workorder.work_order_id.clone(),
         budget_ms: workorder.budget_ms,
@@ -81,7 +77,7 @@ fn shown(
         worker_id: holder.map(|holder| holder.worker_id.clone()),
         started_at: holder.map(|holder| holder.started_at),
         judging,
-        gate: gate.flatten(),
+        gate,
         own_progress: executor.is_none_or(|executor| executor.kind == ExecutorKind::Remote),
         envelope: blueprint.map_or_else(|| json!({}), |of| json!(of.envelope)),
     }
