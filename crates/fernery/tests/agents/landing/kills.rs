@@ -168,7 +168,7 @@ fn killed_while_it_keeps_a_run(step: &str, flags: &[&str]) {
     assert_eq!(decisions(&landed), ["APPROVE", "REOPEN", "CONFIRM", "MERGE"], "killed at {step}");
     assert_eq!(landed["landing"]["run_id"], run.as_str(), "killed at {step}");
     assert_eq!(git(&yard.repo(), &["show", "main:new.txt"]), "new", "killed at {step}");
-    assert_eq!((journalled(&yard, "confirmed"), journalled(&yard, "landed")), (1, 1), "killed at {step}");
+    assert_eq!((journalled(&yard, "confirm"), journalled(&yard, "landed")), (1, 1), "killed at {step}");
 }
 
 #[test]
