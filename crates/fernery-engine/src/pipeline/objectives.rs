@@ -292,14 +292,15 @@ pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Cr
         .iter()
         .map(|b| json!({"blocker_id": b.blocker_id, "kind": b.kind, "description": b.description}))
         .collect();
-    let others = match load(sql, id)? {
-        None => {
-            if let Some(wrong) = hosts::wrong_repository(sql, &registered.blueprint, &objective.metadata)? {
-                return Ok(Err(Refusal::Unfit(vec![wrong])));
-            }
-            accepted!(after::check(sql, id, after, blockers.len())?)
+    // What others may have changed since is asked only of a new one: a repeated call must be answered as the first was.
+    let names_others = !after.is_empty() || objective.metadata.contains_key("repo_ref");
+    let others = if names_others && load(sql, id)?.is_none() {
+        if let Some(wrong) = hosts::wrong_repository(sql, &registered.blueprint, &objective.metadata)? {
+            return Ok(Err(Refusal::Unfit(vec![wrong])));
         }
-        Some(_) => Vec::new(),
+        accepted!(after::check(sql, id, after, blockers.len())?)
+    } else {
+        Vec::new()
     };
     if insert(sql, &objective)? {
         let digest = shown(&objective, &registered.blueprint).digest;

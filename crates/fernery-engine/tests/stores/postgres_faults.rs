@@ -367,9 +367,8 @@ async fn a_migration_takes_as_long_as_it_takes() {
         CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE VIEW') EXECUTE FUNCTION slow()";
     client.batch_execute(slow).await.expect("a slow step");
     let url = database.url();
-    let starts = [url.clone(), url].map(|url| {
-        tokio::spawn(async move { open_store(&url, &StoreSettings::default()).await.0 })
-    });
+    let starts = [url.clone(), url]
+        .map(|url| tokio::spawn(async move { open_store(&url, &StoreSettings::default()).await.0 }));
     for start in starts {
         let store = start.await.expect("a process that migrates, and one that waits for it");
         enqueue(&*store, job_on("s")).await;
