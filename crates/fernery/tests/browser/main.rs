@@ -20,6 +20,7 @@ mod worked;
 mod yard;
 
 mod access;
+mod bulk;
 mod chromium;
 mod dead;
 mod hostile;

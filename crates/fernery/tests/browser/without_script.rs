@@ -122,6 +122,14 @@ async fn every_form_works() {
     browser.press("Purge …").await;
     browser.click("input[name=sure]").await;
     browser.press("Purge").await;
+    browser.reads("h1", "Purge all DEAD jobs").await;
+    let act = browser.path().await;
+    while server.get(&format!("/v1{act}")).await.json()["state"] == "RUNNING" {
+        tokio::task::yield_now().await;
+    }
+    go(&act).await;
+    browser.reads("#act", "DONE").await;
+    go("/dead").await;
     browser.reads("#dead", "No job is dead").await;
 
     let job = server.enqueue("mail").await;
@@ -159,7 +167,7 @@ async fn every_form_works() {
         "/ticket/{id}/done",
         "/ticket/{id}/cancel",
         "/dead/redrive",
-        "/dead/purge",
+        "/bulk",
         "/approve/{id}",
         "/review/{id}/confirm",
         "/review/{id}/merge",

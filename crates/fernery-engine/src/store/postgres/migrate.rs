@@ -27,6 +27,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0017_outcomes.sql"),
     include_str!("migrations/0018_stream_stats.sql"),
     include_str!("migrations/0019_review.sql"),
+    include_str!("migrations/0020_bulk.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

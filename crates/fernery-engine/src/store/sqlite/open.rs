@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0013_outcomes.sql"),
     include_str!("migrations/0014_stream_stats.sql"),
     include_str!("migrations/0015_review.sql"),
+    include_str!("migrations/0016_bulk.sql"),
 ];
 
 /// How the writing connection is set up.

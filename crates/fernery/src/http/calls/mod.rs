@@ -4,6 +4,7 @@ mod acting;
 pub mod batch;
 mod beats;
 pub mod blockers;
+pub mod bulk;
 pub mod candidates;
 pub mod captures;
 pub mod contract;
