@@ -226,8 +226,13 @@ pub trait Read: Send + Sync {
         after: Option<Cursor>,
         limit: usize,
     ) -> StoreResult<Page<DeadLetter>>;
-    /// Up to `limit` groups of dead jobs, of so many newest deaths.
-    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups>;
+    /// Up to `limit` groups of dead jobs, of so many newest deaths: of all, or of one stream.
+    async fn dead_groups(
+        &self,
+        stream: Option<StreamName>,
+        newest: usize,
+        limit: usize,
+    ) -> StoreResult<DeadGroups>;
     /// Up to `limit` leases, oldest job first, after the one that is given.
     async fn leases(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>>;
     /// When the next scheduled job is due.

@@ -255,7 +255,8 @@ pub static ROUTES: &[Route] = routes![
             ("before", "Only jobs that died before this time.", parameters::instant), LIMIT, CURSOR],
         errors: &[Code::BadCursor];
     GET "/v1/dlq/groups", READERS, "Group the newest 2000 DEAD jobs by stream and error code.",
-        BodyRule::None, [200 of::<wire::DeadLetterGroups>], dlq::groups;
+        BodyRule::None, [200 of::<wire::DeadLetterGroups>], dlq::groups,
+        query: &[("stream", "Only from this stream.", parameters::stream_name)];
     POST "/v1/dlq/redrive", OPERATOR, "Retry the matching DEAD jobs from the beginning.",
         BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive,
         errors: &[Code::Conflict];

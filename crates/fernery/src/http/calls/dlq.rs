@@ -38,7 +38,8 @@ pub async fn list(call: Call) -> Replied {
 
 /// `GET /v1/dlq/groups`
 pub async fn groups(call: Call) -> Replied {
-    let found = call.server.engine().store().dead_groups(GROUPED_MAX, GROUPS_MAX).await?;
+    let stream = call.query.parsed("stream")?;
+    let found = call.server.engine().store().dead_groups(stream, GROUPED_MAX, GROUPS_MAX).await?;
     let more = found.looked_at == GROUPED_MAX as u64 || found.groups.len() == GROUPS_MAX;
     let groups = found.groups.into_iter().map(|group| DeadLetterGroup {
         count: group.jobs,

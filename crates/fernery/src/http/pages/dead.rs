@@ -71,11 +71,11 @@ pub(super) async fn show(visit: Visit) -> Shown {
         return of_group(visit).await;
     }
     let stream = visit.query.filled("stream").unwrap_or_default().to_string();
-    let found: DeadLetterGroups = visit.get("/v1/dlq/groups", &[]).await?;
-    let meant = |group: &DeadLetterGroup| stream.is_empty() || group.newest.stream.as_str() == stream;
+    let asked: Vec<_> = (!stream.is_empty()).then_some(("stream", stream.as_str())).into_iter().collect();
+    let found: DeadLetterGroups = visit.get("/v1/dlq/groups", &asked).await?;
     let dead = Dead {
         frame: visit.frame("Dead letters"),
-        groups: found.groups.into_iter().filter(meant).map(group).collect(),
+        groups: found.groups.into_iter().map(group).collect(),
         looked_at: found.looked_at,
         more: found.more,
         stream,

@@ -1,10 +1,21 @@
--- Dead jobs by stream and error code, of the ?1 newest deaths: the cost is the same however many are dead. The group with the
+-- Dead jobs by stream and error code, of the ?1 newest deaths, of one stream if ?3 names it: the cost is the same however many are dead. The group with the
 -- newest death first; each with its newest job and the error of that.
 WITH newest AS (
-    SELECT job_id, stream, buried_at, reason, code
-    FROM dead_letters
-    ORDER BY buried_at DESC, job_id DESC
-    LIMIT ?1
+    SELECT * FROM (
+        SELECT job_id, stream, buried_at, reason, code
+        FROM dead_letters
+        WHERE ?3 IS NULL
+        ORDER BY buried_at DESC, job_id DESC
+        LIMIT ?1
+    ) of_all
+    UNION ALL
+    SELECT * FROM (
+        SELECT job_id, stream, buried_at, reason, code
+        FROM dead_letters
+        WHERE stream = ?3
+        ORDER BY buried_at DESC, job_id DESC
+        LIMIT ?1
+    ) of_stream
 ), ranked AS (
     SELECT job_id, stream, buried_at, reason, code,
            count(*) OVER (PARTITION BY stream, code) AS jobs,
