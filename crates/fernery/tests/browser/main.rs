@@ -20,7 +20,6 @@ mod worked;
 mod yard;
 
 mod access;
-mod bulk;
 mod chromium;
 mod dead;
 mod hostile;
