@@ -10,10 +10,11 @@ mod tls;
 pub use error::ClientError;
 
 use crate::wire::{
-    BatchResponse, CancelRequest, CancelResponse, ClaimManyRequest, ClaimManyResponse, DeadLetterPage,
-    DeadLetterRequest, DeadLetterResponse, EnqueueManyResponse, EnqueueRequest, EnqueuedJob, ExplainResponse,
-    Health, ItemAnswer, JobDetail, JobPage, NewTokenRequest, NewTokenResponse, Problem, ProcessList,
-    RetryResponse, StreamDetail, StreamList, StreamSettings, TokenInfo, TokenList, WhoAmI,
+    BatchResponse, BulkCount, BulkPage, BulkRequest, BulkView, CancelRequest, CancelResponse,
+    ClaimManyRequest, ClaimManyResponse, DeadLetterPage, DeadLetterRequest, DeadLetterResponse,
+    EnqueueManyResponse, EnqueueRequest, EnqueuedJob, ExplainResponse, Health, ItemAnswer, JobDetail,
+    JobPage, NewTokenRequest, NewTokenResponse, Problem, ProcessList, RetryResponse, StreamDetail,
+    StreamList, StreamSettings, TokenInfo, TokenList, WhoAmI,
 };
 use bytes::Bytes;
 use fernery_core::{JobId, StreamName, limits, percent};
@@ -361,6 +362,31 @@ impl Client {
     /// Deletes dead jobs.
     pub async fn purge(&self, which: &DeadLetterRequest) -> Result<Reply<DeadLetterResponse>, ClientError> {
         self.post("/v1/dlq/purge", which, ANSWER_WITHIN).await
+    }
+
+    /// Counts the jobs that an act on all that match would reach.
+    pub async fn count_bulk(&self, asked: &BulkRequest) -> Result<Reply<BulkCount>, ClientError> {
+        self.post("/v1/bulk", &BulkRequest { dry_run: true, ..asked.clone() }, Duration::ZERO).await
+    }
+
+    /// Asks for an act on all jobs that match.
+    pub async fn start_bulk(&self, asked: &BulkRequest) -> Result<Reply<BulkView>, ClientError> {
+        self.post("/v1/bulk", &BulkRequest { dry_run: false, ..asked.clone() }, Duration::ZERO).await
+    }
+
+    /// A page of bulk acts.
+    pub async fn bulk_acts(&self, query: &Query) -> Result<Reply<BulkPage>, ClientError> {
+        self.get("/v1/bulk", query, Duration::ZERO).await
+    }
+
+    /// One bulk act.
+    pub async fn bulk_act(&self, id: &str) -> Result<Reply<BulkView>, ClientError> {
+        self.get(&format!("/v1/bulk/{}", percent::encode(id)), &Query::new(), Duration::ZERO).await
+    }
+
+    /// Stops a bulk act.
+    pub async fn stop_bulk(&self, id: &str) -> Result<Reply<BulkView>, ClientError> {
+        self.act(format!("/v1/bulk/{}/stop", percent::encode(id))).await
     }
 
     /// The streams, in one answer, up to the number that the server allows. A server may have more from a time before this

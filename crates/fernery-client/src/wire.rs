@@ -9,6 +9,7 @@
 mod acts;
 mod azollas;
 mod batch;
+mod bulk;
 mod contract;
 mod import;
 mod inbox;
@@ -24,6 +25,7 @@ mod sign_ins;
 pub use acts::*;
 pub use azollas::*;
 pub use batch::*;
+pub use bulk::*;
 pub use contract::*;
 pub use import::*;
 pub use inbox::*;

@@ -67,6 +67,12 @@ words!(
         CommentEdited = "edited_comment",
         /// A reviewer took a comment of theirs back.
         CommentDeleted = "deleted_comment",
+        /// An operator asked for an act on all jobs that match.
+        BulkStarted = "bulk_started",
+        /// A bulk act has reached every job that was meant.
+        BulkEnded = "bulk_ended",
+        /// An operator stopped a bulk act.
+        BulkStopped = "bulk_stopped",
     }
 );
 
@@ -128,7 +134,7 @@ mod tests {
         let stored = "created edited approve confirm reopen answer merge landed not_landed after_cancelled blocked unblocked cancelled approval_lapsed \
                       event_processed judged promoted edited_candidate discarded merged captures_released \
                       blueprint_in_force imported restored snoozed recurrence_stopped comment edited_comment \
-                      deleted_comment";
+                      deleted_comment bulk_started bulk_ended bulk_stopped";
         assert_eq!(words.join(" "), stored);
     }
 

@@ -103,6 +103,15 @@ pub const FORGET_BATCH: usize = 1_000;
 /// Dead jobs redriven or purged by one transaction.
 pub const DLQ_BATCH: usize = 1_000;
 
+/// Jobs that one step of a bulk act is done to, in one transaction: on SQLite every claim waits behind it.
+pub const BULK_BATCH: usize = 200;
+/// Jobs that one step of a bulk act looks at.
+pub const BULK_LOOKED_AT: usize = 1_000;
+/// Ended jobs that are looked at to count those that a bulk act would reach.
+pub const BULK_COUNTED_MAX: usize = 10_000;
+/// Bulk acts under way at once.
+pub const BULK_RUNNING_MAX: i64 = 20;
+
 /// Characters of an artifact's id.
 pub const ARTIFACT_ID_CHARS_MAX: usize = 64;
 /// Ids of one kind that are looked at for the beginning and the end of an id that a person chose.

@@ -5,6 +5,7 @@
 
 mod bench;
 mod block_on;
+mod bulk_words;
 mod candidate_words;
 pub mod cli;
 pub mod command_worker;

@@ -2,6 +2,7 @@
 
 use fernery_core::artifact::BlockerKind;
 use fernery_core::blueprint::MergeAs;
+use fernery_core::job::bulk;
 use fernery_core::job::stats::StatsRange;
 use fernery_core::pipeline::landing::{Fit, LandingState};
 use fernery_core::{AttemptOutcome, JobStatus, inbox, limits};
@@ -51,6 +52,9 @@ text_schema!(
         }
     },
     Worker = { "type": "string", "minLength": 1, "maxLength": limits::WORKER_ID_CHARS_MAX },
+    BulkVerb = { "type": "string", "enum": bulk::BulkVerb::ALL },
+    BulkState = { "type": "string", "enum": bulk::BulkState::ALL },
+    Counted = { "type": "string", "enum": bulk::Counted::ALL },
     Status = { "type": "string", "enum": JobStatus::ALL },
     DiffSide = { "type": "string", "enum": fernery_core::review::Side::ALL },
     Outcome = { "type": "string", "enum": AttemptOutcome::ALL },

@@ -392,6 +392,9 @@ fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
         | Act::Commented
         | Act::CommentEdited
         | Act::CommentDeleted
+        | Act::BulkStarted
+        | Act::BulkEnded
+        | Act::BulkStopped
         | Act::BlueprintInForce => return None,
     })
 }

@@ -6,8 +6,10 @@
 //! * [`report`]: what to answer to a worker that reports an end
 //! * [`retry`]: how long to wait before the next try
 //! * [`progress`]: how far a job is, as a percentage
+//! * [`bulk`]: one act on all jobs that match
 //! * [`stats`]: what happened in a stream within a span of time, as figures that add up
 
+pub mod bulk;
 pub mod lease;
 pub mod progress;
 pub mod report;

@@ -4,6 +4,8 @@ use super::{BACKSTOP, Engine, EngineSettings};
 use crate::clock_step;
 use crate::door;
 use crate::error::StoreResult;
+use crate::pipeline::Stage;
+use crate::pipeline::bulk::{self, BulkStep};
 use crate::store::{Pass, Retention};
 use fernery_core::limits;
 use std::future::Future;
@@ -16,6 +18,8 @@ use tracing::{debug, info, warn};
 const BACKSTOP_NUDGES: usize = 256;
 /// The least time between two passes of the reaper: the clock that decides may be behind what this process makes of it.
 const REAP_PAUSE: Duration = Duration::from_millis(10);
+/// How long a bulk act may wait that another process was asked for, and left behind when it ended.
+const BULK_LOOK: Duration = Duration::from_secs(5);
 /// How often stream statistics are written: what a process that is killed loses of them.
 const STATS_EVERY: Duration = Duration::from_secs(5);
 
@@ -29,6 +33,7 @@ impl Engine {
             self.supervised("tidy", Self::tidy),
             self.supervised("inbox", Self::intake),
             self.supervised("stats", Self::stats),
+            self.supervised("bulk", Self::bulk),
         ]
     }
 
@@ -205,6 +210,35 @@ impl Engine {
             self.store().add_stats(batch).await?;
             *written = None;
         }
+    }
+
+    async fn bulk(self) {
+        loop {
+            let began = Instant::now();
+            match self.bulk_step().await {
+                // Claims go first: bulk acts take at most half of the writer's time.
+                Ok(Some(_)) => sleep(began.elapsed()).await,
+                Ok(None) => {
+                    let wait = self.inner.settings.store.chance.jittered(BULK_LOOK);
+                    let asked_for = &self.inner.signals.stages[Stage::Bulk as usize];
+                    let _ = tokio::time::timeout(wait, asked_for.notified()).await;
+                }
+                Err(error) => {
+                    warn!(%error, "a step of a bulk act failed; will retry");
+                    sleep(self.inner.settings.store.chance.jittered(BACKSTOP)).await;
+                }
+            }
+        }
+    }
+
+    /// Takes the next step of a bulk act, if one is under way.
+    pub async fn bulk_step(&self) -> StoreResult<Option<BulkStep>> {
+        if !bulk::is_under_way(self.store()).await? {
+            return Ok(None);
+        }
+        let step = self.store().bulk_step().await?;
+        door::failpoint("bulk-step-durable");
+        Ok(step)
     }
 
     async fn until_short<F>(&self, what: &'static str, mut pass: impl FnMut() -> F) -> Ran

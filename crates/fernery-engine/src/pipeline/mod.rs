@@ -29,6 +29,7 @@
 //! | `fires` | up to when a schedule was looked at | `manifests` | raised |
 //! | `deadlines` | since when an objective's urgency counts | `deadlines` | with the objective; told once |
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
+//! | `bulk_acts` | an act on all jobs that match, and how far it is | `bulk` | with every step, until it has ended |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
 #![allow(
@@ -51,6 +52,7 @@ pub mod after;
 pub mod answering;
 pub mod azollas;
 pub mod blockers;
+pub mod bulk;
 pub mod claims;
 pub mod comments;
 pub mod decisions;
@@ -117,10 +119,12 @@ pub enum Stage {
     Notices,
     /// A patch may land.
     Landing,
+    /// A bulk act was asked for.
+    Bulk,
 }
 
 impl Stage {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Readiness,
         Self::Scheduler,
         Self::Canceller,
@@ -131,6 +135,7 @@ impl Stage {
         Self::Manifest,
         Self::Notices,
         Self::Landing,
+        Self::Bulk,
     ];
     /// The workers that are woken when the tracks of a standing objective are free.
     pub(super) const TRACKS: [Self; 3] = [Self::Captures, Self::Triage, Self::Manifest];

@@ -1,11 +1,13 @@
 //! One set of statements for both databases.
 //!
 //! The pipeline writes a few rows a second where the job engine writes thousands, so here one text serves both: parameters
-//! are `$1`, `$2`, …; flags are booleans; `FOR UPDATE` is at the end of a line and is left out where there is one writer. Both
+//! are `$1`, `$2`, …; flags are booleans; `FOR UPDATE` is at the end of a line, perhaps with `SKIP LOCKED`, and is left out where there is one writer. Both
 //! databases then mean the same by a statement, because it is the same statement (invariant 18).
 
+use super::bulk::{BulkActed, Walked};
 use crate::error::{StoreError, StoreResult};
 use crate::store::NewJob;
+use fernery_core::job::bulk::{BulkFilter, BulkVerb, Walk};
 use fernery_core::pipeline::membrane::Parts;
 use fernery_core::{JobId, Timestamp};
 use std::fmt;
@@ -207,6 +209,14 @@ pub trait Sql {
     /// Hands in the output of a workorder whose job waits: claim and completion in one, with bundle and EXECUTED. `false`: its
     /// job does not wait.
     fn hand_in(&mut self, job_id: JobId, by: &str, output: &Parts) -> StoreResult<bool>;
+    /// The next jobs that the walk of a bulk act comes by, at most so many; fewer: it has come to its end. They need not be meant.
+    fn walk(&mut self, _: &BulkFilter, _: &Walk, _: usize) -> StoreResult<Vec<Walked>> {
+        Err(StoreError::Refused("there are no jobs to walk over here".into()))
+    }
+    /// Does to these jobs what an operator asked for, as far as they still stand as it was meant.
+    fn act_on(&mut self, _: BulkVerb, _: &BulkFilter, _: &[JobId]) -> StoreResult<BulkActed> {
+        Err(StoreError::Refused("a reader does not write".into()))
+    }
     /// Wakes these workers after the commit.
     fn wakes(&mut self, stage: super::Stage);
 

@@ -33,6 +33,7 @@
 
 use crate::clock_step::Doubt;
 use crate::error::{StoreError, StoreResult};
+use crate::pipeline::bulk::BulkStep;
 use crate::pipeline::{Row, Work};
 use async_trait::async_trait;
 use fernery_core::artifact::ClaimRecord;
@@ -201,6 +202,10 @@ pub trait Operate: Send + Sync {
     async fn redrive(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass>;
     /// Deletes up to `limit` dead jobs with their history.
     async fn purge(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass>;
+    /// Takes the next step of the bulk act that has waited longest, as [`step`](crate::pipeline::bulk::step) has it.
+    async fn bulk_step(&self) -> StoreResult<Option<BulkStep>> {
+        Err(StoreError::Refused("this store has no pipeline".into()))
+    }
 }
 
 /// What can be read of jobs. Each call is one snapshot.
@@ -228,8 +233,13 @@ pub trait Read: Send + Sync {
         after: Option<Cursor>,
         limit: usize,
     ) -> StoreResult<Page<DeadLetter>>;
-    /// Up to `limit` groups of dead jobs, of so many newest deaths.
-    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups>;
+    /// Up to `limit` groups of dead jobs, of so many newest deaths: of all, or of one stream.
+    async fn dead_groups(
+        &self,
+        stream: Option<StreamName>,
+        newest: usize,
+        limit: usize,
+    ) -> StoreResult<DeadGroups>;
     /// Up to `limit` leases, oldest job first, after the one that is given.
     async fn leases(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>>;
     /// When the next scheduled job is due.

@@ -6,6 +6,7 @@
 //!
 //! The numbers in the docs of the tests are those of the invariants in the architecture page.
 
+mod bulk;
 mod claims;
 mod clock;
 mod durability;

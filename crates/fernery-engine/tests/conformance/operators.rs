@@ -394,7 +394,7 @@ async fn dead_jobs_are_grouped_by_stream_and_code<B: Backend>() {
     let other = bury(store, job_on("build")).await;
     backend.advance(Duration::from_secs(1)).await;
     let last = bury(store, job_on("mail")).await;
-    let groups = store.dead_groups(100, 10).await.expect("read");
+    let groups = store.dead_groups(None, 100, 10).await.expect("read");
     let seen = |groups: &DeadGroups| -> Vec<(JobId, String, u64)> {
         let row = |group: &DeadGroup| (group.newest.job_id, group.newest.stream.to_string(), group.jobs);
         groups.groups.iter().map(row).collect()
@@ -409,12 +409,15 @@ async fn dead_jobs_are_grouped_by_stream_and_code<B: Backend>() {
     assert_eq!(groups.groups[1].died_at, [groups.groups[1].newest.buried_at]);
     assert_eq!(groups.looked_from, Some(mail.oldest_at));
     // However many are dead, only the newest deaths are looked at.
-    let few = store.dead_groups(2, 10).await.expect("read");
+    let few = store.dead_groups(None, 2, 10).await.expect("read");
     assert_eq!((seen(&few)[0].2, few.looked_at), (1, 2));
     assert_eq!(few.groups[0].died_at, [mail.newest.buried_at]);
     assert_eq!(few.looked_from, Some(groups.groups[1].oldest_at), "the older one was not looked at");
-    let one = store.dead_groups(100, 1).await.expect("read");
+    let one = store.dead_groups(None, 100, 1).await.expect("read");
     assert_eq!((one.groups.len(), one.looked_at), (1, 3));
+    // The deaths of one stream are found however many others died after them.
+    let build = store.dead_groups(Some(stream("build")), 1, 10).await.expect("read");
+    assert_eq!((seen(&build), build.looked_at), (vec![(other, "build".to_string(), 1)], 1));
 }
 
 async fn leases_are_listed_by_the_age_of_their_jobs<B: Backend>() {

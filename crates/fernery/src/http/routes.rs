@@ -1,9 +1,9 @@
 //! The one table of what can be called. Router, role check, OpenAPI document and metrics labels are read from it.
 
 use super::calls::{
-    batch, blockers, candidates, captures, contract, decisions, dlq, export, ids, import, jobs, journal,
-    landings, manifests, objectives, pauses, pipeline, process, ready, review, sign_ins, snoozes, streams,
-    tokens, workorder_diff, workorder_log,
+    batch, blockers, bulk, candidates, captures, contract, decisions, dlq, export, ids, import, jobs,
+    journal, landings, manifests, objectives, pauses, pipeline, process, ready, review, sign_ins, snoozes,
+    streams, tokens, workorder_diff, workorder_log,
 };
 use super::parameters::{self, Accepts, Parameter};
 use super::problem::{Code, Refusal, Refused};
@@ -113,6 +113,15 @@ pub static ROUTES: &[Route] = routes![
     POST "/v1/jobs/{id}/retry", OPERATOR, "Retry a DEAD or CANCELLED job from the beginning.",
         BodyRule::Optional(nothing), [200 of::<wire::RetryResponse>], jobs::retry, param: parameters::job_id,
         errors: &[Code::BadId, Code::NotFound, Code::Conflict];
+    POST "/v1/bulk", OPERATOR, "Cancel, retry or purge all jobs that match. It goes on by itself; with `dry_run` they are only counted.",
+        BodyRule::Json(of::<wire::BulkRequest>),
+        [201 of::<wire::BulkView>, 200 either::<wire::BulkView, wire::BulkCount>], bulk::start, errors: &[Code::Conflict];
+    GET "/v1/bulk", READERS, "List acts on all jobs that match, newest first.",
+        BodyRule::None, [200 of::<wire::BulkPage>], bulk::list, query: &[LIMIT, CURSOR], errors: PAGED;
+    GET "/v1/bulk/{id}", READERS, "Read how far an act on all jobs that match is.",
+        BodyRule::None, [200 of::<wire::BulkView>], bulk::read, errors: FOUND;
+    POST "/v1/bulk/{id}/stop", OPERATOR, "Stop an act on all jobs that match. What was done stays done; one that has ended stays as it ended.",
+        BodyRule::Optional(nothing), [200 of::<wire::BulkView>], bulk::stop, errors: FOUND;
     GET "/v1/leases", READERS, "List the jobs that workers hold now, oldest job first.",
         BodyRule::None, [200 of::<wire::HeldJobPage>], jobs::held, query: &[LIMIT, CURSOR], errors: PAGED;
     GET "/v1/dlq", READERS, "List DEAD jobs, newest first.",
@@ -122,7 +131,8 @@ pub static ROUTES: &[Route] = routes![
         errors: &[Code::BadCursor];
     GET "/v1/dlq/groups", READERS, "Group the newest 2000 DEAD jobs by stream and error code.",
         BodyRule::None, [200 of::<wire::DeadLetterGroups>], dlq::groups,
-        query: &[("range", "Also tell when they died within this time: `1h` by the minute, `24h` by 15 minutes, `7d` by 2 hours.",
+        query: &[("stream", "Only from this stream.", parameters::stream_name),
+            ("range", "Also tell when they died within this time: `1h` by the minute, `24h` by 15 minutes, `7d` by 2 hours.",
             parameters::stats_range)];
     POST "/v1/dlq/redrive", OPERATOR, "Retry the matching DEAD jobs from the beginning.",
         BodyRule::Json(of::<wire::DeadLetterRequest>), [200 of::<wire::DeadLetterResponse>], dlq::redrive,

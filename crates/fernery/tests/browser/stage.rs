@@ -142,6 +142,7 @@ impl Stage {
     }
 
     fn queue(&self, &Words { line, raw, .. }: &Words) {
+        self.yard.post("/v1/bulk", json!({ "verb": "retry", "status": "DEAD", "act_id": "retry-all" }));
         for n in 0..4 {
             self.dies("mail", &raw("SMTP_550"), &raw("mailbox unavailable"), n);
         }

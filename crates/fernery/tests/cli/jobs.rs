@@ -46,6 +46,35 @@ fn a_job_is_followed_from_enqueue_to_its_end() {
 }
 
 #[test]
+fn all_jobs_that_match_are_counted_asked_for_and_followed() {
+    let server = Server::start(&[]);
+    for stream in ["s", "s", "s", "t"] {
+        enqueue(&server, &["--stream", stream]);
+    }
+    let cancel = ["job", "bulk", "cancel", "--status", "queued", "--stream", "s"];
+    let with = |flag| cancel.into_iter().chain([flag]);
+    assert_eq!(server.run(with("--dry-run")).exits(0).stdout, "3 jobs would be cancelled\n");
+    let unasked = server.run(cancel).exits(2);
+    assert!(unasked.stderr.contains("3 jobs") && unasked.stderr.contains("pass --yes"), "{unasked:?}");
+    assert_eq!(server.run(with("--dry-run").chain(["--json"])).exits(0).json()["matching"], 3);
+    let done = server.run(with("--yes")).exits(0);
+    assert!(done.stdout.starts_with("3 of ") && done.stdout.ends_with("3 jobs cancelled\n"), "{done:?}");
+    assert!(done.stderr.contains("to stop it: fernery job bulk stop "), "{done:?}");
+    let acts = server.run(["job", "bulk", "list", "--json"]).exits(0).json();
+    assert_eq!((acts["acts"].as_array().unwrap().len(), &acts["acts"][0]["done"]), (1, &json!(3)));
+    let id = acts["acts"][0]["act_id"].as_str().unwrap().to_string();
+    let shown = server.run(["job", "bulk", "show", &id]).exits(0).stdout;
+    assert!(shown.contains("DONE") && shown.contains("cancel all QUEUED jobs of the stream s"), "{shown}");
+    let stopped = server.run(["job", "bulk", "stop", &id]).exits(0).stdout;
+    assert!(stopped.contains("it had ended before"), "{stopped}");
+    let retry = ["job", "bulk", "retry", "--status", "CANCELLED", "--yes", "--json"];
+    assert_eq!(server.run(retry).exits(0).json()["done"], 3);
+    server.run(["job", "bulk", "show", "nobody"]).exits(3);
+    let wrong = server.run(["job", "bulk", "cancel", "--status", "DEAD", "--yes"]);
+    assert!(wrong.code != Some(0) && wrong.stderr.contains("not DEAD"), "{wrong:?}");
+}
+
+#[test]
 fn missing_jobs_exit_with_three() {
     let server = Server::start(&[]);
     let id = "019a8c5e-7b1a-7cc3-98c4-dc0c0c07398f";

@@ -9,6 +9,7 @@ mod fresh_database;
 mod bad_bodies;
 mod bad_heads;
 mod bad_reports;
+mod bulk;
 mod candidates;
 mod captures;
 mod contract;

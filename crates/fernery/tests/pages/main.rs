@@ -15,6 +15,7 @@ mod server;
 
 mod azollas;
 mod browser;
+mod bulk;
 mod comments;
 mod forms;
 mod headers;

@@ -52,9 +52,24 @@ async fn status(server: &TestServer, job_id: &str) -> String {
     job(server, job_id).await["status"].as_str().expect("a status").to_string()
 }
 
-fn location(answer: &Answer) -> &str {
+pub(crate) fn location(answer: &Answer) -> &str {
     assert_eq!(answer.status, 303, "{}", words(&answer.body));
     &answer.headers["location"]
+}
+
+/// How a bulk act ended, and to how many jobs it was done.
+pub(crate) async fn ended(server: &TestServer, page: &str) -> (String, u64) {
+    for _ in 0..500 {
+        let act = server.get(&format!("/v1{page}")).await.json();
+        if act["state"] != "RUNNING" {
+            return (
+                act["state"].as_str().expect("a state").to_string(),
+                act["done"].as_u64().expect("a count"),
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{page} does not come to its end");
 }
 
 /// What happened in a stream, once the server has written that so many jobs succeeded: it does so every few seconds.
@@ -404,20 +419,19 @@ async fn dead_jobs_are_grouped_and_one_goes_first(server: TestServer) {
         .find(|(name, _)| name == "form_key")
         .expect("a key")
         .1;
-    let ended = only_mail.body.find("name=\"ended\"").expect("a form for one");
-    let ended = crate::browser::attribute(&only_mail.body[ended..], "value").to_string();
-    let one = [("form_key", key.as_str()), ("ended", ended.as_str())];
+    let at = only_mail.body.find("name=\"ended\"").expect("a form for one");
+    let one_death = crate::browser::attribute(&only_mail.body[at..], "value").to_string();
+    let one = [("form_key", key.as_str()), ("ended", one_death.as_str())];
     for _ in 0..2 {
         assert_eq!(location(&browser.post(&site, "/dead/redrive", &one).await), format!("/job/{}", mail[2]));
     }
     assert_eq!(status(&server, &mail[2]).await, "QUEUED");
     assert_eq!(status(&server, &mail[0]).await, "DEAD");
-    let rest = browser.submit(&site, &only_mail, "/dead/redrive", &[]).await;
-    assert_eq!(location(&rest), "/dead?redriven=2");
-    assert!(
-        words(&browser.get(&site, location(&rest)).await.body)
-            .contains("2 jobs wait again in their streams.")
-    );
+    let rest = browser.submit(&site, &only_mail, "/bulk", &[("verb", "retry")]).await;
+    assert_eq!(ended(&server, location(&rest)).await, ("DONE".into(), 2));
+    let said = words(&browser.get(&site, location(&rest)).await.body);
+    assert!(said.contains("Retry all DEAD jobs of the stream mail with the error code E_SMTP"), "{said}");
+    assert!(said.contains("2 of 2 jobs queued again"), "{said}");
     for job_id in &mail {
         assert_eq!(status(&server, job_id).await, "QUEUED");
     }
@@ -432,15 +446,19 @@ async fn a_form_moves_only_the_deaths_that_it_showed(server: TestServer) {
     let page = browser.get(&site, "/dead").await;
     server.advance(Duration::from_secs(1)).await;
     let later = dead(&server, "s", "E", "").await;
-    assert_eq!(location(&browser.submit(&site, &page, "/dead/redrive", &[]).await), "/dead?redriven=2");
+    let moved = browser.submit(&site, &page, "/bulk", &[("verb", "retry")]).await;
+    assert_eq!(ended(&server, location(&moved)).await, ("DONE".into(), 2));
     assert_eq!(status(&server, &first).await, "QUEUED");
     assert_eq!(status(&server, &later).await, "DEAD", "nobody has seen it");
     server.advance(Duration::from_secs(1)).await;
     fail(&server, "s", "E", "again").await;
     server.advance(Duration::from_secs(3_600)).await;
-    let sent_twice = browser.submit(&site, &page, "/dead/redrive", &[]).await;
-    assert_eq!(location(&sent_twice), "/dead?redriven=0");
-    let broken = browser.submit(&site, &page, "/dead/redrive", &[("until", "")]).await;
+    let sent_twice = browser.submit(&site, &page, "/bulk", &[("verb", "retry")]).await;
+    assert_eq!(location(&sent_twice), location(&moved), "it is the same act");
+    let anew = [("verb", "retry"), ("act_id", "another")];
+    let anew = browser.submit(&site, &page, "/bulk", &anew).await;
+    assert_eq!(ended(&server, location(&anew)).await, ("DONE".into(), 0), "it means these deaths alone");
+    let broken = browser.submit(&site, &page, "/bulk", &[("verb", "retry"), ("before", "")]).await;
     assert_eq!(broken.status, 400, "a form without its bound means nothing");
     server.stop().await;
 }
@@ -449,10 +467,10 @@ async fn a_purge_wants_to_be_sure(server: TestServer) {
     let job_id = dead(&server, "s", "", "no code").await;
     let (mut browser, site) = signed_in(&server, &server.operator).await;
     let page = browser.get(&site, "/dead").await;
-    assert_eq!(browser.submit(&site, &page, "/dead/purge", &[]).await.status, 422);
+    assert_eq!(browser.submit(&site, &page, "/bulk", &[]).await.status, 422);
     assert_eq!(status(&server, &job_id).await, "DEAD");
-    let purged = browser.submit(&site, &page, "/dead/purge", &[("sure", "yes")]).await;
-    assert_eq!(location(&purged), "/dead?purged=1");
+    let purged = browser.submit(&site, &page, "/bulk", &[("sure", "yes")]).await;
+    assert_eq!(ended(&server, location(&purged)).await, ("DONE".into(), 1));
     assert_eq!(server.get(&format!("/v1/jobs/{job_id}")).await.status, 404);
     assert!(words(&browser.get(&site, "/dead").await.body).contains("No job is dead"));
     server.stop().await;
@@ -495,7 +513,8 @@ async fn viewers_see_the_queue_and_change_nothing(server: TestServer) {
         format!("/job/{waits}/cancel"),
         format!("/job/{waits}/again"),
         "/dead/redrive".to_string(),
-        "/dead/purge".to_string(),
+        "/bulk".to_string(),
+        "/bulk/x/stop".to_string(),
     ];
     for act in acts {
         let sent = [("form_key", key.as_str()), ("act", "cancel"), ("job", waits.as_str()), ("sure", "yes")];
@@ -536,6 +555,7 @@ async fn hostile_words_of_workers_do_nothing(server: TestServer) {
     assert!(shown.contains("&lt;script&gt;") && shown.contains("U+202E"), "{claimed:?} {shown}");
     // A group with a hostile code is moved by its form all the same.
     let page = browser.get(&site, "/dead").await;
-    assert_eq!(location(&browser.submit(&site, &page, "/dead/redrive", &[]).await), "/dead?redriven=2");
+    let moved = browser.submit(&site, &page, "/bulk", &[("verb", "retry")]).await;
+    assert_eq!(ended(&server, location(&moved)).await, ("DONE".into(), 2));
     server.stop().await;
 }

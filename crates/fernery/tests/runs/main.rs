@@ -10,6 +10,7 @@ mod fresh_database;
 mod handed_back;
 mod inbox;
 mod killed_acts;
+mod killed_bulk;
 mod kills;
 mod left_behind;
 mod models;

@@ -29,6 +29,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0019_review.sql"),
     include_str!("migrations/0020_stream_settings.sql"),
     include_str!("migrations/0021_patch_sizes.sql"),
+    include_str!("migrations/0022_bulk.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

@@ -9,6 +9,7 @@
 //! calls report that the outcome is unknown.
 
 mod after_commit;
+mod bulk;
 mod claim;
 mod clock;
 mod connection;

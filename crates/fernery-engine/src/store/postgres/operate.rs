@@ -6,6 +6,8 @@ use super::rows::{self, At, LEASE_COLUMNS, Param, cell, instant, rows_limit};
 use super::settle::{Decided, HolderReport, apply_and_commit};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
+use crate::pipeline::answering;
+use crate::pipeline::bulk::{self, BulkStep};
 use crate::pipeline::execution::Ending;
 use crate::store::{CancelAnswer, DeadFilter, JobBrief, Operate, Pass, RetryAnswer};
 use async_trait::async_trait;
@@ -70,6 +72,12 @@ impl Operate for PostgresStore {
         let moved = usize::try_from(rows.first().map_or(Ok(0i64), |row| cell(row, 0))?).unwrap_or(0);
         Ok(Pass { moved, full: moved == limit })
     }
+
+    async fn bulk_step(&self) -> StoreResult<Option<BulkStep>> {
+        let (work, answer) = answering(bulk::step);
+        self.transact_work("BEGIN", work).await?;
+        answer.told()
+    }
 }
 
 /// The jobs that a filter names; `None` is all.
@@ -110,7 +118,7 @@ impl Shared {
             }
             return Ok(Some(CancelAnswer::Requested));
         }
-        let rows = session.query(include_str!("sql/cancel_waiting.sql"), &[&uuid]).await?;
+        let rows = session.query(include_str!("sql/cancel_waiting.sql"), &[&[uuid].as_slice()]).await?;
         if let Some(row) = rows.first() {
             let mut after = AfterCommit { ended: vec![id], ..AfterCommit::default() };
             if rows::stream(row, 0)?.is_workorders() {

@@ -4,12 +4,14 @@
 //! answer; there are as many at once as connections.
 
 use super::after_commit::AfterCommit;
+use super::bulk;
 use super::connection::pool::Session;
 use super::connection::retry::{Tries, Trouble};
 use super::grouper::Verb;
 use super::rows::{At, Param, cell};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
+use crate::pipeline::bulk::{BulkActed, Walked};
 use crate::pipeline::execution::{self, Ending};
 use crate::pipeline::{Cell, Names, Row, Sql, Stage, Statement, Value, Work, check_written};
 use crate::store::{NewJob, Transactions};
@@ -17,6 +19,7 @@ use crate::supervise::lock;
 use async_trait::async_trait;
 use bytes::{BufMut, BytesMut};
 use fernery_core::artifact::ObjectiveId;
+use fernery_core::job::bulk::{BulkFilter, BulkVerb, Walk};
 use fernery_core::job::stats::Happening;
 use fernery_core::pipeline::membrane::Parts;
 use fernery_core::{JobId, Timestamp};
@@ -246,6 +249,20 @@ impl Sql for Transaction<'_> {
         self.after.stages.extend(stages);
         self.after.ended.push(job_id);
         Ok(true)
+    }
+
+    fn walk(&mut self, filter: &BulkFilter, from: &Walk, limit: usize) -> StoreResult<Vec<Walked>> {
+        self.finish()?;
+        let answer = self.runtime.block_on(bulk::walk(self.session, filter, from, limit));
+        self.noted(answer)
+    }
+
+    fn act_on(&mut self, verb: BulkVerb, filter: &BulkFilter, jobs: &[JobId]) -> StoreResult<BulkActed> {
+        self.finish()?;
+        let session = self.session;
+        let acting = bulk::act_on(session, (verb, filter), jobs, &mut self.after);
+        let answer = self.runtime.block_on(acting);
+        self.noted(answer)
     }
 
     fn wakes(&mut self, stage: Stage) {

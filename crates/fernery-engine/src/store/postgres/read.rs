@@ -14,7 +14,7 @@ use crate::store::{
 };
 use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
-use fernery_core::{Holding, JobId, JobStatus, Progress, Timestamp, limits};
+use fernery_core::{Holding, JobId, JobStatus, Progress, StreamName, Timestamp, limits};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -92,19 +92,19 @@ impl PostgresStore {
         }))
     }
 
-    /// The next jobs that may match, each with the cursor that stands on it.
+    /// The next jobs, each with the cursor that stands on it, and where it stands if it may be meant.
     async fn candidates(
         &self,
         filter: &JobFilter,
         after: Option<&Cursor>,
         batch: usize,
-    ) -> StoreResult<Vec<(JobBrief, Cursor)>> {
+    ) -> StoreResult<Vec<(Option<JobBrief>, Cursor)>> {
         let batch = rows_limit(batch);
         let wanted = filter.stream.as_ref().map(|stream| stream.as_str());
         let rows = match (filter.status, after) {
             (Some(JobStatus::Queued), Some(Cursor::Scheduled(from))) => {
                 let from = from.map(JobId::uuid);
-                self.read(include_str!("sql/list_scheduled_after.sql"), &[&from, &batch]).await?
+                self.read(include_str!("sql/list_scheduled_after.sql"), &[&from, &batch, &wanted]).await?
             }
             (Some(JobStatus::Queued), after) => {
                 let (stream, seq) = match after {
@@ -116,16 +116,24 @@ impl PostgresStore {
             }
             (status, after) => {
                 let Some(from) = below(after) else { return Ok(Vec::new()) };
-                let sql = match status {
-                    Some(JobStatus::Running) => include_str!("sql/list_leased_below.sql"),
-                    Some(JobStatus::Dead) => include_str!("sql/list_dead_below.sql"),
-                    _ => include_str!("sql/list_jobs_below.sql"),
-                };
-                self.read(sql, &[&from, &batch]).await?
+                let all = status.is_none();
+                let jobs: [Param<'_>; 4] = [&from, &batch, &wanted, &all];
+                match status {
+                    Some(JobStatus::Running) => {
+                        self.read(include_str!("sql/list_leased_below.sql"), &jobs[..3]).await?
+                    }
+                    Some(JobStatus::Dead) => {
+                        self.read(include_str!("sql/list_dead_below.sql"), &jobs[..3]).await?
+                    }
+                    Some(JobStatus::Cancelled) => {
+                        self.read(include_str!("sql/list_cancelled_below.sql"), &jobs[..3]).await?
+                    }
+                    _ => self.read(include_str!("sql/list_jobs_below.sql"), &jobs).await?,
+                }
             }
         };
         let on = |row: &Row| -> StoreResult<Cursor> {
-            let id = job_id(row, "job_id")?;
+            let id = job_id(row, "candidate")?;
             Ok(match (filter.status, after) {
                 (Some(JobStatus::Queued), Some(Cursor::Scheduled(_))) => Cursor::Scheduled(Some(id)),
                 (Some(JobStatus::Queued), _) => {
@@ -134,7 +142,10 @@ impl PostgresStore {
                 _ => Cursor::Below(id),
             })
         };
-        rows.iter().map(|row| Ok((brief(row)?, on(row)?))).collect()
+        let standing = |row: &Row| -> StoreResult<Option<JobBrief>> {
+            cell::<Option<Uuid>>(row, "job_id")?.map(|_| brief(row)).transpose()
+        };
+        rows.iter().map(|row| Ok((standing(row)?, on(row)?))).collect()
     }
 }
 
@@ -175,7 +186,7 @@ impl Read for PostgresStore {
             for (brief, cursor) in candidates {
                 looked += 1;
                 at = Some(cursor);
-                if filter.matches(&brief) {
+                if let Some(brief) = brief.filter(|brief| filter.matches(brief)) {
                     found.push(brief);
                     if found.len() == limit {
                         return Ok(Page { rows: found, next: at });
@@ -270,9 +281,16 @@ impl Read for PostgresStore {
         Ok(Page { rows: found, next })
     }
 
-    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups> {
+    async fn dead_groups(
+        &self,
+        stream: Option<StreamName>,
+        newest: usize,
+        limit: usize,
+    ) -> StoreResult<DeadGroups> {
         let (newest, limit) = (rows_limit(newest), rows_limit(limit));
-        let found = self.read(include_str!("sql/dead_letters_groups.sql"), &[&newest, &limit]).await?;
+        let stream = stream.as_ref().map(StreamName::as_str);
+        let found =
+            self.read(include_str!("sql/dead_letters_groups.sql"), &[&newest, &limit, &stream]).await?;
         let number = |row: &Row, name: &str| cell::<i64>(row, name).map(|n| u64::try_from(n).unwrap_or(0));
         let group = |row: &Row| {
             let (oldest_at, jobs) = (instant(row, "oldest_at")?, number(row, "jobs")?);

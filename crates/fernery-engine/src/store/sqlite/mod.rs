@@ -3,6 +3,7 @@
 //! The file is the truth. `synchronous=FULL` in WAL mode: what was answered has been synced.
 
 pub mod backup;
+mod bulk;
 mod claim;
 mod clock;
 mod enqueue;

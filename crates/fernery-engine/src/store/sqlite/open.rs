@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0015_review.sql"),
     include_str!("migrations/0016_stream_settings.sql"),
     include_str!("migrations/0017_patch_sizes.sql"),
+    include_str!("migrations/0018_bulk.sql"),
 ];
 
 /// How the writing connection is set up.

@@ -6,6 +6,7 @@ use super::rows;
 use super::settle::HolderReport;
 use super::tx::{Tx, Waiting};
 use crate::error::{StoreError, StoreResult};
+use crate::pipeline::bulk::{self, BulkStep};
 use crate::pipeline::execution;
 use crate::store::{CancelAnswer, DeadFilter, Operate, Pass, RetryAnswer};
 use async_trait::async_trait;
@@ -37,6 +38,15 @@ impl Operate for SqliteStore {
         let pass = self.write(move |tx| tx.purge(&filter, limit)).await;
         self.retain_anew.store(true, Ordering::Relaxed);
         pass
+    }
+
+    async fn bulk_step(&self) -> StoreResult<Option<BulkStep>> {
+        let step = self.write(|tx| bulk::step(tx)).await;
+        let of_dead = |step: &BulkStep| step.act.filter.status.is_final();
+        if step.as_ref().map_or(true, |step| step.as_ref().is_some_and(of_dead)) {
+            self.retain_anew.store(true, Ordering::Relaxed);
+        }
+        step
     }
 }
 

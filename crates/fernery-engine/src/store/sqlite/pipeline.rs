@@ -1,14 +1,17 @@
 //! The pipeline's statements on the writer's transaction, or on a reader's snapshot.
 
 use super::SqliteStore;
+use super::bulk;
 use super::rows;
 use super::tx::Tx;
 use crate::error::{StoreError, StoreResult};
+use crate::pipeline::bulk::{BulkActed, Walked};
 use crate::pipeline::execution::{self, Ending};
 use crate::pipeline::{Cell, Names, Row, Sql, Stage, Value, Work};
 use crate::store::{NewJob, Transactions};
 use async_trait::async_trait;
 use fernery_core::job::AttemptOutcome;
+use fernery_core::job::bulk::{BulkFilter, BulkVerb, Walk};
 use fernery_core::job::stats::Happening;
 use fernery_core::pipeline::membrane::Parts;
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp};
@@ -50,7 +53,8 @@ fn translated(db: &Connection, statement: &'static str) -> StoreResult<Translate
     if let Some(known) = TRANSLATED.with_borrow(|all| all.get(&key).cloned()) {
         return Ok(known);
     }
-    let text: Arc<str> = statement.replace('$', "?").replace(" FOR UPDATE", "").into();
+    let text: Arc<str> =
+        statement.replace('$', "?").replace(" FOR UPDATE", "").replace(" SKIP LOCKED", "").into();
     let names = db.prepare_cached(&text)?.column_names().map(Box::from).collect();
     let translated = Translated { text, names };
     TRANSLATED.with_borrow_mut(|all| all.insert(key, translated.clone()));
@@ -132,6 +136,14 @@ impl Sql for Tx<'_> {
         Ok(true)
     }
 
+    fn walk(&mut self, filter: &BulkFilter, from: &Walk, limit: usize) -> StoreResult<Vec<Walked>> {
+        bulk::walk(self.db, filter, from, limit)
+    }
+
+    fn act_on(&mut self, verb: BulkVerb, _: &BulkFilter, jobs: &[JobId]) -> StoreResult<BulkActed> {
+        self.bulk(verb, jobs)
+    }
+
     fn wakes(&mut self, stage: Stage) {
         self.after.stages.insert(stage);
     }
@@ -203,6 +215,10 @@ impl Sql for Snapshot<'_> {
 
     fn hand_in(&mut self, _: JobId, _: &str, _: &Parts) -> StoreResult<bool> {
         Err(StoreError::Refused("a reader does not write".into()))
+    }
+
+    fn walk(&mut self, filter: &BulkFilter, from: &Walk, limit: usize) -> StoreResult<Vec<Walked>> {
+        bulk::walk(self.db, filter, from, limit)
     }
 
     fn wakes(&mut self, _: Stage) {}

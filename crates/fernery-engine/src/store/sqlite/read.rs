@@ -9,7 +9,7 @@ use crate::store::{
 };
 use async_trait::async_trait;
 use fernery_core::artifact::{ClaimRecord, ResourceType};
-use fernery_core::{Holding, JobId, JobStatus, Progress, Timestamp, limits};
+use fernery_core::{Holding, JobId, JobStatus, Progress, StreamName, Timestamp, limits};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use std::time::Duration;
@@ -50,8 +50,13 @@ impl Read for SqliteStore {
         self.read(move |db| dead_letters(db, &filter, after, limit)).await
     }
 
-    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups> {
-        self.read(move |db| dead_groups(db, newest, limit)).await
+    async fn dead_groups(
+        &self,
+        stream: Option<StreamName>,
+        newest: usize,
+        limit: usize,
+    ) -> StoreResult<DeadGroups> {
+        self.read(move |db| dead_groups(db, stream.as_ref(), newest, limit)).await
     }
 
     async fn leases(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>> {
@@ -116,8 +121,9 @@ fn below_or_end(after: Option<&Cursor>) -> Vec<u8> {
     }
 }
 
-/// Where a walk over the jobs goes next: each candidate with the cursor that stands on it.
-type Candidates = Vec<(JobId, Cursor)>;
+/// Where a walk over the jobs goes next: each candidate with the cursor that stands on it, and whether it may be meant. What stands
+/// in the row that the walk reads is judged there: where a job stands takes four lookups more.
+type Candidates = Vec<(JobId, Cursor, bool)>;
 
 fn jobs(
     db: &Connection,
@@ -132,10 +138,11 @@ fn jobs(
         let batch = limits::PAGE_ROWS_MAX as usize;
         let candidates = candidates(db, filter, at.as_ref(), batch)?;
         let short = candidates.len() < batch;
-        for (job_id, cursor) in candidates {
+        for (job_id, cursor, may_be_meant) in candidates {
             looked += 1;
             at = Some(cursor);
-            if let Some(brief) = brief(db, job_id)?
+            if may_be_meant
+                && let Some(brief) = brief(db, job_id)?
                 && filter.matches(&brief)
             {
                 found.push(brief);
@@ -162,13 +169,18 @@ fn candidates(
     after: Option<&Cursor>,
     batch: usize,
 ) -> StoreResult<Candidates> {
-    let below = |row: &Row<'_>| rows::job_id(row, 0).map(|id| (id, Cursor::Below(id)));
+    let stream = filter.stream.as_ref().map(StreamName::as_str);
+    let below = |row: &Row<'_>| {
+        let (id, may_be_meant) = (rows::job_id(row, 0)?, row.get(1)?);
+        Ok((id, Cursor::Below(id), may_be_meant))
+    };
     let sql = match (filter.status, after) {
         (Some(JobStatus::Queued), Some(Cursor::Scheduled(from))) => {
             let from = from.map_or(Vec::new(), |id| id.uuid().as_bytes().to_vec());
             let mut statement = db.prepare_cached(include_str!("sql/list_scheduled_after.sql"))?;
-            let found = statement.query_map(params![from, batch], |row| {
-                rows::job_id(row, 0).map(|id| (id, Cursor::Scheduled(Some(id))))
+            let found = statement.query_map(params![from, batch, stream], |row| {
+                let (id, may_be_meant) = (rows::job_id(row, 0)?, row.get(1)?);
+                Ok((id, Cursor::Scheduled(Some(id)), may_be_meant))
             })?;
             return Ok(found.collect::<Result<_, _>>()?);
         }
@@ -181,23 +193,29 @@ fn candidates(
             let mut statement = db.prepare_cached(include_str!("sql/list_ready_after.sql"))?;
             let found = statement.query_map(params![stream, seq, batch], |row| {
                 let cursor = Cursor::Ready { stream: rows::stream(row, "stream")?, seq: row.get("seq")? };
-                Ok((rows::job_id(row, "job_id")?, cursor))
+                Ok((rows::job_id(row, "job_id")?, cursor, true))
             })?;
             let mut found: Candidates = found.collect::<Result<_, _>>()?;
             if let Some(wanted) = &filter.stream {
                 // Past the wanted stream there is nothing to find.
-                found
-                    .retain(|(_, cursor)| matches!(cursor, Cursor::Ready { stream, .. } if stream == wanted));
+                found.retain(
+                    |(_, cursor, _)| matches!(cursor, Cursor::Ready { stream, .. } if stream == wanted),
+                );
             }
             return Ok(found);
         }
         (Some(JobStatus::Running), _) => include_str!("sql/list_leased_below.sql"),
         (Some(JobStatus::Dead), _) => include_str!("sql/list_dead_below.sql"),
-        _ => include_str!("sql/list_jobs_below.sql"),
+        (Some(JobStatus::Cancelled), _) => include_str!("sql/list_cancelled_below.sql"),
+        (status @ (None | Some(JobStatus::Succeeded)), _) => {
+            let mut statement = db.prepare_cached(include_str!("sql/list_jobs_below.sql"))?;
+            let params = params![below_or_end(after), batch, stream, status.is_none()];
+            return Ok(statement.query_map(params, below)?.collect::<Result<_, _>>()?);
+        }
     };
-    let from = below_or_end(after);
     let mut statement = db.prepare_cached(sql)?;
-    Ok(statement.query_map(params![from, batch], below)?.collect::<Result<_, _>>()?)
+    let params = params![below_or_end(after), batch, stream];
+    Ok(statement.query_map(params, below)?.collect::<Result<_, _>>()?)
 }
 
 fn job_ids(db: &Connection, part: &IdsLike, limit: usize) -> StoreResult<IdsFound> {
@@ -298,9 +316,14 @@ fn dead_letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
     })
 }
 
-fn dead_groups(db: &Connection, newest: usize, limit: usize) -> StoreResult<DeadGroups> {
+fn dead_groups(
+    db: &Connection,
+    stream: Option<&StreamName>,
+    newest: usize,
+    limit: usize,
+) -> StoreResult<DeadGroups> {
     let mut statement = db.prepare_cached(include_str!("sql/dead_letters_groups.sql"))?;
-    let mut found = statement.query(params![newest, limit])?;
+    let mut found = statement.query(params![newest, limit, stream.map(StreamName::as_str)])?;
     let mut answer = DeadGroups::default();
     while let Some(row) = found.next()? {
         answer.looked_at = row.get("looked_at")?;

@@ -1,7 +1,7 @@
 //! Pages of the model: the whole list, from behind the cursor, cut at the limit.
 
 use super::state::{Job, Place, State};
-use fernery_core::{Holding, JobId, JobStatus};
+use fernery_core::{Holding, JobId, JobStatus, StreamName};
 use fernery_engine::store::{
     Cursor, DeadFilter, DeadGroup, DeadGroups, DeadLetter, JobBrief, JobFilter, Page,
 };
@@ -19,8 +19,9 @@ impl State {
         cut(dead.into_iter().map(|letter| (on(&letter), letter)), after, limit)
     }
 
-    pub(crate) fn dead_groups(&self, newest: usize, limit: usize) -> DeadGroups {
-        let dead = self.dead_page(&DeadFilter::default(), None, newest).rows;
+    pub(crate) fn dead_groups(&self, stream: Option<&StreamName>, newest: usize, limit: usize) -> DeadGroups {
+        let dead = DeadFilter { stream: stream.cloned(), ..DeadFilter::default() };
+        let dead = self.dead_page(&dead, None, newest).rows;
         let mut groups: Vec<DeadGroup> = Vec::new();
         for letter in &dead {
             let same = |group: &&mut DeadGroup| {

@@ -209,8 +209,13 @@ impl Read for ModelStore {
         self.read(|state| state.dead_page(&filter, after, limit))
     }
 
-    async fn dead_groups(&self, newest: usize, limit: usize) -> StoreResult<DeadGroups> {
-        self.read(|state| state.dead_groups(newest, limit))
+    async fn dead_groups(
+        &self,
+        stream: Option<StreamName>,
+        newest: usize,
+        limit: usize,
+    ) -> StoreResult<DeadGroups> {
+        self.read(|state| state.dead_groups(stream.as_ref(), newest, limit))
     }
 
     async fn leases(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Holding>> {

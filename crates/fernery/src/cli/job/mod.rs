@@ -1,5 +1,6 @@
 //! `fernery job`: the life of one job, and lists of many.
 
+mod bulk;
 pub(super) mod dlq;
 mod enqueue;
 mod lines;
@@ -73,6 +74,13 @@ Examples:
         #[arg(long)]
         force: bool,
     },
+    /// Cancel, retry or purge all jobs that match: counted first, stoppable
+    #[command(subcommand)]
+    #[command(after_help = "\
+Examples:
+  fernery job bulk cancel --status QUEUED --stream mail
+  fernery job bulk list")]
+    Bulk(bulk::Bulk),
     /// Start a DEAD or CANCELLED job over, with counters at zero
     #[command(after_help = "\
 Example:
@@ -132,6 +140,7 @@ pub(super) async fn run(job: Job, client: &Client, screen: Screen) -> Outcome {
                 )),
             }
         }
+        Job::Bulk(of) => bulk::run(of, client, screen).await,
         Job::Retry { id } => {
             let id = ids::job(client, &id).await?;
             let reply = client.retry(id).await?;

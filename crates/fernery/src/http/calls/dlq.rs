@@ -42,9 +42,10 @@ pub async fn list(call: Call) -> Replied {
 
 /// `GET /v1/dlq/groups`
 pub async fn groups(call: Call) -> Replied {
+    let stream = call.query.parsed("stream")?;
     let range: Option<StatsRange> = call.query.parsed("range")?;
     let store = call.server.engine().store();
-    let found = store.dead_groups(GROUPED_MAX, GROUPS_MAX).await?;
+    let found = store.dead_groups(stream, GROUPED_MAX, GROUPS_MAX).await?;
     let since = match range {
         Some(range) => Some((range, range.since(store.now().await?))),
         None => None,

@@ -5,6 +5,7 @@ mod attempts;
 pub mod batch;
 mod beats;
 pub mod blockers;
+pub mod bulk;
 pub mod candidates;
 pub mod captures;
 pub mod contract;

@@ -47,6 +47,8 @@ pub(super) static LINKS: &[Link] = links![
     CLAIMED => POST "/internal/worker/heartbeat", Gives::Lease(|| json!({}));
     CLAIMED => POST "/internal/worker/complete", Gives::Lease(|| json!({ "result": {} }));
     CLAIMED => POST "/internal/worker/fail", Gives::Lease(|| json!({ "error": { "code": "E", "message": "failed" } }));
+    (Method::POST, "/v1/bulk", 201) => GET "/v1/bulk/{id}", Gives::Id("/act_id");
+    (Method::POST, "/v1/bulk", 201) => POST "/v1/bulk/{id}/stop", Gives::Id("/act_id");
     (Method::POST, "/v1/tokens", 201) => DELETE "/v1/tokens/{id}", Gives::Id("/info/token_id");
 ];
 

@@ -2,23 +2,18 @@
 //!
 //! A form names the newest death that it showed. A job that died after that is not meant: it died again, or nobody has seen it.
 
+use super::bulk;
 use super::frame::Frame;
 use super::job::acts::{Ended, just_after, retry};
 use super::reply::PageReply;
-use super::show::{Id, Line, Ways, When, shell};
+use super::show::{Id, Line, Ways, When};
 use super::sparkline::Sparkline;
 use super::visit::{Shown, Visit, api, link};
-use crate::http::problem::{Code, Refusal, Refused};
 use askama::Template;
-use fernery_client::wire::{
-    DeadLetterFilter, DeadLetterGroup, DeadLetterGroups, DeadLetterInfo, DeadLetterPage, DeadLetterRequest,
-    DeadLetterResponse,
-};
+use fernery_client::wire::{BulkRequest, DeadLetterGroup, DeadLetterGroups, DeadLetterInfo, DeadLetterPage};
+use fernery_core::job::bulk::BulkVerb;
 use fernery_core::job::stats::StatsRange;
-use fernery_core::{Timestamp, limits};
-
-/// Jobs that one form moves at most; the page then says that there are more.
-const MOVED_MAX: u64 = 10_000;
+use fernery_core::{JobStatus, limits};
 
 struct Row {
     shown: Id,
@@ -65,8 +60,6 @@ struct Dead {
     charted_from: Option<When>,
     ranges: [Choice; 2],
     stream: String,
-    /// What the last form did.
-    did: Option<Line>,
 }
 
 /// A range of time that the charts can show.
@@ -93,62 +86,41 @@ pub(super) async fn show(visit: Visit) -> Shown {
     }
     let stream = visit.query.filled("stream").unwrap_or_default().to_string();
     let range = if visit.query.text("range") == "7d" { StatsRange::Week } else { StatsRange::Day };
-    let found: DeadLetterGroups = visit.get("/v1/dlq/groups", &[("range", range.as_str())]).await?;
+    let mut asked = vec![("range", range.as_str())];
+    asked.extend((!stream.is_empty()).then_some(("stream", stream.as_str())));
+    let found: DeadLetterGroups = visit.get("/v1/dlq/groups", &asked).await?;
     let since = found.groups.iter().find_map(|group| group.deaths.as_ref()).map(|deaths| deaths.since);
     let choice = |word, other: StatsRange| {
         let text = if other == StatsRange::Day { "" } else { other.as_str() };
         let path = link("/dead", &[("stream", &stream), ("range", text)]);
         Choice { word, path, chosen: other == range }
     };
-    let meant = |group: &DeadLetterGroup| stream.is_empty() || group.newest.stream.as_str() == stream;
     let dead = Dead {
         frame: visit.frame("Dead letters"),
-        groups: found.groups.into_iter().filter(meant).map(group).collect(),
+        groups: found.groups.into_iter().map(group).collect(),
         looked_at: found.looked_at,
         more: found.more,
         charted_from: found.looked_from.filter(|from| since.is_some_and(|since| *from > since)).map(When),
         ranges: [choice("24 hours", StatsRange::Day), choice("7 days", StatsRange::Week)],
-        did: did(&visit),
         stream,
     };
     visit.show(&dead)
-}
-
-/// What a form did, from the numbers in the address.
-fn did(visit: &Visit) -> Option<Line> {
-    let number = |name: &str| visit.query.text(name).parse::<u64>().ok();
-    let rest = if visit.query.has("rest") { " There are more: press again." } else { "" };
-    let said = match (number("redriven"), number("purged")) {
-        (Some(0), _) => {
-            "No job was moved: they were redriven or purged before, or an unfinished job has their unique key.".to_string()
-        }
-        (Some(1), _) => format!("1 job waits again in its stream.{rest}"),
-        (Some(n), _) => format!("{n} jobs wait again in their streams.{rest}"),
-        (None, Some(1)) => format!("1 job is deleted.{rest}"),
-        (None, Some(n)) => format!("{n} jobs are deleted.{rest}"),
-        (None, None) => return None,
-    };
-    Some(Line(said))
 }
 
 fn group(group: DeadLetterGroup) -> Group {
     let newest = &group.newest;
     let (stream, until) = (newest.stream.as_str(), just_after(newest.buried_at).to_string());
     let ended = Ended { job_id: newest.job_id.to_string(), at: Some(newest.buried_at) };
-    let which = format!("--stream {stream} --code {} --before {until}", shell(&newest.code));
-    let filter = DeadLetterRequest {
-        filter: DeadLetterFilter {
+    let ways = |verb: BulkVerb| {
+        bulk::ways(&BulkRequest {
+            verb,
+            status: JobStatus::Dead,
             stream: Some(newest.stream.clone()),
             code: Some(newest.code.clone()),
             before: Some(just_after(newest.buried_at)),
-            job_ids: Vec::new(),
-        },
-        ..Default::default()
-    };
-    let body = serde_json::to_string(&filter).unwrap_or_default();
-    let ways = |act: &str, end: &str| {
-        let command = format!("fernery dlq {act} {which}{end}");
-        Ways::new(command, "POST", &format!("/v1/dlq/{act}"), Some(&body))
+            act_id: None,
+            dry_run: false,
+        })
     };
     let one = Ways::new(
         format!("fernery job retry {}", newest.job_id),
@@ -167,8 +139,8 @@ fn group(group: DeadLetterGroup) -> Group {
         ),
         of_workorders: newest.stream.is_workorders(),
         one,
-        rest: ways("redrive", ""),
-        purge: ways("purge", " --yes"),
+        rest: ways(BulkVerb::Retry),
+        purge: ways(BulkVerb::Purge),
         sent: Sent { ended: ended.to_string(), stream: stream.to_string(), code: newest.code.clone(), until },
         newest: row(group.newest),
     }
@@ -216,40 +188,9 @@ async fn of_group(visit: Visit) -> Shown {
     visit.show(&page)
 }
 
-/// `POST /dead/redrive`: one job first, and then its page; or all of a group.
+/// `POST /dead/redrive`: one job first, and then its page. All of a group is a bulk act.
 pub(super) async fn redrive(visit: Visit) -> Shown {
-    if let Some(one) = visit.form.filled("ended") {
-        let ended: Ended = one.parse()?;
-        retry(&visit, &ended).await?;
-        return Ok(PageReply::see_other(api("/job/", &ended.job_id, "")));
-    }
-    moved(visit, "redrive", "redriven").await
-}
-
-/// `POST /dead/purge`
-pub(super) async fn purge(visit: Visit) -> Shown {
-    if !visit.form.has("sure") {
-        let detail = "nothing was deleted: tick the box that says that you are sure, and send it again";
-        return Err(Refusal::new(Code::Invalid, detail));
-    }
-    moved(visit, "purge", "purged").await
-}
-
-async fn moved(visit: Visit, act: &str, said: &str) -> Shown {
-    let body = DeadLetterRequest { filter: filter(&visit)?, limit: Some(MOVED_MAX), ..Default::default() };
-    let answer: DeadLetterResponse = visit.post(&format!("/v1/dlq/{act}"), &body).await?;
-    let (moved, rest) = (answer.moved.unwrap_or(0).to_string(), if answer.more { "yes" } else { "" });
-    Ok(PageReply::see_other(link("/dead", &[(said, &moved), ("rest", rest)])))
-}
-
-/// What a form of a group means: never more than it showed.
-fn filter(visit: &Visit) -> Result<DeadLetterFilter, Refused> {
-    let broken = || Refusal::new(Code::BadRequest, "the form is not one of this page: load it again");
-    let until: Timestamp = visit.form.text("until").parse().map_err(|_| broken())?;
-    Ok(DeadLetterFilter {
-        stream: Some(visit.form.text("stream").parse().map_err(|_| broken())?),
-        code: Some(visit.form.text("code").to_string()),
-        before: Some(until),
-        job_ids: Vec::new(),
-    })
+    let ended: Ended = visit.form.text("ended").parse()?;
+    retry(&visit, &ended).await?;
+    Ok(PageReply::see_other(api("/job/", &ended.job_id, "")))
 }

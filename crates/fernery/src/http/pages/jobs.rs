@@ -1,15 +1,18 @@
 //! `GET /jobs`: jobs by status and stream. The filters are in the address, so that it can be kept and sent.
 
+use super::bulk;
 use super::frame::Frame;
 use super::job::acts::{Ended, cancel, retry};
 use super::reply::PageReply;
 use super::show::{Id, Line, Ways, When};
 use super::trouble::Said;
 use super::visit::{Shown, Visit, link};
+use crate::bulk_words;
 use crate::http::problem::{Code, Refused};
 use askama::Template;
-use fernery_client::wire::{JobPage, JobSummary};
-use fernery_core::{JobStatus, Timestamp, limits};
+use fernery_client::wire::{BulkRequest, JobPage, JobSummary};
+use fernery_core::job::bulk::BulkVerb;
+use fernery_core::{BadName, JobStatus, StreamName, Timestamp, limits};
 use fernery_engine::door;
 
 struct Row {
@@ -45,6 +48,13 @@ struct Jobs {
     done: usize,
     /// What can be done to those that are ticked.
     ways: [(&'static str, &'static str, Ways); 2],
+    /// Whether every box of the page is ticked as it comes.
+    ticked: bool,
+    tick: String,
+    /// What can be done to all that match: the word and where it is asked.
+    all: Vec<(&'static str, String)>,
+    /// How many those are, once the page is ticked.
+    matching: Option<String>,
 }
 
 pub(super) async fn show(visit: Visit) -> Shown {
@@ -56,16 +66,51 @@ struct Filter {
     status: String,
     stream: String,
     cursor: String,
+    /// `all`: the page comes with every box ticked.
+    tick: String,
 }
 
 impl Filter {
     fn of(fields: &super::fields::Fields) -> Self {
         let filled = |name: &str| fields.filled(name).unwrap_or_default().to_string();
-        Self { status: filled("status"), stream: filled("stream"), cursor: filled("cursor") }
+        Self {
+            status: filled("status"),
+            stream: filled("stream"),
+            cursor: filled("cursor"),
+            tick: filled("tick"),
+        }
     }
 
     fn link(&self, cursor: &str) -> String {
-        link("/jobs", &[("status", &self.status), ("stream", &self.stream), ("cursor", cursor)])
+        self.ticked(cursor, "")
+    }
+
+    fn ticked(&self, cursor: &str, tick: &str) -> String {
+        let fields =
+            [("status", self.status.as_str()), ("stream", &self.stream), ("cursor", cursor), ("tick", tick)];
+        link("/jobs", &fields)
+    }
+
+    /// What can be done to all jobs of this list, where it has one status.
+    fn acts(&self) -> Vec<BulkRequest> {
+        let (Ok(status), Ok(stream)) = (self.status.parse::<JobStatus>(), self.stream()) else {
+            return Vec::new();
+        };
+        let verbs = BulkVerb::ALL.iter().filter(|verb| verb.unfit_for(status).is_none());
+        let asked = |verb: &BulkVerb| BulkRequest {
+            verb: *verb,
+            status,
+            stream: stream.clone(),
+            code: None,
+            before: None,
+            act_id: None,
+            dry_run: false,
+        };
+        verbs.map(asked).collect()
+    }
+
+    fn stream(&self) -> Result<Option<StreamName>, BadName> {
+        Some(&self.stream).filter(|name| !name.is_empty()).map(|name| name.parse()).transpose()
     }
 }
 
@@ -88,7 +133,24 @@ async fn page(visit: &Visit, filter: Filter, status: u16, refused: Vec<(Id, Line
         Err(refusal) => return Err(refusal),
     };
     let now = door::wall_clock();
+    let acts = if visit.is_operator() && said.detail.is_none() { filter.acts() } else { Vec::new() };
+    let ticked = filter.tick == "all";
+    let matching = match acts.first().filter(|_| ticked) {
+        Some(first) => {
+            let count = bulk::counted(visit, first).await?;
+            Some(bulk_words::jobs(count.matching, count.counted))
+        }
+        None => None,
+    };
+    let asks = |asked: &BulkRequest| {
+        let fields = [("verb", asked.verb.as_str()), ("status", &filter.status), ("stream", &filter.stream)];
+        (word_of(asked.verb), link("/bulk-ask", &fields))
+    };
     let jobs = Jobs {
+        all: acts.iter().map(asks).collect(),
+        matching,
+        ticked,
+        tick: filter.ticked(&filter.cursor, "all"),
         frame: visit.frame("Jobs"),
         next: found.next_cursor.map(|cursor| filter.link(&cursor)),
         rows: found.jobs.into_iter().map(|job| row(job, now)).collect(),
@@ -106,6 +168,14 @@ async fn page(visit: &Visit, filter: Filter, status: u16, refused: Vec<(Id, Line
         }),
     };
     visit.show_as(status, &jobs)
+}
+
+fn word_of(verb: BulkVerb) -> &'static str {
+    match verb {
+        BulkVerb::Cancel => "Cancel",
+        BulkVerb::Retry => "Retry",
+        BulkVerb::Purge => "Purge",
+    }
 }
 
 fn row(job: JobSummary, now: Timestamp) -> Row {

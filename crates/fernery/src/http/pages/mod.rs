@@ -15,6 +15,7 @@ mod approve;
 mod assets;
 mod azollas;
 mod board;
+mod bulk;
 mod dead;
 mod doorway;
 mod fields;
@@ -151,6 +152,11 @@ pub static PAGES: &[Page] = pages![
     POST "/stream/{name}/resume" Operators streams::resume;
     GET "/jobs" Readers jobs::show;
     POST "/jobs" Operators jobs::act;
+    GET "/bulk-ask" Operators bulk::ask;
+    GET "/bulk" Readers bulk::list;
+    POST "/bulk" Operators bulk::start;
+    GET "/bulk/{id}" Readers bulk::one;
+    POST "/bulk/{id}/stop" Operators bulk::stop;
     GET "/job/{id}" Readers job::show;
     POST "/job/{id}/cancel" Operators job::acts::cancel_one;
     POST "/job/{id}/retry" Operators job::acts::retry_one;
@@ -159,7 +165,6 @@ pub static PAGES: &[Page] = pages![
     POST "/job/{id}/again" Operators job::again::enqueue;
     GET "/dead" Readers dead::show;
     POST "/dead/redrive" Operators dead::redrive;
-    POST "/dead/purge" Operators dead::purge;
     GET "/workers" Readers workers::show;
     GET "/triage" Readers triage::show;
     GET "/candidate/{id}" Readers triage::one;

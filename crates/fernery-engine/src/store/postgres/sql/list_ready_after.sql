@@ -1,5 +1,5 @@
 -- Claimable jobs in the order of their streams and places, of one stream if $3 names it.
-SELECT s.*, c.seq
+SELECT s.*, c.seq, c.job_id AS candidate
 FROM (
     SELECT job_id, stream, seq FROM fernery.ready
     WHERE (stream, seq) > ($1::text, $2::bigint) AND ($3::text IS NULL OR stream = $3)

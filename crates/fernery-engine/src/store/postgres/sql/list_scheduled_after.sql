@@ -1,7 +1,8 @@
--- Scheduled jobs by id, after $1.
-SELECT s.*
+-- Scheduled jobs by id, after $1, and where those stand that may be meant: of the stream $3 if it is given.
+SELECT s.*, c.job_id AS candidate
 FROM (
-    SELECT job_id FROM fernery.scheduled WHERE $1::uuid IS NULL OR job_id > $1 ORDER BY job_id LIMIT $2
+    SELECT job_id, $3::text IS NULL OR stream = $3 AS meant
+    FROM fernery.scheduled WHERE $1::uuid IS NULL OR job_id > $1 ORDER BY job_id LIMIT $2
 ) c
-CROSS JOIN LATERAL (SELECT * FROM fernery.job_standing WHERE job_id = c.job_id LIMIT 1) s
+LEFT JOIN LATERAL (SELECT * FROM fernery.job_standing WHERE c.meant AND job_id = c.job_id LIMIT 1) s ON true
 ORDER BY c.job_id;

@@ -1,10 +1,21 @@
--- Dead jobs by stream and error code, of the ?1 newest deaths: the cost is the same however many are dead. The group with the
--- newest death first; each with its newest job, the error of that, and when each of its jobs died.
+-- Dead jobs by stream and error code, of the ?1 newest deaths, those of one stream if ?3 names it: the cost is the same however
+-- many are dead. The group with the newest death first; each with its newest job, the error of that, and when each of its jobs died.
 WITH newest AS MATERIALIZED (
-    SELECT job_id, stream, buried_at, reason, code
-    FROM dead_letters
-    ORDER BY buried_at DESC, job_id DESC
-    LIMIT ?1
+    SELECT * FROM (
+        SELECT job_id, stream, buried_at, reason, code
+        FROM dead_letters
+        WHERE ?3 IS NULL
+        ORDER BY buried_at DESC, job_id DESC
+        LIMIT ?1
+    ) of_all
+    UNION ALL
+    SELECT * FROM (
+        SELECT job_id, stream, buried_at, reason, code
+        FROM dead_letters
+        WHERE stream = ?3
+        ORDER BY buried_at DESC, job_id DESC
+        LIMIT ?1
+    ) of_stream
 ), counted AS (
     SELECT stream, code, count(*) AS jobs, min(buried_at) AS oldest_at, group_concat(buried_at) AS died_at
     FROM newest

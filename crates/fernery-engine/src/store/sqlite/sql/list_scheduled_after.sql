@@ -1,2 +1,2 @@
--- Scheduled jobs by id.
-SELECT job_id FROM scheduled WHERE job_id > ?1 ORDER BY job_id LIMIT ?2
+-- Scheduled jobs by id, and whether each may be meant: of the stream ?3 if it is given.
+SELECT job_id, ?3 IS NULL OR stream = ?3 FROM scheduled WHERE job_id > ?1 ORDER BY job_id LIMIT ?2

@@ -182,9 +182,10 @@ function put(fresh, topics) {
       const same = sameDetails(open, now);
       if (same) same.open = true;
     }
-    for (const ticked of old.querySelectorAll("input:checked[id]")) {
-      const same = now.querySelector("#" + CSS.escape(ticked.id));
-      if (same) same.checked = true;
+    // A box stays as somebody left it. A job that has come since then was not ticked by anybody, also on a page that came ticked.
+    for (const box of now.querySelectorAll("input[type=checkbox][id]")) {
+      const was = old.querySelector("#" + CSS.escape(box.id));
+      if (was || box.name === "job") box.checked = Boolean(was?.checked);
     }
     const at = old.querySelector(".at")?.id;
     old.replaceWith(now);

@@ -190,6 +190,7 @@ fn about(entry: &JournalEntry) -> String {
         Ok(Act::Promoted | Act::CandidateEdited | Act::Discarded | Act::Merged | Act::Restored) => {
             "/candidate/"
         }
+        Ok(Act::BulkStarted | Act::BulkEnded | Act::BulkStopped) => "/bulk/",
         Ok(Act::Commented | Act::CommentEdited | Act::CommentDeleted) => "/review/",
         Ok(Act::BlueprintInForce | Act::CapturesReleased) => "/azolla/",
         Ok(Act::EventProcessed | Act::Snoozed | Act::Imported | Act::RecurrenceStopped) | Err(_) => {
