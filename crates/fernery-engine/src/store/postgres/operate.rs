@@ -76,7 +76,7 @@ impl Operate for PostgresStore {
     async fn bulk_step(&self) -> StoreResult<Option<BulkStep>> {
         let (work, answer) = answering(bulk::step);
         self.transact_work("BEGIN", work).await?;
-        answer.told()
+        answer.take()
     }
 }
 
