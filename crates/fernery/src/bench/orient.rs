@@ -78,7 +78,7 @@ impl Bench {
             Database::Postgres(url) => url.clone(),
             Database::Sqlite(path) => format!("sqlite:{}", path.display()),
         };
-        let inbox = data.join("inbox.toml");
+        let inbox = self.folder.join("inbox.toml");
         std::fs::write(&inbox, INBOX)?;
         let server = Server::hosting(&data, &url, None, &[inbox]).await?;
         let mut wire = Wire::connect(server.address, &server.operator).await?;

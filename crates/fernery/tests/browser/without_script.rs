@@ -212,7 +212,7 @@ impl Person {
         browser.press_at(&format!("{group}//summary[normalize-space()='Purge …']")).await;
         browser.press_at(&format!("{group}//input[@name='sure']")).await;
         browser.press_at(&format!("{group}//button[normalize-space()='Purge']")).await;
-        browser.reads("#did", "deleted").await;
+        browser.reads("h1", "Purge all DEAD jobs").await;
 
         self.go("/streams").await;
         for (act, next) in [("Pause", "Resume"), ("Resume", "Pause"), ("Pause", "Resume")] {
