@@ -232,6 +232,15 @@ impl Person {
         browser.click("input[name=job]").await;
         browser.press("Cancel them").await;
         browser.see("#jobs").await;
+
+        // So many that the act still runs when its page is there.
+        let many = json!(vec![json!({ "stream": "many", "payload": {} }); 10_000]);
+        self.stage.yard.post("/v1/jobs", many.clone());
+        self.stage.yard.post("/v1/jobs", many);
+        self.go("/bulk-ask?verb=cancel&status=QUEUED&stream=many").await;
+        browser.press("Do it y").await;
+        browser.press("Stop").await;
+        browser.reads("#act", "STOPPED").await;
     }
 
     async fn changes_the_blueprint(&self) {
