@@ -189,7 +189,7 @@ impl Stage {
             shown.map(|page| page.path).filter(|row| !NO_PAGES.contains(row)).collect();
         let mut found = BTreeMap::from([("/open/{link}", self.link()[site.len()..].to_string())]);
         let plain = rows.iter().filter(|row| !row.contains('{'));
-        let mut to_visit: VecDeque<String> = plain.map(|row| row.to_string()).collect();
+        let mut to_visit: VecDeque<String> = plain.map(|row| asked(row)).collect();
         // The page of the inbox shows a candidate itself and has no link to it.
         let inbox = self.server().run(["triage", "--json"]).exits(0).json();
         let candidate = |n: usize| inbox["candidates"][n]["candidate_id"].as_str().expect("a candidate");
@@ -223,6 +223,12 @@ impl Stage {
 
 /// Rows of the table that are nothing to look at.
 const NO_PAGES: [&str; 3] = ["/assets/{name}", "/events", "/job/{id}/download"];
+
+/// The address of a page that is always the same.
+fn asked(row: &str) -> String {
+    // It asks about an act, so its address says which.
+    if row == "/bulk-ask" { format!("{row}?verb=cancel&status=QUEUED") } else { row.to_string() }
+}
 
 /// Whether a path is one of a row of the table.
 fn is_of(row: &str, path: &str) -> bool {

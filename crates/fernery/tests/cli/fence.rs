@@ -94,15 +94,17 @@ fn files_beside_the_database_belong_to_its_owner() {
     let of_the_pipeline = "azollas blueprints objectives blockers decisions events snapshots workorders bundles runs pauses \
                            claims journal unsealed seals captures candidates candidate_captures manifests queries notices fires \
                            deadlines past_attempts landings dependencies hosts snoozes recurrences sign_ins \
-                           stream_stats comments viewed_files looks";
+                           stream_stats comments viewed_files looks bulk_acts";
     for table in of_the_pipeline.split_whitespace() {
         db.execute_batch(&format!("DROP TABLE {table}")).unwrap();
     }
-    for (table, column) in [("tokens", "azolla_id"), ("streams", "opened_by"), ("streams", "used_at")] {
+    for (table, column) in
+        [("tokens", "azolla_id"), ("streams", "opened_by"), ("streams", "used_at"), ("streams", "redact")]
+    {
         db.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
     db.execute_batch("DROP INDEX dead_letters_by_death; DROP INDEX dead_letters_of_stream; DROP INDEX dead_letters_of_code;
-         DROP INDEX dead_letters_of_both; PRAGMA user_version = 2").unwrap();
+         DROP INDEX dead_letters_of_both; DROP INDEX jobs_cancelled; PRAGMA user_version = 2").unwrap();
     drop(db);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(file("fernery.db"), Some(12_345), Some(12_346)).unwrap();

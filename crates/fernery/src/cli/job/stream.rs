@@ -36,8 +36,8 @@ Example:
     },
     /// Set what viewers see of a stream; this can be done before its first job
     #[command(after_help = "\
-With --redact on, viewers see that jobs are there, and not what they hold: payloads, results, what errors say
-and notes of progress are replaced. Operators and the producer of a job still see them.
+With --redact on, viewers see that jobs are there, and not what they hold: payloads, results, what errors say and \
+notes of progress are replaced. Operators and the producer of a job still see them.
 
 Example:
   fernery stream set salaries --redact on")]

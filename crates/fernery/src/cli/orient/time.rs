@@ -18,6 +18,6 @@ pub(super) async fn show(client: &Client, screen: Screen) -> Outcome {
     };
     match time.minutes {
         0 => Ok(()),
-        _ => screen.line(&plain(&format!("review: {}: {}", minutes(&time), waits(&time)))),
+        _ => screen.say(&plain(&format!("review: {}: {}", minutes(&time), waits(&time)))),
     }
 }
