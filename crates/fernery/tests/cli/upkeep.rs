@@ -111,7 +111,7 @@ fn an_upgrade_of_a_file_may_be_killed_at_every_step() {
         assert_eq!((file_version(&path), file_version(&copy)), (1, 1), "{place}");
     }
     killed_at("migrate-committed", dir.path(), &database);
-    assert_eq!((file_version(&path), file_version(&copy)), (15, 1));
+    assert_eq!((file_version(&path), file_version(&copy)), (18, 1));
     does_the_old_job(&Server::start(&["--database", &database]));
 }
 
@@ -124,7 +124,7 @@ async fn an_upgrade_of_a_database_may_be_killed_at_every_step() {
         assert_eq!(database_version(&database).await, 5, "{place}");
     }
     killed_at("migrate-committed", dir.path(), &database.url());
-    assert_eq!(database_version(&database).await, 19);
+    assert_eq!(database_version(&database).await, 22);
     does_the_old_job(&Server::start(&["--database", &database.url()]));
 }
 
@@ -178,7 +178,7 @@ async fn beside_a_newer_version_a_server_goes_on_and_a_start_is_refused() {
     let database = fresh_database().await;
     let url = database.url();
     let server = Server::start(&["--database", &url]);
-    let newer = "INSERT INTO fernery.schema_version VALUES (20, clock_timestamp());
+    let newer = "INSERT INTO fernery.schema_version VALUES (23, clock_timestamp());
                  ALTER TABLE fernery.jobs ADD COLUMN of_the_future text;
                  CREATE TABLE fernery.of_the_future (x integer);";
     database.client().await.batch_execute(newer).await.unwrap();
@@ -189,7 +189,7 @@ async fn beside_a_newer_version_a_server_goes_on_and_a_start_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let refused = run_in(dir.path(), ["up", "--listen", "127.0.0.1:0", "--database", &url]).exits(1);
     assert!(
-        refused.stderr.contains("schema version 20, this program supports versions up to 19"),
+        refused.stderr.contains("schema version 23, this program supports versions up to 22"),
         "{refused:?}"
     );
 }

@@ -27,9 +27,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0017_outcomes.sql"),
     include_str!("migrations/0018_stream_stats.sql"),
     include_str!("migrations/0019_review.sql"),
-    include_str!("migrations/0020_stream_settings.sql"),
-    include_str!("migrations/0021_patch_sizes.sql"),
-    include_str!("migrations/0022_bulk.sql"),
+    include_str!("migrations/0020_bulk.sql"),
+    include_str!("migrations/0021_stream_settings.sql"),
+    include_str!("migrations/0022_patch_sizes.sql"),
 ];
 
 /// PostgreSQL 14: the oldest that all statements run on.

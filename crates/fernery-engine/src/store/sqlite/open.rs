@@ -28,9 +28,9 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0013_outcomes.sql"),
     include_str!("migrations/0014_stream_stats.sql"),
     include_str!("migrations/0015_review.sql"),
-    include_str!("migrations/0016_stream_settings.sql"),
-    include_str!("migrations/0017_patch_sizes.sql"),
-    include_str!("migrations/0018_bulk.sql"),
+    include_str!("migrations/0016_bulk.sql"),
+    include_str!("migrations/0017_stream_settings.sql"),
+    include_str!("migrations/0018_patch_sizes.sql"),
 ];
 
 /// How the writing connection is set up.

@@ -40,7 +40,7 @@ Example:
     #[command(after_help = "\
 Example:
   fernery job bulk purge --stream mail --before 2026-11-01T00:00:00Z")]
-    Purge(Which),
+    Purge(Matching),
     /// List such acts, newest first
     #[command(after_help = "\
 Example:
@@ -76,11 +76,11 @@ pub(in crate::cli) struct WithStatus {
     #[arg(long, value_parser = super::status)]
     status: JobStatus,
     #[command(flatten)]
-    which: Which,
+    which: Matching,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Which {
+pub(in crate::cli) struct Matching {
     /// Only from this stream
     #[arg(long, value_name = "NAME")]
     stream: Option<StreamName>,
@@ -149,8 +149,14 @@ const ACTS: Listing<BulkPage> = Listing {
     },
 };
 
-async fn start(verb: BulkVerb, status: JobStatus, which: Which, client: &Client, screen: Screen) -> Outcome {
-    let Which { stream, code, before, dry_run, yes } = which;
+async fn start(
+    verb: BulkVerb,
+    status: JobStatus,
+    which: Matching,
+    client: &Client,
+    screen: Screen,
+) -> Outcome {
+    let Matching { stream, code, before, dry_run, yes } = which;
     let act_id = RecordId::stored(&door::artifact_id());
     let asked = BulkRequest { verb, status, stream, code, before, act_id: Some(act_id.clone()), dry_run };
     let sentence = bulk_words::sentence(&asked);

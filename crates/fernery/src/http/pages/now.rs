@@ -20,7 +20,7 @@ use fernery_client::wire::{
 };
 use fernery_core::artifact::{AzollaId, CaptureId, RecordId};
 use orientation::{Orientation, Waits, orientation, waits};
-use runs::{UnderWay, under_way};
+use runs::{RunInProgress, under_way};
 use serde_json::json;
 
 /// Runs and blocked tickets that are shown; the board has all.
@@ -40,7 +40,7 @@ struct Now {
     frame: Frame,
     orientation: Option<Orientation>,
     waits: Option<Waits>,
-    runs: Vec<UnderWay>,
+    runs: Vec<RunInProgress>,
     stuck: Vec<Stuck>,
     stuck_more: bool,
     candidates: Vec<Line>,

@@ -14,7 +14,7 @@ pub(super) struct Bar {
 }
 
 /// A run under way.
-pub(super) struct UnderWay {
+pub(super) struct RunInProgress {
     pub(super) id: String,
     pub(super) shown: Id,
     pub(super) title: Line,
@@ -26,10 +26,10 @@ pub(super) struct UnderWay {
     pub(super) waiting: Option<Line>,
 }
 
-pub(super) fn under_way(view: ObjectiveView) -> UnderWay {
+pub(super) fn under_way(view: ObjectiveView) -> RunInProgress {
     let work = view.work.as_ref();
     let progress = view.progress.as_ref();
-    UnderWay {
+    RunInProgress {
         id: view.objective.objective_id.to_string(),
         shown: Id::of(&view.objective.objective_id),
         title: Line::of(&view.objective.title),

@@ -22,5 +22,6 @@ CREATE INDEX bulk_acts_newest ON fernery.bulk_acts (created_at, act_id);
 -- The one that has waited longest is next.
 CREATE INDEX bulk_acts_running ON fernery.bulk_acts (updated_at, act_id) WHERE state = 'RUNNING';
 
--- The list of CANCELLED jobs: a job that is not cancelled has no entry.
+-- The list of CANCELLED jobs: a job that is not cancelled has no entry. It takes its time over a long history, so it comes before what
+-- locks other tables: until then claims go on.
 CREATE INDEX jobs_cancelled ON fernery.jobs (job_id, stream, ended_at) WHERE ended = 'CANCELLED';
