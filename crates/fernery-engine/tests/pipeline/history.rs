@@ -78,10 +78,13 @@ async fn what_is_there_is_not_replaced<B: Backend>() {
         ("snapshots", "snapshot_id, objective_id, created_at, '{}'"),
         ("bundles", "output_id, work_order_id, objective_id, created_at, '{}'"),
         ("bundles", "'x' || output_id, work_order_id, objective_id, created_at, document"),
-        ("runs", "run_id, work_order_id, objective_id, azolla_id, created_at, '{}', evidence, outcome"),
         (
             "runs",
-            "'x' || run_id, work_order_id, objective_id, azolla_id, created_at, document, evidence, outcome",
+            "run_id, work_order_id, objective_id, azolla_id, created_at, '{}', evidence, outcome, files, insertions, deletions",
+        ),
+        (
+            "runs",
+            "'x' || run_id, work_order_id, objective_id, azolla_id, created_at, document, evidence, outcome, files, insertions, deletions",
         ),
         ("pauses", "pause_key, objective_id, azolla_id, created_at, '{}'"),
         ("journal", "entry_id, created_at, 'somebody else', act, subject, why"),
