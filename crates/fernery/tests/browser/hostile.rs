@@ -24,7 +24,7 @@ async fn is_inert(browser: &Chromium, site: &str, place: &str) {
     let harm = "return [
         ...(window.harmed ? ['a script ran'] : []),
         ...window.refused,
-        ...[...document.querySelectorAll('script:not([src^=\"/assets/\"]), iframe, object, embed, base, svg:not(.spark), [onload], [onerror], [style]')].map((e) => e.outerHTML),
+        ...[...document.querySelectorAll('script:not([src^=\"/assets/\"]), iframe, object, embed, base, svg:not(.spark, .flow), [onload], [onerror], [style]')].map((e) => e.outerHTML),
         ...[...document.querySelectorAll('[src], [href], [action]')].map((e) => e.getAttribute('src') ?? e.getAttribute('href') ?? e.getAttribute('action'))
             .filter((to) => !/^[\\/#?]/.test(to) || to.startsWith('//')),
         ...(/[\\u001b\\u202e]/.test(document.body.innerText) ? ['a character that steers'] : []),
