@@ -14,6 +14,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// Longer than a lease: what the one cut off holds is given to others meanwhile.
 const FAULT: Duration = Duration::from_millis(2_500);
+/// Jobs that the others complete meanwhile, at least.
+const ELSEWHERE: usize = 20;
 const CLAIMABLE_WITHIN: Duration = Duration::from_secs(10);
 /// Where connections stay silent after the fault, each is found out by a time-out of its own.
 const SILENCE_FOUND_OUT: Duration = Duration::from_secs(8);
@@ -131,6 +133,11 @@ async fn cut_off(way: Way) {
         let (touched, went_on, came) = (line.touched(), others.completed(), cut_off.completed());
         line.set(fault);
         sleep(FAULT).await;
+        // On a busy machine the others need longer to show that they go on.
+        let until = Instant::now() + Duration::from_secs(60);
+        while others.completed() - went_on < ELSEWHERE && Instant::now() < until {
+            sleep(Duration::from_millis(50)).await;
+        }
         line.set(Fault::None);
         let (touched, went_on) = (line.touched() - touched, others.completed() - went_on);
         let came = cut_off.completed() - came;
@@ -141,7 +148,7 @@ async fn cut_off(way: Way) {
              recovered in {recovered:?}, all jobs moved on in {moved_on:?}"
         );
         assert!(touched > 0, "the fault met nobody");
-        assert!(went_on >= 20, "the others stood still: {went_on}");
+        assert!(went_on >= ELSEWHERE, "the others stood still: {went_on}");
         // A slow Redis makes it slow, and the others quicker than it.
         if way == Way::ToRedis && !matches!(fault, Fault::Delay(_)) {
             assert!(came >= 1, "Redis decides nothing, and yet it stood still: {came}");
