@@ -29,6 +29,7 @@ mod queue_drawn;
 mod redacted;
 mod review;
 mod sign_in;
+mod templates;
 mod tickets;
 mod tokens;
 mod triage;
