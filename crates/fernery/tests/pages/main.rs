@@ -22,6 +22,7 @@ mod headers;
 mod journal;
 mod live;
 mod manifests;
+mod meanwhile;
 mod names;
 mod now;
 mod queue;
