@@ -85,6 +85,7 @@ async fn a_reviewer_comments_views_and_sends_back_with_the_comments(server: Test
     assert_eq!(browser.script("return window.stayed").await, true, "it was not loaded again");
     browser.press("Save").await;
     browser.reads("#comments", "Which shell, and why?").await;
+    its_end_loses_nothing(&server, &browser, &run).await;
     browser
         .press_at(
             "//section[@id='comments']//li[contains(., 'An end of what?')]//a[normalize-space()='Edit']",
@@ -93,8 +94,15 @@ async fn a_reviewer_comments_views_and_sends_back_with_the_comments(server: Test
     browser.press("Delete").await;
     browser.until("return !document.querySelector('#comments').innerText.includes('An end of what?')").await;
 
+    // The job's drawing is of a class of its own: the names of files stand in their line.
+    let inline = "return getComputedStyle(document.querySelector('.file .path')).display";
+    assert_eq!(browser.script(inline).await, "inline");
+    let command = "return document.querySelector('[data-viewed] .ways').textContent";
+    assert!(browser.script(command).await.as_str().expect("text").contains("\"viewed\":true"));
     browser.press("Viewed").await;
     browser.reads("#viewed-count", "1 of 2 viewed").await;
+    let says = browser.script(command).await;
+    assert!(says.as_str().expect("text").contains("\"viewed\":false"), "its command is that of now: {says}");
     // Comments are a note already.
     let note = browser.see("#reopen-note").await.prop("value").await.expect("a value").expect("a note");
     assert!(note.contains("Which shell, and why?") && note.contains("greet.sh"), "{note}");
@@ -107,4 +115,32 @@ async fn a_reviewer_comments_views_and_sends_back_with_the_comments(server: Test
     browser.reads(".changes", "You looked at attempt 1 before").await;
     browser.close().await;
     server.stop().await;
+}
+
+/// A comment that is deleted while its author edits it: the text stays in sight, whatever changes after that.
+async fn its_end_loses_nothing(server: &TestServer, browser: &Chromium, run: &str) {
+    let path = format!("/v1/runs/{run}/comments");
+    let add = async |id: &str| {
+        let comment =
+            json!({ "comment_id": id, "file": "greet.sh", "first_line": 1, "text": format!("Text of {id}") });
+        assert_eq!(server.post(&path, &comment).await.status, 200);
+        seal(server).await;
+    };
+    add("short").await;
+    browser
+        .press_at("//section[@id='comments']//li[contains(., 'Text of short')]//a[normalize-space()='Edit']")
+        .await;
+    browser.fill("#comments textarea", "A long thought").await;
+    browser.click("h1").await;
+    assert_eq!(server.call(&server.operator, "DELETE", "/v1/comments/short", "{}").await.status, 200);
+    seal(server).await;
+    browser.press("Show what is new").await;
+    browser.reads(".carried", "its form is gone").await;
+    browser.reads(".carried pre", "A long thought").await;
+    add("later").await;
+    browser.reads("#comments", "Text of later").await;
+    browser.reads(".carried pre", "A long thought").await;
+    assert_eq!(server.call(&server.operator, "DELETE", "/v1/comments/later", "{}").await.status, 200);
+    seal(server).await;
+    browser.until("return !document.querySelector('#comments').innerText.includes('Text of later')").await;
 }

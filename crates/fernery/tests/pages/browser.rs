@@ -179,3 +179,34 @@ pub(crate) fn words(html: &str) -> String {
     }
     unescaped(&text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+/// Whether a page shows this value under this name: in a field, chosen in a list, or among what was sent. Hidden fields show nothing.
+pub(crate) fn holds(html: &str, name: &str, value: &str) -> bool {
+    let tag = |at: usize| &html[html[..at].rfind('<').expect("a tag")..];
+    let named = format!(" name=\"{name}\"");
+    let sent = format!("><bdi>{}</bdi></label><textarea ", name.replace('_', " "));
+    let fields = html.match_indices(&named).map(|(at, found)| tag(at + found.len()));
+    let kept = html.match_indices(&sent).map(|(at, found)| tag(at + found.len()));
+    fields.chain(kept).filter_map(shown_in).any(|shown| unescaped(shown) == value)
+}
+
+/// What a field shows, from its tag on.
+fn shown_in(field: &str) -> Option<&str> {
+    let (tag, rest) = field.split_once('>')?;
+    if tag.starts_with("<textarea") {
+        let text = rest.split("</textarea>").next()?;
+        return Some(text.strip_prefix('\n').unwrap_or(text));
+    }
+    if tag.starts_with("<select") {
+        let mut options =
+            rest.split("</select>").next()?.split("<option").skip(1).map(|option| option.split_once('>'));
+        let (tag, text) =
+            options.find(|option| option.is_some_and(|(tag, _)| tag.ends_with(" selected")))??;
+        return Some(if tag.contains("value=\"") {
+            attribute(tag, "value")
+        } else {
+            text.split('<').next()?
+        });
+    }
+    (!tag.contains("type=\"hidden\"") && tag.contains(" value=\"")).then(|| attribute(tag, "value"))
+}

@@ -93,6 +93,7 @@ async fn what_cannot_be_done_is_said_and_nothing_is_asked(server: TestServer) {
         assert_eq!(page.status, status, "{query}");
         assert!(words(&page.body).contains(said), "{query}: {}", words(&page.body));
         assert!(!page.body.contains("action=\"/bulk\""), "{query}");
+        assert!(!page.body.contains("href=\"/bulk-ask\""), "{query} leads back to a page that refuses again");
     }
     assert_eq!(browser.get(&site, "/bulk/nobody").await.status, 404);
     assert!(words(&browser.get(&site, "/bulk").await.body).contains("Nobody has done anything"));

@@ -34,6 +34,10 @@ async fn an_empty_page_says_what_to_do(server: TestServer) {
     with_azollas(&server).await;
     let page = words(&browser.get(&site, "/").await.body);
     assert!(page.contains("No orientation was made yet") && page.contains("Nothing runs."), "{page}");
+    assert!(page.contains("Press “Look now”"), "{page}");
+    let (mut looks, _) = signed_in(&server, &server.token("viewer").await).await;
+    let seen = words(&looks.get(&site, "/").await.body);
+    assert!(seen.contains("An operator makes one") && !seen.contains("Press"), "no such button: {seen}");
     let first = browser.get(&site, "/").await;
     let asked = browser.submit(&site, &first, "/orient", &[]).await;
     assert_eq!(asked.status, 303, "{asked:?}");

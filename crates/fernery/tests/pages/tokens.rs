@@ -124,7 +124,9 @@ async fn the_last_operator_token_wants_to_be_sure(server: TestServer) {
     let act = format!("/token/{id}/revoke");
     let refused = browser.submit(&site, &page, &act, &[]).await;
     assert_eq!(refused.status, 409);
-    assert!(words(&refused.body).contains("last token of an operator"), "{}", words(&refused.body));
+    let said = words(&refused.body);
+    assert!(said.contains("last token of an operator") && said.contains("the page Tokens"), "{said}");
+    assert!(refused.body.contains("<a href=\"/tokens\">Back to the page"), "{}", refused.body);
     assert_eq!(server.get("/v1/whoami").await.status, 200, "nothing was revoked");
     assert_eq!(browser.submit(&site, &page, &act, &[("sure", "yes")]).await.status, 303);
     assert_eq!((server.get("/v1/whoami").await.status, browser.get(&site, "/").await.status), (401, 401));

@@ -115,7 +115,8 @@ fn capital(text: &str) -> String {
 pub(super) async fn start(visit: Visit) -> Shown {
     let body = Asked::of(&visit.form).body()?;
     if body.verb == BulkVerb::Purge && !visit.form.has("sure") {
-        let detail = "nothing was deleted: tick the box that says that you are sure, and send it again";
+        let detail = "nothing was deleted: go back in your browser to the page that asked, tick the box that says that you are sure, and \
+                      press “Do it”";
         return Err(Refusal::new(Code::Invalid, detail));
     }
     if body.before.is_none() {

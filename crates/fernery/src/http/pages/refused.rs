@@ -56,6 +56,11 @@ impl RefusedAct {
         if self.open(act) { self.typed.all(field).any(|ticked| ticked == value) } else { first }
     }
 
+    /// What was chosen and is not there any more: nothing else takes its place unseen.
+    pub(super) fn gone(&self, act: &str, field: &str, there: impl FnOnce(&str) -> bool) -> Option<&str> {
+        Some(self.typed(act, field, "")).filter(|chosen| !chosen.is_empty() && !there(chosen))
+    }
+
     /// What was wrong, at the act that was refused.
     pub(super) fn problem(&self, act: &str) -> Option<&Line> {
         self.said.detail.as_ref().filter(|_| self.open(act))

@@ -3,11 +3,11 @@
 use super::fields::Fields;
 use super::frame::Frame;
 use super::is_page;
-use super::kept::KeptForm;
+use super::kept::{KeptForm, has_secret};
 use super::reply::PageReply;
 use super::show::Line;
 use super::sign_in::local;
-use super::visit::Visit;
+use super::visit::{Visit, link};
 use crate::http::problem::{Code, Refusal, Refused};
 use askama::Template;
 
@@ -49,6 +49,10 @@ fn shown(visit: &Visit, refused: &Refusal, unread: bool) -> PageReply {
         (Code::NotFound | Code::Forbidden | Code::CrossSite, _) | (_, "/") => ("/", "What needs you now"),
         (_, page) => (page, "Back to the page"),
     };
+    let back = match visit.form.filled("next").filter(|_| back == "/sign-in") {
+        Some(next) => link(back, &[("next", &local(next))]),
+        None => back.to_string(),
+    };
     let differs = |part: &fernery_client::wire::Difference| {
         Line::of(format_args!("{}: {} is now {}", part.path, part.before, part.now))
     };
@@ -64,7 +68,7 @@ fn shown(visit: &Visit, refused: &Refusal, unread: bool) -> PageReply {
         difference: refused.more.difference.iter().map(differs).collect(),
         kept: kept(visit, code),
         unread,
-        back: back.to_string(),
+        back,
         back_to,
         code: code.as_str(),
     };
@@ -86,6 +90,10 @@ fn kept(visit: &Visit, code: Code) -> Option<KeptForm> {
     if code.status() < 500 && code != Code::RateLimited {
         return Some(kept);
     }
+    // Without its secret it can only be refused: it is typed anew on its page.
+    if has_secret(&fields) {
+        return None;
+    }
     let form_key = match &visit.signed_in {
         Some(signed_in) => signed_in.form_key.clone(),
         None => fields.text("form_key").to_string(),
@@ -94,7 +102,7 @@ fn kept(visit: &Visit, code: Code) -> Option<KeptForm> {
 }
 
 /// The nearest page that can be looked at: an act has no page of its own.
-fn page_of(asked: &str) -> &str {
+pub(super) fn page_of(asked: &str) -> &str {
     let mut path = asked.split('?').next().unwrap_or_default();
     while !is_page(path) {
         let Some((above, _)) = path.rsplit_once('/').filter(|(above, _)| !above.is_empty()) else { break };
@@ -104,6 +112,8 @@ fn page_of(asked: &str) -> &str {
     match path {
         "/stream" => "/streams",
         "/token" | "/session" => "/tokens",
+        // It asks about the jobs that its address names; without them it can only refuse.
+        "/bulk-ask" => "/jobs",
         path if is_page(path) => path,
         _ => "/",
     }
@@ -151,7 +161,8 @@ mod tests {
             assert!(is_page(page_of(&path)), "{} leads back to {}", act.path, page_of(&path));
         }
         for (asked, back) in [
-            ("/dead/purge", "/dead"),
+            ("/dead/redrive", "/dead"),
+            ("/bulk-ask?verb=paint", "/jobs"),
             ("/ticket/T-1/edit", "/ticket/T-1"),
             ("/review/r/comment?file=0", "/review/r"),
             ("/stream/mail/pause", "/streams"),

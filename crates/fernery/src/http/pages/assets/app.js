@@ -142,6 +142,12 @@ async function view(event) {
   if (answer?.type !== "opaqueredirect") { form.submit(); return; }
   form.elements.viewed.value = isViewed ? "no" : "yes";
   button.textContent = isViewed ? "Not viewed" : "Viewed";
+  // Its command says the same as the button, also the one that is copied.
+  for (const shown of form.querySelectorAll(".ways pre")) {
+    shown.querySelector(".copy")?.remove();
+    shown.textContent = shown.textContent.replace(/("viewed": *)(true|false)/, `$1${!isViewed}`);
+  }
+  dress(form);
   const file = form.closest("details");
   file.open = !isViewed;
   if (isViewed) file.querySelector("summary").focus();

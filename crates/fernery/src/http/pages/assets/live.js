@@ -66,7 +66,7 @@ async function refresh() {
 
 // Whoever must sign in again sees that, unless something that stands here would be lost: it was typed, or shown only once.
 function leaveOff() {
-  if (!document.body.hasAttribute("data-answer") && typedIn(document).length === 0) { location.reload(); return; }
+  if (!document.body.hasAttribute("data-answer") && typedIn(document).length === 0 && !main.querySelector(".carried")) { location.reload(); return; }
   if (byId("signed-out")) return;
   const bar = note("To see what has changed, sign in again. What you typed stays here. ");
   bar.id = "signed-out";
@@ -103,7 +103,7 @@ function typedIn(part) {
 // What a part says, without what is new each time that it is made, and what this script has added.
 function content(part) {
   const copy = part.cloneNode(true);
-  copy.querySelectorAll(".copy, .news, [name=act_id]").forEach((element) => element.remove());
+  copy.querySelectorAll(".copy, .news, .carried, [name=act_id]").forEach((element) => element.remove());
   copy.querySelectorAll("time").forEach((time) => { time.textContent = time.dateTime; });
   copy.querySelectorAll("details").forEach((details) => { details.open = false; });
   copy.querySelectorAll(".at").forEach((row) => row.classList.remove("at"));
@@ -130,23 +130,31 @@ function offer(part) {
   part.prepend(bar);
 }
 
-// Types into the fresh part what was typed into the old one. What has no field any more, or stood for another text, is shown beside it.
-function carry(typed, part) {
+// A text that would be lost otherwise, with what it is.
+function carried(what, text) {
+  const kept = document.createElement("div");
+  kept.className = "carried";
+  const shown = document.createElement("pre");
+  shown.dataset.copy = "";
+  shown.textContent = text;
+  kept.append(note(what), shown);
+  return kept;
+}
+
+// Types into the fresh part what was typed into the old one. A text that somebody else wrote meanwhile is shown below its field. What
+// has no field any more is shown before the part, where the next change leaves it alone.
+function carry(typed, old, part) {
   for (const field of typed) {
     const forms = [...part.querySelectorAll("form")].filter((form) => form.getAttribute("action") === field.form.getAttribute("action"));
     const same = forms.flatMap((form) => [...form.elements]).find((other) => other.name === field.name && other.type === field.type && (other.type !== "checkbox" || other.value === field.value));
     if (field.type === "checkbox") { if (same) same.checked = field.checked; continue; }
-    const shown = document.createElement("pre");
-    shown.dataset.copy = "";
     if (!same) {
-      shown.textContent = field.value;
-      part.prepend(note("What you had typed; its form is gone:"), shown);
+      const kept = carried("What you had typed; its form is gone:", field.value);
+      old.before(kept);
+      dress(kept);
       continue;
     }
-    if (same.defaultValue !== field.defaultValue && same.defaultValue) {
-      shown.textContent = same.defaultValue;
-      same.after(note("Somebody else wrote:"), shown);
-    }
+    if (same.defaultValue !== field.defaultValue && same.defaultValue) same.after(carried("Somebody else wrote:", same.defaultValue));
     same.value = field.value;
   }
 }
@@ -170,7 +178,6 @@ function put(fresh, topics) {
     if (old.outerHTML === now.outerHTML) continue;
     const [typed, asked] = [typedIn(old), wanted.delete(old.id)];
     if (typed.length > 0 && !asked) { if (content(old) !== content(now)) offer(old); continue; }
-    carry(typed, now);
     const active = document.activeElement;
     const inside = old.contains(active) ? active : null;
     // Whoever is about to type is not disturbed either: it is looked at again when they go on.
@@ -178,6 +185,7 @@ function put(fresh, topics) {
       inside.addEventListener("blur", () => changed(topicsOf(old)), { once: true });
       continue;
     }
+    carry(typed, old, now);
     for (const open of old.querySelectorAll("details[open]")) {
       const same = sameDetails(open, now);
       if (same) same.open = true;

@@ -17,8 +17,8 @@ use crate::http::wire::guards::HostKind;
 use askama::Template;
 use fernery_client::wire::Role;
 use fernery_engine::store::{BrowserSession, NewSignIn};
-use http::HeaderMap;
 use http::header::COOKIE;
+use http::{HeaderMap, Method};
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::info;
@@ -134,7 +134,12 @@ pub(super) fn first(visit: &Visit, why: &str) -> Shown {
 
 /// Where to go on after signing in, and the form that waits there.
 fn waiting(visit: &Visit) -> (String, String) {
-    (local(&visit.asked), visit.form.without("form_key").encoded())
+    // A form that says nothing but where it goes waits, too: what is carried is empty only where nothing was sent.
+    let carried = match visit.page.method == Method::POST {
+        true => visit.form.with("form_key", "").encoded(),
+        false => String::new(),
+    };
+    (local(&visit.asked), carried)
 }
 
 /// `POST /sign-in`

@@ -195,32 +195,33 @@ fn history(detail: &ObjectiveDetail, until: Option<usize>) -> History {
     all.sort_by_key(|moment| moment.at);
     let until = until.unwrap_or(all.len()).clamp(all.len().min(1), all.len());
     let (before, after) = (until.saturating_sub(MOMENTS), all.len() - until);
-    let happened = all.into_iter().take(until).skip(before).map(|moment| {
-        let by_person = !matches!(
-            moment.who.as_str(),
-            "readiness" | "scheduler" | "worker" | "executor" | "gate" | "fernery"
-        );
-        let mark = match moment.what.as_str() {
-            what if what.starts_with("FAIL")
-                || what.contains("GATE_FAILED")
-                || what.contains("EXHAUSTED")
-                || moment.who == "worker" && what.starts_with("attempt ") =>
-            {
-                "bad"
-            }
-            what if what.starts_with("PASS") || what.contains("RUN_COMPLETE") => "good",
-            _ if by_person => "person-act",
-            _ => "",
-        };
-        Happened {
-            at: When(moment.at),
-            who: Line(moment.who),
-            what: Line(moment.what),
-            more: moment.more.into_iter().map(Line).collect(),
-            mark,
-        }
+    let happened = all.into_iter().take(until).skip(before).map(|moment| Happened {
+        at: When(moment.at),
+        mark: mark(&moment.who, &moment.what),
+        who: Line(moment.who),
+        what: Line(moment.what),
+        more: moment.more.into_iter().map(Line).collect(),
     });
     History { happened: happened.collect(), before, after }
+}
+
+/// How something that happened is marked, by who did it and what it says.
+fn mark(who: &str, what: &str) -> &'static str {
+    let by_person =
+        !matches!(who, "readiness" | "scheduler" | "worker" | "executor" | "gate" | "landing" | "fernery");
+    match what {
+        _ if what.starts_with("FAIL")
+            || what.contains("GATE_FAILED")
+            || what.contains("EXHAUSTED")
+            || what.starts_with("did not land")
+            || who == "worker" && what.starts_with("attempt ") =>
+        {
+            "bad"
+        }
+        _ if what.starts_with("PASS") || what.contains("RUN_COMPLETE") => "good",
+        _ if by_person => "person-act",
+        _ => "",
+    }
 }
 
 /// The next step that has a page.
@@ -277,6 +278,11 @@ impl Ticket {
         let named = Some(self.edited.repo.as_str()).filter(|repo| !repo.is_empty());
         let others = self.edited.repos.iter().map(String::as_str).filter(|repo| Some(*repo) != named);
         named.into_iter().chain(others).collect()
+    }
+
+    /// A repository that was chosen and is not there any more.
+    fn gone_repo(&self) -> Option<&str> {
+        self.refused.gone("edit", "repo_ref", |chosen| self.repos().contains(&chosen))
     }
 
     /// Whether the page has the form of this act: it is possible now, and this person may.
@@ -348,5 +354,19 @@ impl Ticket {
             act => (format!("fernery ticket {act} {id}"), json!({})),
         };
         Ways::new(command, "POST", &format!("{path}/{act}"), Some(&body.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happened_is_marked_by_who_did_it_and_how_it_went() {
+        assert_eq!(mark("landing", "did not land: gate tests (exit 2)"), "bad");
+        assert_eq!(mark("landing", "landed on main"), "", "no person did it");
+        assert_eq!(mark("worker", "attempt 1 was lost"), "bad");
+        assert_eq!(mark("gate", "PASS"), "good");
+        assert_eq!(mark("operator", "approved"), "person-act");
     }
 }

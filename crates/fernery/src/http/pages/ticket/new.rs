@@ -85,14 +85,12 @@ impl New {
         self.refused.typed("new", field, first) == value
     }
 
-    /// What was chosen and is not there any more: nothing else takes its place unseen.
+    /// What was chosen and is not there any more.
     fn gone(&self, field: &str) -> Option<&str> {
-        let chosen = self.refused.typed("new", field, "");
-        let there = match field {
+        self.refused.gone("new", field, |chosen| match field {
             "azolla_id" => self.azollas.iter().any(|azolla| azolla.id == chosen),
             _ => self.repos.iter().any(|repo| repo == chosen),
-        };
-        Some(chosen).filter(|chosen| !chosen.is_empty() && !there)
+        })
     }
 
     /// A ticket that was refused and has no form any more: no azolla takes tickets now.

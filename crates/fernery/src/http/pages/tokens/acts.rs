@@ -61,7 +61,7 @@ pub(in crate::http::pages) async fn revoke(visit: Visit) -> Shown {
     let last = last_operator(&list.tokens, door::wall_clock()) == Some(visit.param.as_str());
     if last && !visit.form.has("sure") {
         let detail = "this is the last token of an operator, and without one nobody can operate this server; nothing was revoked: \
-                      tick the box that says that you are sure, and send it again";
+                      go to the page Tokens, open “Revoke …” of this token, and tick the box there";
         return Err(Refusal::new(Code::Conflict, detail));
     }
     delete::<TokenInfo>(&visit, "/v1/tokens/").await

@@ -278,6 +278,11 @@ impl Triage {
         ways(self.candidate.as_ref().map_or("", |of| of.id.as_str()), act)
     }
 
+    /// An azolla that was chosen and is not there any more.
+    fn gone_azolla(&self) -> Option<&str> {
+        self.refused.gone("promote", "azolla_id", |chosen| self.azollas.iter().any(|azolla| azolla == chosen))
+    }
+
     /// Whether the page has a place where this act is refused: it is possible now, and this person may.
     fn offers(&self, act: &str) -> bool {
         let Some(of) = &self.candidate else { return false };
