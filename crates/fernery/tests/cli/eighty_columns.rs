@@ -170,7 +170,10 @@ fn what_waits_for_a_person_fits_80_columns(world: &World) {
     let fit = || world.run(["ticket", "show", "demo-1", "--json"]).exits(0).json()["landing"]["fit"].clone();
     assert!(eventually(|| fit() == "CONFLICTS"), "{}", fit());
     let orient = world.fits(&["orient"]);
-    assert!(orient.contains("demo-1 conflicts") && orient.contains("unmanned waits: no worker"), "{orient}");
+    assert!(
+        orient.contains("its patch conflicts: main changed") && orient.contains("unmanned waits: no worker"),
+        "{orient}"
+    );
     let steps = "expect [y/N]\nsend n\\n\n";
     let args = ["ticket", "merge", "demo-1"];
     let asked = typed_at_terminal(&world.folder, COLUMNS, false, &args, steps).exits(1).stdout;
