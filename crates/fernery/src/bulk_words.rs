@@ -2,7 +2,7 @@
 
 use fernery_client::wire::{BulkRequest, BulkView};
 use fernery_core::JobStatus;
-use fernery_core::job::bulk::{BulkVerb, Counted};
+use fernery_core::job::bulk::{BulkState, BulkVerb, Counted};
 
 /// What is done to what: `cancel all QUEUED jobs of the stream mail`.
 pub(crate) fn sentence(asked: &BulkRequest) -> String {
@@ -35,11 +35,15 @@ pub(crate) fn done(verb: BulkVerb, status: JobStatus) -> &'static str {
     }
 }
 
-/// How far it is: `12 of 40 jobs cancelled, 1 refused`.
+/// How far it is: `12 of 40 jobs cancelled, 1 refused`. What was counted is left out once it says nothing more: at the end, and where
+/// there were more than that.
 pub(crate) fn progress(act: &BulkView) -> String {
     let word = done(act.verb, act.status);
     let refused = if act.refused > 0 { format!(", {} refused", act.refused) } else { String::new() };
-    format!("{} of {} {word}{refused}", act.done, jobs(act.expected, act.counted))
+    match act.state == BulkState::Running && act.done + act.refused <= act.expected {
+        true => format!("{} of {} {word}{refused}", act.done, jobs(act.expected, act.counted)),
+        false => format!("{} {word}{refused}", jobs(act.done, Counted::Exact)),
+    }
 }
 
 /// The request for an act like this one.
@@ -105,5 +109,21 @@ mod tests {
         assert_eq!(jobs(1, Counted::Exact), "1 job");
         assert_eq!(jobs(10_000, Counted::AtLeast), "at least 10000 jobs");
         assert_eq!(jobs(7, Counted::AtMost), "at most 7 jobs");
+    }
+
+    #[test]
+    fn what_was_counted_is_told_as_long_as_it_says_something() {
+        let told = |state: &str, done: u64, refused: u64| {
+            let act = serde_json::json!({"act_id": "a", "verb": "cancel", "status": "QUEUED",
+                "before": "2026-11-19T10:00:00Z", "actor": "o", "state": state, "expected": 10, "counted": "AT_LEAST",
+                "done": done, "refused": refused, "created_at": "2026-11-19T10:00:00Z",
+                "updated_at": "2026-11-19T10:00:00Z"});
+            progress(&serde_json::from_value(act).expect("an act"))
+        };
+        assert_eq!(told("RUNNING", 9, 1), "9 of at least 10 jobs cancelled, 1 refused");
+        assert_eq!(told("RUNNING", 25, 0), "25 jobs cancelled");
+        assert_eq!(told("RUNNING", 10, 1), "10 jobs cancelled, 1 refused");
+        assert_eq!(told("DONE", 1, 0), "1 job cancelled");
+        assert_eq!(told("STOPPED", 4, 0), "4 jobs cancelled");
     }
 }

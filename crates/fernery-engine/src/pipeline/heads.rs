@@ -19,8 +19,10 @@ pub struct Heads {
     pub held: (i64, i64),
     /// The sum of the versions of what runs: a heartbeat, progress and a wish to cancel each make one more.
     pub versions: i64,
-    /// Tokens that were ever made, and those of them that were revoked.
-    pub tokens: (i64, i64),
+    /// Acts on all jobs that match that are under way, each with what it has done and what it was refused.
+    pub acts: Option<String>,
+    /// The token that was made last, and the one that was revoked last.
+    pub tokens: (Option<String>, Option<String>),
     /// The browsers that are signed in.
     pub sessions: Option<String>,
 }
@@ -38,7 +40,8 @@ pub async fn heads(store: &dyn Store) -> StoreResult<Heads> {
         paused: text("paused")?,
         held: (row.count("leases")?, row.count("places")?),
         versions: row.count("versions")?,
-        tokens: (row.count("tokens")?, row.count("revoked")?),
+        acts: text("acts")?,
+        tokens: (text("made")?, text("revoked")?),
         sessions: text("sessions")?,
     })
 }

@@ -91,6 +91,11 @@ impl World {
                 _ => drop(world.run(["stream", "pause", &stream]).exits(0)),
             }
         }
+        // The longest word that a stream can have for its state.
+        world.run(["stream", "set", "a-stream-with-a-name/that-is:rather-long.2", "--redact", "on"]).exits(0);
+        let over = "a-stream-with-a-name/that-is:over";
+        world.run(["job", "enqueue", "--stream", over, "--payload", "{}"]).exits(0);
+        world.run(["job", "bulk", "cancel", "--status", "QUEUED", "--stream", over, "--yes"]).exits(0);
         // Two that begin and end alike.
         for id in ALIKE {
             world.run(["job", "enqueue", "--stream", "alike", "--id", id]).exits(0);
@@ -194,6 +199,7 @@ fn every_list_and_page_fits_80_columns(world: &World) {
         "ticket list --sort importance",
         "job list",
         "job list --all",
+        "job bulk list",
         "stream list",
         "trash list",
         "dlq list",
@@ -224,6 +230,9 @@ fn every_list_and_page_fits_80_columns(world: &World) {
     .map(|line| line.split(' ').collect())
     .collect();
     all.push(vec!["ticket", "show", LONG_ID]);
+    let acts = world.run(["job", "bulk", "list", "--json"]).exits(0).json();
+    let act = acts["acts"][0]["act_id"].as_str().unwrap();
+    all.push(vec!["job", "bulk", "show", act]);
     for args in &all {
         world.fits(args);
         let utc: Vec<&str> = args.iter().copied().chain(["--utc"]).collect();
@@ -231,7 +240,10 @@ fn every_list_and_page_fits_80_columns(world: &World) {
     }
     // Every table has heads, and no head is empty.
     let streams = world.fits(&["stream", "list"]);
-    assert!(streams.lines().next().unwrap().ends_with("STATE") && streams.contains("paused"), "{streams}");
+    assert!(
+        streams.lines().next().unwrap().ends_with("STATE") && streams.contains("paused, redacted"),
+        "{streams}"
+    );
     let tickets = world.fits(&["ticket", "list"]);
     assert!(tickets.contains("👩‍💻"), "joiners stay: {tickets}");
     // However long all of this took.

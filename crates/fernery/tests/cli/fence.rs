@@ -104,7 +104,8 @@ fn files_beside_the_database_belong_to_its_owner() {
         db.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
     }
     db.execute_batch("DROP INDEX dead_letters_by_death; DROP INDEX dead_letters_of_stream; DROP INDEX dead_letters_of_code;
-         DROP INDEX dead_letters_of_both; DROP INDEX jobs_cancelled; PRAGMA user_version = 2").unwrap();
+         DROP INDEX dead_letters_of_both; DROP INDEX jobs_cancelled; DROP INDEX streams_paused; DROP INDEX tokens_newest;
+         DROP INDEX tokens_revoked; PRAGMA user_version = 2").unwrap();
     drop(db);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(file("fernery.db"), Some(12_345), Some(12_346)).unwrap();

@@ -172,6 +172,38 @@ impl TestServer {
         }
     }
 
+    /// No step of an act on all jobs that match goes further than this: it fails, and is tried again.
+    pub async fn bulk_acts_come_to(&self, most: u32) {
+        match &self.hand {
+            Hand::Clock(_) => self.on_sqlite(&format!(
+                "CREATE TRIGGER held BEFORE UPDATE ON bulk_acts WHEN NEW.done > {most}
+                 BEGIN SELECT RAISE(ABORT, 'held by a test'); END"
+            )),
+            Hand::Database(database) => {
+                let sql = format!("ALTER TABLE fernery.bulk_acts ADD CONSTRAINT held CHECK (done <= {most})");
+                database.client().await.batch_execute(&sql).await.expect("executed");
+            }
+        }
+    }
+
+    /// The acts on all jobs that match that are under way are refused one job more.
+    pub async fn bulk_acts_are_refused_one(&self) {
+        let sql = "UPDATE bulk_acts SET refused = refused + 1 WHERE state = 'RUNNING'";
+        match &self.hand {
+            Hand::Clock(_) => self.on_sqlite(sql),
+            Hand::Database(database) => {
+                let sql = sql.replace("bulk_acts", "fernery.bulk_acts");
+                database.client().await.batch_execute(&sql).await.expect("executed");
+            }
+        }
+    }
+
+    fn on_sqlite(&self, sql: &str) {
+        let beside = rusqlite::Connection::open(self.folder.path().join("fernery.db")).expect("its database");
+        beside.busy_timeout(PATIENCE).expect("patience");
+        beside.execute_batch(sql).expect("executed");
+    }
+
     /// Its PostgreSQL database, beside it.
     pub async fn database(&self) -> tokio_postgres::Client {
         match &self.hand {

@@ -108,6 +108,16 @@ async fn every_change_that_pages_show_is_told(server: TestServer) {
     }
     assert_eq!(server.post(&format!("/v1/jobs/{job}/cancel"), &json!({})).await.status, 200);
     stream.until("beats").await;
+    // How far an act on all that match is, where it moves no job.
+    server.bulk_acts_come_to(0).await;
+    server.enqueue("later").await;
+    stream.until("jobs").await;
+    let act =
+        json!({ "verb": "cancel", "status": "QUEUED", "before": "2999-01-01T00:00:00Z", "act_id": "all" });
+    assert_eq!(server.post("/v1/bulk", &act).await.status, 201);
+    stream.until("jobs").await;
+    server.bulk_acts_are_refused_one().await;
+    stream.until("jobs").await;
     server.token("worker").await;
     stream.until("tokens").await;
     let (mut elsewhere, _) = signed_in(&server, &other).await;

@@ -1,10 +1,11 @@
 //! The first page.
 
 use crate::browser::{Browser, form, signed_in, words};
-use crate::inbox::workers;
+use crate::inbox::{triaged, workers};
 use crate::server::TestServer;
-use crate::worked::{Made, PATCH, approved, attempt, begun, handed_in, judged, scheduled};
+use crate::worked::{Made, PATCH, approved, attempt, begun, handed_in, judged, scheduled, tried};
 use fernery_core::blueprint::Blueprint;
+use fernery_core::pipeline::landing::Fit;
 use fernery_engine::pipeline::azollas;
 use serde_json::json;
 
@@ -13,9 +14,11 @@ crate::on_both_backends!(
     a_thought_is_kept_once_however_often_its_form_is_sent,
     a_refused_thought_is_not_lost,
     what_is_stuck_is_shown_with_its_reason,
+    what_did_not_land_beyond_the_rows_shown_is_on_the_board,
     hostile_words_are_shown_and_do_nothing,
     minutes_of_review_are_counted_from_what_waits,
     what_was_done_since_the_look_is_left_out,
+    a_candidate_and_a_merge_are_left_out_once_they_are_dealt_with,
     a_run_under_way_shows_its_limits_before_it_says_a_line,
 );
 
@@ -91,6 +94,26 @@ async fn what_is_stuck_is_shown_with_its_reason(server: TestServer) {
     let page = browser.get(&site, "/").await;
     assert!(page.body.contains("href=\"/ticket/WEB-1\""), "{}", page.body);
     assert!(words(&page.body).contains("which footer?"));
+    server.stop().await;
+}
+
+async fn what_did_not_land_beyond_the_rows_shown_is_on_the_board(server: TestServer) {
+    for nth in 1..=11 {
+        let id = format!("WEB-{nth}");
+        approved(&server, &id, "Greet the world").await;
+        attempt(&server, &id, Made { patch: PATCH, log: "", passes: true }).await;
+        tried(&server, &id, Fit::Conflicts, Some("main changed greet.sh")).await;
+    }
+    let ticket = json!({ "objective_id": "NEW-1", "azolla_id": "mec", "title": "Fix the footer" });
+    assert_eq!(server.post("/v1/objectives", &ticket).await.status, 201);
+    let (mut browser, site) = signed_in(&server, &server.operator).await;
+    let page = browser.get(&site, "/").await.body;
+    assert_eq!(page.matches("id=\"stuck-WEB-").count(), 10, "{page}");
+    assert!(
+        page.contains("href=\"/board?unlanded=yes\"") && !page.contains("href=\"/board?status=BLOCKED\"")
+    );
+    let board = browser.get(&site, "/board?unlanded=yes").await.body;
+    assert_eq!(board.matches("id=\"card-").count(), 11, "{board}");
     server.stop().await;
 }
 
@@ -185,6 +208,36 @@ async fn what_was_done_since_the_look_is_left_out(server: TestServer) {
     let looks = events["events"].as_array().expect("events").iter();
     let looks = looks.filter(|event| event["type"] == "MANIFEST_REQUESTED").count();
     assert_eq!(looks, 1, "who only looks at the page asks for nothing");
+    server.stop().await;
+}
+
+async fn a_candidate_and_a_merge_are_left_out_once_they_are_dealt_with(server: TestServer) {
+    approved(&server, "WEB-1", "Greet the world").await;
+    let run = attempt(&server, "WEB-1", Made { patch: PATCH, log: "", passes: true }).await;
+    tried(&server, "WEB-1", Fit::Merges, None).await;
+    let confirmed = server.post("/v1/objectives/WEB-1/confirm", &json!({ "run_id": run })).await;
+    assert_eq!(confirmed.status, 200, "{confirmed:?}");
+    let workers = workers(&server).await;
+    let found = triaged(&server, &["read a book some day", "pay the rent today"]).await;
+    let made = server.post("/v1/azollas/task_management/manifests", &json!({ "request_id": "o-1" })).await;
+    assert_eq!(made.status, 202, "{made:?}");
+    let made = server.get("/v1/manifest_requests/o-1?wait_ms=60000").await.json();
+    assert!(made["manifest"].is_object(), "{made}");
+    workers.stop().await;
+    let (mut browser, site) = signed_in(&server, &server.operator).await;
+    let page = browser.get(&site, "/").await.body;
+    let rent = found[1]["candidate_id"].as_str().expect("an id");
+    let path = format!("/candidate/{}", fernery_core::id_part::short(rent));
+    assert!(page.contains(&format!("href=\"{path}\"")), "{page}");
+    assert!(words(&page).contains("Confirmed and not merged: WEB-1"), "{}", words(&page));
+    let led = browser.get(&site, &path).await;
+    assert_eq!((led.status, led.headers["location"].as_str()), (303, format!("/candidate/{rent}").as_str()));
+    assert_eq!(server.post(&format!("/v1/candidates/{rent}/discard"), &json!({})).await.status, 200);
+    let said = words(&browser.get(&site, "/").await.body);
+    assert!(said.contains("1 thing of that look is done") && said.contains("not merged: WEB-1"), "{said}");
+    assert_eq!(server.post("/v1/objectives/WEB-1/cancel", &json!({})).await.status, 200);
+    let said = words(&browser.get(&site, "/").await.body);
+    assert!(said.contains("2 things of that look are done"), "{said}");
     server.stop().await;
 }
 

@@ -194,30 +194,41 @@ async fn ticked_jobs_are_cancelled_and_the_rest_is_left(server: TestServer) {
     let (a, b, c) = (server.enqueue("s").await, server.enqueue("s").await, server.enqueue("s").await);
     let (mut browser, site) = signed_in(&server, &server.operator).await;
     let page = browser.get(&site, "/jobs?stream=s").await;
-    let mut fields = form(&page.body, "/jobs");
+    let here = "/jobs?stream=s";
+    let mut fields = form(&page.body, here);
     fields.push(("act".into(), "cancel".into()));
     fields.extend([&a, &b].map(|id| ("job".to_string(), box_of(&page.body, id))));
     let sent: Vec<(&str, &str)> =
         fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     for _ in 0..2 {
-        assert_eq!(location(&browser.post(&site, "/jobs", &sent).await), "/jobs?stream=s");
+        assert_eq!(location(&browser.post(&site, here, &sent).await), here);
     }
     for (job_id, is) in [(&a, "CANCELLED"), (&b, "CANCELLED"), (&c, "QUEUED")] {
         assert_eq!(status(&server, job_id).await, is);
     }
-    let one = browser.submit(&site, &page, "/jobs", &[("cancel_one", &c)]).await;
+    let one = browser.submit(&site, &page, here, &[("cancel_one", &c)]).await;
     location(&one);
     assert_eq!(status(&server, &c).await, "CANCELLED");
     // Enter presses the first button.
-    let buttons = page.body.split("<form method=\"post\" action=\"/jobs\">").nth(1).expect("a form");
+    let buttons = page.body.split("<form method=\"post\" action=\"/jobs?stream=s\">").nth(1).expect("a form");
     let first = &buttons[buttons.find("<button").expect("a button")..];
     let (name, value) = (crate::browser::attribute(first, "name"), crate::browser::attribute(first, "value"));
     let waits = server.enqueue("s").await;
-    let pressed = browser.submit(&site, &page, "/jobs", &[(name, value), ("job", &waits)]).await;
+    let pressed = browser.submit(&site, &page, here, &[(name, value), ("job", &waits)]).await;
     assert_eq!((pressed.status, status(&server, &waits).await.as_str()), (422, "QUEUED"));
-    let none = browser.submit(&site, &page, "/jobs", &[("act", "cancel")]).await;
+    let none = browser.submit(&site, &page, here, &[("act", "cancel")]).await;
     assert_eq!(none.status, 422);
     assert!(words(&none.body).contains("Tick the jobs that are meant"));
+    // A page that answers an act is asked for again under its own address, and its form sends there.
+    let filtered = "/jobs?status=QUEUED&stream=s";
+    let other = server.enqueue("t").await;
+    let page = browser.get(&site, filtered).await;
+    let key = form(&page.body, &filtered.replace('&', "&#38;")).remove(0).1;
+    let sent = [("form_key", key.as_str()), ("act", "cancel")];
+    let refused = browser.post(&site, filtered, &sent).await;
+    assert_eq!(refused.status, 422);
+    assert!(refused.body.contains("<form method=\"post\" action=\"/jobs?status=QUEUED&#38;stream=s\">"));
+    assert!(refused.body.contains(&waits) && !refused.body.contains(&other), "{}", refused.body);
     server.stop().await;
 }
 
@@ -431,7 +442,7 @@ async fn dead_jobs_are_grouped_and_one_goes_first(server: TestServer) {
     assert_eq!(ended(&server, location(&rest)).await, ("DONE".into(), 2));
     let said = words(&browser.get(&site, location(&rest)).await.body);
     assert!(said.contains("Retry all DEAD jobs of the stream mail with the error code E_SMTP"), "{said}");
-    assert!(said.contains("2 of 2 jobs queued again"), "{said}");
+    assert!(said.contains("2 jobs queued again"), "{said}");
     for job_id in &mail {
         assert_eq!(status(&server, job_id).await, "QUEUED");
     }

@@ -95,7 +95,7 @@ fn row(s: StreamDetail) -> Vec<Cell> {
         match (s.paused, s.redact) {
             (true, true) => "paused, redacted",
             (true, false) => "paused",
-            (false, true) => "open, redacted",
+            (false, true) => "redacted",
             (false, false) => "open",
         }
         .into(),

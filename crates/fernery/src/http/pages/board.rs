@@ -43,6 +43,8 @@ struct Board {
     search: String,
     label: String,
     all: bool,
+    /// Only finished tickets whose patch conflicts or did not land.
+    unlanded: bool,
     empty: bool,
 }
 
@@ -51,7 +53,8 @@ pub(super) async fn show(visit: Visit) -> Shown {
     let wanted = |name: &str| visit.query.filled(name).unwrap_or_default().to_string();
     let (azolla, status, search, label) =
         (wanted("azolla"), wanted("status"), wanted("search"), wanted("label"));
-    let all = visit.query.has("all");
+    let (all, unlanded) = (visit.query.has("all"), visit.query.has("unlanded"));
+    let status = if unlanded { ObjectiveStatus::Done.as_str().to_string() } else { status };
     let statuses: Vec<&'static str> = ObjectiveStatus::ALL.iter().map(|status| status.as_str()).collect();
     let shown: Vec<&'static str> =
         statuses.iter().copied().filter(|one| status.is_empty() || *one == status).collect();
@@ -66,6 +69,9 @@ pub(super) async fn show(visit: Visit) -> Shown {
                 .filter(|(_, value)| !value.is_empty())
                 .map(|(name, value)| (*name, value.as_str())),
         );
+        if unlanded {
+            asked.push(("unlanded", "true"));
+        }
         if !all {
             asked.extend([("cancelled", "false"), ("snoozed", "false")]);
         }
@@ -106,6 +112,7 @@ pub(super) async fn show(visit: Visit) -> Shown {
         search,
         label,
         all,
+        unlanded,
         empty,
     })
 }

@@ -40,6 +40,8 @@ struct Jobs {
     status: String,
     stream: String,
     cursor: String,
+    /// Where the acts of this page go. An answer that stays on the screen is brought up to date by its address: it names the filter.
+    here: String,
     first: String,
     next: Option<String>,
     said: Said,
@@ -155,6 +157,7 @@ async fn page(visit: &Visit, filter: Filter, status: u16, refused: Vec<(Id, Line
         next: found.next_cursor.map(|cursor| filter.link(&cursor)),
         rows: found.jobs.into_iter().map(|job| row(job, now)).collect(),
         statuses: JobStatus::ALL.iter().map(|status| status.as_str()).collect(),
+        here: filter.link(&filter.cursor),
         first: filter.link(""),
         status: filter.status,
         stream: filter.stream,
@@ -206,7 +209,7 @@ pub(super) fn act_on(status: JobStatus) -> &'static str {
 /// `POST /jobs`: cancels or retries the jobs that are ticked, or the one whose button was pressed. Each is one call of the API;
 /// what was refused is said job by job, and the rest is done.
 pub(super) async fn act(visit: Visit) -> Shown {
-    let filter = Filter::of(&visit.form);
+    let filter = Filter::of(&visit.query);
     let one = [("cancel", "cancel_one"), ("retry", "retry_one")]
         .into_iter()
         .find_map(|(act, field)| visit.form.filled(field).map(|job| (act, vec![job])));

@@ -35,7 +35,7 @@ const STREAMS_MAX: usize = 2_000;
 pub(crate) const STREAMS_OF_SESSION_MAX: usize = 8;
 
 /// What a page may follow. A page names them in `data-live`.
-/// `jobs` is where jobs stand, `beats` what is heard of those that work: heartbeats, progress, wishes to
+/// `jobs` is where jobs stand and how far acts on all that match are, `beats` what is heard of those that work: heartbeats, progress, wishes to
 /// cancel, and signs of life of processes.
 const TOPICS: [&str; 8] = ["tickets", "inbox", "manifests", "runs", "jobs", "beats", "processes", "tokens"];
 
@@ -79,10 +79,10 @@ async fn look(server: &Server) -> StoreResult<Vector> {
         word(&(&heads.journal, &heads.capture)),
         word(&heads.manifest),
         word(&beat),
-        word(&(streams, counts, &heads.paused, heads.held)),
+        word(&(streams, counts, &heads.paused, heads.held, &heads.acts)),
         word(&(heads.held, heads.versions, seen)),
         word(&processes),
-        word(&(heads.tokens, &heads.sessions)),
+        word(&(&heads.tokens, &heads.sessions)),
     ]))
 }
 

@@ -43,6 +43,8 @@ struct Now {
     runs: Vec<RunInProgress>,
     stuck: Vec<Stuck>,
     stuck_more: bool,
+    /// More patches than are shown did not land.
+    unlanded_more: bool,
     candidates: Vec<Line>,
     candidates_more: bool,
     pending: u64,
@@ -66,7 +68,8 @@ pub(super) async fn show(visit: Visit) -> Shown {
 async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
     let runs = list(visit, ("status", "IN_PROGRESS")).await?;
     let blocked = list(visit, ("status", "BLOCKED")).await?;
-    let unlanded = list(visit, ("unlanded", "true")).await?;
+    // This list has no pages: one more than is shown says that there are others.
+    let unlanded = list_of(visit, ("unlanded", "true"), ROWS + 1).await?;
     let inbox: CandidatePage = visit.get("/v1/candidates", &[("limit", "5")]).await?;
     let ways = Ways::new(
         "fernery capture 'buy milk tomorrow'",
@@ -80,7 +83,13 @@ async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
         waits: waits(visit).await?,
         runs: runs.objectives.into_iter().map(under_way).collect(),
         stuck_more: blocked.next_cursor.is_some(),
-        stuck: blocked.objectives.into_iter().chain(unlanded.objectives).map(stuck_row).collect(),
+        unlanded_more: unlanded.objectives.len() > ROWS,
+        stuck: blocked
+            .objectives
+            .into_iter()
+            .chain(unlanded.objectives.into_iter().take(ROWS))
+            .map(stuck_row)
+            .collect(),
         candidates_more: inbox.next_cursor.is_some(),
         candidates: inbox.candidates.iter().map(|candidate| Line::of(&candidate.title)).collect(),
         pending: inbox.pending_captures,
@@ -92,7 +101,11 @@ async fn page(visit: &Visit, status: u16, typed: String, said: Said) -> Shown {
 }
 
 async fn list(visit: &Visit, which: (&str, &str)) -> Result<ObjectivePage, Refused> {
-    let rows = ROWS.to_string();
+    list_of(visit, which, ROWS).await
+}
+
+async fn list_of(visit: &Visit, which: (&str, &str), rows: usize) -> Result<ObjectivePage, Refused> {
+    let rows = rows.to_string();
     let asked = [which, ("cancelled", "false"), ("snoozed", "false"), ("limit", rows.as_str())];
     visit.get("/v1/objectives", &asked).await
 }

@@ -2,14 +2,15 @@
 
 use super::super::is_page;
 use super::super::show::{Line, Ways, When};
-use super::super::suggested;
 use super::super::visit::{Visit, api};
+use super::super::{suggested, triage};
 use crate::http::problem::{Code, Refused};
 use crate::orientation;
 use fernery_client::wire::{
     AzollaList, CandidatePage, ManifestPage, ManifestView, ObjectiveDetail, ReviewTime,
 };
 use fernery_core::artifact::ObjectiveStatus;
+use fernery_core::inbox::CandidateStatus;
 use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::inbox::facts::Item;
 use fernery_core::pipeline::possible::Verb;
@@ -136,18 +137,70 @@ enum Become {
 
 async fn become_of(visit: &Visit, item: &Item, inbox: &CandidatePage) -> Result<Become, Refused> {
     let (Some(id), Some(then)) = (&item.objective_id, item.status) else {
-        let is_empty = inbox.candidates.is_empty() && item.command == "fernery triage";
-        return Ok(if is_empty { Become::Done } else { Become::AsItWas });
+        let words: Vec<&str> = item.command.split_whitespace().collect();
+        return match words[..] {
+            ["fernery", "triage", "promote", part] => still_waits(visit, part).await,
+            ["fernery", "ticket", "merge", id] => Ok(match ticket(visit, id).await? {
+                Some(detail) => merged(&detail, item),
+                None => Become::AsItWas,
+            }),
+            _ => Ok(of_inbox(&words, inbox)),
+        };
     };
-    let path = api("/v1/objectives/", id.as_str(), "");
-    let detail = match visit.get::<ObjectiveDetail>(&path, &[("documents", "false")]).await {
-        Ok(detail) if detail.view.objective.azolla_id == item.azolla_id => detail,
+    match ticket(visit, id.as_str()).await? {
+        Some(detail) if detail.view.objective.azolla_id == item.azolla_id => {
+            Ok(compared(&detail, then, &item.command))
+        }
         // It is one of another server.
-        Ok(_) => return Ok(Become::AsItWas),
-        Err(refused) if refused.code == Code::NotFound => return Ok(Become::AsItWas),
+        _ => Ok(Become::AsItWas),
+    }
+}
+
+async fn ticket(visit: &Visit, id: &str) -> Result<Option<ObjectiveDetail>, Refused> {
+    let path = api("/v1/objectives/", id, "");
+    match visit.get(&path, &[("documents", "false")]).await {
+        Ok(detail) => Ok(Some(detail)),
+        Err(refused) if refused.code == Code::NotFound => Ok(None),
+        Err(refused) => Err(refused),
+    }
+}
+
+/// What has become of an item about the inbox as a whole, from the command that deals with it.
+fn of_inbox(command: &[&str], inbox: &CandidatePage) -> Become {
+    let is_done = match command {
+        ["fernery", "triage"] => inbox.candidates.is_empty(),
+        ["fernery", "triage", "release", ..] => inbox.held_captures + inbox.held_recurrences == 0,
+        _ => false,
+    };
+    if is_done { Become::Done } else { Become::AsItWas }
+}
+
+/// What has become of a candidate that pressed.
+async fn still_waits(visit: &Visit, part: &str) -> Result<Become, Refused> {
+    let ids = match triage::meant(visit, part).await {
+        Ok(ids) => ids,
+        // So many ids begin like it that nobody looked at all of them.
+        Err(refused) if refused.code == Code::Invalid => return Ok(Become::AsItWas),
         Err(refused) => return Err(refused),
     };
-    Ok(compared(&detail, then, &item.command))
+    let mut waits = false;
+    for id in &ids {
+        let candidate = triage::read(visit, id).await?;
+        waits |= candidate.status == CandidateStatus::Waiting && candidate.snoozed_until.is_none();
+    }
+    Ok(if waits { Become::AsItWas } else { Become::Done })
+}
+
+/// What has become of patches that nobody had merged. The command names the first of them; the title names them all.
+fn merged(first: &ObjectiveDetail, item: &Item) -> Become {
+    let id = first.view.objective.objective_id.as_str();
+    if first.allows(Verb::Merge) {
+        return Become::AsItWas;
+    }
+    match item.title.ends_with(&format!(": {id}")) {
+        true => Become::Done,
+        false => Become::Other(Line::of(format_args!("{id} waits for no merge"))),
+    }
 }
 
 /// An item is done when what it says cannot be done any more, or when it is put off. If it needs somebody all the same, that is told.
@@ -200,6 +253,7 @@ pub(in super::super) fn lead(item: &Item) -> (&'static str, String) {
             (button, api("/ticket/", id, ""))
         }
         ["fernery", "done", id, ..] => ("Open the ticket", api("/ticket/", id, "")),
+        ["fernery", "triage", "promote", id] => ("Decide about it", api("/candidate/", id, "")),
         ["fernery", "triage", ..] => ("Go through the inbox", "/triage".to_string()),
         _ => match &item.objective_id {
             Some(id) => ("Open the ticket", api("/ticket/", id.as_str(), "")),
@@ -236,10 +290,27 @@ mod tests {
             ("fernery ticket merge T-1", None, "/review/T-1"),
             ("fernery ticket answer T-1 'x'", None, "/ticket/T-1"),
             ("fernery triage", None, "/triage"),
+            ("fernery triage promote 019a8c5e-07398f", None, "/candidate/019a8c5e-07398f"),
             ("fernery ticket list --azolla x", Some("T-1"), "/ticket/T-1"),
             ("fernery trash list", None, ""),
         ] {
             assert_eq!(lead(&item(command, id)).1, path, "{command}");
         }
+    }
+
+    #[test]
+    fn what_was_held_is_done_once_it_is_released() {
+        let inbox = |held_captures, held_recurrences| CandidatePage {
+            candidates: Vec::new(),
+            next_cursor: None,
+            held_captures,
+            held_recurrences,
+            pending_captures: 0,
+        };
+        let done = |command: &[&str], inbox| matches!(of_inbox(command, &inbox), Become::Done);
+        let release = ["fernery", "triage", "release", "--azolla", "x"];
+        assert!(done(&release, inbox(0, 0)) && done(&release[..3], inbox(0, 0)));
+        assert!(!done(&release, inbox(1, 0)) && !done(&release, inbox(0, 1)));
+        assert!(done(&["fernery", "triage"], inbox(1, 0)) && !done(&["fernery", "trash"], inbox(0, 0)));
     }
 }

@@ -9,12 +9,13 @@ pub(super) mod merge;
 
 use super::frame::Frame;
 use super::refused::{RefusedAct, WithoutForm};
+use super::reply::PageReply;
 use super::show::{Id, Line, Prose, Ways, When};
 use super::visit::{Shown, Visit, api, link};
 use crate::candidate_words as words;
 use crate::http::problem::{Code, Refused};
 use askama::Template;
-use fernery_client::wire::{AzollaList, CandidatePage, CandidateView};
+use fernery_client::wire::{AzollaList, CandidatePage, CandidateView, IdKind, MeantIds};
 use fernery_core::inbox::CandidateStatus;
 use fernery_core::inbox::likeness::alike;
 use serde_json::json;
@@ -112,7 +113,21 @@ pub(super) async fn show(visit: Visit) -> Shown {
 
 /// `GET /candidate/{id}`
 pub(super) async fn one(visit: Visit) -> Shown {
-    candidate(&visit, visit.query.text("cursor"), RefusedAct::none()).await
+    match candidate(&visit, visit.query.text("cursor"), RefusedAct::none()).await {
+        // A short id, as commands and the orientation have it.
+        Err(refused) if refused.code == Code::NotFound => match &meant(&visit, &visit.param).await?[..] {
+            [id] => Ok(PageReply::see_other(api("/candidate/", id, ""))),
+            _ => Err(refused),
+        },
+        shown => shown,
+    }
+}
+
+/// The candidates that a short id means.
+pub(super) async fn meant(visit: &Visit, part: &str) -> Result<Vec<String>, Refused> {
+    let meant: MeantIds = visit.get(&api("/v1/ids/", part, ""), &[]).await?;
+    let candidates = meant.ids.into_iter().filter(|meant| meant.kind == IdKind::Candidate);
+    Ok(candidates.map(|meant| meant.id).collect())
 }
 
 /// The page of one candidate, with where the list goes on after it.
@@ -135,7 +150,7 @@ async fn place(visit: &Visit, cursor: &str) -> Result<CandidatePage, Refused> {
     visit.get("/v1/candidates", if cursor.is_empty() { &asked[..1] } else { &asked[..] }).await
 }
 
-async fn read(visit: &Visit, id: &str) -> Result<CandidateView, Refused> {
+pub(super) async fn read(visit: &Visit, id: &str) -> Result<CandidateView, Refused> {
     visit.get(&api("/v1/candidates/", id, ""), &[]).await
 }
 
