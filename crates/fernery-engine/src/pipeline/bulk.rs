@@ -2,7 +2,8 @@
 //!
 //! A step is one transaction: it locks the row, looks at the next jobs from where the walk is, acts on those that are meant, and
 //! writes counts and place. So a process that dies in between loses no job and counts none twice, and of several processes one
-//! takes the step. What came, or ended, after the act was asked for is never meant; else an act on what keeps coming had no end.
+//! takes the step. What came, began to run, or ended after the act was asked for is never meant; else an act on what keeps coming
+//! had no end.
 
 use super::acts::{Actor, Answer, Refusal};
 use super::reading::Below;
@@ -33,7 +34,7 @@ pub struct NewBulk {
     pub stream: Option<StreamName>,
     /// DEAD only: with this error code.
     pub code: Option<String>,
-    /// Only what came, or ended, before this; what comes after the act was asked for is never meant.
+    /// Only what came, began to run, or ended before this; what does so after the act was asked for is never meant.
     pub before: Option<Timestamp>,
     /// How many they are, and what that number says.
     pub expected: (u64, Counted),
@@ -101,7 +102,7 @@ pub struct Walked {
     pub job_id: JobId,
     /// Its stream.
     pub stream: StreamName,
-    /// When it was enqueued; of one that ended, when it ended.
+    /// When it was enqueued; of one that runs, when its attempt began; of one that ended, when it ended.
     pub at: Timestamp,
     /// What it died of.
     pub code: Option<String>,
@@ -271,6 +272,8 @@ pub fn step(sql: &mut dyn Sql) -> StoreResult<Option<BulkStep>> {
         }
         here = Some(job.here);
     }
+    // Of two with one unique key the smaller id goes, whichever the walk came by first.
+    meant.sort_unstable();
     let acted = match meant.is_empty() {
         true => BulkActed::default(),
         false => sql.act_on(act.verb, &act.filter, &meant)?,
@@ -352,7 +355,9 @@ pub async fn matching(
         }
         _ => kept_count(&*substrate.store, filter).await?,
     };
-    Ok((kept, if now { Counted::Exact } else { Counted::AtMost }))
+    // Those that were asked to end already are counted too.
+    let whole = now && filter.status != JobStatus::Running;
+    Ok((kept, if whole { Counted::Exact } else { Counted::AtMost }))
 }
 
 fn ended_matching(sql: &mut dyn Sql, filter: &BulkFilter) -> StoreResult<(u64, Counted)> {

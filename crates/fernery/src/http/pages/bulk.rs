@@ -24,7 +24,7 @@ struct Ask {
     jobs: String,
     none: bool,
     before: When,
-    of_ended: bool,
+    bound: &'static str,
     purges: bool,
     back: String,
     ways: Ways,
@@ -97,7 +97,7 @@ pub(super) async fn ask(visit: Visit) -> Shown {
         jobs: bulk_words::jobs(count.matching, count.counted),
         none: count.matching == 0 && count.counted != Counted::AtLeast,
         before: When(count.before),
-        of_ended: meant.status.is_final(),
+        bound: bulk_words::bound(meant.status),
         purges: meant.verb == BulkVerb::Purge,
         back: link("/jobs", &[("status", &asked.status), ("stream", &asked.stream)]),
         ways: ways(&meant),
@@ -137,7 +137,7 @@ struct One {
     row: Row,
     said: Said,
     before: When,
-    of_ended: bool,
+    bound: &'static str,
     refused: u64,
     /// What the bar is long; none where nobody knows.
     most: Option<u64>,
@@ -180,7 +180,7 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
     let page = One {
         frame: visit.frame("An act on all that match"),
         before: When(act.before),
-        of_ended: act.status.is_final(),
+        bound: bulk_words::bound(act.status),
         refused: act.refused,
         most: (act.counted != Counted::AtLeast).then_some(act.expected.max(act.done + act.refused)),
         jobs: link(
