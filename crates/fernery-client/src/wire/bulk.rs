@@ -101,6 +101,8 @@ pub struct BulkView {
     /// When it ended.
     #[schemars(with = "Option<schema::Instant>")]
     pub ended_at: Option<Timestamp>,
+    /// Why its last step failed, until one succeeds: it is tried again by itself.
+    pub trouble: Option<String>,
 }
 
 /// One page of bulk acts, newest first.

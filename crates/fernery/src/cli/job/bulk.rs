@@ -221,6 +221,9 @@ fn show(screen: Screen, reply: &Reply<BulkView>) -> Outcome {
         ("meant", format!("{} {}", bulk_words::bound(act.status), act.before).into()),
         ("ended", Cell::maybe(act.ended_at)),
     ];
+    if let Some(trouble) = act.trouble {
+        facts.push(("trouble", format!("{trouble}; it is tried again by itself").into()));
+    }
     if act.state == BulkState::Running {
         facts.push(("stop", format!("fernery job bulk stop {}", act.act_id).into()));
     }

@@ -139,6 +139,7 @@ struct One {
     before: When,
     bound: &'static str,
     refused: u64,
+    trouble: Option<Line>,
     /// What the bar is long; none where nobody knows.
     most: Option<u64>,
     jobs: String,
@@ -182,6 +183,7 @@ async fn page(visit: &Visit, status: u16, said: Said) -> Shown {
         before: When(act.before),
         bound: bulk_words::bound(act.status),
         refused: act.refused,
+        trouble: act.trouble.as_deref().map(Line::of),
         most: (act.counted != Counted::AtLeast).then_some(act.expected.max(act.done + act.refused)),
         jobs: link(
             "/jobs",
