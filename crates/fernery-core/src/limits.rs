@@ -98,7 +98,7 @@ pub const RETENTION_BATCH: usize = 1_000;
 pub const STATS_BATCH: usize = 200;
 /// Rows of figures forgotten by one transaction.
 pub const STATS_FORGET_BATCH: usize = 2_000;
-/// Empty streams forgotten by one transaction.
+/// Empty streams, or bulk acts that have ended, forgotten by one transaction.
 pub const FORGET_BATCH: usize = 1_000;
 /// Dead jobs redriven or purged by one transaction.
 pub const DLQ_BATCH: usize = 1_000;

@@ -46,6 +46,15 @@ pub(crate) fn progress(act: &BulkView) -> String {
     }
 }
 
+/// Which jobs of this status are meant, before the instant that bounds them.
+pub(crate) fn bound(status: JobStatus) -> &'static str {
+    match status {
+        JobStatus::Queued => "what was enqueued before",
+        JobStatus::Running => "what began to run before",
+        JobStatus::Succeeded | JobStatus::Dead | JobStatus::Cancelled => "what ended before",
+    }
+}
+
 /// The request for an act like this one.
 pub(crate) fn request(act: &BulkView) -> BulkRequest {
     BulkRequest {
@@ -102,6 +111,12 @@ mod tests {
         (asked.verb, asked.stream, asked.code) = (BulkVerb::Purge, None, Some(String::new()));
         assert_eq!(sentence(&asked), "purge all DEAD jobs without an error code");
         assert_eq!(command(&asked, quoted), "fernery job bulk purge --code ''");
+    }
+
+    #[test]
+    fn each_status_has_its_own_bound() {
+        let bounds = [JobStatus::Queued, JobStatus::Running, JobStatus::Dead].map(bound);
+        assert_eq!(bounds, ["what was enqueued before", "what began to run before", "what ended before"]);
     }
 
     #[test]

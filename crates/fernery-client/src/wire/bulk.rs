@@ -7,8 +7,8 @@ use fernery_core::{JobStatus, StreamName, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Does something to all jobs that match. Jobs that come, or end, after it was asked for are never meant; neither are jobs that
-/// carry workorders, which belong to their tickets.
+/// Does something to all jobs that match. Jobs that come, begin to run, or end after it was asked for are never meant; neither are
+/// jobs that carry workorders, which belong to their tickets.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkRequest {
@@ -25,8 +25,8 @@ pub struct BulkRequest {
     /// DEAD only: with this error code only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Only those that were enqueued before this time; of DEAD and CANCELLED ones, that ended before it. Now if absent, and at the
-    /// latest.
+    /// QUEUED: only those that were enqueued before this time; RUNNING: that began to run before it; DEAD and CANCELLED: that ended
+    /// before it. Now if absent, and at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Instant>")]
     pub before: Option<Timestamp>,
@@ -45,11 +45,12 @@ pub struct BulkCount {
     /// So many.
     #[schemars(with = "schema::Number")]
     pub matching: u64,
-    /// What that number says: `EXACT`; `AT_LEAST` where the count stopped there; `AT_MOST` where jobs that came after `before` may
-    /// be among them.
+    /// What that number says: `EXACT`; `AT_LEAST` where the count stopped there; `AT_MOST` where jobs that came after `before`,
+    /// or running ones that were asked to end already, may be among them.
     #[schemars(with = "schema::Counted")]
     pub counted: Counted,
-    /// Send this with the act, and no other job is meant than those that were counted.
+    /// Send this with the act, and it means no job that came, began to run, or ended later. An act on QUEUED jobs also takes jobs
+    /// that came before this time, were running when they were counted, and come back to the queue while it goes on.
     #[schemars(with = "schema::Instant")]
     pub before: Timestamp,
 }
@@ -71,7 +72,7 @@ pub struct BulkView {
     pub stream: Option<StreamName>,
     /// With this error code only.
     pub code: Option<String>,
-    /// That came, or ended, before this time.
+    /// QUEUED: that came before this time; RUNNING: that began to run before it; DEAD and CANCELLED: that ended before it.
     #[schemars(with = "schema::Instant")]
     pub before: Timestamp,
     /// Who asked for it.
@@ -100,6 +101,8 @@ pub struct BulkView {
     /// When it ended.
     #[schemars(with = "Option<schema::Instant>")]
     pub ended_at: Option<Timestamp>,
+    /// Why its last step failed, until one succeeds: it is tried again by itself.
+    pub trouble: Option<String>,
 }
 
 /// One page of bulk acts, newest first.

@@ -35,7 +35,7 @@ words!(
         Exact = "EXACT",
         /// So many, or more: the count stopped there.
         AtLeast = "AT_LEAST",
-        /// So many, or fewer: those that came after the given instant are among them.
+        /// So many, or fewer: some that are not meant may be among them.
         AtMost = "AT_MOST",
     }
 );
@@ -68,12 +68,13 @@ pub struct BulkFilter {
     pub stream: Option<StreamName>,
     /// DEAD only: with this error code.
     pub code: Option<String>,
-    /// Only those that were enqueued before this instant; of DEAD and CANCELLED ones, that ended before it.
+    /// QUEUED: only those that were enqueued before this instant; RUNNING: whose attempt began before it; DEAD and CANCELLED: that
+    /// ended before it.
     pub before: Timestamp,
 }
 
 impl BulkFilter {
-    /// Whether a job is meant: one that came, or ended, at this instant, and died with this code. A workorder's never is: it
+    /// Whether a job is meant: one that came, began to run, or ended, at this instant, and died with this code. A workorder's never is: it
     /// belongs to its ticket.
     pub fn means(&self, stream: &StreamName, at: Timestamp, code: Option<&str>) -> bool {
         !stream.is_workorders()
@@ -131,10 +132,10 @@ impl Walk {
         matches!(self, Self::Scheduled { .. }).then_some(Self::Ready { after: None })
     }
 
-    /// Whether another walk may find jobs that this one has missed. Those that wait or run move between tables; of those that
-    /// ended before an instant there are only ever fewer.
+    /// Whether another walk may find jobs that this one has missed. Those that wait move between tables; of those that began to
+    /// run, or ended, before an instant there are only ever fewer.
     pub fn is_walked_again(&self) -> bool {
-        matches!(self, Self::Scheduled { .. } | Self::Ready { .. } | Self::Held { .. })
+        matches!(self, Self::Scheduled { .. } | Self::Ready { .. })
     }
 }
 

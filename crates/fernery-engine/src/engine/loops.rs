@@ -160,6 +160,9 @@ impl Engine {
                 self.forget_streams().await;
                 let pass = || self.store().forget_stats(limits::STATS_FORGET_BATCH);
                 self.until_short("delete old stream statistics", pass).await;
+                let age = self.inner.settings.retention;
+                let pass = || bulk::forget(self.store(), age, limits::FORGET_BATCH);
+                self.until_short("delete old bulk acts", pass).await;
                 return Ok(dropped);
             }
             // Claims go first: retention takes at most a part of the writer's time.
@@ -236,7 +239,7 @@ impl Engine {
         if !bulk::is_under_way(self.store()).await? {
             return Ok(None);
         }
-        let step = self.store().bulk_step().await?;
+        let step = bulk::next_step(self.store()).await?;
         door::failpoint("bulk-step-durable");
         Ok(step)
     }

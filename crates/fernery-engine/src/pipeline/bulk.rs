@@ -2,23 +2,29 @@
 //!
 //! A step is one transaction: it locks the row, looks at the next jobs from where the walk is, acts on those that are meant, and
 //! writes counts and place. So a process that dies in between loses no job and counts none twice, and of several processes one
-//! takes the step. What came, or ended, after the act was asked for is never meant; else an act on what keeps coming had no end.
+//! takes the step. What came, began to run, or ended after the act was asked for is never meant; else an act on what keeps coming
+//! had no end.
 
 use super::acts::{Actor, Answer, Refusal};
 use super::reading::Below;
-use super::{Cell, Row, Sql, Stage, journal};
+use super::{Cell, Row, Sql, Stage, answering, journal};
 use crate::door;
 use crate::error::StoreResult;
-use crate::store::Store;
+use crate::store::{Pass, Store};
+use crate::supervise::lock;
 use fernery_core::artifact::RecordId;
 use fernery_core::job::bulk::{BulkFilter, BulkState, BulkVerb, Counted, Walk};
 use fernery_core::journal::Act;
 use fernery_core::{JobId, JobStatus, StreamName, Timestamp, limits};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tracing::debug;
 
 /// The name under which the journal tells that an act has come to its end.
 const BULK: &str = "bulk";
+/// Characters that are kept of why a step failed.
+const TROUBLE_CHARS_MAX: usize = 500;
 
 /// A bulk act as it is asked for.
 #[derive(Clone, Debug)]
@@ -33,7 +39,7 @@ pub struct NewBulk {
     pub stream: Option<StreamName>,
     /// DEAD only: with this error code.
     pub code: Option<String>,
-    /// Only what came, or ended, before this; what comes after the act was asked for is never meant.
+    /// Only what came, began to run, or ended before this; what does so after the act was asked for is never meant.
     pub before: Option<Timestamp>,
     /// How many they are, and what that number says.
     pub expected: (u64, Counted),
@@ -64,6 +70,8 @@ pub struct BulkAct {
     pub updated_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// Why its last step failed, until one succeeds.
+    pub trouble: Option<String>,
     done_walk: u64,
     walk: Walk,
 }
@@ -101,7 +109,7 @@ pub struct Walked {
     pub job_id: JobId,
     /// Its stream.
     pub stream: StreamName,
-    /// When it was enqueued; of one that ended, when it ended.
+    /// When it was enqueued; of one that runs, when its attempt began; of one that ended, when it ended.
     pub at: Timestamp,
     /// What it died of.
     pub code: Option<String>,
@@ -147,6 +155,7 @@ fn bulk_act(row: &Row) -> StoreResult<BulkAct> {
         created_at: row.at("created_at")?,
         updated_at: row.at("updated_at")?,
         ended_at: row.maybe_at("ended_at")?,
+        trouble: row.maybe_text("trouble")?.map(str::to_string),
     })
 }
 
@@ -192,6 +201,7 @@ pub fn start(sql: &mut dyn Sql, actor: &Actor, new: &NewBulk) -> Answer<(BulkAct
         created_at: now,
         updated_at: now,
         ended_at: None,
+        trouble: None,
     };
     let walk = text_of(&act.walk);
     let cells: [Cell<'_>; 11] = [
@@ -254,10 +264,46 @@ pub fn stop(sql: &mut dyn Sql, actor: &Actor, id: &RecordId) -> Answer<BulkAct> 
     Ok(Ok(act))
 }
 
-/// Takes the next step of the act that has waited longest; `None`: there is none, or others have it in hand.
-pub fn step(sql: &mut dyn Sql) -> StoreResult<Option<BulkStep>> {
-    let taken = sql.one(include_str!("sql/bulk_act_take.sql"), &[])?;
-    let Some(mut act) = taken.as_ref().map(bulk_act).transpose()? else { return Ok(None) };
+/// Which act a step took: known also where the step failed, and nothing of it is left.
+#[derive(Clone, Debug, Default)]
+pub struct Taken(Arc<Mutex<Option<RecordId>>>);
+
+/// Takes the next step of the act that has waited longest; `None`: there is none, or others have it in hand. An act whose step
+/// failed goes behind the others: it may fail every time, and they are not to wait for it.
+pub async fn next_step(store: &dyn Store) -> StoreResult<Option<BulkStep>> {
+    let taken = Taken::default();
+    let step = store.bulk_step(taken.clone()).await;
+    let failed = lock(&taken.0).take();
+    if let (Err(error), Some(id)) = (&step, failed) {
+        let trouble: String = error.to_string().chars().take(TROUBLE_CHARS_MAX).collect();
+        let (work, _) = answering(move |sql| {
+            let cells = [id.as_str().into(), sql.now().into(), (&trouble).into()];
+            sql.touched(include_str!("sql/bulk_act_set_back.sql"), &cells)
+        });
+        if let Err(error) = store.transact(work).await {
+            debug!(%error, "a bulk act whose step failed was not put behind the others");
+        }
+    }
+    step
+}
+
+/// Forgets up to so many acts that ended longer ago than this.
+pub async fn forget(store: &dyn Store, age: Duration, limit: usize) -> StoreResult<Pass> {
+    let (work, answer) = answering(move |sql| {
+        let most = i64::try_from(limit).unwrap_or(i64::MAX);
+        let cells = [sql.now().before(age).into(), most.into()];
+        let moved = sql.touched(include_str!("sql/bulk_acts_forget.sql"), &cells)?;
+        Ok(Pass { moved, full: moved == limit })
+    });
+    store.transact(work).await?;
+    answer.take()
+}
+
+/// One step in a transaction of the store.
+pub(crate) fn step(sql: &mut dyn Sql, taken: &Taken) -> StoreResult<Option<BulkStep>> {
+    let Some(row) = sql.one(include_str!("sql/bulk_act_take.sql"), &[])? else { return Ok(None) };
+    *lock(&taken.0) = Some(row.word("act_id")?);
+    let mut act = bulk_act(&row)?;
     let looked_at = sql.walk(&act.filter, &act.walk, limits::BULK_LOOKED_AT)?;
     let mut through = looked_at.len() < limits::BULK_LOOKED_AT;
     let (mut meant, mut here) = (Vec::new(), None);
@@ -271,6 +317,8 @@ pub fn step(sql: &mut dyn Sql) -> StoreResult<Option<BulkStep>> {
         }
         here = Some(job.here);
     }
+    // Of two with one unique key the smaller id goes, whichever the walk came by first.
+    meant.sort_unstable();
     let acted = match meant.is_empty() {
         true => BulkActed::default(),
         false => sql.act_on(act.verb, &act.filter, &meant)?,
@@ -311,6 +359,7 @@ fn ended(sql: &mut dyn Sql, act: &mut BulkAct, state: BulkState) -> StoreResult<
 
 fn update(sql: &mut dyn Sql, act: &mut BulkAct) -> StoreResult<()> {
     act.updated_at = sql.now();
+    act.trouble = None;
     let walk = text_of(&act.walk);
     let cells: [Cell<'_>; 8] = [
         act.act_id.as_str().into(),
@@ -352,7 +401,9 @@ pub async fn matching(
         }
         _ => kept_count(&*substrate.store, filter).await?,
     };
-    Ok((kept, if now { Counted::Exact } else { Counted::AtMost }))
+    // Those that were asked to end already are counted too.
+    let whole = now && filter.status != JobStatus::Running;
+    Ok((kept, if whole { Counted::Exact } else { Counted::AtMost }))
 }
 
 fn ended_matching(sql: &mut dyn Sql, filter: &BulkFilter) -> StoreResult<(u64, Counted)> {

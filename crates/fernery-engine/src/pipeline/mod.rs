@@ -29,7 +29,7 @@
 //! | `fires` | up to when a schedule was looked at | `manifests` | raised |
 //! | `deadlines` | since when an objective's urgency counts | `deadlines` | with the objective; told once |
 //! | `claims` | an event or an executed workorder in a polling worker's hands | `claims` | renewed, released |
-//! | `bulk_acts` | an act on all jobs that match, and how far it is | `bulk` | with every step, until it has ended |
+//! | `bulk_acts` | an act on all jobs that match, and how far it is | `bulk` | with every step, until it has ended; retention |
 //! | `journal`, `unsealed`, `seals` | who did what, when, why; and the chain over it | every verb; `journal` | never |
 
 #![allow(

@@ -80,7 +80,9 @@ pub(super) async fn act_on(
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     match (verb, filter.status) {
         (BulkVerb::Cancel, JobStatus::Running) => {
-            let asked = session.query(include_str!("sql/bulk_request_cancel.sql"), &[&ids]).await?;
+            let asked = session
+                .query(include_str!("sql/bulk_request_cancel.sql"), &[&ids, &At(filter.before)])
+                .await?;
             Ok(BulkActed { done: count(asked.len()), refused: 0 })
         }
         (BulkVerb::Cancel, _) => {

@@ -23,7 +23,8 @@ pub(in crate::cli) enum Bulk {
     /// Cancel all jobs that match: queued ones end, running ones are asked to end
     #[command(after_help = "\
 It counts, asks, and shows how far it is; without a terminal it needs --yes. The \
-act goes on by itself: after Ctrl-C too. Jobs that come later are not meant.
+act goes on by itself: after Ctrl-C too. Jobs that come, or begin to run, later
+are not meant.
 
 Examples:
   fernery job bulk cancel --status QUEUED --stream mail --dry-run    how many?
@@ -87,7 +88,7 @@ pub(in crate::cli) struct Matching {
     /// DEAD jobs only: only with this error code
     #[arg(long)]
     code: Option<String>,
-    /// Only those that came, or of DEAD and CANCELLED ones that ended, before this time
+    /// Only QUEUED ones that came, RUNNING ones that began, others that ended before this time
     #[arg(long, value_name = "INSTANT", value_parser = input::instant)]
     before: Option<Timestamp>,
     /// Only count them
@@ -223,9 +224,12 @@ fn show(screen: Screen, reply: &Reply<BulkView>) -> Outcome {
         ("done", bulk_words::progress(&act).into()),
         ("asked by", act.actor.into()),
         ("asked", act.created_at.into()),
-        ("meant", format!("what came or ended before {}", act.before).into()),
+        ("meant", format!("{} {}", bulk_words::bound(act.status), act.before).into()),
         ("ended", Cell::maybe(act.ended_at)),
     ];
+    if let Some(trouble) = act.trouble {
+        facts.push(("trouble", format!("{trouble}; it is tried again by itself").into()));
+    }
     if act.state == BulkState::Running {
         facts.push(("stop", format!("fernery job bulk stop {}", act.act_id).into()));
     }

@@ -128,6 +128,7 @@ fn view(act: BulkAct) -> BulkView {
         created_at: act.created_at,
         updated_at: act.updated_at,
         ended_at: act.ended_at,
+        trouble: act.trouble,
         act_id: act.act_id,
     }
 }

@@ -5,7 +5,7 @@ CREATE TABLE fernery.bulk_acts (
     job_status text NOT NULL,
     stream     text COLLATE "C",
     code       text,
-    before_at  timestamptz NOT NULL,                  -- jobs that came, or ended, from here on are not meant
+    before_at  timestamptz NOT NULL,                  -- jobs that came, began to run, or ended from here on are not meant
     actor      text NOT NULL,
     expected   bigint NOT NULL,                       -- how many jobs were counted when it was asked for
     counted    text NOT NULL,                         -- EXACT, AT_LEAST or AT_MOST
@@ -14,6 +14,7 @@ CREATE TABLE fernery.bulk_acts (
     refused    bigint NOT NULL DEFAULT 0,
     done_walk  bigint NOT NULL DEFAULT 0,             -- of done: in the walk over the jobs that it is in
     walk       text NOT NULL,                         -- where that walk is
+    trouble    text,                                  -- why its last step failed, until one succeeds
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
     ended_at   timestamptz

@@ -5,7 +5,7 @@ CREATE TABLE bulk_acts (
     job_status TEXT    NOT NULL,
     stream     TEXT,
     code       TEXT,
-    before_at  INTEGER NOT NULL,             -- jobs that came, or ended, from here on are not meant
+    before_at  INTEGER NOT NULL,             -- jobs that came, began to run, or ended from here on are not meant
     actor      TEXT    NOT NULL,
     expected   INTEGER NOT NULL,             -- how many jobs were counted when it was asked for
     counted    TEXT    NOT NULL,             -- EXACT, AT_LEAST or AT_MOST
@@ -14,6 +14,7 @@ CREATE TABLE bulk_acts (
     refused    INTEGER NOT NULL DEFAULT 0,
     done_walk  INTEGER NOT NULL DEFAULT 0,   -- of done: in the walk over the jobs that it is in
     walk       TEXT    NOT NULL,             -- where that walk is
+    trouble    TEXT,                         -- why its last step failed, until one succeeds
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     ended_at   INTEGER
