@@ -23,6 +23,7 @@ mod worked;
 mod yard;
 
 mod access;
+mod bulk;
 mod chromium;
 mod comments;
 mod dead;
