@@ -19,7 +19,7 @@
 //! | `outbox` | messages to be sent for jobs that became claimable (PostgreSQL with Redis) | whatever makes jobs claimable | the relay, once they were sent; when it is too long, for a row of `reemissions` |
 //! | `relayed` | the newest message of a stream (PostgreSQL with Redis) | the relay | when its stream is deleted |
 //! | `reemissions` | a stream whose waiting jobs get messages again (PostgreSQL with Redis) | whoever notices that messages are lost | the relay, once they were sent |
-//! | `streams` | counts and the pause flag; who used it first and when it was used last | every batch; opening it | when it was empty for long |
+//! | `streams` | counts, the pause flag and `redact`; who used it first and when it was used last | every batch; opening it; an operator | when it was empty for long, neither paused nor redacted |
 //! | `stream_deltas` | a change of a stream's counts (PostgreSQL: two batches never wait for one row) | every batch | folded into `streams` |
 //! | `clock` | the newest instant that was current while somebody served this database (PostgreSQL; one row) | every process, again and again | never |
 //! | `marks` | the same, and the next place in the order of jobs (SQLite; one row each) | every batch | never |
