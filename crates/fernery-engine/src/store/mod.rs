@@ -19,7 +19,7 @@
 //! | `outbox` | messages to be sent for jobs that became claimable (PostgreSQL with Redis) | whatever makes jobs claimable | the relay, once they were sent; when it is too long, for a row of `reemissions` |
 //! | `relayed` | the newest message of a stream (PostgreSQL with Redis) | the relay | when its stream is deleted |
 //! | `reemissions` | a stream whose waiting jobs get messages again (PostgreSQL with Redis) | whoever notices that messages are lost | the relay, once they were sent |
-//! | `streams` | counts and the pause flag; who used it first and when it was used last | every batch; opening it | when it was empty for long |
+//! | `streams` | counts, the pause flag and `redact`; who used it first and when it was used last | every batch; opening it; an operator | when it was empty for long, neither paused nor redacted |
 //! | `stream_deltas` | a change of a stream's counts (PostgreSQL: two batches never wait for one row) | every batch | folded into `streams` |
 //! | `clock` | the newest instant that was current while somebody served this database (PostgreSQL; one row) | every process, again and again | never |
 //! | `marks` | the same, and the next place in the order of jobs (SQLite; one row each) | every batch | never |
@@ -276,8 +276,6 @@ pub trait Streams: Send + Sync {
     /// Stops or allows claims from a stream; `false` if it was never used. Each backend has its own verb: SQLite's writer
     /// keeps the paused streams in memory, PostgreSQL finds new streams in counts that are not folded yet.
     async fn set_paused(&self, name: StreamName, paused: bool) -> StoreResult<bool>;
-    /// Changes what is set for a stream. Makes it if it is not there, so that this can be done before its first job.
-    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()>;
     /// Those of these streams whose jobs hold what viewers do not see.
     async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>>;
     /// Which of these streams have a job that can be claimed.

@@ -1,8 +1,8 @@
 //! What viewers do not see: what the jobs of a stream hold, where an operator has set `redact` for it.
 //!
 //! The setting is read after the job, so that a job never comes out as it was before the setting; and only for those from whom it
-//! hides anything, so that it costs nobody else a statement. Ids, states, times, names of workers and codes of errors stay: they
-//! are what a viewer works with.
+//! hides anything, so that it costs nobody else a statement. Ids, states, times, names of workers, unique keys and codes of errors
+//! stay: they are what a viewer works with.
 
 use crate::http::problem::Refused;
 use crate::http::wire::answer::Call;
