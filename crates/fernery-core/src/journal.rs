@@ -73,6 +73,8 @@ words!(
         BulkEnded = "bulk_ended",
         /// An operator stopped a bulk act.
         BulkStopped = "bulk_stopped",
+        /// An operator set something for a stream.
+        StreamSet = "stream_set",
     }
 );
 
@@ -134,7 +136,7 @@ mod tests {
         let stored = "created edited approve confirm reopen answer merge landed not_landed after_cancelled blocked unblocked cancelled approval_lapsed \
                       event_processed judged promoted edited_candidate discarded merged captures_released \
                       blueprint_in_force imported restored snoozed recurrence_stopped comment edited_comment \
-                      deleted_comment bulk_started bulk_ended bulk_stopped";
+                      deleted_comment bulk_started bulk_ended bulk_stopped stream_set";
         assert_eq!(words.join(" "), stored);
     }
 

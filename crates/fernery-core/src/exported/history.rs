@@ -395,6 +395,7 @@ fn leads_to(entry: &Entry) -> Option<Vec<ObjectiveStatus>> {
         | Act::BulkStarted
         | Act::BulkEnded
         | Act::BulkStopped
+        | Act::StreamSet
         | Act::BlueprintInForce => return None,
     })
 }

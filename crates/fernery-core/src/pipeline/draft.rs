@@ -2,6 +2,7 @@
 
 use super::{Violation, is_showable};
 use crate::artifact::{BlockerId, BlockerKind, BlockerRef, Metadata, Objective};
+use crate::inbox::deadline::due_of;
 use crate::limits;
 use crate::names::unprintable_in;
 use crate::patch::protects;
@@ -67,6 +68,18 @@ impl Draft {
         }
         if let Err(why) = protects::allowed_by(&self.metadata) {
             found.push(Violation::new("/metadata/allow", why));
+        }
+        found
+    }
+
+    /// Everything that keeps it from being written in the place of `before`: as [`Self::violations`], and a `due_at` that is no
+    /// date, which nobody would ever be told of. One that was stored when that was allowed stays as it is, and is imported.
+    pub fn violations_after(&self, before: &Metadata) -> Vec<Violation> {
+        let mut found = self.violations();
+        let due = self.metadata.get("due_at").filter(|due| !due.is_null());
+        if due.is_some() && due != before.get("due_at") && due_of(&self.metadata).is_none() {
+            let expected = "a date like 2026-12-01, or an instant like 2026-12-01T17:00:00Z";
+            found.push(Violation::new("/metadata/due_at", expected));
         }
         found
     }
@@ -222,6 +235,26 @@ mod tests {
         let changed = all.apply(draft());
         assert_eq!((changed.title.as_str(), changed.acceptance_criteria.as_str()), ("T", ""));
         assert_eq!((changed.importance, changed.urgency, changed.metadata), (0, 1, metadata));
+    }
+
+    #[test]
+    fn what_is_due_is_a_date_unless_it_was_something_else_before() {
+        let due = |value: serde_json::Value| Metadata::from([("due_at".to_string(), value)]);
+        let paths = |value: serde_json::Value, before: &Metadata| -> Vec<String> {
+            let draft = Draft { metadata: due(value), ..draft() };
+            assert_eq!(draft.violations(), [], "it can be imported");
+            draft.violations_after(before).into_iter().map(|v| v.path).collect()
+        };
+        let none = Metadata::new();
+        for date in ["2026-12-01", "2026-12-01T17:00:00Z", "2026-12-01T17:00:00+01:00"] {
+            assert_eq!(paths(date.into(), &none), [""; 0], "{date}");
+        }
+        assert_eq!(paths(serde_json::Value::Null, &none), [""; 0]);
+        for bad in ["friday".into(), "2026-13-01".into(), "".into(), 5.into()] {
+            assert_eq!(paths(bad, &none), ["/metadata/due_at"]);
+        }
+        assert_eq!(paths("friday".into(), &due("friday".into())), [""; 0]);
+        assert_eq!(paths("friday".into(), &due("2026-12-01".into())), ["/metadata/due_at"]);
     }
 
     #[test]

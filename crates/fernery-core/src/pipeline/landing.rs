@@ -128,6 +128,14 @@ pub fn no_branch(repo_ref: &str, branch: &str) -> String {
     format!("repository {repo_ref} has no branch {branch} any more")
 }
 
+/// How every reason begins that says why nobody can look at a branch. Such a reason goes when somebody can; another one stays.
+pub const UNSEEN: &str = "its branch cannot be looked at: ";
+
+/// The reason why nobody can look at a branch.
+pub fn unseen(why: &str) -> String {
+    format!("{UNSEEN}{why}")
+}
+
 /// How the patches of a blueprint come home.
 pub fn land(blueprint: &Blueprint) -> Land {
     blueprint.land.unwrap_or(Land::UNSAID)

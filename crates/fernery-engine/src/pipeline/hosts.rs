@@ -40,6 +40,23 @@ fn repositories(sql: &mut dyn Sql, azolla_id: &AzollaId) -> StoreResult<BTreeSet
     Ok(named.into_iter().flatten().collect())
 }
 
+/// Whether a process other than `owner` hosts an azolla and has this repository.
+pub(super) fn others_have(
+    sql: &mut dyn Sql,
+    owner: &str,
+    azolla_id: &AzollaId,
+    repo_ref: &str,
+) -> StoreResult<bool> {
+    let cells = [azolla_id.as_str().into(), sql.now().before(HOSTED_FOR).into()];
+    for host in sql.query(include_str!("sql/hosts_of_azolla.sql"), &cells)? {
+        let repos: Vec<String> = host.json(0)?;
+        if host.text(1)? != owner && repos.iter().any(|name| name == repo_ref) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// What is wrong with the repository that a ticket names: it is none of those that the hosts of its azolla have. `None`: nothing,
 /// or nobody knows them.
 pub(super) fn wrong_repository(

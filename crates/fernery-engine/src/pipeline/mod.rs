@@ -82,6 +82,7 @@ pub mod sifting;
 pub mod snoozes;
 mod sql;
 pub mod stranding;
+pub mod streams;
 pub mod ticket_state;
 pub mod viewing;
 pub mod voiding;

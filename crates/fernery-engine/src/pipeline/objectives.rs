@@ -7,8 +7,8 @@ use super::{Cell, Row, Sql, Statement, after, azollas, hosts, journal, snoozes, 
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
 use fernery_core::artifact::{
-    AzollaId, BlockerId, BlockerKind, BlockerRef, Objective, ObjectiveId, ObjectiveStatus, ObjectiveType,
-    RecordId,
+    AzollaId, BlockerId, BlockerKind, BlockerRef, Metadata, Objective, ObjectiveId, ObjectiveStatus,
+    ObjectiveType, RecordId,
 };
 use fernery_core::canonical;
 use fernery_core::exported::Snoozed;
@@ -248,7 +248,7 @@ pub struct Created {
 /// they are resolved. The same objective again under the same id changes nothing.
 pub fn create(sql: &mut dyn Sql, actor: &Actor, new: &NewObjective) -> Answer<Created> {
     let NewObjective { objective_id: id, azolla_id, draft, blocked_on, after } = new;
-    let mut violations = draft.violations();
+    let mut violations = draft.violations_after(&Metadata::new());
     let blockers = first_blockers(blocked_on).unwrap_or_else(|more| {
         violations.extend(more);
         Vec::new()
@@ -340,12 +340,12 @@ pub(super) fn locked(sql: &mut dyn Sql, id: &ObjectiveId) -> Answer<ObjectiveRow
 /// Edits an objective. A change of what an approval covers puts a TODO back to NEW; a change of importance or urgency does
 /// not.
 pub fn edit(sql: &mut dyn Sql, actor: &Actor, id: &ObjectiveId, draft: &Draft) -> Answer<ObjectiveRow> {
-    let violations = draft.violations();
+    let mut row = accepted!(locked(sql, id)?);
+    let before = Draft::from(&row.objective);
+    let violations = draft.violations_after(&before.metadata);
     if !violations.is_empty() {
         return Ok(Err(Refusal::Unfit(violations)));
     }
-    let mut row = accepted!(locked(sql, id)?);
-    let before = Draft::from(&row.objective);
     let draft = Draft { title: draft.title.trim().to_string(), ..draft.clone() };
     if before == draft {
         return Ok(Ok(row));

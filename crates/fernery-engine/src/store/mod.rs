@@ -276,8 +276,6 @@ pub trait Streams: Send + Sync {
     /// Stops or allows claims from a stream; `false` if it was never used. Each backend has its own verb: SQLite's writer
     /// keeps the paused streams in memory, PostgreSQL finds new streams in counts that are not folded yet.
     async fn set_paused(&self, name: StreamName, paused: bool) -> StoreResult<bool>;
-    /// Changes what is set for a stream. Makes it if it is not there, so that this can be done before its first job.
-    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()>;
     /// Those of these streams whose jobs hold what viewers do not see.
     async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>>;
     /// Which of these streams have a job that can be claimed.

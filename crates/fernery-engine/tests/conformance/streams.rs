@@ -3,13 +3,14 @@
 use crate::support::backend::{Backend, settings};
 use crate::support::singly::*;
 use fernery_core::StreamName;
+use fernery_engine::Substrate;
+use fernery_engine::pipeline::acts::Actor;
+use fernery_engine::pipeline::{journal, streams};
 use fernery_engine::store::{Pass, Store, StreamChange, StreamCounts, StreamLimits, StreamsOpened};
+use serde_json::json;
 use std::time::Duration;
 
-on_every_backend!(
-    streams_are_listed_in_pages_by_name,
-    a_setting_is_there_before_the_first_job_and_stays_until_it_is_changed
-);
+on_every_backend!(streams_are_listed_in_pages_by_name);
 // The model lets everything in and forgets nothing.
 on_backend!(
     limited_on_sqlite,
@@ -17,6 +18,8 @@ on_backend!(
     no_more_streams_are_opened_than_there_may_be,
     streams_that_are_opened_at_once_are_counted_once_each,
     an_empty_stream_is_forgotten_and_no_other,
+    a_setting_is_there_before_the_first_job_and_stays_until_it_is_changed,
+    a_setting_leaves_a_trace_and_what_was_so_already_leaves_none,
     a_stream_that_hides_its_jobs_is_not_forgotten
 );
 on_backend!(
@@ -25,6 +28,8 @@ on_backend!(
     no_more_streams_are_opened_than_there_may_be,
     streams_that_are_opened_at_once_are_counted_once_each,
     an_empty_stream_is_forgotten_and_no_other,
+    a_setting_is_there_before_the_first_job_and_stays_until_it_is_changed,
+    a_setting_leaves_a_trace_and_what_was_so_already_leaves_none,
     a_stream_that_hides_its_jobs_is_not_forgotten
 );
 
@@ -134,6 +139,12 @@ async fn an_empty_stream_is_forgotten_and_no_other<B: Backend>() {
 const HIDDEN: StreamChange = StreamChange { redact: Some(true) };
 const SHOWN: StreamChange = StreamChange { redact: Some(false) };
 
+async fn set<B: Backend>(backend: &B, name: &str, change: StreamChange) {
+    let (name, who) = (stream(name), Actor("operator".to_string()));
+    let substrate = Substrate::new(backend.store(), backend.signals());
+    substrate.transact(move |sql| streams::set(sql, &who, &name, change)).await.expect("set");
+}
+
 async fn redacts(store: &dyn Store, name: &str) -> Option<bool> {
     store.stream(stream(name)).await.expect("read").map(|view| view.redact)
 }
@@ -143,7 +154,7 @@ async fn a_setting_is_there_before_the_first_job_and_stays_until_it_is_changed<B
     let store = &*backend.store();
     enqueue(store, job_on("plain")).await;
     for _ in 0..2 {
-        store.set_stream(stream("new"), HIDDEN).await.expect("set");
+        set(&backend, "new", HIDDEN).await;
     }
     assert_eq!((redacts(store, "new").await, redacts(store, "plain").await), (Some(true), Some(false)));
     assert_eq!(counts(store, "new").await, StreamCounts::default());
@@ -151,26 +162,40 @@ async fn a_setting_is_there_before_the_first_job_and_stays_until_it_is_changed<B
     enqueue(store, job_on("new")).await;
     store.tidy().await.expect("tidied");
     assert_eq!(store.set_paused(stream("new"), true).await, Ok(true));
-    store.set_stream(stream("new"), StreamChange::default()).await.expect("nothing to set");
+    set(&backend, "new", StreamChange::default()).await;
     let view = store.stream(stream("new")).await.expect("read").expect("there");
     assert!((view.redact, view.paused, view.counts.ready) == (true, true, 1), "{view:?}");
     // Of one that has jobs already, folded or not.
-    store.set_stream(stream("plain"), HIDDEN).await.expect("set");
+    set(&backend, "plain", HIDDEN).await;
     assert_eq!(counts(store, "plain").await, StreamCounts { ready: 1, ..StreamCounts::default() });
     let asked = ["unknown", "plain", "new"].map(stream).to_vec();
     let mut found = store.redacting(asked.clone()).await.expect("read");
     found.sort();
     assert_eq!(found, ["new", "plain"].map(stream));
-    store.set_stream(stream("plain"), SHOWN).await.expect("set");
+    set(&backend, "plain", SHOWN).await;
     assert_eq!(store.redacting(asked).await, Ok(vec![stream("new")]));
     assert_eq!(store.redacting(Vec::new()).await, Ok(Vec::new()));
+}
+
+async fn a_setting_leaves_a_trace_and_what_was_so_already_leaves_none<B: Backend>() {
+    let backend = B::open(settings()).await;
+    for change in [SHOWN, HIDDEN, HIDDEN, StreamChange::default(), SHOWN] {
+        set(&backend, "s", change).await;
+    }
+    let substrate = Substrate::new(backend.store(), backend.signals());
+    let entries = substrate.read(|sql| journal::of_subject(sql, "s")).await.expect("read");
+    let mut told: Vec<_> = entries.into_iter().map(|e| (e.actor, e.act, e.why)).collect();
+    told.sort_by_key(|(.., why)| why["redact"] == false);
+    let entry =
+        |redact: bool| ("operator".to_string(), "stream_set".to_string(), json!({ "redact": redact }));
+    assert_eq!(told, [entry(true), entry(false)]);
 }
 
 /// A forgotten setting would show its next job.
 async fn a_stream_that_hides_its_jobs_is_not_forgotten<B: Backend>() {
     let backend = B::open(settings()).await;
     let store = &*backend.store();
-    store.set_stream(stream("hidden"), HIDDEN).await.expect("set");
+    set(&backend, "hidden", HIDDEN).await;
     let done = enqueue_and_claim(store, job_on("hidden")).await;
     complete(store, proof(&done)).await;
     store.tidy().await.expect("tidied");
@@ -178,7 +203,7 @@ async fn a_stream_that_hides_its_jobs_is_not_forgotten<B: Backend>() {
     let age = Duration::from_secs(5);
     assert_eq!(store.forget_streams(age, 10).await, Ok(Pass { moved: 0, full: false }));
     assert_eq!(redacts(store, "hidden").await, Some(true));
-    store.set_stream(stream("hidden"), SHOWN).await.expect("set");
+    set(&backend, "hidden", SHOWN).await;
     assert_eq!(store.forget_streams(age, 10).await, Ok(Pass { moved: 1, full: false }));
     assert_eq!(redacts(store, "hidden").await, None);
 }

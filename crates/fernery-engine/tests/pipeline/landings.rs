@@ -22,6 +22,8 @@ on_both_backends!(
     only_the_newest_patches_of_a_branch_are_tried_on_a_new_tip,
     patches_that_wait_for_a_person_are_found_however_many_have_landed_since,
     a_branch_that_cannot_be_looked_at_is_told_once_and_not_where_it_may_have_moved,
+    a_reason_why_a_patch_did_not_land_outlasts_a_branch_that_cannot_be_looked_at,
+    a_branch_that_another_process_has_too_is_left_to_that_one,
     who_could_land_a_patch_is_known_by_what_processes_say,
     a_run_that_passed_can_be_kept_when_what_came_after_it_did_not,
     a_landing_that_nobody_can_finish_any_more_can_be_given_up,
@@ -152,14 +154,16 @@ async fn a_branch_that_cannot_be_looked_at_is_told_once_and_not_where_it_may_hav
     let world = World::<B>::with_ticket("").await.0;
     let look = |sql: &mut dyn Sql| {
         put_for(sql, "t", "t", "main", 1);
-        let untold = |sql: &mut dyn Sql, why: &str| landing::untold(sql, &branch("main"), why, 10);
         let found = untold(sql, "gone")?;
         assert_eq!(found.len(), 1);
         assert!(landing::unreachable(sql, &found[0], "gone")?);
         let told = landing::of(sql, &ObjectiveId::stored("t"))?.expect("a landing");
-        assert_eq!((told.why.as_deref(), told.fit, told.tip.as_str()), (Some("gone"), None, ""));
+        let why = Some("its branch cannot be looked at: gone");
+        assert_eq!((told.why.as_deref(), told.fit, told.tip.as_str()), (why, None, ""));
         assert_eq!(untold(sql, "gone")?, [], "once");
-        assert_eq!(untold(sql, "another reason")?.len(), 1);
+        let found = untold(sql, "another reason")?;
+        assert_eq!(found.len(), 1);
+        assert!(landing::unreachable(sql, &found[0], "another reason")?);
         // It is there again: it is tried, and says so no longer.
         let again = untried(sql, "main", "tip");
         assert_eq!(again.len(), 1);
@@ -177,6 +181,60 @@ async fn a_branch_that_cannot_be_looked_at_is_told_once_and_not_where_it_may_hav
         Ok(())
     };
     world.substrate.transact(look).await.expect("looked at");
+}
+
+/// What process `one` would write on landings.
+fn untold(sql: &mut dyn Sql, why: &str) -> StoreResult<Vec<Landing>> {
+    landing::untold(sql, &branch("main"), ("one", why), 10)
+}
+
+async fn a_reason_why_a_patch_did_not_land_outlasts_a_branch_that_cannot_be_looked_at<B: Backend>() {
+    let world = World::<B>::with_ticket("").await.0;
+    let look = |sql: &mut dyn Sql| {
+        put_for(sql, "t", "t", "main", 1);
+        let seen = landing::of(sql, &ObjectiveId::stored("t"))?.expect("a landing");
+        // Gates that failed on the merged files, lines that conflict, and trouble.
+        for own in [
+            "tip = 'tip', fit = 'MERGES', why = 'gate tests'",
+            "fit = 'CONFLICTS'",
+            "tip = '', fit = NULL, tries = 3",
+        ] {
+            write(sql, "t", own)?;
+            let before = landing::of(sql, &ObjectiveId::stored("t"))?;
+            assert_eq!(untold(sql, "gone")?, [], "{own}");
+            assert!(!landing::unreachable(sql, &seen, "gone")?, "{own}");
+            assert_eq!(landing::of(sql, &ObjectiveId::stored("t"))?, before, "{own}");
+        }
+        Ok(())
+    };
+    world.substrate.transact(look).await.expect("looked at");
+}
+
+async fn a_branch_that_another_process_has_too_is_left_to_that_one<B: Backend>() {
+    let world = World::<B>::with_ticket("").await.0;
+    let told = async || {
+        let look = |sql: &mut dyn Sql| untold(sql, "gone");
+        world.substrate.read(look).await.expect("read").len()
+    };
+    let say = async |owner: &'static str, repo: &'static str| {
+        let hosted = [AzollaId::stored("a")];
+        let said = world.substrate.transact(move |sql| hosts::say(sql, owner, &hosted, &[repo.to_string()]));
+        said.await.expect("said");
+    };
+    let put = |sql: &mut dyn Sql| {
+        put_for(sql, "t", "t", "main", 1);
+        Ok(())
+    };
+    world.substrate.transact(put).await.expect("written");
+    say("one", "app").await;
+    assert_eq!(told().await, 1, "alone");
+    say("two", "web").await;
+    assert_eq!(told().await, 1, "the other has another repository");
+    say("two", "app").await;
+    assert_eq!(told().await, 0, "the other looks");
+    world.advance(HOSTED_FOR.as_secs() + 1).await;
+    say("one", "app").await;
+    assert_eq!(told().await, 1, "the other has been silent for long");
 }
 
 async fn who_could_land_a_patch_is_known_by_what_processes_say<B: Backend>() {

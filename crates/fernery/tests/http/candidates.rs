@@ -152,6 +152,7 @@ async fn a_candidate_is_edited_until_it_is_decided_about(server: TestServer) {
         (json!({ "importance": 5 }), "/importance"),
         (json!({ "urgency": -1 }), "/urgency"),
         (json!({ "metadata": [] }), "/metadata"),
+        (json!({ "metadata": { "due_at": "friday" } }), "/metadata/due_at"),
         (json!({ "record_id": "a b" }), "/record_id"),
         (json!({ "status": "PROMOTED" }), "/status"),
         (json!({ "objective_id": "T-1" }), "/objective_id"),

@@ -486,6 +486,7 @@ async fn nothing_that_is_sent_breaks_the_server(server: TestServer) {
         (json!({ "title": "x", "urgency": 256 }), 422),
         (json!({ "title": "x", "urgency": -1 }), 422),
         (json!({ "title": "x", "metadata": [] }), 422),
+        (json!({ "title": "x", "metadata": { "due_at": "friday" } }), 422),
         (json!({ "title": "x", "metadata": { "k": "y".repeat(1 << 20) } }), 422),
         (json!({ "title": "x", "status": "TODO" }), 422),
         (json!({ "title": "x", "objective_id": "../x" }), 422),
@@ -497,6 +498,9 @@ async fn nothing_that_is_sent_breaks_the_server(server: TestServer) {
         let answer = server.post("/v1/objectives", &body).await;
         assert_eq!(answer.status, status, "{:.200} {:.400}", body.to_string(), answer.body);
     }
+    let bad = json!({ "metadata": { "due_at": "friday" } }).to_string();
+    let edit = server.call(&server.operator, "PATCH", "/v1/objectives/T-1", &bad).await;
+    assert_eq!((edit.status, edit.pointers()), (422, vec!["/metadata/due_at".into()]), "{edit:?}");
     let bearer = format!("Bearer {}", server.operator);
     let head = format!(
         "POST /v1/objectives HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: {bearer}\r\n\

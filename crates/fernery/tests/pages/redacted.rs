@@ -206,6 +206,10 @@ async fn a_stream_is_set_before_its_first_job_and_shown_again(server: TestServer
     set(&server, "pay%2Froll", true).await;
     let same = server.call(&server.operator, "PUT", "/v1/streams/pay%2Froll", "{}").await;
     assert_eq!((same.status, &same.json()["redact"]), (200, &json!(true)), "{same:?}");
+    let told = server.get("/v1/journal?subject=pay%2Froll").await.json();
+    assert_eq!(told["entries"].as_array().map(Vec::len), Some(1), "what was so already is not told: {told}");
+    let entry = &told["entries"][0];
+    assert_eq!((&entry["act"], &entry["why"]), (&json!("stream_set"), &json!({ "redact": true })));
     let viewer = server.token("viewer").await;
     let job_id = made(&server, &server.operator, "pay/roll").await;
     let first = server.call(&viewer, "GET", &format!("/v1/jobs/{job_id}"), "").await;
@@ -223,6 +227,8 @@ async fn settings_that_mean_nothing_are_refused(server: TestServer) {
         ("/v1/streams/s", "[true]", 422, "invalid"),
         ("/v1/streams/a%20b", r#"{"redact":true}"#, 422, "invalid"),
         ("/v1/streams/diazotroph:patch", r#"{"redact":true}"#, 409, "conflict"),
+        ("/v1/streams/notice:office", r#"{"redact":true}"#, 409, "conflict"),
+        ("/v1/streams/jobs:dlq", r#"{"redact":true}"#, 409, "conflict"),
     ] {
         let refused = server.call(&server.operator, "PUT", path, body).await;
         assert_eq!((refused.status, refused.code().as_str()), (status, code), "{path} {body}: {refused:?}");

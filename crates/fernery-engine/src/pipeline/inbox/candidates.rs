@@ -142,7 +142,7 @@ pub fn edit(
     }
     accepted!(still_waits(&candidate));
     let draft = edit.apply(candidate.draft.clone());
-    let violations = draft.violations();
+    let violations = draft.violations_after(&candidate.draft.metadata);
     if !violations.is_empty() {
         return Ok(Err(Refusal::Unfit(violations)));
     }

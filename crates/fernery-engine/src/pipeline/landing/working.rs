@@ -9,7 +9,7 @@ use crate::error::{StoreError, StoreResult};
 use crate::pipeline::claims::{self, Claimer, HeldClaim};
 use crate::pipeline::objectives::{self, ObjectiveRow};
 use crate::pipeline::pauses::pause;
-use crate::pipeline::{Cell, Row, Sql, Stage, after, azollas, decisions, journal, reading};
+use crate::pipeline::{Cell, Row, Sql, Stage, after, azollas, decisions, hosts, journal, reading};
 use fernery_core::artifact::{
     AzollaId, ObjectiveId, ObjectiveStatus, PauseReason, RecordId, ResourceType, WorkorderId,
 };
@@ -17,7 +17,9 @@ use fernery_core::job::retry::RetryPolicy;
 use fernery_core::journal::Act;
 use fernery_core::limits::LANDINGS_TRIED;
 use fernery_core::pipeline::happened::PauseKind;
-use fernery_core::pipeline::landing::{Fit, LandingState, Sequel, Stopped, not_looked_at, sequel};
+use fernery_core::pipeline::landing::{
+    Fit, LandingState, Sequel, Stopped, UNSEEN, not_looked_at, sequel, unseen,
+};
 use serde_json::json;
 use std::time::Duration;
 
@@ -58,21 +60,33 @@ pub fn untried(sql: &mut dyn Sql, on: &LandBranch, tip: &str, limit: i64) -> Sto
     sql.query(include_str!("../sql/landings_to_try.sql"), &cells)?.iter().map(landing).collect()
 }
 
-/// Landings on a branch that nobody can look at, for this reason, and that do not say so, of the [`LANDINGS_TRIED`] newest.
-pub fn untold(sql: &mut dyn Sql, on: &LandBranch, why: &str, limit: i64) -> StoreResult<Vec<Landing>> {
-    let cells: [Cell<'_>; 6] = [
+/// Landings on a branch that the process `owner` cannot look at, for this reason, and that do not say so, of the
+/// [`LANDINGS_TRIED`] newest. None if another process has the repository, too: that one looks, and two that disagree would write
+/// for ever.
+pub fn untold(
+    sql: &mut dyn Sql,
+    on: &LandBranch,
+    (owner, why): (&str, &str),
+    limit: i64,
+) -> StoreResult<Vec<Landing>> {
+    if hosts::others_have(sql, owner, &on.azolla_id, &on.repo_ref)? {
+        return Ok(Vec::new());
+    }
+    let (why, told) = (unseen(why), format!("{UNSEEN}%"));
+    let cells: [Cell<'_>; 7] = [
         on.azolla_id.as_str().into(),
         (&on.repo_ref).into(),
         (&on.base_branch).into(),
-        why.into(),
+        (&why).into(),
         LANDINGS_TRIED.into(),
         limit.into(),
+        (&told).into(),
     ];
     sql.query(include_str!("../sql/landings_untold.sql"), &cells)?.iter().map(landing).collect()
 }
 
 /// Writes why the branch of a landing cannot be looked at. When it can, the landing is tried, and says so no longer. `false`: the
-/// landing is another one by now, or is wanted.
+/// landing is another one by now, is wanted, or has a reason of its own, which is worth more.
 pub fn unreachable(sql: &mut dyn Sql, seen: &Landing, why: &str) -> StoreResult<bool> {
     if objectives::lock(sql, &seen.objective_id)?.is_none() {
         return Ok(false);
@@ -81,8 +95,11 @@ pub fn unreachable(sql: &mut dyn Sql, seen: &Landing, why: &str) -> StoreResult<
     if landing.run_id != seen.run_id || landing.state != LandingState::Open || landing.moved_to.is_some() {
         return Ok(false);
     }
+    if landing.why.as_ref().is_some_and(|why| !why.starts_with(UNSEEN)) {
+        return Ok(false);
+    }
     (landing.tip, landing.fit, landing.files) = (String::new(), None, Vec::new());
-    (landing.why, landing.tries) = (Some(why.to_string()), 0);
+    landing.why = Some(unseen(why));
     update(sql, &landing)?;
     Ok(true)
 }

@@ -1,2 +1,2 @@
--- The repositories of each process that has said since $2 that it hosts an azolla.
-SELECT repos FROM hosts WHERE azolla_id = $1 AND said_at > $2;
+-- The repositories and the name of each process that has said since $2 that it hosts an azolla.
+SELECT repos, owner FROM hosts WHERE azolla_id = $1 AND said_at > $2;

@@ -4,7 +4,7 @@ use super::PostgresStore;
 use super::connection::retry::Tries;
 use super::rows::{self, Param, cell, counts, maybe_instant, millis, rows_limit};
 use crate::error::{StoreError, StoreResult};
-use crate::store::{Pass, StreamChange, StreamCounts, StreamLimits, StreamView, Streams, StreamsOpened};
+use crate::store::{Pass, StreamCounts, StreamLimits, StreamView, Streams, StreamsOpened};
 use async_trait::async_trait;
 use fernery_core::StreamName;
 use std::collections::HashMap;
@@ -76,11 +76,6 @@ impl Streams for PostgresStore {
             self.shared.wake(HashMap::from([(name, usize::MAX)]));
         }
         Ok(known)
-    }
-
-    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()> {
-        // Twice is as good as once, so a lost answer is no reason to give up.
-        self.read(include_str!("sql/stream_set.sql"), &[&name.as_str(), &change.redact]).await.map(drop)
     }
 
     async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {

@@ -4,7 +4,7 @@ use super::SqliteStore;
 use super::rows;
 use super::tx::Tx;
 use crate::error::StoreResult;
-use crate::store::{Pass, StreamChange, StreamCounts, StreamLimits, StreamView, Streams, StreamsOpened};
+use crate::store::{Pass, StreamCounts, StreamLimits, StreamView, Streams, StreamsOpened};
 use async_trait::async_trait;
 use fernery_core::{StreamName, Timestamp};
 use rusqlite::{Connection, params};
@@ -47,10 +47,6 @@ impl Streams for SqliteStore {
 
     async fn set_paused(&self, name: StreamName, paused: bool) -> StoreResult<bool> {
         self.write(move |tx| tx.set_paused(&name, paused)).await
-    }
-
-    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()> {
-        self.write(move |tx| tx.set_stream(&name, change)).await
     }
 
     async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
@@ -104,12 +100,6 @@ impl Tx<'_> {
             moved += forget.execute(params![name.as_str(), cutoff.as_millis()])?;
         }
         Ok(moved)
-    }
-
-    fn set_stream(&mut self, stream: &StreamName, change: StreamChange) -> StoreResult<()> {
-        let mut statement = self.db.prepare_cached(include_str!("sql/stream_set.sql"))?;
-        statement.execute(params![stream.as_str(), change.redact, self.now.as_millis()])?;
-        Ok(())
     }
 
     fn set_paused(&mut self, stream: &StreamName, paused: bool) -> StoreResult<bool> {

@@ -18,8 +18,8 @@ use fernery_engine::store::{
     Ask, Beat, BeatAnswer, CancelAnswer, Claim, Claimed, Clock, Completion, Cursor, DeadFilter, DeadGroups,
     DeadLetter, Enqueue, Enqueued, Failure, Holder, IdsFound, IdsLike, JobBrief, JobFilter, JobView,
     LivingProcess, Maintain, NewJob, Operate, Page, Pass, Process, Processes, Proof, Read, Reap, Report,
-    Retention, RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamChange, StreamCounts, StreamView,
-    Streams, TokenRow, Tokens, Transactions,
+    Retention, RetryAnswer, SignIns, Stats, Store, StoreSettings, StreamCounts, StreamView, Streams,
+    TokenRow, Tokens, Transactions,
 };
 use state::{Effects, Evidence, State};
 use std::sync::{Arc, Mutex};
@@ -259,16 +259,9 @@ impl Streams for ModelStore {
         })
     }
 
-    async fn set_stream(&self, name: StreamName, change: StreamChange) -> StoreResult<()> {
-        self.write(|state, _, _| {
-            let stream = state.streams.entry(name).or_default();
-            stream.redact = change.redact.unwrap_or(stream.redact);
-        })
-    }
-
-    async fn redacting(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
-        let redacts = |state: &State, name: &StreamName| state.streams.get(name).is_some_and(|s| s.redact);
-        self.read(|state| streams.into_iter().filter(|name| redacts(state, name)).collect())
+    /// Nobody can set anything here.
+    async fn redacting(&self, _: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {
+        Ok(Vec::new())
     }
 
     async fn claimable(&self, streams: Vec<StreamName>) -> StoreResult<Vec<StreamName>> {

@@ -35,7 +35,6 @@ pub(crate) struct State {
 #[derive(Default)]
 pub(crate) struct Stream {
     pub(crate) paused: bool,
-    pub(crate) redact: bool,
     succeeded: i64,
     cancelled: i64,
 }
@@ -593,7 +592,7 @@ impl State {
             },
             oldest_ready_at: self.ready(name).first().map(|(message, _)| message.ready_at),
             paused: stream.paused,
-            redact: stream.redact,
+            redact: false,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Streams: their counts, what happened in them, what is set for them, pause and resume.
 
+use super::acting::actor;
 use super::opened;
 use crate::config::duration::millis;
 use crate::http::problem::{Code, Refusal, Refused};
@@ -8,6 +9,7 @@ use crate::http::wire::{cursor, json};
 use fernery_client::wire::{StatsPoint, StreamDetail, StreamList, StreamSettings, StreamStats};
 use fernery_core::job::stats::{Histogram, StatsCounts, StatsRange};
 use fernery_core::{BadName, StreamName, Timestamp, limits};
+use fernery_engine::pipeline::{Sql, streams};
 use fernery_engine::store::{StreamChange, StreamView};
 
 /// The list that its cursors belong to.
@@ -43,15 +45,18 @@ pub async fn set(call: Call) -> Replied {
     let invalid = |bad: BadName| Refusal::new(Code::Invalid, format!("the name of the stream: {bad}"));
     let name: StreamName = call.param.parse().map_err(invalid)?;
     let StreamSettings { redact } = json::read(&call.body)?;
-    if name.is_workorders() {
-        let detail = format!(
-            "the jobs of {name} carry workorders, which everybody who reads tickets sees: nothing can be set for them"
-        );
-        return Err(Refusal::new(Code::Conflict, detail));
+    if name.is_reserved() {
+        let why = match name.is_workorders() {
+            true => "its jobs carry workorders, which everybody who reads tickets sees",
+            false => "only the server itself uses it",
+        };
+        return Err(Refusal::new(Code::Conflict, format!("nothing can be set for stream {name}: {why}")));
     }
     let _writing = call.writing()?;
     opened::open_one(&call, &name).await?;
-    call.server.engine().store().set_stream(name.clone(), StreamChange { redact }).await?;
+    let (who, stream) = (actor(&call), name.clone());
+    let set = move |sql: &mut dyn Sql| streams::set(sql, &who, &stream, StreamChange { redact });
+    call.server.engine().substrate().transact(set).await?;
     shown(&call, name, None).await
 }
 

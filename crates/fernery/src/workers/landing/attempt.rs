@@ -149,7 +149,8 @@ impl Lander {
         }
         let Some(tip) = or_end!(repository.branch(branch).await) else {
             let why = no_branch(&case.landing.repo_ref, branch);
-            return Ok(Err(Round::stopped(why, false)));
+            // On no tip: tried as soon as there is one.
+            return Ok(Err(Round::stopped_on("", None, why, false)));
         };
         if let Some(why) = or_end!(rewritten(case, &tip).await) {
             return Ok(Err(Round::stopped_on(&tip, None, why, false)));

@@ -65,10 +65,12 @@ impl Lander {
         Ok(())
     }
 
-    /// Writes on the landings of a branch why it cannot be looked at, before somebody tries to merge one.
+    /// Writes on the landings of a branch why it cannot be looked at, before somebody tries to merge one; where another process
+    /// has the repository, too, that one does.
     async fn tell(&self, on: &LandBranch, why: String, pass: &mut Pass) -> Result<(), StoreError> {
-        let (of, reason) = (on.clone(), why.clone());
-        let untold = self.substrate.read(move |sql| landing::untold(sql, &of, &reason, TRIED_MAX)).await?;
+        let (of, reason, owner) = (on.clone(), why.clone(), self.by.owner_id.clone());
+        let untold =
+            self.substrate.read(move |sql| landing::untold(sql, &of, (&owner, &reason), TRIED_MAX)).await?;
         pass.again |= untold.len() as i64 == TRIED_MAX;
         for landing in untold {
             let (id, why) = (landing.objective_id.clone(), why.clone());

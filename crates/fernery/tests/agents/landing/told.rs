@@ -117,10 +117,11 @@ fn a_deleted_candidate_is_made_again_and_a_deleted_base_is_told() {
     git(&repo, &["branch", "-q", "-D", "main"]);
     // Before somebody asks for the merge, and nobody is told to switch to it.
     let gone = "repository app has no branch main any more";
-    yard.until("u", "told", |objective| objective["landing"]["why"] == gone);
+    let unseen = format!("its branch cannot be looked at: {gone}");
+    yard.until("u", "told", |objective| objective["landing"]["why"] == *unseen);
     for command in [&["ticket", "list"][..], &["ticket", "show", "u"], &["orient"]] {
         let said = yard.server.run(command.iter().copied()).exits(0).stdout;
-        assert!(said.contains(&format!("did not land: {gone}")) && !said.contains("git switch"), "{said}");
+        assert!(said.contains(&format!("did not land: {unseen}")) && !said.contains("git switch"), "{said}");
     }
     let said = merge(&yard, "u").exits(4).stderr;
     assert!(said.contains(gone), "{said}");

@@ -191,6 +191,8 @@ fn about(entry: &JournalEntry) -> String {
             "/candidate/"
         }
         Ok(Act::BulkStarted | Act::BulkEnded | Act::BulkStopped) => "/bulk/",
+        // It has no page of its own.
+        Ok(Act::StreamSet) => return link("/streams", &[]),
         Ok(Act::Commented | Act::CommentEdited | Act::CommentDeleted) => "/review/",
         Ok(Act::BlueprintInForce | Act::CapturesReleased) => "/azolla/",
         Ok(Act::EventProcessed | Act::Snoozed | Act::Imported | Act::RecurrenceStopped) | Err(_) => {
