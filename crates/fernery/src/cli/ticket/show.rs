@@ -228,7 +228,7 @@ pub(in crate::cli) fn approval(screen: Screen, approval: &ApprovalView, before: 
 }
 
 /// Foreign text, marked so that no line of it can be taken for one of ours.
-pub(super) fn quoted(screen: Screen, text: &str) -> Outcome {
+pub(in crate::cli) fn quoted(screen: Screen, text: &str) -> Outcome {
     const MARK: &str = "  │ ";
     let lines = plain(text);
     let lines = lines.lines().flat_map(|line| match screen.width() {
