@@ -222,6 +222,9 @@ Examples:
         /// Start from the base branch, not from the last patch
         #[arg(long)]
         from_scratch: bool,
+        /// Do not ask if the ticket or its blueprint has changed since it was last approved
+        #[arg(long)]
+        yes: bool,
     },
     /// Merge the patch of a finished ticket into its base branch
     #[command(after_help = "\
