@@ -61,6 +61,15 @@ fn what_nobody_was_shown_is_not_reopened_unasked() {
         })
     };
     again(2);
+    // What is confirmed is behind what is open in a sorted list, and not hidden.
+    shop.server.run(["ticket", "confirm", "t"]).exits(0);
+    shop.server.run(["ticket", "new", "--id", "u", "--title", "later", "--importance", "4"]).exits(0);
+    for (args, wanted) in [(&["importance"][..], &["u", "t"][..]), (&["due", "--status", "DONE"], &["t"])] {
+        let args = ["ticket", "list", "--json", "--sort"].into_iter().chain(args.iter().copied());
+        let listed = shop.server.run(args).exits(0).json();
+        let ids = listed["objectives"].as_array().unwrap().iter().map(|of| &of["objective"]["objective_id"]);
+        assert_eq!(ids.collect::<Vec<_>>(), wanted);
+    }
     // What was approved last needs no question.
     shop.server.run(["ticket", "reopen", "t", "--from-scratch", "--note", "z"]).exits(0);
     again(3);
