@@ -59,6 +59,7 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail, more: Durat
     facts.extend(detail.view.unconfirmed.then(|| ("confirm", "not confirmed by a person yet".into())));
     if let Some(landing) = &detail.view.landing {
         facts.push(("patch", landing_line(landing).into()));
+        facts.extend(merge::gate_log(&o.objective_id, landing).map(|command| ("log", command.into())));
         facts.extend(merge::by_hand(landing).map(|commands| ("by hand", commands.into())));
         facts.extend(landing.remarks.iter().map(|text| ("tree", text.into())));
     }
