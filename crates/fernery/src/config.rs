@@ -130,6 +130,11 @@ impl InForce {
         self.row("data").source != Source::Default
     }
 
+    /// Whether nobody named the data directory, and it is not below the current folder.
+    pub fn data_is_found(&self) -> bool {
+        matches!(self.row("data").source, Source::Found { .. })
+    }
+
     /// How the data directory was chosen.
     pub fn data_origin(&self) -> String {
         self.row("data").origin()

@@ -43,6 +43,7 @@ pub struct Terms {
 /// The keys of [`Terms`] in what was shown.
 const FROM_SCRATCH: &str = "from_scratch";
 const ANSWERED: &str = "answered";
+pub const TERMS: [&str; 2] = [FROM_SCRATCH, ANSWERED];
 
 impl Shown {
     /// With these terms.

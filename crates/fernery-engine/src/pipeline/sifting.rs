@@ -1,7 +1,7 @@
 //! Lists of tickets by what no index tells: a label, words, whether they are cancelled or snoozed; and in another order than by age.
 //!
 //! A call looks at a bounded number of tickets, however many there are: a list by age goes on where it stopped, a list in another
-//! order is of the weightiest open tickets.
+//! order is of the weightiest open tickets, then of the newest others.
 
 use super::inbox::queries;
 use super::objectives::ObjectiveRow;
@@ -9,14 +9,15 @@ use super::reading::{self, Below, ObjectiveFilter};
 use super::{Sql, azollas, landing, snoozes};
 use crate::error::StoreResult;
 use fernery_core::Timestamp;
-use fernery_core::artifact::{AzollaId, Objective, ObjectiveStatus};
+use fernery_core::artifact::{AzollaId, Objective, ObjectiveId, ObjectiveStatus};
 use fernery_core::inbox::deadline;
 use fernery_core::inbox::label::{Label, is_same};
+use std::collections::HashSet;
 use std::str::FromStr;
 
 /// Tickets that one call looks at, in the order of their age.
 pub const LOOKED_AT_MAX: i64 = 5_000;
-/// Open tickets of one azolla that are put into another order.
+/// Open tickets of one azolla, and others of all, that are put into another order.
 pub const SORTED_MAX: i64 = 2_000;
 /// Tickets that are read at once.
 const CHUNK: i64 = 500;
@@ -161,7 +162,7 @@ pub fn unlanded(
     Ok(all)
 }
 
-/// Open tickets, neither DONE nor cancelled, in this order.
+/// Tickets in this order; DONE and cancelled ones stand behind all others, so that they do not hide what is to be done.
 pub fn sorted(
     sql: &mut dyn Sql,
     filter: &ObjectiveFilter,
@@ -176,14 +177,19 @@ pub fn sorted(
         let open = queries::open(sql, &azolla_id, &status, SORTED_MAX, sieve.snoozed)?;
         all.extend(open.into_iter().filter(|row| sieve.passes(&row.objective)));
     }
+    let known: HashSet<ObjectiveId> = all.iter().map(|row| row.objective.objective_id.clone()).collect();
+    let (others, _) = by_age(sql, filter, sieve, Below::newest(), SORTED_MAX)?;
+    all.extend(others.into_iter().filter(|row| !known.contains(&row.objective.objective_id)));
+    let is_over = |o: &Objective| o.status == ObjectiveStatus::Done || deadline::is_cancelled(o);
     let weight = |o: &Objective| (o.importance, o.urgency, o.created_at, o.objective_id.clone());
     let never = Timestamp::from_millis(i64::MAX);
     match order {
         Order::Age => all.sort_by_key(|row| std::cmp::Reverse(row.objective.created_at)),
         Order::Due => all.sort_by_cached_key(|row| {
-            (deadline::due_at(&row.objective).unwrap_or(never), weight(&row.objective))
+            let o = &row.objective;
+            (is_over(o), deadline::due_at(o).unwrap_or(never), weight(o))
         }),
-        Order::Importance => all.sort_by_cached_key(|row| weight(&row.objective)),
+        Order::Importance => all.sort_by_cached_key(|row| (is_over(&row.objective), weight(&row.objective))),
     }
     all.truncate(usize::try_from(rows).unwrap_or(0));
     Ok(all)

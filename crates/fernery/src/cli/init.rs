@@ -85,6 +85,12 @@ pub(super) fn run(_: Init, global: &Global, screen: Screen) -> Outcome {
         let line = format!("{name} is installed but not logged in: `fernery agent check {name}` says how");
         screen.say(&plain(&line))?;
     }
+    if !repository.seen.has_tests() {
+        screen.say(&format!(
+            "no tests were found: nothing but a patch that applies will be checked; add a command gate to {BLUEPRINT} \
+            (its last lines show one)"
+        ))?;
+    }
     screen.say(&format!(
         "next: read both files, then run `fernery up --detach` and `fernery ticket new`, here or in any folder below {}",
         plain(&root.display().to_string()).replace('\n', " ")

@@ -7,7 +7,7 @@ use super::config::flags::SettingFlags;
 use super::config::{in_force, warn_of_unknown_env};
 use super::failure::{Failure, Outcome};
 use super::open;
-use super::screen::Screen;
+use super::screen::{Screen, plain, remark};
 use super::server::{TOKEN_FILE, read_line};
 use crate::serve;
 use clap::Args;
@@ -52,8 +52,15 @@ pub(super) fn run(up: Up, global: &Global, screen: Screen) -> Outcome {
             "--url names a server for other commands; `fernery up` listens on --listen",
         ));
     }
-    let (_, settings) = in_force(global, up.flags)?;
+    let (found, settings) = in_force(global, up.flags)?;
     warn_of_unknown_env();
+    if !up.detached && found.data_is_found() {
+        remark(&plain(&format!(
+            "the data directory is {} ({}); for one of its own here: fernery up --data .fernery",
+            settings.data.display(),
+            found.data_origin()
+        )));
+    }
     if !up.detached
         && let Some(already) = detach::already(&settings, up.detach)?
     {

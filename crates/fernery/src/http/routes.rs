@@ -169,7 +169,8 @@ pub static ROUTES: &[Route] = routes![
             ("unlanded", "true: only finished ones whose patch conflicts with its branch or did not land, the most important first, \
                 without further pages.", parameters::switch),
             ("sort", "`age` if absent: newest first. `due`: the earliest due date first; `importance`: the most important first; \
-                both of at most 2000 open objectives of each azolla, without further pages.", parameters::objective_order),
+                both of at most 2000 open objectives of each azolla, then of finished and cancelled ones among the newest 2000, \
+                without further pages.", parameters::objective_order),
             LIMIT, CURSOR],
         errors: PAGED,
         holds: Holds::Rows("objective", "objectives");

@@ -22,6 +22,11 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Whether a command for tests was found.
+    pub(crate) fn has_tests(&self) -> bool {
+        !suggested(self).is_empty()
+    }
+
     /// Files that the Makefile's target `test`, with all that it depends on, and package.json's script `test` seem to run, whether
     /// they are there or not: every word of them.
     pub(crate) fn run_by_test(&self) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use super::covered::{Part, parts};
 use fernery_core::patch::rows::{Fate, Row, between};
+use fernery_core::pipeline::approval::TERMS;
 use serde_json::Value;
 
 /// Something that an approval covers, and that differs from what was approved before.
@@ -47,7 +48,12 @@ pub(crate) fn changes(before: &Value, now: &Value) -> Vec<Revised> {
         }
         all
     };
-    let (then, now) = (texts(before), texts(now));
+    // What a decision said besides is about one attempt.
+    let mut before = before.clone();
+    if let Some(fields) = before.as_object_mut() {
+        TERMS.iter().for_each(|term| drop(fields.remove(*term)));
+    }
+    let (then, now) = (texts(&before), texts(now));
     let of = |all: &[(&'static str, String)], name: &str| {
         all.iter().find(|(of, _)| *of == name).map_or(String::new(), |(_, text)| text.clone())
     };

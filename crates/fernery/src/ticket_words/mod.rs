@@ -15,6 +15,7 @@ use crate::when::span;
 use fernery_client::wire::{LandingView, ObjectiveDetail};
 use fernery_core::artifact::{BlockerId, OutputBundle, RunId};
 use fernery_core::limits::LANDINGS_TRIED;
+use fernery_core::pipeline::approval::{Decision, Shown};
 use fernery_core::pipeline::dependency::asks_somebody;
 use fernery_core::pipeline::landing::{Fit, LandingState};
 use fernery_core::pipeline::question;
@@ -42,8 +43,18 @@ pub(crate) fn open_question(of: &ObjectiveDetail) -> Option<OpenQuestion> {
 
 /// What was approved before, if anything was.
 pub(crate) fn approved_before(read: &ObjectiveDetail) -> Option<&Value> {
-    let approves = |decision: &&Value| matches!(decision["kind"].as_str(), Some("APPROVE" | "REOPEN"));
+    let approves =
+        |decision: &&Value| matches!(decision["kind"].as_str(), Some("APPROVE" | "REOPEN" | "ANSWER"));
     read.decisions.iter().rev().find(approves).map(|decision| &decision["shown"])
+}
+
+/// Whether what an approval would cover now is exactly what was last approved.
+pub(crate) fn is_as_approved(read: &ObjectiveDetail) -> bool {
+    let Some(approval) = &read.approval else { return false };
+    let now = Shown { content: approval.shown.clone(), digest: approval.digest };
+    let decisions = read.decisions.iter().rev();
+    let mut decisions = decisions.filter_map(|of| serde_json::from_value::<Decision>(of.clone()).ok());
+    decisions.find(Decision::approves).is_some_and(|last| last.covers(&now))
 }
 
 /// What a person should know before they say yes, although nothing forbids it.

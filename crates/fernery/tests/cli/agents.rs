@@ -350,6 +350,13 @@ fn init_writes_two_files_that_work_and_overwrites_none() {
     assert!(answer.stderr.contains("azolla.toml is there already"), "{answer:?}");
     assert_eq!(fs::read_to_string(dir.join("azolla.toml")).unwrap(), text);
     assert!(!dir.join("fernery.toml").exists(), "all or nothing");
+
+    assert!(!said.contains("no tests were found"), "{said}");
+    for file in ["azolla.toml", "Makefile"] {
+        fs::remove_file(dir.join(file)).unwrap();
+    }
+    let said = machine.run(&dir, &["init"]).exits(0).stdout;
+    assert!(said.contains("no tests were found: nothing but a patch that applies"), "{said}");
 }
 
 #[test]

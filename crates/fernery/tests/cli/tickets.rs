@@ -232,6 +232,8 @@ fn acts_end_with_the_code_that_scripts_can_tell_apart() {
         &["unblock", "--all"],
         &["block", "--description", "x"],
         &["reopen", "--note", "x"],
+        &["approve"],
+        &["answer", "x"],
     ] {
         let args = ["ticket", act[0], "nobody"].into_iter().chain(act[1..].iter().copied());
         server.run(args).exits(3);

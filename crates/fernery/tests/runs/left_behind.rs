@@ -41,6 +41,47 @@ fn a_ticket_whose_executors_are_gone_says_so_and_goes_on_with_others() {
 }
 
 #[test]
+fn what_nobody_was_shown_is_not_reopened_unasked() {
+    let shop = Shop::open(&blueprint("cat >/dev/null; echo one", ""), &[]);
+    shop.ticket("t");
+    shop.until_status("t", "DONE");
+    let other = blueprint("cat >/dev/null; echo two", "");
+    std::fs::write(shop.server.dir.path().join("shop.toml"), other).unwrap();
+    shop.server.run(["azolla", "reload"]).exits(0);
+    let refused = shop.server.run(["ticket", "reopen", "t", "--note", "z"]).exits(2).stderr;
+    assert!(refused.contains("has changed since it was last approved") && refused.contains("--yes"));
+    let changed = |sign: &str, word: &str| refused.lines().any(|l| l.contains(sign) && l.contains(word));
+    assert!(changed("- runs", "echo one") && changed("+ runs", "echo two"), "{refused}");
+    assert_eq!(shop.objective("t")["objective"]["status"], "DONE");
+    let reopened = shop.server.run(["ticket", "reopen", "t", "--note", "z", "--yes"]).exits(0).stdout;
+    assert!(reopened.contains("changed since the last approval") && reopened.contains("t is TODO"));
+    let again = |n: usize| {
+        shop.until("t", "it is done again", |of| {
+            of["objective"]["status"] == "DONE" && of["runs"].as_array().is_some_and(|runs| runs.len() == n)
+        })
+    };
+    again(2);
+    // What is confirmed is behind what is open in a sorted list, and not hidden.
+    shop.server.run(["ticket", "confirm", "t"]).exits(0);
+    shop.server.run(["ticket", "new", "--id", "u", "--title", "later", "--importance", "4"]).exits(0);
+    for (args, wanted) in [(&["importance"][..], &["u", "t"][..]), (&["due", "--status", "DONE"], &["t"])] {
+        let args = ["ticket", "list", "--json", "--sort"].into_iter().chain(args.iter().copied());
+        let listed = shop.server.run(args).exits(0).json();
+        let ids = listed["objectives"].as_array().unwrap().iter().map(|of| &of["objective"]["objective_id"]);
+        assert_eq!(ids.collect::<Vec<_>>(), wanted);
+    }
+    // What was approved last needs no question.
+    shop.server.run(["ticket", "reopen", "t", "--from-scratch", "--note", "z"]).exits(0);
+    again(3);
+    let shown = shop.server.run(["run", "show", "t"]).exits(0).stdout;
+    assert!(shown.contains("output:\n  │ two\n"), "{shown}");
+    assert_eq!(shop.server.run(["run", "show", "t", "--json"]).exits(0).json()["output"], "two\n");
+    let no_patch = shop.server.run(["run", "diff", "t"]).exits(1).stderr;
+    assert!(no_patch.contains("fernery run show t"), "{no_patch}");
+    shop.server.run(["ticket", "reopen", "t", "--note", "z"]).exits(0);
+}
+
+#[test]
 fn an_azolla_that_nobody_hosts_is_shown_so_and_its_tickets_can_be_ended() {
     let shop = Shop::open(REMOTE, &[]);
     shop.ticket("runs");

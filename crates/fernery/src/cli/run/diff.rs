@@ -55,7 +55,8 @@ pub(super) async fn run(diff: Diff, client: &Client, screen: Screen) -> Outcome 
         return Err(Failure::failed(
             "no_patch",
             format!("the outcome of {id} is {outcome}; it has no patch"),
-        ));
+        )
+        .hint(format_args!("fernery run show {id} shows its output")));
     }
     let about = json!({ "work_order_id": work.workorder["work_order_id"], "output_id": bundle["output_id"],
         "outcome": outcome });

@@ -11,7 +11,7 @@ use super::failure::{Failure, Outcome};
 use super::ids;
 use super::pages::{self, Listing, Paging};
 use super::screen::{Cell, Screen, counted, json_inert, plain, remark};
-use super::ticket::show::verdict;
+use super::ticket::show::{quoted, verdict};
 use crate::ticket_words::of_run;
 use clap::Subcommand;
 use comments::Comments;
@@ -28,6 +28,9 @@ use serde_json::{Value, json};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+/// Characters of an output that are shown to a person.
+const OUTPUT_CHARS_MAX: usize = 20_000;
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Run {
     /// List run records, newest first
@@ -41,12 +44,13 @@ Examples:
         #[command(flatten)]
         paging: Paging,
     },
-    /// Show a run: its verdict, executor and cost, and the evidence of every gate
+    /// Show a run: its verdict, executor, cost, the evidence of its gates, and a text output
     #[command(after_help = "\
 Examples:
   fernery run show WEB-17                              the last run of a ticket
   fernery run show 019a8c5e-07398f                     a listed run
-  fernery run show WEB-17 --json | jq .output_metadata   the executor's report")]
+  fernery run show WEB-17 --json | jq .output_metadata   the executor's report
+  fernery run show WEB-17 --json | jq -r .output          all of a text output")]
     Show {
         /// The id of a ticket, a workorder or a run
         #[arg(value_parser = ids::ticket_name)]
@@ -131,9 +135,13 @@ pub(super) async fn run(run: Run, client: &Client, screen: Screen) -> Outcome {
             let metadata = &bundle["metadata"];
             if screen.json {
                 run["output_metadata"] = metadata.clone();
+                if let Some(output) = output_text(&bundle) {
+                    run["output"] = output.into();
+                }
                 return screen.line(&json_inert(&run.to_string()));
             }
-            show(screen, &run, metadata)
+            show(screen, &run, metadata)?;
+            output_text(&bundle).map_or(Ok(()), |output| show_output(screen, &id, output))
         }
         Run::Logs(logs) => logs::run(logs, client, screen).await,
         Run::Diff(diff) => diff::run(diff, client, screen).await,
@@ -236,6 +244,26 @@ fn executor(metadata: &Value) -> Option<String> {
         Some(version) => format!("{name} ({version})"),
         None => name.to_string(),
     })
+}
+
+/// What a run made, if it is text and no patch.
+fn output_text(bundle: &Value) -> Option<&str> {
+    bundle["content"].as_str().filter(|of| !of.trim().is_empty() && !of.starts_with("diff --git "))
+}
+
+/// The beginning of an output: a person can judge most by it, and a terminal is not flooded.
+fn show_output(screen: Screen, id: &ObjectiveId, output: &str) -> Outcome {
+    let shown: String = output.chars().take(OUTPUT_CHARS_MAX).collect();
+    screen.line("")?;
+    screen.line("output:")?;
+    quoted(screen, &shown)?;
+    if shown.len() < output.len() {
+        remark(&format!(
+            "the output has {} bytes; all of it: fernery run show {id} --json | jq -r .output",
+            output.len()
+        ));
+    }
+    Ok(())
 }
 
 fn show(screen: Screen, run: &Value, metadata: &Value) -> Outcome {

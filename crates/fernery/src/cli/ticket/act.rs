@@ -1,21 +1,25 @@
 //! Acts of an operator on a ticket, each with an id of its own, so that an act whose answer was lost can be sent again.
 
-use super::{brief, merge, path};
+use super::{brief, merge, path, show};
 use crate::cli::failure::{Failure, Outcome};
-use crate::cli::ids;
 use crate::cli::run::comments_of;
 use crate::cli::screen::{Screen, counted, plain, remark};
+use crate::cli::{ids, input};
+use crate::ticket_words::{Revised, approved_before, changes, is_as_approved};
 use fernery_client::client::Reply;
 use fernery_client::wire::{
-    ConfirmRequest, DecisionResponse, ObjectiveDetail, ObjectiveView, ReadComments, ReopenRequest,
+    ApprovalView, ConfirmRequest, DecisionResponse, ObjectiveDetail, ObjectiveView, ReadComments,
+    ReopenRequest,
 };
 use fernery_client::{Client, ClientError};
 use fernery_core::artifact::{Objective, ObjectiveId, RecordId, RunId};
 use fernery_core::inbox::deadline::is_cancelled;
 use fernery_core::pipeline::dependency::{Dependency, asks_somebody};
+use fernery_core::pipeline::possible::Verb;
 use fernery_engine::door;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::time::Duration;
 
 /// The id of a new act.
@@ -118,11 +122,11 @@ pub(in crate::cli) async fn confirm(
     }
 }
 
-/// Reopens the current content: this is an approval of it.
+/// Reopens the current content: this is an approval of it. What differs from what was last approved is shown first, and asked.
 pub(in crate::cli) async fn reopen(
     id: &ObjectiveId,
     (note, with_comments): (Option<String>, bool),
-    from_scratch: bool,
+    (from_scratch, yes): (bool, bool),
     client: &Client,
     screen: Screen,
 ) -> Outcome {
@@ -133,8 +137,40 @@ pub(in crate::cli) async fn reopen(
     let digest = approval.digest;
     let (said, comments) = if with_comments { commented(id, &ticket, client).await? } else { (None, None) };
     let note: Vec<String> = [note, said].into_iter().flatten().collect();
+    // The server refuses the rest, and says what can be done. A server of an earlier version names nothing.
+    let allowed = ticket.possible.is_empty() || ticket.allows(Verb::Reopen);
+    if allowed && !is_as_approved(&ticket) {
+        read_again(id, approval, approved_before(&ticket), yes, screen)?;
+    }
     let body = ReopenRequest { digest, note: note.join("\n\n"), record_id: record(), from_scratch, comments };
     act(id, "reopen", &body, client, screen).await
+}
+
+/// Nobody was shown what this reopening would approve: shows it, with what changed, and asks.
+fn read_again(
+    id: &ObjectiveId,
+    approval: &ApprovalView,
+    before: Option<&Value>,
+    yes: bool,
+    screen: Screen,
+) -> Outcome {
+    if !yes && (screen.json || !input::can_ask()) {
+        let changed = before.map(|before| changes(before, &approval.shown)).unwrap_or_default();
+        changed.iter().flat_map(Revised::lines).for_each(|line| remark(&plain(&line)));
+        return Err(Failure::usage(format!(
+            "what would run for {id} has changed since it was last approved, and there is no terminal to ask on: \
+            read it at /approve/{id} or with `fernery ticket show {id} --json`, and pass --yes"
+        )));
+    }
+    if !screen.json {
+        show::approval(screen, approval, before)?;
+    }
+    if !yes {
+        screen.line("")?;
+        let question = format!("it has changed since it was last approved: reopen {id} as shown? [y/N] ");
+        input::confirmed(&question, "nothing was reopened")?;
+    }
+    Ok(())
 }
 
 /// The note that the comments on the last run make, and which comments these are.

@@ -21,11 +21,6 @@ pub(in crate::cli) async fn answer(
     client: &Client,
     screen: Screen,
 ) -> Outcome {
-    if !yes && !input::can_ask() {
-        return Err(Failure::usage(
-            "an answer approves the ticket together with it, and there is no terminal to ask on: pass --yes",
-        ));
-    }
     let text = match text.as_str() {
         "-" => input::read_text(Path::new("-"), limits::CRITERIA_BYTES_MAX)?,
         _ => text,
@@ -35,6 +30,11 @@ pub(in crate::cli) async fn answer(
         return Err(Failure::usage("the answer is empty: the next executor reads it"));
     }
     let read = detail(client, id).await?.read()?;
+    if !yes && !input::can_ask() {
+        return Err(Failure::usage(
+            "an answer approves the ticket together with it, and there is no terminal to ask on: pass --yes",
+        ));
+    }
     let Some(approval) = &read.approval else {
         return Err(Failure::conflict(format!("the azolla of {id} does not exist any more")));
     };

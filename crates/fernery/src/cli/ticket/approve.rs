@@ -29,13 +29,13 @@ pub(in crate::cli) async fn approve(
         Some(digest) => digest,
         None => {
             let asked = !yes;
+            let read = brief(client, id).await?;
             if asked && !input::can_ask() {
                 return Err(Failure::usage(
                     "an approval covers exactly what was read, and there is no terminal to ask on: pass \
                     --digest or --yes",
                 ));
             }
-            let read = brief(client, id).await?;
             if read.view.objective.status == ObjectiveStatus::Done {
                 let next = read.next.first().map(|next| plain(next)).unwrap_or_default();
                 return Err(Failure::conflict(format!("{id} is DONE: it was approved before")).hint(next));

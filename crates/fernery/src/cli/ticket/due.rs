@@ -6,6 +6,7 @@ use crate::cli::triage::find;
 use fernery_client::Client;
 use fernery_client::client::Query;
 use fernery_client::wire::AzollaDetail;
+use fernery_core::Timestamp;
 use fernery_core::artifact::Metadata;
 use fernery_core::calendar::Zone;
 use fernery_core::inbox::deadline::{DUE_SAID, due_of, read_due};
@@ -29,12 +30,16 @@ pub(super) async fn fill_in(
         mistakes.push(written.mistake(DUE_AT, why));
     }
     let Some(said) = flag.or(written.due.as_deref()) else { return Ok(()) };
-    // The clock is this machine's: it is the one that the person looks at.
-    match read_due(said, door::wall_clock(), &zone(client).await?) {
+    match said_as(said, client).await? {
         Ok(at) => drop(metadata.insert(DUE_AT.to_string(), at.to_string().into())),
         Err(why) => mistakes.push(written.mistake("due", format!("due: {why}"))),
     }
     Ok(())
+}
+
+/// The instant that a person names. The clock is this machine's: it is the one that the person looks at.
+pub(in crate::cli) async fn said_as(said: &str, client: &Client) -> Outcome<Result<Timestamp, String>> {
+    Ok(read_due(said, door::wall_clock(), &zone(client).await?))
 }
 
 /// The time zone of the inbox; without one, UTC.

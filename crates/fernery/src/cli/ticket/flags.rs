@@ -43,7 +43,7 @@ Examples:
   fernery ticket list --all --json         also cancelled and snoozed ones
 
 A search and a label look through the newest tickets first, 5000 at a time; --sort due and --sort importance are of open \
-tickets, at most 2000 of each azolla, the most important ones.")]
+tickets, at most 2000 of each azolla, the most important ones, then of those among the newest 2000 that are DONE or cancelled.")]
     List {
         /// Only with this status: NEW, TODO, IN_PROGRESS, BLOCKED, DONE or CANCELLED
         #[arg(long, value_parser = status)]
@@ -222,6 +222,9 @@ Examples:
         /// Start from the base branch, not from the last patch
         #[arg(long)]
         from_scratch: bool,
+        /// Do not ask if the ticket or its blueprint has changed since it was last approved
+        #[arg(long)]
+        yes: bool,
     },
     /// Merge the patch of a finished ticket into its base branch
     #[command(after_help = "\

@@ -197,6 +197,14 @@ pub(in crate::cli) fn by_hand(landing: &LandingView) -> Option<String> {
     (open && !landing.by_hand.is_empty()).then(|| landing.by_hand.join(" && "))
 }
 
+/// The command that shows what the gate wrote at which a merge failed. A gate without an exit code runs no program.
+pub(in crate::cli) fn gate_log(id: &ObjectiveId, landing: &LandingView) -> Option<String> {
+    let why = landing.why.as_ref().filter(|_| landing.state == LandingState::Open)?;
+    let (_, found) = why.strip_prefix("merged with ")?.split_once(": gate ")?;
+    let (gate, _) = found.split_once(" (")?;
+    Some(format!("fernery run logs {id} --gate {}", input::shell_word(gate)))
+}
+
 /// What a person who has confirmed a ticket does next.
 pub(in crate::cli) fn after_confirm(id: &ObjectiveId, reply: &DecisionResponse) -> Outcome {
     let Some(landing) = &reply.view.landing else { return Ok(()) };

@@ -3,7 +3,7 @@
 pub(super) mod act;
 mod answer;
 pub(super) mod approve;
-mod due;
+pub(super) mod due;
 pub(super) mod editor;
 mod flags;
 pub(super) mod follow;
@@ -99,8 +99,8 @@ pub(super) async fn run(mut ticket: Ticket, client: &Client, screen: Screen) -> 
             unblock::unblock(&id, (blockers, all), yes, client, screen).await
         }
         Ticket::Confirm { id, run, note } => act::confirm(&id, run, note, client, screen).await,
-        Ticket::Reopen { id, note, with_comments, from_scratch } => {
-            act::reopen(&id, (note, with_comments), from_scratch, client, screen).await
+        Ticket::Reopen { id, note, with_comments, from_scratch, yes } => {
+            act::reopen(&id, (note, with_comments), (from_scratch, yes), client, screen).await
         }
         Ticket::Merge { id, yes, note } => merge::merge(&id, yes, note, client, screen).await,
         Ticket::Cancel { id, note } => {

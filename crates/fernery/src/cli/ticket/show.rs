@@ -59,6 +59,7 @@ pub(in crate::cli) fn show(screen: Screen, detail: &ObjectiveDetail, more: Durat
     facts.extend(detail.view.unconfirmed.then(|| ("confirm", "not confirmed by a person yet".into())));
     if let Some(landing) = &detail.view.landing {
         facts.push(("patch", landing_line(landing).into()));
+        facts.extend(merge::gate_log(&o.objective_id, landing).map(|command| ("log", command.into())));
         facts.extend(merge::by_hand(landing).map(|commands| ("by hand", commands.into())));
         facts.extend(landing.remarks.iter().map(|text| ("tree", text.into())));
     }
@@ -228,7 +229,7 @@ pub(in crate::cli) fn approval(screen: Screen, approval: &ApprovalView, before: 
 }
 
 /// Foreign text, marked so that no line of it can be taken for one of ours.
-pub(super) fn quoted(screen: Screen, text: &str) -> Outcome {
+pub(in crate::cli) fn quoted(screen: Screen, text: &str) -> Outcome {
     const MARK: &str = "  │ ";
     let lines = plain(text);
     let lines = lines.lines().flat_map(|line| match screen.width() {

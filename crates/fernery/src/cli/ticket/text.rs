@@ -195,9 +195,9 @@ pub(in crate::cli) fn blocker(text: &str) -> Result<NewBlockerRequest, String> {
 fn is_meant_as_kind(word: &str) -> bool {
     let word = word.trim();
     let spelled = word.to_ascii_uppercase().replace('-', "_");
-    let capitals = !word.contains(|c: char| c.is_lowercase() || c == ' ');
+    let capitals = word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '-'));
     let nearly = || nearest(&spelled, BlockerKind::ALL.iter().map(|kind| kind.as_str())).is_some();
-    (capitals && word.contains('_')) || (!word.contains(' ') && nearly())
+    capitals || (!word.contains(' ') && nearly())
 }
 
 /// `key=text`, or `key:=json`.
@@ -296,6 +296,7 @@ mod tests {
             ("---\nblocked_on: design_decison: which colour?\n---\n", "DESIGN_DECISION"),
             ("---\nblocked_on: user-inptu: which colour?\n---\n", "USER_INPUT"),
             ("---\nblocked_on: DESIGN: which colour?\n---\n", "DESIGN_DECISION"),
+            ("---\nblocked_on: FOO: x\n---\n", "\"FOO\" is not a kind of blocker; "),
         ] {
             let mistakes = parse(bad).unwrap_err();
             assert!(mistakes[0].told(&"f").contains(said), "{bad:?} {mistakes:?}");

@@ -5,6 +5,7 @@ use crate::candidate_words::due_date;
 use crate::cli::failure::{Failure, Outcome};
 use crate::cli::input;
 use crate::cli::ticket::act::{record, send};
+use crate::cli::ticket::due;
 use crate::cli::ticket::editor::{self, Draft};
 use crate::cli::ticket::text::{self, Text};
 use crate::cli::ticket::write::Page;
@@ -106,13 +107,17 @@ pub(super) async fn edit(
         if flags {
             return Err(Failure::usage("--file has the whole text: leave out the other flags"));
         }
-        let reply = change(client, before, written(before, &Page::read(&file)?)?).await?;
+        let reply = change(client, before, written(before, &Page::read(&file)?, client).await?).await?;
         if let Some(draft) = Draft::found(&file) {
             draft.forget();
         }
         return Ok(reply);
     }
     if flags {
+        if let Some(said) = changes.due.take() {
+            let at = due_as(&said, client).await?.map_err(|why| Failure::usage(format!("--due: {why}")))?;
+            changes.due = Some(at);
+        }
         return change(client, before, changes).await;
     }
     if !input::can_ask() {
@@ -121,8 +126,10 @@ pub(super) async fn edit(
         ));
     }
     let command = format!("fernery triage edit {} --file", before.candidate_id);
-    let send =
-        async |draft: &Draft| change(client, before, written(before, &Page::of(draft, &command)?)?).await;
+    let send = async |draft: &Draft| {
+        let page = Page::of(draft, &command)?;
+        change(client, before, written(before, &page, client).await?).await
+    };
     editor::until_taken(&form(before), &command, send).await
 }
 
@@ -156,15 +163,25 @@ fn form(before: &CandidateView) -> String {
     })
 }
 
+/// A date as it is kept: a day stays a day.
+async fn due_as(said: &str, client: &Client) -> Outcome<Result<String, String>> {
+    match due_date(said) {
+        Ok(day) => Ok(Ok(day)),
+        Err(_) => Ok(due::said_as(said, client).await?.map(|at| at.to_string())),
+    }
+}
+
 /// What a text says. A metadata line that was deleted there is removed.
-fn written(before: &CandidateView, page: &Page) -> Outcome<Changes> {
+async fn written(before: &CandidateView, page: &Page, client: &Client) -> Outcome<Changes> {
     let (shown, _) = text::read(&form(before));
-    let (written, mut mistakes) = text::read(&page.text);
-    for (key, said) in
-        [("due_at", written.metadata.get("due_at").and_then(Value::as_str)), ("due", written.due.as_deref())]
-    {
-        if let Some(Err(why)) = said.map(due_date) {
-            mistakes.push(written.mistake(key, format!("{key}: {why}")));
+    let (mut written, mut mistakes) = text::read(&page.text);
+    if let Some(Err(why)) = written.metadata.get("due_at").and_then(Value::as_str).map(due_date) {
+        mistakes.push(written.mistake("due_at", format!("due_at: {why}")));
+    }
+    if let Some(said) = written.due.take() {
+        match due_as(&said, client).await? {
+            Ok(at) => written.due = Some(at),
+            Err(why) => mistakes.push(written.mistake("due", format!("due: {why}"))),
         }
     }
     mistakes.sort();

@@ -194,8 +194,8 @@ pub(super) struct Changes {
     /// Urgency: 0 (now) to 4 (some day)
     #[arg(long, value_name = "0-4", value_parser = degree)]
     pub(super) urgency: Option<u8>,
-    /// The deadline: a date like 2026-11-20, or a time like 2026-11-20T17:00:00Z
-    #[arg(long, value_name = "DATE", value_parser = candidate_words::due_date)]
+    /// The deadline: friday, tomorrow 17:00, in 2 weeks, a date like 2026-11-20, or a time like 2026-11-20T17:00:00Z
+    #[arg(long, value_name = "DATE")]
     pub(super) due: Option<String>,
     /// Set metadata: key=text or key:=json
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = meta)]

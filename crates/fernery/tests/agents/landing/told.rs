@@ -90,6 +90,8 @@ fn the_gates_judge_the_merged_files_and_not_the_patch_alone() {
     assert_eq!(list["objectives"][0]["objective"]["objective_id"], "t", "{list:#}");
     let shown = yard.server.run(["ticket", "show", "t"]).exits(0).stdout;
     assert!(first_of_next(&shown).starts_with("It did not land: merged with main at"), "{shown}");
+    assert!(shown.contains("fernery run logs t --gate check"), "{shown}");
+    yard.server.run(["run", "logs", "t", "--gate", "check"]).exits(0);
     assert!(!shown.contains("git switch"), "nor does it land by hand: {shown}");
     let (_, history) = shown.split_once("WHAT\n").unwrap_or_else(|| panic!("{shown}"));
     let place = |what: &str| history.find(what).unwrap_or_else(|| panic!("no {what}: {shown}"));

@@ -214,4 +214,6 @@ fn tickets_are_found_by_label_words_and_date_and_cancelled_ones_are_out_of_the_w
         (vec!["T-2".into()], vec!["T-2".to_string()])
     );
     server.run(["ticket", "list", "--sort", "colour"]).exits(2);
+    // What is over is behind the others, and not hidden.
+    assert_eq!(ids(&["--all", "--sort", "due"]), ["T-3", "T-1", "T-2", "T-4"]);
 }

@@ -52,7 +52,7 @@ fn candidates_are_listed_promoted_edited_merged_and_discarded() {
     assert_eq!((&edited["metadata"]["due_at"], &edited["metadata"]["n"]), (&Value::Null, &json!(1)));
     assert_eq!((&edited["acceptance_criteria"], &edited["urgency"]), (&json!("- so"), &json!(4)));
     for (wrong, said) in [
-        (&["--due", "tomorrow"][..], "a date like"),
+        (&["--due", "soon"][..], "is no date: say friday"),
         (&["--urgency", "7"], "0 (most)"),
         (&[], "name a change"),
     ] {
@@ -60,6 +60,9 @@ fn candidates_are_listed_promoted_edited_merged_and_discarded() {
         assert!(refused.stderr.contains(said), "{refused:?}");
     }
     edit(&["--title", " "]).exits(2);
+    edit(&["--due", "friday"]).exits(0);
+    let due_at = show(&server, &there[1])["metadata"]["due_at"].as_str().unwrap().to_string();
+    assert!(due_at.parse::<fernery_core::Timestamp>().is_ok(), "{due_at}");
 
     let unasked = server.run(["triage", "merge", &id(&there[1]), &short(&there[2])]).exits(2);
     assert!(unasked.stderr.contains("--yes"), "{unasked:?}");

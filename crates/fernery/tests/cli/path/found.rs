@@ -29,7 +29,9 @@ fn a_capture_works_from_anywhere_and_the_users_own_server_gets_it() {
     let with_own = |args: &[&str]| -> crate::program::Answer {
         fernery().current_dir(&elsewhere).env("XDG_DATA_HOME", &own).args(args).output().unwrap().into()
     };
-    with_own(&["up", "--detach", "--listen", "127.0.0.1:0"]).exits(0);
+    let up = with_own(&["up", "--detach", "--listen", "127.0.0.1:0"]).exits(0).stderr;
+    let told = up.contains(own.to_str().unwrap()) && up.contains("fernery up --data .fernery");
+    assert!(told && up.matches("data directory").count() == 1, "{up}");
     let config = with_own(&["config", "--json"]).exits(0).json();
     assert_eq!(config["settings"]["data"]["source"], "the user's own data folder");
     let found = with_own(&["doctor", "--json"]).json();

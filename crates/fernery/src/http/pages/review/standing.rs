@@ -3,7 +3,7 @@
 use super::super::show::{Line, Prose};
 use super::super::visit::api;
 use super::text;
-use crate::ticket_words::{landing_line, of_gate};
+use crate::ticket_words::{is_as_approved, landing_line, of_gate};
 use fernery_client::wire::ObjectiveDetail;
 use fernery_core::percent::encode;
 use fernery_core::pipeline::landing::{Fit, LandingState};
@@ -54,6 +54,8 @@ pub(super) struct Can {
     pub(super) confirm: bool,
     pub(super) merge: bool,
     pub(super) reopen: bool,
+    /// What a reopening would approve is not what was last approved.
+    pub(super) changed: bool,
 }
 
 pub(super) fn evidence(run: &Value, path: &str) -> Vec<GateFound> {
@@ -120,5 +122,6 @@ pub(super) fn can(ticket: &ObjectiveDetail, run_id: &str, is_last: bool) -> Can 
         confirm: is_last && ticket.allows(Verb::Confirm),
         merge: is_last && lands && ticket.allows(Verb::Merge),
         reopen: is_last && ticket.allows(Verb::Reopen),
+        changed: !is_as_approved(ticket),
     }
 }

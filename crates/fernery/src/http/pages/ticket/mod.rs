@@ -89,6 +89,8 @@ struct Can {
     /// The run that passed before, to be confirmed.
     keep: Option<String>,
     reopen: bool,
+    /// What a reopening would approve is not what was last approved.
+    changed: bool,
     snooze: bool,
     cancel: bool,
     done: bool,
@@ -251,6 +253,7 @@ fn can(detail: &ObjectiveDetail) -> Can {
         unblock: detail.allows(Verb::Unblock),
         keep: detail.kept_run.as_ref().map(ToString::to_string),
         reopen: detail.allows(Verb::Reopen),
+        changed: !words::is_as_approved(detail),
         snooze: !finished && !is_cancelled(&detail.view.objective) && detail.view.snoozed_until.is_none(),
         cancel: detail.allows(Verb::Cancel),
         done: detail.allows(Verb::Done),
