@@ -23,7 +23,7 @@ pub(in crate::cli) enum Bulk {
     /// Cancel all jobs that match: queued ones end, running ones are asked to end
     #[command(after_help = "\
 It counts, asks, and shows how far it is; without a terminal it needs --yes. The \
-act goes on by itself: after Ctrl-C too. Jobs that come, or begin to run, later
+act goes on by itself: after Ctrl-C too. Jobs that come, or begin to run, later \
 are not meant.
 
 Examples:
