@@ -266,12 +266,12 @@ pub fn stop(sql: &mut dyn Sql, actor: &Actor, id: &RecordId) -> Answer<BulkAct> 
 
 /// Which act a step took: known also where the step failed, and nothing of it is left.
 #[derive(Clone, Debug, Default)]
-pub struct Taken(Arc<Mutex<Option<RecordId>>>);
+pub struct ActInHand(Arc<Mutex<Option<RecordId>>>);
 
 /// Takes the next step of the act that has waited longest; `None`: there is none, or others have it in hand. An act whose step
 /// failed goes behind the others: it may fail every time, and they are not to wait for it.
 pub async fn next_step(store: &dyn Store) -> StoreResult<Option<BulkStep>> {
-    let taken = Taken::default();
+    let taken = ActInHand::default();
     let step = store.bulk_step(taken.clone()).await;
     let failed = lock(&taken.0).take();
     if let (Err(error), Some(id)) = (&step, failed) {
@@ -300,7 +300,7 @@ pub async fn forget(store: &dyn Store, age: Duration, limit: usize) -> StoreResu
 }
 
 /// One step in a transaction of the store.
-pub(crate) fn step(sql: &mut dyn Sql, taken: &Taken) -> StoreResult<Option<BulkStep>> {
+pub(crate) fn step(sql: &mut dyn Sql, taken: &ActInHand) -> StoreResult<Option<BulkStep>> {
     let Some(row) = sql.one(include_str!("sql/bulk_act_take.sql"), &[])? else { return Ok(None) };
     *lock(&taken.0) = Some(row.word("act_id")?);
     let mut act = bulk_act(&row)?;

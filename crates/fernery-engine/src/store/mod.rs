@@ -33,7 +33,7 @@
 
 use crate::clock_step::Doubt;
 use crate::error::{StoreError, StoreResult};
-use crate::pipeline::bulk::{BulkStep, Taken};
+use crate::pipeline::bulk::{ActInHand, BulkStep};
 use crate::pipeline::{Row, Work};
 use async_trait::async_trait;
 use fernery_core::artifact::ClaimRecord;
@@ -203,7 +203,7 @@ pub trait Operate: Send + Sync {
     /// Deletes up to `limit` dead jobs with their history.
     async fn purge(&self, filter: DeadFilter, limit: usize) -> StoreResult<Pass>;
     /// Takes the next step of the bulk act that has waited longest, as [`next_step`](crate::pipeline::bulk::next_step) has it.
-    async fn bulk_step(&self, _taken: Taken) -> StoreResult<Option<BulkStep>> {
+    async fn bulk_step(&self, _taken: ActInHand) -> StoreResult<Option<BulkStep>> {
         Err(StoreError::Refused("this store has no pipeline".into()))
     }
 }

@@ -7,7 +7,7 @@ use super::settle::{Decided, HolderReport, apply_and_commit};
 use super::{PostgresStore, Shared};
 use crate::error::{StoreError, StoreResult};
 use crate::pipeline::answering;
-use crate::pipeline::bulk::{self, BulkStep, Taken};
+use crate::pipeline::bulk::{self, ActInHand, BulkStep};
 use crate::pipeline::execution::Ending;
 use crate::store::{CancelAnswer, DeadFilter, JobBrief, Operate, Pass, RetryAnswer};
 use async_trait::async_trait;
@@ -73,7 +73,7 @@ impl Operate for PostgresStore {
         Ok(Pass { moved, full: moved == limit })
     }
 
-    async fn bulk_step(&self, taken: Taken) -> StoreResult<Option<BulkStep>> {
+    async fn bulk_step(&self, taken: ActInHand) -> StoreResult<Option<BulkStep>> {
         let (work, answer) = answering(move |sql| bulk::step(sql, &taken));
         self.transact_work("BEGIN", work).await?;
         answer.take()

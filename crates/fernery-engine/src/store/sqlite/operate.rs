@@ -6,7 +6,7 @@ use super::rows;
 use super::settle::HolderReport;
 use super::tx::{Tx, Waiting};
 use crate::error::{StoreError, StoreResult};
-use crate::pipeline::bulk::{self, BulkStep, Taken};
+use crate::pipeline::bulk::{self, ActInHand, BulkStep};
 use crate::pipeline::execution;
 use crate::store::{CancelAnswer, DeadFilter, Operate, Pass, RetryAnswer};
 use async_trait::async_trait;
@@ -40,7 +40,7 @@ impl Operate for SqliteStore {
         pass
     }
 
-    async fn bulk_step(&self, taken: Taken) -> StoreResult<Option<BulkStep>> {
+    async fn bulk_step(&self, taken: ActInHand) -> StoreResult<Option<BulkStep>> {
         let step = self.write(move |tx| bulk::step(tx, &taken)).await;
         let of_dead = |step: &BulkStep| step.act.filter.status.is_final();
         if step.as_ref().map_or(true, |step| step.as_ref().is_some_and(of_dead)) {
